@@ -236,7 +236,7 @@ const dashboardRows: ReadonlyArray<Row> = [
     title: "Signed actions and shared state",
     panels: [
       {
-        title: "Signed actions without an answer",
+        title: "Signed actions of unknown outcome",
         unit: "short",
         lines: [["{{state}}", now(m.actionLogEntries, "state")]]
       },

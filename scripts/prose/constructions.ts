@@ -31,7 +31,11 @@ export const constructions: ReadonlyArray<Construction> = [
     /\bwhat (?:is(?! wrong)|was|are|it|they|that|came|comes|goes|answers|became|becomes)\b/giu,
     "the noun that is meant"
   ),
-  text("is none", /\b(?:is|are|was) none\b|\bis no\b(?! longer)/giu, "is not a …, there is no …"),
+  text(
+    "is none",
+    /(?<!there )\b(?:(?:is|are|was) none\b|is no\b(?!\s+(?:\*\s+)?longer))/giu,
+    "is not a …, there is no …"
+  ),
   text("gives", /\b(?:gives? back|gave back|gives (?:a|an|the)|is given)\b/giu, "returns, provides, refunds"),
   text(
     "goes on",

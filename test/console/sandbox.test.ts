@@ -262,7 +262,7 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
         yield* shows(browser, "Sandbox: nothing here is real")
         yield* shows(browser, "Trading chain")
         yield* click(browser, "Weight")
-        yield* shows(browser, "No address of the official API is configured, so there is no weight to spend.")
+        yield* shows(browser, "No address of the official API is configured, so the gateway uses no API weight.")
         assert.deepStrictEqual(browser.complaints, [])
         assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`)), [])
       }))
@@ -484,7 +484,7 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
         const browser = yield* opened()
         yield* goTo(browser, `${url}/#settings`)
         yield* Effect.promise(() =>
-          browser.page.getByRole("checkbox", { name: /^Also the \d+ that have their default$/u }).check()
+          browser.page.getByRole("checkbox", { name: /^Also the \d+ settings that have their default$/u }).check()
         )
         const row = browser.page.getByRole("row", { name: /^TRIGATE_BATCH_LIMIT/u })
         assert.deepStrictEqual((yield* Effect.promise(() => row.locator("td").allInnerTexts())).slice(0, 2), [

@@ -136,7 +136,10 @@ describe("the venue's limits", () => {
         first.send(long)
         yield* next(first, "pong")
         second.send(long)
-        assert.deepStrictEqual(yield* closed(second), { code: 1008, reason: "Too many bytes per second" })
+        assert.deepStrictEqual(yield* closed(second), {
+          code: 1008,
+          reason: "Too many bytes per second from this caller: send less"
+        })
         yield* pass(1)
         first.send(long)
         yield* next(first, "pong")
@@ -442,7 +445,10 @@ describe("a caller", () => {
           yield* next(socket, "bbo")
         }
         yield* Effect.orDie(store.revoke({ name: "one" }))
-        assert.deepStrictEqual(yield* meanwhile(closed(revoked)), { code: 1008, reason: "The key is no longer valid" })
+        assert.deepStrictEqual(yield* meanwhile(closed(revoked)), {
+          code: 1008,
+          reason: "The key is no longer valid, or its scope no longer allows these subscriptions"
+        })
         kept.send({ method: "ping" })
         yield* next(kept, "pong")
       }))
@@ -459,7 +465,10 @@ describe("a caller", () => {
         yield* Effect.sync(() =>
           Fs.writeFileSync(file, Fs.readFileSync(file, "utf8").replace(/\[\s*"trades",\s*"bbo"\s*\]/u, `["trades"]`))
         )
-        assert.deepStrictEqual(yield* meanwhile(closed(book)), { code: 1008, reason: "The key is no longer valid" })
+        assert.deepStrictEqual(yield* meanwhile(closed(book)), {
+          code: 1008,
+          reason: "The key is no longer valid, or its scope no longer allows these subscriptions"
+        })
         trades.subscribe({ type: "bbo", coin: "BTC" })
         assert.match(String((yield* next(trades, "error")).data), /NotPermitted/u)
       }))
@@ -477,7 +486,10 @@ describe("a caller", () => {
         yield* pass(57)
         expiring.send({ method: "ping" })
         yield* next(expiring, "pong")
-        assert.deepStrictEqual(yield* meanwhile(closed(expiring)), { code: 1008, reason: "The key is no longer valid" })
+        assert.deepStrictEqual(yield* meanwhile(closed(expiring)), {
+          code: 1008,
+          reason: "The key is no longer valid, or its scope no longer allows these subscriptions"
+        })
         kept.send({ method: "ping" })
         yield* next(kept, "pong")
       }))

@@ -20,13 +20,14 @@ const digits = (most: number, what: string) =>
 
 const toNumber = SchemaTransformation.transform({ decode: Number, encode: String })
 
-/** Maximum seconds that a call waits for an outcome. */
+/** The `wait` parameter: the maximum number of seconds for which the request waits for an outcome. */
 const Wait = digits(2, "seconds, 0 to 30").annotate({
-  description: "Maximum seconds to wait for the outcome, at most 30; then the current state is returned",
+  description:
+    "Maximum number of seconds to wait for the outcome, at most 30. If there is no outcome by then, the response contains the current state",
   examples: ["0"]
 }).pipe(Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 30 })), toNumber))
 
-/** Query parameters of the routes that return one action by its ID. */
+/** Query parameters of the routes that return one action, which is selected by its ID. */
 export const ById = { wait: Schema.optionalKey(Wait) }
 
 /** Query parameters of the routes that find an action by its signer and nonce, or by a client order ID. */
@@ -59,8 +60,8 @@ export class ActionsApi extends HttpApiGroup.make("actions").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Outcome of a signed action",
     description:
-      "Nothing is sent to the venue. After OutcomeUnknown the gateway determines the outcome by itself: from the venue's state of the " +
-      "orders of the action, by their cloids, and from its `expiresAfter`. The response contains the outcome and ids, never the body."
+      "No action is sent to the venue. After OutcomeUnknown the gateway determines the outcome by itself: from the venue's state of the " +
+      "orders of the action, found by their cloids, and from its `expiresAfter`. The response contains the outcome and ids, never the body."
   })),
   HttpApiEndpoint.get("find", Paths.actionOutcomes, {
     disableCodecs: true,

@@ -1,7 +1,7 @@
 /**
  * The operator's routes: the action log, callers' keys, rate-limit use, the latest requests.
  *
- * They are on the admin listener.
+ * They are served on the admin listener.
  */
 import { ActionId } from "@trigate/domain/actions/ActionRecord"
 import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
@@ -20,13 +20,13 @@ import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
-/** An unanswered signed action, without its bytes, which contain the signature. */
+/** A signed action for which no response was received. Its bytes are omitted, because they contain the signature. */
 export const UnansweredAction = Schema.Struct({
   id: ActionId,
   state: Schema.Literals(["sent", "unknown"]).annotateKey({
-    description: "`sent` while a response may still be received, otherwise `unknown`"
+    description: "`sent` while the response can still arrive, otherwise `unknown`"
   }),
-  openedAt: Millis.annotateKey({ description: "When it was first sent, in milliseconds" }),
+  openedAt: Millis.annotateKey({ description: "When the action was first sent, in milliseconds" }),
   actionType: Schema.String,
   signer: Schema.optionalKey(Address),
   nonce: Millis
@@ -35,7 +35,7 @@ export type UnansweredAction = typeof UnansweredAction.Type
 
 /** Whether an action was removed. */
 export const Forgotten = Schema.Struct({
-  forgotten: Schema.Boolean.annotateKey({ description: "False if no unanswered action has the ID" })
+  forgotten: Schema.Boolean.annotateKey({ description: "False if there is no unanswered action with the ID" })
 }).annotate({ identifier: "Forgotten" })
 
 /** The outcome of an action after its bytes were sent again. */
@@ -44,7 +44,7 @@ export const ActionResolution = Schema.Union([
   Schema.Struct({
     _tag: Schema.tag("Accepted"),
     message: Schema.optionalKey(Schema.String).annotateKey({
-      description: "The venue's messages for refused legs of the action"
+      description: "The venue's messages for legs of the action that it refused"
     })
   }),
   Schema.Struct({ _tag: Schema.tag("Rejected"), message: Schema.String }),
@@ -66,21 +66,21 @@ export const CallerKey = Schema.Struct({
   expiresAt: Schema.optionalKey(Millis),
   revokedAt: Schema.optionalKey(Millis),
   lastUsedAt: Schema.optionalKey(Millis).annotateKey({
-    description: "Accurate to the minute; absent for a key file"
+    description: "Time of last use, accurate to the minute; absent if the keys are in a key file"
   })
 }).annotate({ identifier: "CallerKey" })
 export type CallerKey = typeof CallerKey.Type
 
-/** All keys. */
+/** The response with all keys. */
 export const KeyList = Schema.Struct({
   asked: Schema.Boolean.annotateKey({
-    description: "False if the gateway is open; then there are no keys"
+    description: "False if the gateway requires no keys; the list is then empty"
   }),
   keys: Schema.Array(CallerKey)
 }).annotate({ identifier: "KeyList" })
 export type KeyList = typeof KeyList.Type
 
-/** A new key. It is returned only once. */
+/** A new key. No later response contains its text. */
 export const IssuedKey = Schema.Struct({
   key: Schema.RedactedFromValue(Schema.String),
   record: CallerKey
@@ -118,17 +118,19 @@ export const KeyRevocation = Schema.Struct({
 export type KeyRevocation = typeof KeyRevocation.Type
 
 const Caller = Schema.String.annotate({
-  description: "`key:` and a name, or `address:` and an IP address or its network"
+  description: "`key:` and the caller's name, or `address:` and the client's IP address or network"
 })
 
 /** The current use of an upstream's rate limit. */
 export const RateLimitUse = Schema.Struct({
   upstream: Schema.Literals(upstreamLabels),
   all: Schema.Finite.annotateKey({
-    description: "Weight of the last minute for the official API, request units of the last second for nodes"
+    description:
+      "For the official API, the weight used in the last minute; for nodes, the request units used in the last second"
   }),
   callers: Schema.Array(Schema.Struct({ caller: Caller, units: Schema.Finite })).annotateKey({
-    description: "By caller, largest first; the gateway itself uses the rest of `all`"
+    description:
+      "Use by each caller, largest first. The part of `all` that is not listed was used by the gateway itself"
   })
 }).annotate({ identifier: "RateLimitUse" })
 export type RateLimitUse = typeof RateLimitUse.Type
@@ -136,7 +138,7 @@ export type RateLimitUse = typeof RateLimitUse.Type
 /** A request as recorded in the access log. */
 export const NotedRequest = Schema.Struct({
   sequence: Schema.Natural,
-  time: Millis.annotateKey({ description: "At the end of the request, in milliseconds" }),
+  time: Millis.annotateKey({ description: "End of the request, in milliseconds" }),
   id: Schema.String,
   method: Schema.String,
   route: Schema.String,
@@ -157,19 +159,20 @@ export const maxSamples = 360
 
 const Total = Schema.Finite
 
-/** The main metrics at one time. Counters are totals since the start of the process. */
+/** The main metrics at one time. Counters are totals since the process started. */
 export const HistorySample = Schema.Struct({
   time: Millis,
-  requests: Total.annotateKey({ description: "Requests of callers" }),
-  failed: Total.annotateKey({ description: "Requests of callers that failed" }),
-  cached: Total.annotateKey({ description: "Reads that were served without an upstream request" }),
-  attempts: Total.annotateKey({ description: "Attempts at upstreams" }),
-  weightSaved: Total.annotateKey({ description: "Weight that caching and coalescing saved" }),
+  requests: Total.annotateKey({ description: "Number of callers' requests" }),
+  failed: Total.annotateKey({ description: "Number of callers' requests that failed" }),
+  cached: Total.annotateKey({ description: "Number of reads that were served without an upstream request" }),
+  attempts: Total.annotateKey({ description: "Number of requests sent to upstreams, including retries" }),
+  weightSaved: Total.annotateKey({ description: "Weight saved by caching and by coalescing equal requests" }),
   weightLeft: Schema.optionalKey(Schema.Finite).annotateKey({
-    description: "Weight of the official API available to reads; absent if it is not configured"
+    description:
+      "Remaining weight of the official API that is available to reads; absent if the official API is not configured"
   }),
-  sockets: Schema.Finite.annotateKey({ description: "Open WebSockets of callers" }),
-  deliveries: Total.annotateKey({ description: "Frames of streams that were sent to callers" })
+  sockets: Schema.Finite.annotateKey({ description: "Number of callers' open WebSockets" }),
+  deliveries: Total.annotateKey({ description: "Number of stream frames that were sent to callers" })
 }).annotate({ identifier: "HistorySample" })
 export type HistorySample = typeof HistorySample.Type
 
@@ -178,20 +181,22 @@ export const SettingValue = Schema.Struct({
   name: Schema.String.annotateKey({ description: "The environment variable" }),
   group: Schema.String,
   meaning: Schema.String,
-  needsRestart: Schema.Boolean.annotateKey({ description: "Whether a new value takes effect only after a restart" }),
+  needsRestart: Schema.Boolean.annotateKey({ description: "True if a new value takes effect only after a restart" }),
   default: Schema.String,
   isSecret: Schema.Boolean,
   value: Schema.optionalKey(Schema.String).annotateKey({
-    description: "The value as given; absent for a secret, and if the default is in effect"
+    description: "The configured value; absent for a secret, and if the default is in effect"
   }),
   source: Schema.optionalKey(Schema.String).annotateKey({
-    description: "The flag, the variable or the member of a file that set it; absent if the default is in effect"
+    description:
+      "The flag, the environment variable or the configuration-file member that set the value; absent if the default is in effect"
   })
 }).annotate({ identifier: "SettingValue" })
 export type SettingValue = typeof SettingValue.Type
 
 const Sequence = Schema.String.check(Schema.isPattern(/^[0-9]{1,15}$/u, { expected: "a whole number" })).annotate({
-  description: "The `sequence` of the last known request; all if absent",
+  description:
+    "The `sequence` of the last request that the client already has. If absent, all recorded requests are returned",
   examples: [Examples.requestSequence]
 }).pipe(
   Schema.decodeTo(Schema.Natural, SchemaTransformation.transform({ decode: Number, encode: String }))
@@ -211,15 +216,15 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: errors
   }).annotateMerge(OpenApi.annotations({
     summary: "List the unanswered signed actions",
-    description: "Oldest first, without their bytes, which contain the signatures."
+    description: "Oldest first, without the bytes of the actions, which contain the signatures."
   })),
   HttpApiEndpoint.post("forget", Paths.forgetAction, {
     params: id,
     success: Forgotten,
     error: errors
   }).annotateMerge(OpenApi.annotations({
-    summary: "Remove an action whose outcome you know",
-    description: "Nothing is sent, and the nonce stays used."
+    summary: "Remove an unanswered action whose outcome you know",
+    description: "Nothing is sent to the venue. The nonce remains marked as used."
   })),
   HttpApiEndpoint.post("resolve", Paths.resolveAction, {
     params: id,
@@ -228,7 +233,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Send an action again, byte for byte, and determine its outcome",
     description:
-      "`Landed`: the first attempt was accepted. `Accepted`: this attempt was. `Rejected`: neither was. `StillUnknown`: the outcome is " +
+      "`Landed`: the first attempt was accepted. `Accepted`: this attempt was accepted. `Rejected`: neither attempt was accepted. `StillUnknown`: the outcome is " +
       "still unknown. `Absent`: no unanswered action has the ID."
   })),
   HttpApiEndpoint.get("keys", Paths.keys, {
@@ -236,7 +241,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: errors
   }).annotateMerge(OpenApi.annotations({
     summary: "The keys of callers",
-    description: "In the order of creation, including expired and revoked keys. Only hashes of keys are stored."
+    description: "Ordered by creation time, including expired and revoked keys. Only hashes of keys are stored."
   })),
   HttpApiEndpoint.post("createKey", Paths.keys, {
     payload: KeyCreation,
@@ -244,7 +249,8 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: changing
   }).annotateMerge(OpenApi.annotations({
     summary: "Create the first key of a caller",
-    description: "Only this response contains the key. Refused if the caller has a valid key, or if the " +
+    description:
+      "Only this response contains the key. The request is refused if the caller has a valid key, or if the " +
       "gateway requires no keys: create the first key with `trigate keys create`."
   })),
   HttpApiEndpoint.post("rotateKey", Paths.rotateKey, {
@@ -254,7 +260,8 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: changing
   }).annotateMerge(OpenApi.annotations({
     summary: "Create another key for a caller",
-    description: "It has the same scope and quota. The previous keys remain valid for the overlap."
+    description:
+      "The new key has the same scope and quota as the previous ones. The previous keys remain valid for the overlap."
   })),
   HttpApiEndpoint.post("revokeKeys", Paths.revokeKeys, {
     params: name,
@@ -263,14 +270,15 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: changing
   }).annotateMerge(OpenApi.annotations({
     summary: "Revoke all keys of a caller, or one of them, immediately",
-    description: "Returns the revoked keys. Every replica refuses them within seconds."
+    description: "Returns the revoked keys. Every replica refuses requests with these keys within seconds."
   })),
   HttpApiEndpoint.get("rateLimits", Paths.rateLimits, {
     success: Schema.Array(RateLimitUse),
     error: errors
   }).annotateMerge(OpenApi.annotations({
     summary: "Use of the rate limits by caller",
-    description: "Only the use by this gateway, even if replicas share their limits. Omits upstreams without a limit."
+    description:
+      "Contains only the use by this gateway, even if replicas share their limits. Upstreams without a limit are omitted."
   })),
   HttpApiEndpoint.get("requests", Paths.requests, {
     query: after,
@@ -279,8 +287,8 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "The last requests of callers",
     description:
-      "At most 500, oldest first, without paths and bodies. Recording starts with the first request to this route and " +
-      "stops ten seconds after the last one; it covers this gateway only."
+      "At most 500, oldest first, without paths and bodies. Only requests to this gateway are recorded. Recording starts with the first request to this route and " +
+      "stops ten seconds after the last one."
   })),
   HttpApiEndpoint.get("history", Paths.history, {
     success: Schema.Array(HistorySample),
@@ -294,11 +302,11 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: errors
   }).annotateMerge(OpenApi.annotations({
     summary: "The settings in effect, and their sources",
-    description: "Without the values of secrets. Empty for routes that are embedded in another program."
+    description: "Secret values are omitted. The list is empty if the routes are embedded in another program."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Admin",
   description:
     "The action log, the keys of callers and their requests, for the operator of the gateway: on the admin listener, or on a " +
-    "loopback address on the callers' listener"
+    "loopback address of the callers' listener"
 })) {}

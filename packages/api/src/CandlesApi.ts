@@ -16,20 +16,26 @@ import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
-/** The archived content of one coin and interval. */
+/** The stored candle history of one coin and interval. */
 export const CandleSeries = Schema.Struct({
   coin: Schema.String,
   interval: CandleInterval,
   bars: Schema.Natural,
-  bytes: Schema.Natural.annotateKey({ description: "Size of the stored bars, without the database's overhead" }),
+  bytes: Schema.Natural.annotateKey({
+    description: "Size of the stored bars in bytes, without the database's overhead"
+  }),
   known: Schema.Array(Schema.Struct({ from: Millis, to: Millis })).annotateKey({
-    description: "The known periods, oldest first, each with its first and last millisecond. A bar that is " +
-      "missing inside a period had no trade. The time between two periods is a gap"
+    description:
+      "The periods in which the history is complete, oldest first, each with its first and last millisecond. If a bar is " +
+      "missing inside a period, no trade took place. The time between two periods is a gap"
   })
 }).annotate({ identifier: "CandleSeries" })
 export type CandleSeries = typeof CandleSeries.Type
 
-/** Makes a time parameter of a query. A named schema would be in the document without its example. */
+/**
+ * Makes the schema of a time parameter in a query. The schema has no identifier, because a named schema would lose its
+ * example in the OpenAPI document.
+ */
 const time = (description: string, example: number) =>
   Schema.String.check(Schema.isPattern(/^[0-9]{1,16}$/u, { expected: "milliseconds since the Unix epoch" })).annotate({
     description,
@@ -39,7 +45,7 @@ const time = (description: string, example: number) =>
     Schema.optionalKey
   )
 
-/** The range of a series' bars, by open time. */
+/** Query parameters that limit the bars of a series by open time. */
 const bounds = {
   from: time(
     "First open time, in milliseconds. Default: the open time of the first stored bar",
@@ -81,12 +87,12 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
     success: HttpApiSchema.StreamUint8Array({ contentType: Object.values(contentTypes) }),
     error: [...candleErrors, UnknownAsset]
   }).annotateMerge(OpenApi.annotations({
-    summary: "The bars of a coin as a file, of any length",
+    summary: "The bars of a coin and interval as a file, for a period of any length",
     description:
       "Oldest first, closed bars only, with every number as the venue formatted it. A slash in the name of a coin is `%2F`. To resume " +
       "after a truncated response, drop an incomplete last line, and request `from` = open time of the last bar plus 1. A parquet " +
-      "file cannot be read before its end; it contains the known periods as `trigate:known`. A file counts as one request for every 10 000 " +
-      "bars, and as a concurrent call until its end. A caller may have 4 open, and all callers 8."
+      "file cannot be read before its end; its metadata member `trigate:known` contains the complete periods. For the quota, a file counts as one request for every 10 000 " +
+      "bars, and as a concurrent request until it is transferred. A caller can download 4 files at a time, and all callers together 8."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Candles",

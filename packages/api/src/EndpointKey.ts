@@ -1,8 +1,8 @@
-/** The key that identifies a caller on the node provider's surface: the first segment of the path. */
+/** The key that identifies a caller on the node provider's routes: the first segment of the path. */
 import * as Schema from "effect/Schema"
 import * as Examples from "./Examples.ts"
 
-/** Letters, digits, `-` and `_`, as in the keys of node providers. */
+/** Letters, digits, `-` and `_`, as in the endpoint keys of node providers. */
 export const EndpointKey = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,128}$/u)).annotate({
   identifier: "EndpointKey",
   description: "The caller's endpoint key",

@@ -1,17 +1,20 @@
 /**
- * Requests that the sandbox serves, for the reference page: its *Send* button works for each of them.
+ * Example requests for the reference page. The sandbox serves all of them, so the *Send* button works for each.
  *
- * Every sandbox starts with their contracts, tokens, transactions and signer.
+ * The initial state of every sandbox contains the contracts, tokens, transactions and signers that the requests name.
  */
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 
 const token = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
 const wallet = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
 
-/** A token of the token chain. */
+/** The address of a token on the token chain. */
 export const tokenAddress = token
 
-/** An endpoint key. A gateway that requires keys accepts only keys that it issued. */
+/**
+ * An endpoint key. A gateway without keys accepts any endpoint key; a gateway with keys accepts only keys that it
+ * issued.
+ */
 export const endpointKey = "any-key"
 
 /** The ID of an action in the log. */
@@ -35,7 +38,10 @@ export const keyRotation = { overlap: 43_200_000 } as const
 /** The sequence number of a recorded request. */
 export const requestSequence = "12"
 
-/** A signed action. Its nonce is too old, so a gateway over the sandbox shows a newly signed one instead. */
+/**
+ * A signed action. Its nonce is too old for the venue, so the reference page of a sandbox gateway shows a newly signed
+ * action instead.
+ */
 export const signedAction: SignedAction = {
   action: { type: "evmUserModify", usingBigBlocks: true },
   nonce: 1_767_225_600_000,
@@ -74,8 +80,8 @@ export const tokenCalls = [
   call("runGetMethod", { address: wallet, method: "seqno", stack: [] })
 ] as const
 
-/** A token chain read over REST without params. */
+/** A read method of the token chain that needs no params over REST. */
 export const tokenRead = "getMasterchainInfo"
 
-/** A method of the token chain over REST, and its params. */
+/** A method of the token chain with its params, for a POST request over REST. */
 export const tokenPost = { method: "getTokenData", params: { address: token } } as const

@@ -1,4 +1,4 @@
-/** `POST /exchange`: signed actions, checked and relayed at most once. */
+/** `POST /exchange`: checks signed actions, and relays each at most once. */
 import { ActionAccepted } from "@trigate/domain/actions/ActionOutcome"
 import { exchangeFailures } from "@trigate/domain/actions/ExchangeOperations"
 import { SignedAction } from "@trigate/domain/actions/SignedAction"
@@ -36,9 +36,9 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
       "The body is checked, then sent unchanged to the official API, at most once. The venue's response is returned " +
       "unchanged: HTTP 200 does not mean success, check `status`. After OutcomeUnknown resend exactly the same bytes; never " +
       "sign again with a new nonce. The response contains the signer in the header `x-trigate-signer`. If you send the expected " +
-      "signer in the header `x-trigate-expected-signer`, any other signer is refused. A refusal also has `code`, the " +
-      "status, and `msg`, the detail, as the venue's SDKs read them, and `error`, the detail again, if the same request would " +
-      "be refused again."
+      "signer in the header `x-trigate-expected-signer`, the action is refused if another key signed it. A refusal also has the members that the " +
+      "venue's SDKs read: `code` (the HTTP status), `msg` (the detail), and, if the same request would be refused again, `error` (also the " +
+      "detail)."
   })),
   HttpApiEndpoint.post("inspect", Paths.inspect, {
     disableCodecs: true,
@@ -48,7 +48,7 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Explain a signed body without sending it",
     description:
-      "Nothing is sent to the venue. The response contains the form of the action, its scheme, the bytes and hashes, the typed " +
+      "Nothing is sent to the venue. The response contains the form of the action, its signing scheme, the bytes and hashes, the typed " +
       "data to sign, the signer, whether the nonce is in the window, and warnings. Send the expected signer in the " +
       "header or query parameter `x-trigate-expected-signer`: if another key signed, the response describes the likely " +
       "mistake. For a multi-sig the expected signer is the leader that the body names."

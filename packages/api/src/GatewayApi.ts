@@ -1,4 +1,4 @@
-/** The whole contract. The server, the client and the OpenAPI document are derived from it. */
+/** The complete HTTP contract of the gateway. The server, the client and the OpenAPI document are derived from it. */
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as OpenApi from "effect/http-api/OpenApi"
 import { ActionsApi } from "./ActionsApi.ts"
@@ -13,7 +13,7 @@ import { SandboxApi } from "./SandboxApi.ts"
 import { StreamsApi } from "./StreamsApi.ts"
 import { TokensApi } from "./TokensApi.ts"
 
-/** The part of the contract about the chains. */
+/** The part of the contract that covers the chains. */
 export class ChainsApi extends HttpApi.make("gateway")
   .add(ExchangeApi, ActionsApi, InfoApi, CandlesApi, EvmApi, TokensApi, Layer2Api, StreamsApi, NodeApi)
   .annotateMerge(OpenApi.annotations({

@@ -7,10 +7,12 @@ import * as Schema from "effect/Schema"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
-/** The mode of one chain. */
+/** The mode of one chain, and its upstreams. */
 export const ChainReadiness = Schema.Struct({
   mode: Schema.Literals(["live", "sandbox", "not-configured"]),
-  upstreams: Schema.Record(Schema.String, Schema.Natural).annotate({ description: "Configured addresses by upstream" })
+  upstreams: Schema.Record(Schema.String, Schema.Natural).annotate({
+    description: "Number of configured addresses by upstream"
+  })
 }).annotate({ identifier: "ChainReadiness" })
 
 /** Whether the gateway accepts traffic, and the mode of each chain. */
@@ -21,46 +23,51 @@ export const Readiness = Schema.Struct({
   chains: Schema.optionalKey(
     Schema.Struct({ trading: ChainReadiness, tokens: ChainReadiness, layer2: ChainReadiness })
   ).annotateKey({
-    description: "If the gateway has an admin listener, only its responses contain this and the following members"
+    description:
+      "If the gateway has an admin listener, only responses on that listener contain this member and the ones after it"
   }),
   actionLog: Schema.optionalKey(Schema.Struct({
     backing: Schema.Literals(["memory", "SQLite", "Postgres", "Redis"]),
     state: Schema.Literals(["up", "away"]),
     used: Schema.Struct({ familiar: Schema.Finite, strangers: Schema.Finite }).annotateKey({
-      description: "Used share of the quota for unanswered actions, from 0 to 1: by signers that had an " +
-        "action accepted or are on an allow-list, and by all others"
+      description: "Used fraction of the quotas for unanswered actions, from 0 to 1. `familiar`: signers of whom an " +
+        "action was accepted earlier or who are on an allow-list. `strangers`: all other signers"
     }),
     room: Schema.Literals(["enough", "nearly full", "full"]).annotateKey({
-      description: "`nearly full` when four fifths of either quota are used, `full` when both are used up"
+      description:
+        "`nearly full` if at least four fifths of one of the two quotas are used, `full` if both quotas are used up"
     })
   })).annotateKey({
     description:
       "Where the action log is stored, and whether that store is reachable. While a database is unreachable, signed " +
-      "actions are refused. While Redis is unreachable, a nonce is compared only with nonces of this process"
+      "actions are refused. While Redis is unreachable, a nonce is compared only with nonces that this process received"
   }),
   callers: Schema.optionalKey(Schema.Literals(["up", "away", "unread"])).annotateKey({
     description:
-      "Whether the keys of callers can be read; absent if no keys are required. While their store is `away`, the " +
-      "last keys that were read remain valid. Until the first successful read (`unread`), every caller is refused"
+      "Whether the keys of callers can be read; absent if no keys are required. `away`: the key store is unreachable, and the " +
+      "keys that were read last remain valid. `unread`: the keys have never been read, so every caller is refused"
   }),
   redis: Schema.optionalKey(Schema.Literals(["up", "away"])).annotateKey({
-    description: "Whether the Redis that replicas share is reachable; absent if Redis is not configured. While it is " +
+    description:
+      "Whether the Redis that is shared by replicas is reachable; absent if Redis is not configured. While it is " +
       "unreachable, the gateway still accepts traffic"
   }),
   eventLog: Schema.optionalKey(Schema.Struct({
     backing: Schema.Literals(["memory", "Redis", "Postgres"]),
     state: Schema.Literals(["up", "away"]),
     role: Schema.Literals(["writer", "reader", "alone"]).annotateKey({
-      description: "`reader` while another replica writes the log; `alone` while the store is unreachable and this " +
-        "replica continues with a log of its own, across which streams cannot resume"
+      description: "`reader` if another replica writes the log; `alone` while the store is unreachable and this " +
+        "replica writes a log of its own. A stream cannot resume from one log in the other"
     }),
     position: Schema.String.annotateKey({
-      description: "`<epoch>:<seq>` of the newest event here. Replicas that share the log have the same one"
+      description:
+        "`<epoch>:<seq>` of the newest event that this replica has. Replicas that share the log have the same position"
     }),
     accounts: Schema.Struct({ subscribing: Schema.Natural, refilling: Schema.Natural, live: Schema.Natural })
       .annotateKey({
-        description: "The number of watched accounts that wait for the venue, whose missed events are queried, and " +
-          "whose log is complete"
+        description:
+          "The number of watched accounts: `subscribing` wait for the venue, `refilling` wait for a query of missed events, and " +
+          "`live` have a complete log"
       })
   })).annotateKey({
     description: "The event log of watched accounts; absent without a trading chain"
@@ -80,7 +87,7 @@ export class HealthApi extends HttpApiGroup.make("health").add(
     summary: "Whether the gateway accepts traffic, by chain",
     description:
       "Responds with 503 while the gateway drains after SIGTERM, while its action log is full for every caller, and until the " +
-      "keys of its callers were read once."
+      "keys of its callers have been read for the first time."
   })),
   HttpApiEndpoint.get("metrics", Paths.metrics, {
     success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; version=0.0.4; charset=utf-8" }))

@@ -24,7 +24,7 @@ const body = ({ name, request, summary }: QueryOperation) => {
   return Schema.Struct({ type: Schema.Literal(name), ...fields }).annotate({ description: summary })
 }
 
-/** A query body; `type` selects the branch. */
+/** The body of a query. Its member `type` selects the schema. */
 export const InfoRequest = Schema.Union([
   ...typed.map(body),
   passthroughQuery.request.annotate({ description: "A query of another type, with any members" })
@@ -43,11 +43,12 @@ export class InfoApi extends HttpApiGroup.make("info").add(
     summary: "Query the trading chain",
     description:
       "Served by the official API; for `spotMeta`, the node is the fallback. The upstream's response is relayed unchanged, with one " +
-      "exception: its 500 `null` for an unknown coin of `candleSnapshot` becomes UnknownAsset. The fields of a query of a type that is " +
-      "not listed are not validated. A refusal also has `code`, the status, and `msg`, the detail, as the venue's SDKs " +
+      "exception: for an unknown coin of `candleSnapshot`, the upstream's HTTP 500 `null` becomes UnknownAsset. Members of a query whose type is " +
+      "not listed are not validated. A refusal also has `code` (the HTTP status) and `msg` (the detail), as the venue's SDKs " +
       "read them."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Info",
-  description: "Queries of the trading chain: typed queries, and any other type unchanged"
+  description:
+    "Queries of the trading chain. Typed queries are validated; queries of any other type are relayed unchanged"
 })) {}

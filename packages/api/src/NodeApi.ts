@@ -1,7 +1,8 @@
 /**
- * The node provider's surface: the same routes behind the caller's own endpoint key, and the layer 2 at the key itself.
+ * The node provider's routes: the routes of the gateway behind the caller's own endpoint key, and the layer 2 at the
+ * path of the key itself.
  *
- * Operations that only the official API serves fail with `UnavailableOnNode` before anything is sent.
+ * Operations that only the official API serves fail with `UnavailableOnNode`, and nothing is sent.
  */
 import { ActionRecord } from "@trigate/domain/actions/ActionRecord"
 import { SpotMeta } from "@trigate/domain/info/SpotMeta"
@@ -50,7 +51,8 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     success: SpotMeta,
     error: infoErrors
   }).annotateMerge(OpenApi.annotations({
-    summary: "Query the trading chain's node: spotMeta and its other queries; candleSnapshot is UnavailableOnNode"
+    summary:
+      "Query the trading chain's node: spotMeta and the node's other queries; candleSnapshot fails with UnavailableOnNode"
   })),
   HttpApiEndpoint.post("evm", `/:endpointKey${Paths.evm}`, {
     disableCodecs: true,
@@ -76,7 +78,8 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     success: Events,
     error: eventErrors
   }).annotateMerge(OpenApi.annotations({
-    summary: "Streams as Server-Sent Events, for pages: an EventSource cannot send headers"
+    summary:
+      "Streams as Server-Sent Events. The key is in the path, because the EventSource of a web page cannot send headers"
   })),
   HttpApiEndpoint.get("evmSocket", `/:endpointKey${Paths.evm}`, { params: KeyedPath, ...socketParts })
     .annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the trading chain's EVM over a WebSocket" })),
@@ -93,5 +96,5 @@ export class NodeApi extends HttpApiGroup.make("node").add(
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2, at the path that node providers use" }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Node surface",
-  description: "The node provider's surface, behind the caller's own endpoint key"
+  description: "The node provider's routes, behind the caller's own endpoint key"
 })) {}

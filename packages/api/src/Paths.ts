@@ -1,13 +1,13 @@
 /**
- * The paths of the gateway's own routes. The node provider's surface has the same ones behind an endpoint key.
+ * The paths of the gateway's own routes. Behind an endpoint key, the node provider's routes have the same paths.
  *
- * They are separate from the contract, so that a program that calls one route loads only its path.
+ * This module is separate from the contract, so that a program that calls one route loads only the paths.
  */
 
 /** Signed actions. */
 export const exchange = "/exchange"
 
-/** The dry run of a signed action. */
+/** Checks and explains a signed action without sending it. */
 export const inspect = "/exchange/inspect"
 
 /** The outcome of a signed action, by its ID. */
@@ -61,7 +61,7 @@ export const rotateKey = "/admin/keys/:name/rotate"
 /** Revokes keys of a caller. */
 export const revokeKeys = "/admin/keys/:name/revoke"
 
-/** The use of the rate limits by caller. */
+/** The current use of the rate limits by caller. */
 export const rateLimits = "/admin/rate-limits"
 
 /** The latest requests. */
@@ -97,7 +97,7 @@ export const resetSandbox = "/admin/sandbox/reset"
 /** The WebSocket of the trading chain. */
 export const socket = "/ws"
 
-/** The query parameter of the WebSocket and of the event stream with the position of the last event. */
+/** The query parameter with the position of the last received event, for the WebSocket and for the event stream. */
 export const resume = "resume"
 
 /** Streams as Server-Sent Events. */

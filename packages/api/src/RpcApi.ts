@@ -16,7 +16,10 @@ import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 import { socketErrors, Upgraded } from "./StreamsApi.ts"
 
-/** A caller's ID. Like all schemas of this module it is for the OpenAPI document: the gateway handles JSON-RPC as text. */
+/**
+ * The ID that a caller gives to a JSON-RPC call. Like all schemas of this module, it is used only for the OpenAPI
+ * document, because the gateway handles JSON-RPC as text.
+ */
 export const RpcId = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
 
 const callSchema = (operation: Operation) =>
@@ -56,7 +59,7 @@ const RpcAnswer = Schema.Struct({
 const orBatch = <S extends Schema.Top>(schema: S) =>
   Schema.Union([schema, Schema.Array(schema).check(Schema.isMaxLength(longestBatch))])
 
-/** Errors that a JSON-RPC route returns with their HTTP status, before it parses a call. */
+/** The errors that a JSON-RPC route returns with their own HTTP status, because they occur before a call is parsed. */
 export const rpcErrors = [PayloadTooLarge, Unauthorized, Overloaded, UpstreamUnavailable] as const
 
 /** Payload, success and errors of a route of `/evm`: one call or a batch. */
@@ -66,14 +69,14 @@ export const evmParts = {
   error: rpcErrors
 }
 
-/** Payload, success and errors of a route of `/l2`. */
+/** Payload, success and errors of a route of `/l2`: one call or a batch. */
 export const layer2Parts = {
   payload: orBatch(callsSchema(layer2Methods)).annotate({ examples: Examples.layer2Calls }),
   success: orBatch(RpcAnswer),
   error: rpcErrors
 }
 
-/** The parts of a WebSocket route with JSON-RPC. */
+/** The success and the errors of a WebSocket route with JSON-RPC. */
 export const socketParts = { disableCodecs: true, success: Upgraded, error: socketErrors } as const
 
 const rpcSocket = (chain: string) =>
@@ -81,7 +84,7 @@ const rpcSocket = (chain: string) =>
     summary: `JSON-RPC of ${chain} over a WebSocket`,
     description:
       "Accepts the calls of the POST route, and `eth_subscribe` with `newHeads`, `logs`, `newPendingTransactions` and `syncing`. All " +
-      "callers share one follower of the chain. A request without an upgrade to WebSocket gets 426."
+      "callers share the blocks and logs that the gateway reads once. A request without an upgrade to WebSocket gets 426."
   })
 
 const joinNames = (operations: ReadonlyArray<Operation>): string => operations.map(({ name }) => name).join(", ")
@@ -91,9 +94,9 @@ export class EvmApi extends HttpApiGroup.make("evm").add(
     OpenApi.annotations({
       summary: "JSON-RPC of the trading chain's EVM",
       description:
-        "Accepts single calls and batches. An error is a JSON-RPC error with HTTP 200; `error.data` is the typed error. " +
-        "State is read at `latest` only: for any other block the real node silently returns the latest state, " +
-        "so the gateway refuses it unless it is configured for archive nodes."
+        "Accepts single calls and batches. A failed call returns a JSON-RPC error with HTTP 200; `error.data` is the typed error. " +
+        "State is read at `latest` only. For any other block, the real node returns the latest state without an error, " +
+        "so the gateway refuses such calls unless it is configured for archive nodes."
     })
   ),
   HttpApiEndpoint.get("socket", Paths.evm, socketParts).annotateMerge(rpcSocket("the trading chain's EVM"))
@@ -108,8 +111,8 @@ export class Layer2Api extends HttpApiGroup.make("layer2").add(
       OpenApi.annotations({
         summary: "JSON-RPC of an EVM layer 2",
         description:
-          "Accepts single calls and batches. A receipt is relayed complete, with the fields that the chain family adds. The " +
-          "receipt of an unknown or not yet mined transaction is `result: null`."
+          "Accepts single calls and batches. A receipt is relayed complete, with the fields that the chain family adds. For a " +
+          "transaction that is unknown or not yet in a block, the receipt is `result: null`."
       })
     ),
   HttpApiEndpoint.get("socket", Paths.layer2, socketParts).annotateMerge(rpcSocket("an EVM layer 2"))

@@ -1,7 +1,7 @@
 /**
  * The routes that control the sandbox's venue: its clock, prices, faults and accounts.
  *
- * They are next to the admin routes, and do not exist over live chains.
+ * They are served on the same listener as the admin routes, and do not exist in a gateway to live chains.
  */
 import { Address } from "@trigate/domain/encoding/Hex"
 import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
@@ -17,7 +17,7 @@ import * as Struct from "effect/Struct"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
-/** Maximum number of snapshots; a further one replaces the oldest. */
+/** Maximum number of snapshots. Taking another snapshot removes the oldest. */
 export const maxSnapshots = 8
 
 const SnapshotId = Schema.String.check(Schema.isPattern(/^[0-9]{1,9}$/u, { expected: "the ID of a snapshot" }))
@@ -27,7 +27,9 @@ export const SandboxStatus = Schema.Struct({
   seed: Schema.String,
   time: Millis.annotateKey({ description: "The venue's time, in milliseconds" }),
   faults: SandboxFaults,
-  snapshots: Schema.Array(SnapshotId).annotateKey({ description: `Oldest first, at most ${maxSnapshots}` })
+  snapshots: Schema.Array(SnapshotId).annotateKey({
+    description: `The IDs of the snapshots, oldest first, at most ${maxSnapshots}`
+  })
 }).annotate({ identifier: "SandboxStatus" })
 export type SandboxStatus = typeof SandboxStatus.Type
 
@@ -36,7 +38,7 @@ const longestAdvance = 31 * 86_400_000
 /** The milliseconds by which to advance the clock. */
 export const ClockAdvance = Schema.Struct({
   advance: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: longestAdvance })).annotateKey({
-    description: "Milliseconds by which the venue's time advances immediately, at most 31 days"
+    description: "Number of milliseconds by which the venue's time advances immediately, at most 31 days"
   })
 }).annotate({ identifier: "ClockAdvance", examples: [{ advance: 60_000 }] })
 export type ClockAdvance = typeof ClockAdvance.Type
@@ -44,16 +46,17 @@ export type ClockAdvance = typeof ClockAdvance.Type
 const Price = Schema.Finite.check(Schema.isGreaterThan(0))
 const Coin = Schema.String.check(Schema.isMaxLength(64))
 
-/** The prices of a coin from now on. */
+/** The prices to set for a coin from now on. */
 export const PriceChange = Schema.Struct({
   coin: Coin,
   points: Schema.Array(Schema.Struct({
     time: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotateKey({
-      description: "Milliseconds from any start"
+      description: "Time of the point in milliseconds, relative to any common start"
     }),
     price: Price
   })).check(Schema.isMinLength(1), Schema.isMaxLength(10_000)).annotateKey({
-    description: "Ordered by time. The price is interpolated linearly between points and constant after the last one"
+    description:
+      "Ordered by time. The first point is played now. The price is interpolated linearly between points and constant after the last one"
   }),
   speed: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))).annotateKey({
     description: "Speed relative to real time; 1 if absent"
@@ -64,7 +67,7 @@ export const PriceChange = Schema.Struct({
 })
 export type PriceChange = typeof PriceChange.Type
 
-/** Faults to set; absent ones do not change. */
+/** The faults to set. Faults that are absent do not change. */
 export const FaultChange = Schema.Struct(Struct.map(SandboxFaults.fields, Schema.optionalKey)).annotate({
   identifier: "FaultChange",
   examples: [{ lostReplies: 1 }]
@@ -78,16 +81,16 @@ const Amount = Schema.String.check(
 /** The balances and positions to set for an account. */
 export const Endowment = Schema.Struct({
   user: Address,
-  usd: Schema.optionalKey(Amount).annotateKey({ description: "USDC in perpetuals" }),
+  usd: Schema.optionalKey(Amount).annotateKey({ description: "USDC for perpetuals" }),
   spot: Schema.optionalKey(
     Schema.Array(Schema.Struct({ token: Schema.Natural, amount: Amount })).check(Schema.isMaxLength(100))
-  ).annotateKey({ description: "Spot tokens, by their index" }),
+  ).annotateKey({ description: "Balances of spot tokens, by the index of the token" }),
   positions: Schema.optionalKey(
     Schema.Array(Schema.Struct({ coin: Coin, size: Amount, entryPx: Schema.optionalKey(Amount) })).check(
       Schema.isMaxLength(100)
     )
   ).annotateKey({
-    description: "The new positions, negative when short, at the mark price unless a price is set"
+    description: "The new positions. A negative size is a short position. Default entry price: the mark price"
   })
 }).annotate({
   identifier: "Endowment",
@@ -115,20 +118,21 @@ export class SandboxApi extends HttpApiGroup.make("sandbox").add(
     OpenApi.annotations({
       summary: "Advance the venue's time",
       description:
-        "Orders are filled and triggered, funding is paid and accounts are liquidated as if that time had passed. The nonces and " +
-        "`expiresAfter` of actions are still compared with the clock of the machine."
+        "Orders are filled and triggered, funding is paid and accounts are liquidated as if the time had passed. The nonces and " +
+        "`expiresAfter` of actions are still compared with the machine's clock, which does not change."
     })
   ),
   HttpApiEndpoint.post("setPrices", Paths.sandboxPrices, { payload: PriceChange, ...reply }).annotateMerge(
     OpenApi.annotations({
       summary: "Set the prices of a coin from now on",
-      description: "A single point sets a constant price. The synthetic orders of the book follow immediately."
+      description:
+        "A single point sets a constant price. The synthetic orders of the book are immediately placed around the new price."
     })
   ),
   HttpApiEndpoint.post("setFaults", Paths.sandboxFaults, { payload: FaultChange, ...reply }).annotateMerge(
     OpenApi.annotations({
       summary: "Set faults of the venue",
-      description: "The seed determines which requests a fault affects."
+      description: "The seed of the sandbox determines which requests a fault affects."
     })
   ),
   HttpApiEndpoint.post("endow", Paths.sandboxAccounts, { payload: Endowment, ...reply }).annotateMerge(
@@ -140,12 +144,13 @@ export class SandboxApi extends HttpApiGroup.make("sandbox").add(
   HttpApiEndpoint.post("snapshot", Paths.sandboxSnapshots, reply).annotateMerge(OpenApi.annotations({
     summary: "Take a snapshot of the venue",
     description:
-      "The last ID in the response is the snapshot's. A snapshot does not include the EVM chains and the token chain."
+      "The last ID in the response identifies the new snapshot. A snapshot does not include the EVM chains and the token chain."
   })),
   HttpApiEndpoint.post("reset", Paths.resetSandbox, { payload: SandboxReset, ...reply }).annotateMerge(
     OpenApi.annotations({
       summary: "Restore the venue's initial state or a snapshot",
-      description: "Time and faults do not change. Events since the time of a snapshot are simulated again."
+      description:
+        "The venue's time and the faults do not change. The period since the snapshot was taken is simulated again."
     })
   )
 ).middleware(Problems).annotateMerge(OpenApi.annotations({

@@ -1,4 +1,7 @@
-/** `GET /ws`: the venue's WebSocket, shared by all callers, and `GET /streams`: the same as Server-Sent Events. */
+/**
+ * `GET /ws`: the venue's WebSocket, shared by all callers, and `GET /streams`: the same subscriptions as Server-Sent
+ * Events.
+ */
 import { callerFailures } from "@trigate/domain/errors/GatewayError"
 import { ChainNotConfigured, InvalidRequest } from "@trigate/domain/errors/RequestError"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
@@ -10,10 +13,10 @@ import * as Schema from "effect/Schema"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
-/** The errors of a refused handshake. */
+/** The errors of a refused WebSocket handshake. */
 export const socketErrors = [ChainNotConfigured, UpstreamUnavailable, ...callerFailures] as const
 
-/** The response to an accepted handshake. */
+/** The response to an accepted WebSocket handshake. */
 export const Upgraded = HttpApiSchema.Empty(101).annotate({ description: "The connection is now a WebSocket" })
 
 /** The errors of a refused event stream. */
@@ -25,11 +28,12 @@ export const Events = HttpApiSchema.StreamUint8Array({ contentType: "text/event-
 /** The query parameters of an event stream. */
 export const eventQuery = {
   [Paths.subscribe]: Schema.Array(Schema.String).annotate({
-    description: "A subscription as `/ws` accepts it, in JSON; may be repeated",
+    description: "A subscription in JSON, as `/ws` accepts it; the parameter can be repeated",
     examples: [["{\"type\":\"trades\",\"coin\":\"BTC\"}"]]
   }),
   [Paths.resume]: Schema.optionalKey(Schema.String.annotate({
-    description: "The id of the last event, for a client that cannot send the header `Last-Event-ID`"
+    description:
+      "The id of the last event that the client received, for a client that cannot send the header `Last-Event-ID`"
   }))
 }
 
@@ -43,9 +47,9 @@ export class StreamsApi extends HttpApiGroup.make("streams").add(
     .annotateMerge(OpenApi.annotations({
       summary: "Streams as Server-Sent Events, which can be resumed",
       description:
-        "The data of each event is a frame as `/ws` sends it. The first event is called `resume`: its data states whether everything " +
-        "since `Last-Event-ID` follows (`recovered: true`), or a snapshot follows instead. Events of accounts have an id `<epoch>:<seq>`. A comment " +
-        "every 15 seconds keeps the connection open. If the id is unknown or malformed, `recovered` is `false`."
+        "The data of each event is a frame as `/ws` sends it. The first event is called `resume`. Its data states whether everything " +
+        "since `Last-Event-ID` follows (`recovered: true`), or a snapshot instead (`recovered: false`). Events of accounts have an id `<epoch>:<seq>`. A comment " +
+        "every 15 seconds keeps the connection open. If the id is unknown or malformed, a snapshot follows."
     })),
   HttpApiEndpoint.get("socket", Paths.socket, { disableCodecs: true, success: Upgraded, error: socketErrors })
     .annotateMerge(OpenApi.annotations({
@@ -56,5 +60,5 @@ export class StreamsApi extends HttpApiGroup.make("streams").add(
     }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Streams",
-  description: "Trades, books, bars, orders and fills as they happen, and posts, over one WebSocket"
+  description: "Trades, books, bars, orders and fills as they happen, and `post` requests, over one WebSocket"
 })) {}

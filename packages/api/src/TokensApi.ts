@@ -33,7 +33,7 @@ export const TokenRpcCall = Schema.Struct({
   params: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
 }).annotate({ identifier: "TokenRpcCall", examples: Examples.tokenCalls })
 
-/** The token chain's own envelope: `ok` with `result`, or with the text of the failure in `error` and its `code`. */
+/** The token chain's own envelope: `ok` with `result`, or, for a failure, its text in `error` and its `code`. */
 export const TokenRpcAnswer = Schema.Struct({
   ok: Schema.Boolean,
   result: Schema.optionalKey(Schema.Unknown),
@@ -47,15 +47,15 @@ export const TokenRpcAnswer = Schema.Struct({
 const tokenDataDocs = OpenApi.annotations({
   summary: "A fungible token by the address of its master contract",
   description:
-    "`totalSupply` has all its digits. `burnable` is derived from the token standard. `metadata` states the source of name and " +
-    "symbol. For any other kind of contract, the error is TokenNotFound, which contains the kind. A POST to the same path responds in the " +
+    "`totalSupply` is exact. `burnable` is derived from the token standard. `metadata` states where name and " +
+    "symbol come from. For any other kind of contract, the error is TokenNotFound with the kind of the contract. A POST to the same path responds in the " +
     "server's own envelope."
 })
 
 const tokenRpcDocs = OpenApi.annotations({
   summary: "JSON-RPC of the token chain",
   description:
-    `Responds in the chain's own envelope, always with HTTP 200. Addresses are checked before anything is sent. Methods: ${
+    `Responds in the chain's own envelope, always with HTTP 200. A call with an invalid address is refused and not sent. Methods: ${
       methods.join(", ")
     }.`
 })
@@ -77,7 +77,7 @@ const tokenRpcParts = {
 const restReads = tokenRestReads.map(({ name }) => name)
 const restPosts = tokenRestPosts.map(({ name }) => name)
 
-/** Returns the paths of an endpoint; an endpoint that ends in `:method` has one for each method. */
+/** Returns the paths of an endpoint. An endpoint whose path ends in `/:method` has one path for each method. */
 export const endpointPaths = (endpoint: { readonly path: string; readonly method: string }): ReadonlyArray<string> => {
   const { method, path } = endpoint
   return path.endsWith("/:method")
@@ -90,7 +90,7 @@ const restReadParts = { disableCodecs: true, success: Schema.Unknown, error: tok
 const restReadDocs = OpenApi.annotations({
   summary: "A read method of the token chain over REST",
   description:
-    "The query contains the params of the JSON-RPC method. The server's response is returned unchanged. An error contains `ok`, `error` " +
+    "The query contains the params of the JSON-RPC method. The server's response is returned unchanged. An error response contains `ok`, `error` " +
     "and `code` in addition to the members of a problem."
 })
 
@@ -104,7 +104,7 @@ const restPostParts = {
 const restPostDocs = OpenApi.annotations({
   summary: "A method of the token chain over REST with its params in the body",
   description:
-    "A method that sends a message is called at most once. The server's response is returned unchanged. An error contains `ok`, " +
+    "A method that sends a message is called at most once. The server's response is returned unchanged. An error response contains `ok`, " +
     "`error` and `code` in addition to the members of a problem."
 })
 
@@ -128,7 +128,7 @@ const transactionsParts = {
   error: eventErrors
 } as const
 const eventDocs =
-  "The id of an event is a position, `<lt>:<hash>`: the stream is resumed with the header `Last-Event-ID`, as an EventSource sends it. " +
+  "The id of an event is a position, `<lt>:<hash>`: the stream is resumed with the header `Last-Event-ID`, which an EventSource sends when it reconnects. " +
   "The first event, `start`, contains the position at which the stream begins. The stream continues after outages of the node. If the node's history " +
   "does not reach back to the position, the stream ends with an event `problem`. A comment every 15 seconds keeps the connection open."
 const transactionsDocs = OpenApi.annotations({
@@ -147,9 +147,9 @@ const jettonTransfersParts = {
   error: eventErrors
 } as const
 const jettonTransfersDocs = OpenApi.annotations({
-  summary: "Jetton transfers that an owner receives, each once, as Server-Sent Events",
+  summary: "Jetton transfers that an owner receives, as Server-Sent Events; each transfer is sent once",
   description:
-    "The data of each event `transfer` is a JettonTransfer, read from the owner's genuine jetton wallet. Aborted and bounced transfers " +
+    "The data of each event `transfer` is a JettonTransfer. Only transfers that the owner's genuine jetton wallet received are sent. Aborted and bounced transfers " +
     `are omitted. ${eventDocs}`
 })
 

@@ -14,16 +14,16 @@ export * as AdminApi from "./AdminApi.ts"
 /** `GET /candles`: the candle history that the gateway stores. */
 export * as CandlesApi from "./CandlesApi.ts"
 
-/** The key that identifies a caller on the node provider's surface: the first segment of the path. */
+/** The key that identifies a caller on the node provider's routes: the first segment of the path. */
 export * as EndpointKey from "./EndpointKey.ts"
 
-/** Requests that the sandbox serves, for the reference page: its *Send* button works for each of them. */
+/** Example requests for the reference page. The sandbox serves all of them, so the *Send* button works for each. */
 export * as Examples from "./Examples.ts"
 
-/** `POST /exchange`: signed actions, checked and relayed at most once. */
+/** `POST /exchange`: checks signed actions, and relays each at most once. */
 export * as ExchangeApi from "./ExchangeApi.ts"
 
-/** The whole contract. The server, the client and the OpenAPI document are derived from it. */
+/** The complete HTTP contract of the gateway. The server, the client and the OpenAPI document are derived from it. */
 export * as GatewayApi from "./GatewayApi.ts"
 
 /** Liveness, readiness and metrics. */
@@ -32,13 +32,16 @@ export * as HealthApi from "./HealthApi.ts"
 /** `POST /info`: queries of the trading chain. */
 export * as InfoApi from "./InfoApi.ts"
 
-/** The node provider's surface: the same routes behind the caller's own endpoint key, and the layer 2 at the key itself. */
+/**
+ * The node provider's routes: the routes of the gateway behind the caller's own endpoint key, and the layer 2 at the
+ * path of the key itself.
+ */
 export * as NodeApi from "./NodeApi.ts"
 
-/** The paths of the gateway's own routes. The node provider's surface has the same ones behind an endpoint key. */
+/** The paths of the gateway's own routes. Behind an endpoint key, the node provider's routes have the same paths. */
 export * as Paths from "./Paths.ts"
 
-/** The middleware of every group: maps typed errors, and requests that do not decode, to responses. */
+/** The middleware of all route groups: converts typed errors, and requests that cannot be decoded, to responses. */
 export * as Problems from "./Problems.ts"
 
 /** `POST /evm` and `POST /l2`: JSON-RPC of the trading chain's EVM and of an EVM layer 2. */
@@ -47,7 +50,10 @@ export * as RpcApi from "./RpcApi.ts"
 /** The routes that control the sandbox's venue: its clock, prices, faults and accounts. */
 export * as SandboxApi from "./SandboxApi.ts"
 
-/** `GET /ws`: the venue's WebSocket, shared by all callers, and `GET /streams`: the same as Server-Sent Events. */
+/**
+ * `GET /ws`: the venue's WebSocket, shared by all callers, and `GET /streams`: the same subscriptions as Server-Sent
+ * Events.
+ */
 export * as StreamsApi from "./StreamsApi.ts"
 
 /** The token chain: `GET /api/v2/getTokenData`, `POST /api/v2/jsonRPC` and `GET /api/v2/streams/…`. */

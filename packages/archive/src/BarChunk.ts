@@ -1,10 +1,10 @@
 /**
- * A compact, lossless encoding of closed bars: every number decodes exactly as the venue formatted it.
+ * A compact, lossless encoding of closed bars: every number is decoded exactly as the venue formatted it.
  *
- * A chunk contains the bars of {@link barsPerChunk} bar numbers. Prices and volumes become integer multiples of a step,
- * stored as differences from a prediction by the preceding bars. The format of a number is stored only if it differs
- * from the venue's convention: no trailing zeros, but at least one decimal place. Bars with a number that no column can
- * represent, such as `007`, are written as JSON.
+ * A chunk contains the bars of {@link barsPerChunk} consecutive bar numbers. Prices and volumes become integer
+ * multiples of a step, and the differences from values predicted from the preceding bars are stored. The format of a
+ * number is stored only if it differs from the venue's convention: no trailing zeros, but at least one decimal place.
+ * If a chunk contains a number that this encoding cannot represent, such as `007`, its bars are written as JSON.
  */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import { Candle as CandleSchema } from "@trigate/domain/candles/Candle"
@@ -14,24 +14,24 @@ import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Schema from "effect/Schema"
 import { BitReader, BitWriter } from "./BitColumns.ts"
 
-/** The number of consecutive bar numbers in a chunk. */
+/** The number of bar numbers in a chunk. */
 export const barsPerChunk = 1000
 
 const prices = ["o", "h", "l", "c"] as const
 
-/** The decimal numbers of one column as multiples of a step, with the format of each number. */
+/** The decimal numbers of one column as multiples of a step, with the format of each number. A unit is `10^-scale`. */
 interface Decimals {
-  /** The number of decimal places of one unit. */
+  /** The number of decimal places of a unit. */
   readonly scale: number
   /** The greatest common divisor of all values, in units. */
   readonly step: number
   /** Values in steps. */
   readonly values: ReadonlyArray<number>
-  /** The number of decimal places as written, minus the conventional number. */
+  /** For each number, the number of decimal places in its text minus the conventional number of decimal places. */
   readonly extra: ReadonlyArray<number>
 }
 
-/** Maximum number of units; differences of larger values are not exact. */
+/** Maximum absolute value, in units. Differences between larger values would not be exact doubles. */
 const MOST = 2 ** 50
 
 const countDecimals = (text: string): number => {
@@ -44,7 +44,7 @@ const isPlain = (text: string): boolean => /^(?:-(?!0(?:\.0*)?$))?(?:0|[1-9][0-9
 /** The character `0`. */
 const ZERO = 48
 
-/** Returns how many of `scale` decimal places are written, by convention, for a number of units. */
+/** Returns how many of the `scale` decimal places the venue's convention writes for a number of units. */
 const habitual = (units: number, scale: number): number => {
   let digits = scale
   let rest = units
@@ -61,7 +61,9 @@ const divisor = (a: number, b: number): number => {
   return large
 }
 
-/** Parses decimal numbers; `undefined` if one of them is not an exact number of units. */
+/**
+ * Parses decimal numbers; `undefined` if one of them is too large, or has a format that this encoding cannot represent.
+ */
 const scaled = (texts: ReadonlyArray<string>): Decimals | undefined => {
   let scale = 0
   for (const text of texts) {
@@ -77,7 +79,7 @@ const scaled = (texts: ReadonlyArray<string>): Decimals | undefined => {
     const value = Number(digits + "0".repeat(scale - decimals))
     if (Math.abs(value) > MOST) return undefined
     units.push(value)
-    // a divisor of 1 does not change
+    // a greatest common divisor of 1 cannot become smaller
     if (step !== 1) step = divisor(step, Math.abs(value))
     extra.push(decimals - habitual(value, scale))
   }
@@ -106,7 +108,10 @@ const isBelowZero = (value: number): boolean => value < 0
 
 const isNotZero = (value: number): boolean => value !== 0
 
-/** Writes a column of numbers that are rarely negative: one bit states whether any of them is. */
+/**
+ * Writes a column of numbers that are rarely negative. A leading bit states whether any number in the column is
+ * negative.
+ */
 const writeSigned = (writer: BitWriter, values: ReadonlyArray<number>): void => {
   const isSigned = values.some(isBelowZero)
   writer.bits(isSigned ? 1 : 0, 1)
@@ -130,8 +135,8 @@ const readDecimals = (reader: BitReader, length: number): Omit<Decimals, "values
   extra: reader.bits(1) === 0 ? [] : readSigned(reader, length)
 })
 
-// the first byte of a chunk is its format number; a new format gets a new number, and this program must continue to
-// read these two
+// the first byte of a chunk is the number of its format. A new format needs a new number, and later versions must still
+// read these two formats
 const JSON_TEXT = 0
 const COLUMNS = 1
 
@@ -146,12 +151,12 @@ const asJson = (bars: ReadonlyArray<Candle>): Uint8Array => {
   return bytes
 }
 
-/** Returns whether this program reads the format of a chunk. */
+/** Returns whether this version of the program can read the format of a chunk. */
 export const isReadable = ([format]: Uint8Array): boolean => format === JSON_TEXT || format === COLUMNS
 
 /** Encodes bars of one series, in order, without duplicates. `first` is the first bar number of the chunk. */
 export const encode = ({ interval }: Series, first: number, bars: ReadonlyArray<Candle>): Uint8Array => {
-  // the four prices of a bar are adjacent: they share a step
+  // the four prices of a bar are adjacent in one column, because they share a step
   const price = scaled(bars.flatMap((bar) => prices.map((name) => bar[name])))
   const volume = scaled(bars.map(({ v }) => v))
   if (price === undefined || volume === undefined || price.scale > 255 || volume.scale > 255) return asJson(bars)
@@ -213,7 +218,7 @@ export const decode = ({ coin, interval }: Series, first: number, bytes: Uint8Ar
       spell(value * price.step, price.scale, price.extra[4 * index + column] ?? 0)
     const high = Math.max(open, close) + (highs[index] ?? 0)
     const low = Math.min(open, close) - (lows[index] ?? 0)
-    // a bar often opens at the close of the previous one
+    // compares with the previous close, because a bar often opens at this price
     const o = open === lastUnits && price.extra.length === 0 ? lastText : text(open, 0)
     const c = text(close, 3)
     bars.push({

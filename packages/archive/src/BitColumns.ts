@@ -5,28 +5,29 @@
  * differences of prices, volumes and trade counts, this takes about half a bit more than their entropy.
  */
 
-/** The number of values that share a parameter. */
+/** The number of values that share a Rice parameter. */
 const BLOCK = 64
 
-/** The number of bits of a parameter. */
+/** The number of bits in which a Rice parameter is written. */
 const PARAMETER = 6
 
 /**
- * Quotients below this number are written in unary. For others, this number of ones and the plain value are written.
+ * Quotients below this number are written in unary. A larger quotient is written as this number of ones, followed by
+ * the complete value without Rice coding.
  */
 const ESCAPE = 20
 
-/** The width in bits of a value written without Rice coding: enough for `Number.MAX_SAFE_INTEGER`. */
+/** The width in bits of a value that is written without Rice coding: enough for `Number.MAX_SAFE_INTEGER`. */
 const WHOLE = 53
 
-/** The maximum number of bits written at once: with up to 7 pending bits they fit into 31. */
+/** The maximum number of bits written at once. Together with up to 7 pending bits, they fit into 31 bits. */
 const STEP = 24
 
 const powers = Float64Array.from({ length: WHOLE + 1 }, (_, exponent) => 2 ** exponent)
 
 const power = (exponent: number): number => powers[exponent] ?? 0
 
-/** Writes integers of a given number of bits, and columns of integers. */
+/** Writes integers with a fixed number of bits, and columns of integers. */
 export class BitWriter {
   #bytes = new Uint8Array(4096)
   #length = 0
@@ -43,7 +44,7 @@ export class BitWriter {
     this.#put(value % power(left), left)
   }
 
-  /** Writes a column of numbers from 0 to 2^53 - 1. Its reader must know the number of values. */
+  /** Writes a column of numbers from 0 to 2^53 - 1. The number of values is not written, so the reader must know it. */
   column(values: ReadonlyArray<number>): void {
     for (let start = 0; start < values.length; start += BLOCK) {
       const end = Math.min(values.length, start + BLOCK)
@@ -122,7 +123,7 @@ export class BitReader {
 
   #rice(k: number): number {
     this.#fill()
-    // the leading ones of the buffered bits; the bit after them is zero
+    // counts the leading ones of the buffered bits, after which there is at least one zero
     const ones = Math.clz32(~(this.#held << 32 - this.#count))
     if (ones >= ESCAPE) {
       this.#count -= ESCAPE
@@ -139,7 +140,7 @@ export class BitReader {
     return this.#held >>> this.#count & (1 << width) - 1
   }
 
-  /** Fills the buffer with at least as many bits as are read at once. */
+  /** Reads bytes into the buffer until it contains at least {@link STEP} bits. */
   #fill(): void {
     this.#held &= (1 << this.#count) - 1
     while (this.#count < STEP) {

@@ -12,7 +12,7 @@ const day = intervalLengths["1d"]
 export const builds = (smaller: CandleInterval, larger: CandleInterval): boolean => {
   if (smaller === "1M") return false
   const length = intervalLengths[smaller]
-  // a month may begin at any midnight
+  // a month can begin at any midnight (UTC), so a smaller interval must divide a day
   return larger === "1M"
     ? day % length === 0
     : intervalLengths[larger] > length && intervalLengths[larger] % length === 0
@@ -63,8 +63,8 @@ const joined = (interval: CandleInterval, bar: number, first: Candle, bars: Read
 })
 
 /**
- * Builds the bars of an interval from smaller ones, which must be in order. A bar that contains no smaller bars is
- * omitted.
+ * Builds the bars of an interval from smaller ones, which must be in order. If there are no smaller bars in the period
+ * of a larger bar, the larger bar is omitted.
  */
 export const build = (interval: CandleInterval, bars: ReadonlyArray<Candle>): ReadonlyArray<Candle> =>
   [...Map.groupBy(bars, ({ t }) => barAt(interval, t))].flatMap(([bar, parts]) => {
@@ -72,13 +72,13 @@ export const build = (interval: CandleInterval, bars: ReadonlyArray<Candle>): Re
     return first === undefined ? [] : [joined(interval, bar, first, parts)]
   })
 
-/** Returns the range of smaller bars for a range of larger ones. */
+/** Converts a range of larger bars to the range of smaller bars with the same period. */
 export const smallerRange = (smaller: CandleInterval, larger: CandleInterval, { from, to }: BarRange): BarRange => ({
   from: barAt(smaller, openTime(larger, from)),
   to: barAt(smaller, closeTime(larger, to))
 })
 
-/** Returns the larger bars whose smaller bars are all known. */
+/** Returns the ranges of larger bars for which all smaller bars are known. */
 export const whole = (smaller: CandleInterval, larger: CandleInterval, known: BarRanges): BarRanges =>
   known.flatMap(({ from, to }) => {
     const open = openTime(smaller, from)

@@ -2,9 +2,9 @@
  * Candle history: each closed bar of a coin and interval, stored once, exactly as the venue formatted it, without a
  * time limit.
  *
- * The bars of a range are written together with the range. A range that was never written is a gap; a bar missing
- * inside a written range had no trade. If a bar is written again with other values, it replaces the old one, which is
- * stored as an earlier version.
+ * The bars of a range are written together with the range, which is then *known*. A range that is not known is a gap;
+ * if a bar is missing inside a known range, no trade took place in its period. If a bar is written again with other
+ * values, it replaces the old one, which is stored as an earlier version.
  *
  * The layers differ in their {@link Backend}: a store of chunks in memory, in SQLite or in Postgres.
  */
@@ -20,7 +20,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as BarChunk from "./BarChunk.ts"
 
-/** Bars of a range, oldest first, and the bar numbers of the range that are in the archive. */
+/** Bars of a range, oldest first, and the known ranges of bar numbers within the requested range. */
 export interface ArchivedBars {
   readonly bars: ReadonlyArray<Candle>
   readonly known: BarRanges
@@ -32,13 +32,16 @@ export interface Written {
   readonly corrected: number
 }
 
-/** A bar to fill in that differs from the archive, which contains another bar or states that there was no trade. */
+/**
+ * A difference found by `fill`: the given bar, and the archived bar, which is `undefined` if the archive states that no
+ * trade took place.
+ */
 export interface Differing {
   readonly given: Candle
   readonly held: Candle | undefined
 }
 
-/** The result of filling ranges: the changes, and the differing bars. */
+/** The result of `fill`: the changes, and the bars that differ from archived ones. */
 export interface Filled {
   readonly added: number
   readonly differing: ReadonlyArray<Differing>
@@ -51,7 +54,7 @@ export interface EarlierVersion {
   readonly replacedAt: number
 }
 
-/** The archived content of a series. */
+/** A series with information about its archived content. */
 export interface SeriesStatus extends Series {
   readonly bars: number
   /** Bytes of the chunks, without the database's overhead. */
@@ -64,7 +67,10 @@ const ranks = new Map(CandleInterval.literals.map((interval, rank) => [interval,
 /** Compares series of one coin by the length of a bar. */
 export const byInterval = (a: Series, b: Series): number => (ranks.get(a.interval) ?? 0) - (ranks.get(b.interval) ?? 0)
 
-/** Returns the series of the first {@link coinsPerPage} coins after a coin, by coin and interval. */
+/**
+ * Returns the series of the first {@link coinsPerPage} coins that follow the coin `after`, ordered by coin and
+ * interval.
+ */
 export const page = <One extends Series>(all: Iterable<One>, after = ""): ReadonlyArray<One> =>
   [...Map.groupBy(all, ({ coin }) => coin)]
     .filter(([coin]) => coin > after)
@@ -100,9 +106,9 @@ export const page = <One extends Series>(all: Iterable<One>, after = ""): Readon
  */
 export class CandleArchive extends Context.Service<CandleArchive, {
   /**
-   * Atomically writes all bars that the venue has in a range. They must be closed.
+   * Atomically writes all bars that the venue has in a range. All bars must be closed.
    *
-   * A bar outside the range, or of another series, is a defect of the caller.
+   * Dies if a bar is outside of the range or of another series.
    */
   readonly write: (
     series: Series,
@@ -110,52 +116,55 @@ export class CandleArchive extends Context.Service<CandleArchive, {
     bars: ReadonlyArray<Candle>
   ) => Effect.Effect<Written, ArchiveUnavailable>
   /**
-   * Atomically writes bars of ranges that are not known yet. They must be closed.
+   * Atomically writes bars of ranges, but only where the archive is not known yet. All bars must be closed.
    *
-   * Known ranges stay unchanged; bars that differ from them are returned. A bar outside of the ranges, or of another
-   * series, is a defect of the caller.
+   * Known ranges do not change; bars that differ from the archived ones are returned. Dies if a bar is outside of the
+   * ranges or of another series.
    */
   readonly fill: (
     series: Series,
     ranges: BarRanges,
     bars: ReadonlyArray<Candle>
   ) => Effect.Effect<Filled, ArchiveUnavailable>
-  /** Returns the known bar numbers of a range, without reading bars. */
+  /** Returns the known bar numbers in a range, without reading bars. */
   readonly known: (series: Series, range: BarRange) => Effect.Effect<BarRanges, ArchiveUnavailable>
-  /** Returns the bars of a range. With `most`, returns only the newest ones, and possibly a few more before them. */
+  /** Returns the bars of a range. With `most`, returns at least the newest `most` bars instead of all bars. */
   readonly read: (series: Series, range: BarRange, most?: number) => Effect.Effect<ArchivedBars, ArchiveUnavailable>
   /** Returns the earlier versions of the bars of a range, in the order in which they were replaced. */
   readonly earlierVersions: (
     series: Series,
     range: BarRange
   ) => Effect.Effect<ReadonlyArray<EarlierVersion>, ArchiveUnavailable>
-  /** Returns the series of the first {@link coinsPerPage} coins after `after`, by coin and interval. Default: the first coins. */
+  /**
+   * Returns the series of the first {@link coinsPerPage} coins that follow the coin `after`, ordered by coin and
+   * interval. Default: the first coins.
+   */
   readonly list: (after?: string) => Effect.Effect<ReadonlyArray<SeriesStatus>, ArchiveUnavailable>
 }>()("@trigate/archive/CandleArchive") {}
 
-/** The metadata of a chunk, without its bars. */
+/** The metadata of a chunk, without the encoded bars. */
 export interface ChunkHead {
   readonly chunk: number
   readonly known: BarRanges
   readonly bars: number
-  /** Increments with each write. */
+  /** The number of writes to the chunk. */
   readonly revision: number
 }
 
-/** A chunk of a series. Its first bar number is `chunk` times `barsPerChunk`. */
+/** A chunk of a series. The bar number of its first bar is `chunk` times `barsPerChunk`. */
 export interface Chunk extends ChunkHead {
   readonly body: Uint8Array
 }
 
 /** The storage of chunks. */
 export interface Backend {
-  /** Returns the chunks of a series in a range, both ends included, in order. */
+  /** Returns the chunks of a series from chunk number `from` to `to` (inclusive), in order. */
   readonly chunks: (
     series: Series,
     from: number,
     to: number
   ) => Effect.Effect<ReadonlyArray<Chunk>, ArchiveUnavailable>
-  /** Returns the chunks' metadata without the bars. */
+  /** Returns the metadata of chunks, without their bars. */
   readonly heads: (
     series: Series,
     from: number,
@@ -164,8 +173,8 @@ export interface Backend {
   /**
    * Writes chunks and earlier versions atomically.
    *
-   * Returns `false`, and writes nothing, unless the revision of each chunk is one more than that of the stored chunk; a
-   * new chunk has revision 1.
+   * The revision of each chunk must be one more than the revision of the stored chunk; a new chunk has revision 1.
+   * Otherwise, returns `false` and writes nothing.
    */
   readonly put: (
     series: Series,
@@ -186,7 +195,8 @@ const chunkRange = (chunk: number): BarRange => ({
 const isSame = Schema.toEquivalence(Candle)
 
 /**
- * The number of chunks read at once even if only the newest bars are wanted; 5000 bars without a gap are in this many.
+ * The number of chunks to read at a time if only the newest bars are wanted. This number is enough for 5000 bars
+ * without a gap.
  */
 const FEW = 6
 
@@ -207,11 +217,11 @@ const splitByChunk = (ranges: BarRanges): ReadonlyMap<number, BarRanges> => {
   return parts
 }
 
-/** Dies if bars are not of a series and in the given ranges. */
+/** Dies if a bar is of another series, or outside of the ranges. */
 const checked = (series: Series, ranges: BarRanges, bars: ReadonlyArray<Candle>): Effect.Effect<void> =>
   bars.every((bar) => belongsTo(series, bar) && BarRanges_.has(ranges, barAt(series.interval, bar.t)))
     ? Effect.void
-    : Effect.die(new Error("A written bar is outside of its range"))
+    : Effect.die(new Error("A bar to write is outside of the given ranges or belongs to another series"))
 
 /** The change of one chunk by a write; `chunk` is `undefined` if nothing changes. */
 interface Change {
@@ -254,7 +264,7 @@ const merged = (
   return { chunk, added, replaced }
 }
 
-/** Splits bars into bars of unknown ranges of a chunk, and bars that differ from the stored ones. */
+/** Splits bars into those in unknown ranges of a chunk, and those that differ from an archived bar. */
 const sorted = (series: Series, number: number, old: Chunk | undefined, bars: ReadonlyArray<Candle>) => {
   if (old === undefined) return { unknown: bars, differing: [] }
   const held = new Map(BarChunk.decode(series, chunkRange(number).from, old.body).map((bar) => [bar.t, bar]))
@@ -291,7 +301,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
     const last = numbers.at(-1)
     if (first === undefined || last === undefined) return []
     const replacedAt = yield* Clock.currentTimeMillis
-    // after a conflict with another writer, reads its bars first
+    // repeats the write after a conflict with another writer, with the chunk as the other writer stored it
     for (;;) {
       const old = new Map((yield* readChunks(series, first, last)).map((chunk) => [chunk.chunk, chunk]))
       const changes = numbers.map((number) => changeOf(number, old.get(number)))
@@ -348,7 +358,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
       first = last
       for (const { bars, chunk } of heads.toReversed()) {
         if (wanted <= 0) break
-        // it is unknown how many bars of the last chunk are after the range
+        // does not count the bars of the last chunk, because some of them can be after the end of the range
         wanted -= chunk === last ? 0 : bars
         first = chunk
       }

@@ -1,4 +1,7 @@
-/** `CandleArchive` in memory. When full, it evicts the least recently used bars, which become gaps. */
+/**
+ * `CandleArchive` in memory. When the memory limit is reached, it evicts the least recently used bars, whose ranges
+ * become gaps.
+ */
 import * as BarRanges from "@trigate/domain/candles/BarRanges"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
 import { barAt } from "@trigate/domain/candles/CandleWindow"
@@ -12,7 +15,7 @@ import * as CandleArchive from "./CandleArchive.ts"
 export interface Options {
   /** Maximum number of bytes of chunks. Default: 32 MiB, enough for about three million bars. */
   readonly maxBytes?: number
-  /** Maximum number of earlier versions of bars. Default: 1000. The oldest are dropped first. */
+  /** Maximum number of earlier versions of bars. Default: 1000. Beyond this number, the oldest ones are dropped. */
   readonly maxVersions?: number
 }
 
@@ -37,7 +40,7 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
   "Service"
 ] => {
   const shelves = new Map<string, Shelf>()
-  // in order of last use
+  // ordered by last use, oldest first
   const used = new Map<Chunk, Shelf>()
   const versions: Array<Version> = []
   let bytes = 0
@@ -57,7 +60,7 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
   const found = (series: Series, from: number, to: number): ReadonlyArray<Chunk> => {
     const shelf = shelves.get(seriesKey(series))
     if (shelf === undefined) return []
-    // a window may span thousands of chunks, of which only a few are stored, or one of thousands that are
+    // iterates over whichever is smaller: the chunk numbers of the range, or the stored chunks
     const chunks = to - from < shelf.chunks.size
       ? Array.from({ length: to - from + 1 }, (_, index) => shelf.chunks.get(from + index)).filter(
         Predicate.isNotUndefined
@@ -121,7 +124,9 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
 }
 
 /**
- * Provides the archive of one program. A function, so that two networks in one program share nothing.
+ * Provides an archive in memory.
+ *
+ * Each call returns a new layer, so two networks in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

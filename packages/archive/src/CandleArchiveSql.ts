@@ -1,9 +1,9 @@
 /**
- * `CandleArchive` in a SQL database, SQLite or Postgres: a chunk of bars is a row, and a write is one transaction.
+ * `CandleArchive` in a SQL database, SQLite or Postgres. A chunk of bars is a row, and a write is one transaction.
  *
- * Each row has a revision, and a write that conflicts with another one is retried, so several processes may write the
- * same series. The tables have their own version: a database that a later version of the program has changed is neither
- * read nor written.
+ * Each row has a revision, and a write that conflicts with another write is retried, so several processes can write the
+ * same series. The tables have their own version number: if a later version of the program has changed the tables, this
+ * program neither reads nor writes them.
  */
 import * as BarRanges from "@trigate/domain/candles/BarRanges"
 import { Candle, CandleInterval, coinsPerPage } from "@trigate/domain/candles/Candle"
@@ -27,11 +27,11 @@ import { barsPerChunk } from "./BarChunk.ts"
 import type { SeriesStatus } from "./CandleArchive.ts"
 import * as CandleArchive from "./CandleArchive.ts"
 
-/** The archive in the database, and the timeout. */
+/** The options of an archive in a database. */
 export interface Options {
-  /** Separates the archives of several networks in one database. Default: `mainnet`. */
+  /** Separates the archives of several networks in the same database. Default: `mainnet`. */
   readonly network?: string
-  /** Timeout of one step in the database. Default: 5 seconds. */
+  /** Timeout of each database step. Default: 5 seconds. */
   readonly deadline?: Duration.Input
 }
 
@@ -40,7 +40,7 @@ const migrationTable = "trigate_archive_migrations"
 const createTables = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const bytes = sql.literal(sql.onDialectOrElse({ sqlite: () => "BLOB", orElse: () => "BYTEA" }))
-  // the bars are the last column, so that the others can be read without them
+  // the bars are the last column, so that SQLite can read the other columns without reading the bars
   yield* sql`CREATE TABLE trigate_candles (
     network TEXT NOT NULL,
     coin TEXT NOT NULL,
@@ -69,15 +69,15 @@ const createTables = Effect.gen(function*() {
 const chunksAtATime = 1000
 
 /**
- * Milliseconds for which a summary of a series is cached, although another process may write. A write by this process
- * invalidates it.
+ * Time, in milliseconds, for which a summary of a series is cached. A write by this process invalidates the summary; a
+ * write by another process does not.
  */
 const summaryLasts = 10_000
 
 /** Maximum number of cached summaries: enough for the longest page. */
 const maxSummaries = coinsPerPage * CandleInterval.literals.length
 
-/** The text of a completely known chunk. */
+/** The stored text for a chunk in which all bar numbers are known. */
 const allKnown = BarRanges.print([{ from: 0, to: barsPerChunk - 1 }], 0)
 
 const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
@@ -126,7 +126,10 @@ const isLocked = (fault: DatabaseFault): boolean =>
   (fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError") ||
   (fault._tag === "MigrationError" && fault.kind === "Locked")
 
-/** Makes the error of a failed step, without the message of a Postgres server, which may contain its host name. */
+/**
+ * Makes the error of a failed step. The error does not contain the message of a Postgres server, because the message
+ * can contain the host name of the server.
+ */
 const unavailable = (isFile: boolean) => (fault: DatabaseFault): ArchiveUnavailable => {
   if (fault._tag === "ArchiveUnavailable") return fault
   if (fault._tag === "SchemaError") {
@@ -158,8 +161,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
   })
 
   /**
-   * Runs one step within the deadline. A step that exceeds it is interrupted in the background, because the
-   * interruption can take as long as the step.
+   * Runs one step within the deadline. If a step exceeds it, the step is interrupted in the background, because the
+   * interruption can take as long as the step itself.
    */
   const within = Effect.fnUntraced(function*<A>(effect: Effect.Effect<A, DatabaseFault>) {
     const stepping = effect.pipe(
@@ -240,10 +243,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
     )
 
   /**
-   * Returns the chunks of a series after a given one, as runs. Consecutive, completely known chunks are one run, so
-   * that fewer rows are read.
+   * Returns the chunks of a series after a given chunk, as runs. Consecutive chunks in which all bar numbers are known
+   * form one run, so that fewer rows are read.
    *
-   * The database reads one page of chunks.
+   * Each call reads one page of chunks.
    */
   const runsAfter = (series: Series, chunk: number) =>
     step(Effect.flatMap(
@@ -292,7 +295,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
   }
 
   /**
-   * Returns the series of a page of coins, in the order of the database, whose collation may differ from JavaScript's.
+   * Returns the series of a page of coins. They are in the order of the database, whose collation can differ from
+   * JavaScript's.
    */
   const page = Effect.fnUntraced(function*(after: string) {
     const now = monotonicMillis(yield* Clock.Clock)
@@ -324,7 +328,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return summary
   })
 
-  // concurrent calls share the result, and use one connection at a time
+  // the semaphore makes concurrent calls share cached summaries, and use one connection at a time
   const list = (after = "") =>
     summarizing.withPermits(1)(Effect.flatMap(page(after), (series) => Effect.forEach(series, summarized)))
 
@@ -363,7 +367,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
  * Provides the archive in a database. Creates its tables on first use. While the database is unreachable, all
  * operations fail with `ArchiveUnavailable`.
  *
- * A function, so that two networks in one program share nothing.
+ * Each call returns a new layer, so two networks in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

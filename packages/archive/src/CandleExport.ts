@@ -1,8 +1,8 @@
 /**
  * Exports candle history as files: the known bars of a series, oldest first, as a stream of bytes.
  *
- * Only one chunk of bars is in memory at a time, and the event loop runs between chunks. Interrupting the stream stops
- * the reads.
+ * Only one chunk of bars is in memory at a time, and other work can run between two chunks. Interrupting the stream
+ * stops the reads.
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
@@ -31,13 +31,13 @@ export const ExportedArchive = Context.Reference<Source | undefined>("@trigate/a
 /** The maximum value of a JavaScript date, in milliseconds. */
 const endOfTime = 8_640_000_000_000_000
 
-/** A series, and the range of its bars by open time, both ends included. */
+/** A series, and the range of its bars to export, by open time in milliseconds (both ends inclusive). */
 export interface Wanted extends Series {
   readonly from?: number
   readonly to?: number
 }
 
-/** Returns the known ranges within a request; `undefined` if the archive does not contain the series. */
+/** Returns the known ranges within the requested range; `undefined` if the archive does not contain the series. */
 export const known = Effect.fnUntraced(function*(source: Source, { from = 0, to = endOfTime, ...series }: Wanted) {
   const { interval } = series
   const all = yield* source.known(series, { from: 0, to: barAt(interval, endOfTime) })
@@ -49,7 +49,7 @@ export const known = Effect.fnUntraced(function*(source: Source, { from = 0, to 
   })
 })
 
-/** Yields the consecutive page ranges that cover the known bars. */
+/** Yields consecutive ranges that together contain all known bars. Each range is within one chunk. */
 function* pageRanges(known: BarRanges): Generator<BarRange> {
   let next = 0
   for (const range of known) {
@@ -88,7 +88,7 @@ const text = <E>(format: TextFormat, pages: Stream.Stream<ReadonlyArray<Candle>,
   return format === "csv" ? Stream.concat(Stream.make(Utf8.encode(`${CandleText.csvHeadings}\n`)), lines) : lines
 }
 
-/** Converts known ranges to times: the first and the last millisecond of each. */
+/** Converts ranges of bar numbers to times: the first and the last millisecond of each range. */
 export const rangeInstants = (
   { interval }: Series,
   known: BarRanges

@@ -1,7 +1,7 @@
 /**
- * Imports bars from files into the archive. Validates each bar separately, and does not change archived bars.
+ * Imports bars from files into the archive. Each bar is validated separately, and archived bars do not change.
  *
- * An invalid bar does not prevent the import of others, and importing the same file again changes nothing.
+ * An invalid bar does not prevent the import of the other bars. Importing the same file again changes nothing.
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
@@ -18,13 +18,13 @@ import * as Stream from "effect/Stream"
 import type { Differing } from "./CandleArchive.ts"
 import { CandleArchive } from "./CandleArchive.ts"
 
-/** A bar of a file, or its error, and the number of its line or row. */
+/** A bar of a file or the error of decoding it, with the number of its line or row. */
 export interface Row {
   readonly row: number
   readonly bar: Result.Result<Candle, string>
 }
 
-/** A bar that was not imported, and the reason. */
+/** A bar that was not imported, with the reason. */
 export interface Finding {
   readonly row: number
   readonly why: string
@@ -34,29 +34,29 @@ export interface Finding {
 export interface Report {
   readonly rows: number
   readonly added: number
-  /** The number of bars that were already archived. */
+  /** The number of bars in the file that were already archived. */
   readonly held: number
-  /** The number of rows that are not valid bars of the series. */
+  /** The number of rows that are not valid bars of the series, and were not imported. */
   readonly refused: number
-  /** The number of bars that differ from the archived ones. */
+  /** The number of bars that differ from the archived bars, and were not imported. */
   readonly differing: number
 }
 
 /** Options of an import. */
 export interface Options {
   /**
-   * Additional information about missing bars. Default: missing bars are gaps.
+   * How to treat bars that are missing in the file. Default: as gaps.
    *
-   * - `between`: a bar missing between two bars of the file had no trade.
-   * - Ranges: the file declares that it is complete in them.
+   * - `between`: if a bar is missing between two bars of the file, no trade took place in its period.
+   * - Ranges: in these ranges, the file declares that it is complete.
    */
   readonly known?: "between" | BarRanges
   readonly onFinding: (finding: Finding) => Effect.Effect<void>
-  /** Called every few thousand rows with the number of rows so far. */
+  /** Called every few thousand rows with the number of rows processed. */
   readonly progress: (rows: number) => Effect.Effect<void>
 }
 
-/** Decodes the bars of a text file; ignores an incomplete last line. */
+/** Decodes the bars of a text file. An incomplete last line is ignored. */
 export const textRows = <E, R>(
   { coin, interval }: Series,
   format: TextFormat,
@@ -96,25 +96,25 @@ const findFault = (series: Series, bar: Candle, now: number): string | undefined
 
 const names = { o: "open", h: "high", l: "low", c: "close", v: "volume", n: "trades" } as const
 
-/** Describes how a bar differs from the archived one. */
+/** Describes how a bar of the file differs from the archived bar. */
 const formatDifference = ({ given, held }: Differing): string => {
-  if (held === undefined) return `the archive has no trade at ${formatMinute(given.t)}`
+  if (held === undefined) return `the archive states that there was no trade at ${formatMinute(given.t)}`
   const parts = (["o", "h", "l", "c", "v", "n"] as const).flatMap((name) =>
     given[name] === held[name] ? [] : [`${names[name]} ${given[name]} instead of ${held[name]}`]
   )
   return `it differs from the stored bar of ${formatMinute(given.t)}: ${parts.join(", ")}`
 }
 
-/** The number of rows that are written in one transaction. */
+/** The number of rows that are imported in one transaction. */
 const TOGETHER = 5000
 
 interface Progress extends Report {
-  /** The last imported bar, and whether all later rows were imported. */
+  /** The bar number of the last imported bar. `isWhole` is `false` if a row after this bar was not imported. */
   readonly last: number
   readonly isWhole: boolean
 }
 
-/** Imports the bars of one file, which must be in order. */
+/** Imports the bars of one file, which must be in ascending order. */
 export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   series: Series,
   rows: Stream.Stream<Row, E, R>,
@@ -125,8 +125,8 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   const now = yield* Clock.currentTimeMillis
 
   /**
-   * Returns the ranges known after a bar: the bar itself and, if the file declares so, the range back to the previous
-   * bar.
+   * Returns the ranges that become known with a bar: the bar itself and, if the file declares that it is complete
+   * there, the range since the previous bar.
    */
   const claimedRanges = (bar: number, { isWhole, last }: Pick<Progress, "isWhole" | "last">): BarRanges => {
     const own: BarRange = { from: bar, to: bar }
@@ -147,7 +147,9 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
       const why = Result.isFailure(bar)
         ? bar.failure
         : findFault(series, bar.success, now) ??
-          (number <= last ? "it does not open after the previous bar" : undefined)
+          (number <= last
+            ? "it does not open after the previous bar of the file: sort the bars by open time"
+            : undefined)
       if (Result.isFailure(bar) || why !== undefined) {
         refused += 1
         isWhole = false
@@ -178,7 +180,7 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   })
 
   const { isWhole, last, ...report } = yield* Stream.runFoldEffect(Stream.grouped(rows, TOGETHER), () => start, taken)
-  // a file may declare that no trade followed its last bar
+  // the file can declare that it is complete after its last bar, which means that no trade followed
   const rest = isWhole && typeof known === "object"
     ? Ranges.within(known, { from: last + 1, to: barAt(interval, now) - 1 })
     : []

@@ -1,4 +1,4 @@
-/** Bars as Parquet: times as timestamps, prices and volumes as strings in the venue's format. */
+/** Bars as a Parquet file: times as timestamps, prices and volumes as strings in the venue's format. */
 import type { BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
 import type { Candle } from "@trigate/domain/candles/Candle"
@@ -14,7 +14,7 @@ import type { ColumnSource, SchemaElement } from "hyparquet-writer"
 import { ByteWriter, ParquetWriter } from "hyparquet-writer"
 import type { Row } from "./CandleImport.ts"
 
-/** The metadata key of the known ranges: `from-to` in milliseconds, comma separated. */
+/** The key of the file metadata with the known ranges, in the form `from-to` in milliseconds, separated by commas. */
 export const knownKey = "trigate:known"
 
 const repetition_type = "REQUIRED"
@@ -64,7 +64,7 @@ const schema = (): Array<SchemaElement> => [
 const toColumns = (bars: ReadonlyArray<Candle>): Array<ColumnSource> =>
   columns.map((name) => ({ name, data: bars.map(values[name]) }))
 
-/** The number of pages, of some thousand bars each, in one row group. */
+/** The number of pages in one row group. A page contains up to some thousand bars. */
 const pagesPerGroup = 4
 
 /** Encodes a file of bars, with the known ranges. */
@@ -115,7 +115,7 @@ const readKnown = ({ interval }: Series, { key_value_metadata: entries }: FileMe
   ])
 }
 
-/** Decodes the bars of a file, one row group at a time, and the ranges that it declares as known. */
+/** Decodes the bars of a file, one row group at a time, and the ranges that the file declares as known. */
 export const read = Effect.fnUntraced(function*(series: Series, bytes: Uint8Array) {
   const file = Uint8Array.from(bytes).buffer
   const reading = <A>(evaluate: () => Promise<A>) =>

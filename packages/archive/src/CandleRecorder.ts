@@ -1,10 +1,12 @@
 /**
- * Records candle history: fetches all that the venue still retains, follows new bars, and fills missed ranges.
+ * Records candle history: fetches all bars that the venue retains, follows new bars, and fills missed ranges.
  *
- * One interval of each coin is followed; larger ones are built from it, and compared with the venue's own once a day. One
- * request is sent at a time, for the range that expires first. A range that has expired stays a gap, and is reported.
+ * One interval of each coin is followed. Larger intervals are built from it, and compared with the venue's own bars
+ * once a day. The recorder sends one request at a time, for the range that the venue drops first. If the venue has
+ * dropped a range before it was recorded, the range stays a gap and is reported.
  *
- * If the venue's streams are available, the bars of a coin are received from one, and compared with a request once an hour.
+ * If the venue's streams are available, the bars of a coin are received from a stream, and compared with a request once
+ * an hour.
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
@@ -29,23 +31,26 @@ import * as CandleAggregate from "./CandleAggregate.ts"
 import { CandleArchive } from "./CandleArchive.ts"
 import * as LiveBars from "./LiveBars.ts"
 
-/** A coin, or all coins, and the interval to follow. */
+/** The coin to record, or all coins, and the interval to follow. */
 export interface Wish {
-  /** `*` for every coin without its own entry. */
+  /** `*` selects every coin without its own entry. */
   readonly coin: string
   readonly interval: CandleInterval
 }
 
-/** The recorder's access to the venue. Both effects wait until callers leave capacity for a request. */
+/**
+ * The recorder's access to the venue. Both effects wait until callers' requests leave enough of the rate limit for a
+ * request.
+ */
 export interface Source {
   /**
    * Returns the bars of a window; `undefined` for a coin that the venue does not know. Fails with a description of the
    * error.
    */
   readonly bars: (request: CandleWindowRequest) => Effect.Effect<ReadonlyArray<Candle> | undefined, string>
-  /** Returns every traded coin. */
+  /** Returns all traded coins. */
   readonly coins: Effect.Effect<ReadonlyArray<string>, string>
-  /** Returns the stream of a series. Absent: each closed bar is requested. */
+  /** Returns the stream of a series. If absent, each closed bar is requested. */
   readonly listen?: LiveBars.Listen
 }
 
@@ -54,17 +59,23 @@ export interface Options {
   readonly wishes: ReadonlyArray<Wish>
   /** The number of bars that the venue retains of a series. Default: 5000. */
   readonly retained?: number
-  /** Maximum number of series that are received from streams. Default: 500. */
+  /** Maximum number of series that are received from streams instead of requests. Default: 500. */
   readonly maxLive?: number
 }
 
-/** Milliseconds of tolerance for a venue whose clock is behind, or that writes a bar late. */
+/** Tolerance, in milliseconds, for a venue whose clock is behind or that writes a bar late. */
 const GRACE = 5000
 
-/** The number of known bars before the missing ones that are requested again, to detect corrections. */
+/**
+ * The number of already recorded bars, directly before the missing ones, that are requested again to detect
+ * corrections.
+ */
 const OVERLAP = 5
 
-/** A venue that retains N bars may return a few less, because its newest bars can be later than the end of the window. */
+/**
+ * A venue that retains N bars can return up to this many fewer, because some of the N bars can be later than the end of
+ * the window.
+ */
 const NEWEST = 5
 
 const MAX_LIVE = 500
@@ -76,23 +87,24 @@ const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
 /**
- * The maximum pause, in milliseconds, after a failure of the venue or the archive. Pauses increase up to this maximum.
+ * The maximum pause, in milliseconds, after a failure of the venue or the archive. With each further failure, the pause
+ * is longer, up to this maximum.
  */
 const PAUSE = 5000
 const LONGEST_PAUSE = 60_000
 
 /** A recorded series. */
 interface Track extends Series {
-  /** The interval from which this one is built; `undefined` for a followed interval. */
+  /** The interval from which the bars of this series are built; `undefined` for a followed interval. */
   readonly base: CandleInterval | undefined
   known: BarRanges
   /** The earliest time of the next request for the series. */
   notBefore: number
-  /** The time at which the venue's own bars were last requested. */
+  /** The time at which the venue's own bars were last requested, in milliseconds. */
   comparedAt: number
 }
 
-/** A range to request, and the time at which the venue drops its oldest bar. */
+/** A range of bars to request. At `lostAt`, in milliseconds, the venue drops the oldest bar in the range. */
 interface Task {
   readonly track: Track
   readonly range: BarRange
@@ -129,7 +141,7 @@ const start = Effect.fnUntraced(function*(
   const reported = new Set<string>()
   let coinsAt = Number.NEGATIVE_INFINITY
 
-  /** Returns the last bar that is sure to have closed. */
+  /** Returns the number of the last bar that has certainly closed. */
   const lastClosed = (interval: CandleInterval, now: number): number => barAt(interval, now - GRACE) - 1
 
   const oldest = (interval: CandleInterval, now: number): number => Math.max(0, barAt(interval, now) - retained + 1)
@@ -161,7 +173,8 @@ const start = Effect.fnUntraced(function*(
         base: isFollowed ? undefined : followed,
         known: yield* archive.known({ coin, interval }, { from: 0, to: barAt(interval, now) }),
         notBefore: 0,
-        // what a stream did not send before the start is requested at once
+        // the first check of a followed series is due immediately, because its stream does not send bars from before
+        // the start
         comparedAt: isFollowed ? now - HOUR : now
       }
       tracks.set(seriesKey(track), track)
@@ -170,7 +183,7 @@ const start = Effect.fnUntraced(function*(
     }
   })
 
-  /** Adds the coins of the configuration, and every hour newly listed ones. */
+  /** Adds the coins of the configuration and, every hour, newly listed coins. */
   const findCoins = Effect.fnUntraced(function*(now: number) {
     for (const [coin, interval] of named) yield* add(coin, interval, now)
     if (everyCoin === undefined || now < coinsAt + HOUR) return
@@ -181,7 +194,10 @@ const start = Effect.fnUntraced(function*(
   const followedTrack = ({ base, coin }: Track): Track | undefined =>
     base === undefined ? undefined : tracks.get(seriesKey({ coin, interval: base }))
 
-  /** Returns the missing bars of a live series and those received since the last request, if that was an hour ago. */
+  /**
+   * Returns a task to check a live series, if the last check was at least an hour ago. The range contains the missing
+   * bars and the bars received since the last check.
+   */
   const checkTask = (track: Track, missing: BarRange | undefined, now: number): Task | undefined => {
     const { comparedAt, interval } = track
     if (now < comparedAt + HOUR) return undefined
@@ -200,7 +216,8 @@ const start = Effect.fnUntraced(function*(
     if (now < track.notBefore) return undefined
     const followed = followedTrack(track)
     const closed = lastClosed(interval, now)
-    // larger bars are built from the smaller ones once those are recorded
+    // larger bars that end after the last recorded smaller bar are not requested, because they will be built from
+    // smaller bars
     const last = followed === undefined || isFirst(track)
       ? closed
       : Math.min(closed, barAt(interval, closeTime(followed.interval, lastKnown(followed)) + 1) - 1)
@@ -209,7 +226,10 @@ const start = Effect.fnUntraced(function*(
     return range === undefined ? undefined : { track, range, lostAt: openTime(interval, range.from + retained) }
   }
 
-  /** Returns a task for the bars built since the last comparison with the venue's own bars, if that was a day ago. */
+  /**
+   * Returns a task to compare built bars with the venue's own bars, if the last comparison was at least a day ago. The
+   * range contains the bars since that comparison.
+   */
   const comparisonTask = (track: Track, now: number): Task | undefined => {
     const { base, comparedAt, interval, notBefore } = track
     if (base === undefined || isFirst(track) || now < Math.max(comparedAt + DAY, notBefore)) return undefined
@@ -239,12 +259,13 @@ const start = Effect.fnUntraced(function*(
     yield* Effect.logWarning(
       track.base === undefined
         ? `The venue corrected ${corrected} of the bars of ${track.coin} ${track.interval}`
-        : `${corrected} bars of ${track.coin} ${track.interval} differed from the venue's own and were replaced by them`
+        : `${corrected} built bars of ${track.coin} ${track.interval} differed from the venue's own bars and were replaced by them`
     )
   })
 
   /**
-   * Builds the larger bars whose smaller bars are all known. Larger bars that the venue still has are requested first.
+   * Builds the larger bars for which all smaller bars are known. Does nothing for an interval until the larger bars
+   * that the venue retains have been requested.
    */
   const build = Effect.fnUntraced(function*(followed: Track) {
     for (const larger of tracks.values()) {
@@ -261,7 +282,7 @@ const start = Effect.fnUntraced(function*(
     }
   })
 
-  /** Writes the final bars that the stream of a series has sent. */
+  /** Writes the final bars that were received from the stream of a series. */
   const writeLive = Effect.fnUntraced(function*(track: Track, now: number) {
     if (track.base !== undefined || isFirst(track)) return
     const bars = live.takeFinal(track, lastClosed(track.interval, now))
@@ -277,7 +298,10 @@ const start = Effect.fnUntraced(function*(
     return Effect.logWarning(`Recording of ${track.coin} ${track.interval} pauses for an hour: ${why}`)
   }
 
-  /** Requests the bars of a task, and writes them with the range in which the venue cannot have dropped any bars. */
+  /**
+   * Requests the bars of a task, and writes the response. If the venue might have dropped older bars, only the range
+   * after them is written as known.
+   */
   const carryOut = Effect.fnUntraced(function*({ range, track }: Task) {
     const { coin, interval } = track
     const from = isFirst(track) ? 0 : Math.max(0, range.from - OVERLAP)
@@ -324,15 +348,15 @@ const start = Effect.fnUntraced(function*(
   })
 
   return {
-    /** Runs one request, or the pause until the next bar has closed. */
+    /** Sends one request, or pauses until the next bar has closed. */
     step
   }
 })
 
 /**
- * Records until it is interrupted. Continues after failures of the venue, and while the archive is unreachable.
+ * Records until it is interrupted. Failures of the venue, and an unreachable archive, do not end it.
  *
- * Fails with `ArchiveUnavailable` if this program may not write to the archive.
+ * Fails with `ArchiveUnavailable` if this version of the program must not write to the archive.
  */
 export const record = (
   source: Source,

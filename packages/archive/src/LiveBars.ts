@@ -1,8 +1,8 @@
 /**
- * The bars that the streams of series send.
+ * The bars received from the streams of series.
  *
- * A stream sends the forming bar again and again. A bar is final once a frame of the next one has been received; a bar
- * is queried instead if the next one is not received.
+ * A stream sends the current bar repeatedly. A bar is final when a frame of the next bar has been received. If the next
+ * bar is missing in the stream, the recorder requests the bar instead.
  */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
@@ -11,20 +11,23 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
-/** Returns the bars of a series as they form. */
+/** Returns the stream of a series' bars, which also contains the current bar as it changes. */
 export type Listen = (series: Series) => Stream.Stream<Candle, { readonly message: string }>
 
-/** The received bars of followed series. */
+/** The bars received for followed series. */
 export interface LiveBars {
-  /** Follows a series until the scope ends, up to the maximum number of series. After a failure it subscribes again. */
+  /**
+   * Follows a series until the scope ends. Does nothing if the maximum number of series is already followed. After a
+   * failure, subscribes again.
+   */
   readonly follow: (series: Series) => Effect.Effect<void, never, Scope.Scope>
-  /** Returns whether the stream of a series is open and has sent a bar. */
+  /** Returns whether the stream of a series is open and has sent at least one bar. */
   readonly isLive: (series: Series) => boolean
-  /** Removes and returns the final bars of a series up to a bar number, oldest first. */
+  /** Removes and returns the final bars of a series up to the bar number `last`, oldest first. */
   readonly takeFinal: (series: Series, last: number) => ReadonlyArray<Candle>
 }
 
-/** Maximum number of pending bars of a series. Dropped bars are queried later. */
+/** Maximum number of pending bars of a series. Beyond this number, bars are dropped and requested later. */
 const mostPending = 100
 
 /** The pause before a failed stream is opened again. */
@@ -32,7 +35,7 @@ const pause = "1 minute"
 
 const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
 
-/** Makes the bars of streams; without `listen` no series is live. */
+/** Makes the `LiveBars`. Without `listen`, no series is live. */
 export const make = (listen: Listen | undefined, maxSeries: number): LiveBars => {
   const followed = new Set<string>()
   /** The pending bars of each live series, by bar number. */

@@ -18,14 +18,14 @@ import type { SQLInputValue, StatementSync } from "node:sqlite"
 import { DatabaseSync } from "node:sqlite"
 import { pathToFileURL } from "node:url"
 
-/** The file, and whether it may be created. */
+/** The database file, and whether it is created if it does not exist. */
 export interface Options {
   readonly file: string
-  /** `create` creates the file if it does not exist; `existing` fails instead. */
+  /** `create` creates the file if it does not exist; `existing` fails if it does not exist. */
   readonly mode: "create" | "existing"
 }
 
-/** Makes an error with SQLite's own code and message, which Node stores in separate fields. */
+/** Makes an error that contains SQLite's error code and message. Node stores them in separate fields of its error. */
 const toSqlError = (cause: unknown, operation: string): SqlError => {
   const errno = Predicate.hasProperty(cause, "errcode") && Predicate.isNumber(cause.errcode) ? cause.errcode : undefined
   const message = Predicate.hasProperty(cause, "errstr") && Predicate.isString(cause.errstr) ? cause.errstr : undefined
@@ -36,10 +36,13 @@ const isInput = (value: unknown): value is SQLInputValue =>
   value === null || Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value) ||
   value instanceof Uint8Array
 
-/** Every commit is written to the disk, so that it survives a power failure. */
+/** SQLite writes every commit to the disk, so that it survives a power failure. */
 const pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"
 
-/** Creates a file that only its owner can access, regardless of the umask. SQLite gives `-wal` and `-shm` the same mode. */
+/**
+ * Creates a file that only its owner can access, regardless of the umask. SQLite creates the `-wal` and `-shm` files
+ * with the same mode.
+ */
 const create = (file: string): Effect.Effect<void> =>
   Effect.ignore(Effect.try(() => closeSync(openSync(file, "a", 0o600))))
 
@@ -86,7 +89,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   let opened: { readonly database: DatabaseSync; readonly connection: Connection } | undefined
   yield* Effect.addFinalizer(() => Effect.sync(() => opened?.database.close()))
   const connect = Effect.gen(function*() {
-    // SQLite's own error describes better why a file cannot be opened
+    // ignores failures here, because `open` then fails with SQLite's error, which describes the cause better
     if (options.mode === "create") yield* create(options.file)
     const database = yield* attempt(() => open(options))
     yield* Effect.tapError(attempt(() => database.exec(pragmas)), () => Effect.sync(() => database.close()))
@@ -102,8 +105,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
     ...acquirers,
     compiler: Statement.makeCompilerSqlite(),
     driver: "node-sqlite",
-    // a transaction that begins with a read may fail at its first write if the database is locked; one that begins as a
-    // write transaction waits
+    // `BEGIN IMMEDIATE` waits for a lock. A transaction that begins with a read can fail at its first write if the
+    // database is locked
     beginTransaction: "BEGIN IMMEDIATE",
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
     spanAttributes: [["db.system.name", "sqlite"]]
@@ -111,7 +114,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * The client of one file.
+ * Provides the client of one database file.
  *
  * @since 0.1.0
  * @category layers

@@ -8,7 +8,7 @@
 /** Metrics of the candle archive and its recorder. */
 export * as ArchiveMetrics from "./ArchiveMetrics.ts"
 
-/** A compact, lossless encoding of closed bars: every number decodes exactly as the venue formatted it. */
+/** A compact, lossless encoding of closed bars: every number is decoded exactly as the venue formatted it. */
 export * as BarChunk from "./BarChunk.ts"
 
 /** Columns of integers in few bits: Rice codes with an adaptive parameter. */
@@ -26,25 +26,28 @@ export * as CandleAggregate from "./CandleAggregate.ts"
  */
 export * as CandleArchive from "./CandleArchive.ts"
 
-/** `CandleArchive` in memory. When full, it evicts the least recently used bars, which become gaps. */
+/**
+ * `CandleArchive` in memory. When the memory limit is reached, it evicts the least recently used bars, whose ranges
+ * become gaps.
+ */
 export * as CandleArchiveMemory from "./CandleArchiveMemory.ts"
 
-/** `CandleArchive` in a SQL database, SQLite or Postgres: a chunk of bars is a row, and a write is one transaction. */
+/** `CandleArchive` in a SQL database, SQLite or Postgres. A chunk of bars is a row, and a write is one transaction. */
 export * as CandleArchiveSql from "./CandleArchiveSql.ts"
 
 /** Exports candle history as files: the known bars of a series, oldest first, as a stream of bytes. */
 export * as CandleExport from "./CandleExport.ts"
 
-/** Imports bars from files into the archive. Validates each bar separately, and does not change archived bars. */
+/** Imports bars from files into the archive. Each bar is validated separately, and archived bars do not change. */
 export * as CandleImport from "./CandleImport.ts"
 
-/** Bars as Parquet: times as timestamps, prices and volumes as strings in the venue's format. */
+/** Bars as a Parquet file: times as timestamps, prices and volumes as strings in the venue's format. */
 export * as CandleParquet from "./CandleParquet.ts"
 
-/** Records candle history: fetches all that the venue still retains, follows new bars, and fills missed ranges. */
+/** Records candle history: fetches all bars that the venue retains, follows new bars, and fills missed ranges. */
 export * as CandleRecorder from "./CandleRecorder.ts"
 
-/** The bars that the streams of series send. */
+/** The bars received from the streams of series. */
 export * as LiveBars from "./LiveBars.ts"
 
 /**

@@ -172,7 +172,7 @@ describe("a file of bars", () => {
         const { report, told } = yield* imported(btc, "csv", Utf8.encode(text), "between")
         assert.deepStrictEqual(told.map(({ row, why }) => `${row} ${why}`), [
           "5 o: Expected a string matching the RegExp ^-?[0-9]+(?:\\.[0-9]+)?$",
-          "6 it does not open after the previous bar",
+          "6 it does not open after the previous bar of the file: sort the bars by open time",
           `7 it opens at ${Number(t) + 1}, between two bars of 1m`,
           `8 it closes at ${T}, which is not the end of a bar of 1m`,
           "9 3 columns instead of 8",
@@ -206,7 +206,7 @@ describe("a file of bars", () => {
             why: `it differs from the stored bar of 2026-08-29T19:02Z: close ${third?.c}0 instead of ${third?.c}, ` +
               `trades 1 instead of ${third?.n}`
           },
-          { row: 6, why: "the archive has no trade at 2026-08-29T19:05Z" }
+          { row: 6, why: "the archive states that there was no trade at 2026-08-29T19:05Z" }
         ])
         assert.deepStrictEqual(report, { rows: 10, added: 0, held: 8, refused: 0, differing: 2 })
         assert.deepStrictEqual(yield* held(btc), { bars: own, known: [range] })

@@ -1,4 +1,4 @@
-/** Authenticates the key of a request: its caller, and the scope of the key. */
+/** Authenticates the key of a request. Returns the caller of the key and its scope. */
 import type { Caller } from "@trigate/domain/Caller"
 import type { Unauthorized } from "@trigate/domain/errors/CallerError"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
@@ -36,22 +36,23 @@ import type * as Redacted from "effect/Redacted"
  */
 export class CallerKeys extends Context.Service<CallerKeys, {
   /**
-   * Returns the caller of a key. Absent for a gateway that requires no keys.
+   * Returns the caller of a key. This member is absent if the gateway requires no keys.
    *
    * Fails with `Unauthorized` for an unknown, expired or revoked key, and with `UpstreamUnavailable` if the keys cannot
    * be read. Neither error contains the key.
    */
   readonly check?: (key: Redacted.Redacted) => Effect.Effect<Caller, Unauthorized | UpstreamUnavailable>
   /**
-   * Returns whether the keys can be read. Absent for a gateway that requires no keys.
+   * Returns the state of the key store. This member is absent if the gateway requires no keys.
    *
-   * `unread`: they have never been read, so every caller is refused. `away`: keys read earlier are used.
+   * `up`: the keys can be read. `away`: they cannot be read, but the keys read earlier remain in use. `unread`: they
+   * have never been read, so every caller is refused.
    */
   readonly state?: Effect.Effect<"up" | "away" | "unread">
 }>()("@trigate/callers/CallerKeys") {}
 
 /**
- * No keys: every client may use the gateway.
+ * Provides `CallerKeys` without keys: every client can use the gateway.
  *
  * @since 0.1.0
  * @category layers

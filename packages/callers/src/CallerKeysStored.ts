@@ -1,8 +1,9 @@
 /**
  * `CallerKeys` over a store of keys.
  *
- * The valid keys are cached in memory, so a check reads neither a file nor a database. The store is checked for changes
- * every second, and immediately for an unknown key, so the next request after a rotation may use the new key.
+ * The valid keys are cached in memory, so checking a key reads neither a file nor a database. The store is queried for
+ * changes every second, and immediately after a request with an unknown key. A new key therefore works immediately
+ * after a rotation.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"
@@ -27,15 +28,15 @@ import type { KeyRecord } from "./KeyStore.ts"
 /** The intervals and the timeout of reads from the store. */
 export interface Options {
   /**
-   * Time between two checks for changed keys, and therefore the longest time for which a revoked key remains valid.
+   * Time between two queries for changed keys, and therefore the longest time for which a revoked key remains valid.
    * Default: 1 second.
    */
   readonly interval?: Duration.Input
-  /** Minimum time between two checks because of unknown keys. Default: 50 milliseconds. */
+  /** Minimum time between two queries for changed keys that are caused by unknown keys. Default: 50 milliseconds. */
   readonly spacing?: Duration.Input
-  /** Timeout of the store. Default: 2 seconds. */
+  /** Timeout of a query to the store. Default: 2 seconds. */
   readonly deadline?: Duration.Input
-  /** Time between two writes of last uses. Default: 1 minute. */
+  /** Time between two writes of the keys' times of last use. Default: 1 minute. */
   readonly usesEvery?: Duration.Input
 }
 
@@ -113,7 +114,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     Deferred.doneUnsafe(begun, Effect.void)
     yield* Effect.sleep(options.spacing ?? "50 millis")
   })
-  // the next read that starts after this call
+  // waits for the next read of the store that starts after this point
   const nextReading = Effect.suspend(() => {
     Queue.offerUnsafe(asked, undefined)
     return Deferred.await(reading)
@@ -137,7 +138,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return one.caller
   }
 
-  // fails at startup if the key store is malformed; a database may become reachable later
+  // fails at startup if the key store is malformed, but retries if it is unreachable
   yield* Effect.catchIf(read, ({ reason }) => reason === "away", () => readAgain)
   yield* Effect.forkScoped(Effect.forever(round))
   yield* Effect.forkScoped(Effect.forever(Effect.delay(writeUses, options.usesEvery ?? "1 minute")))
@@ -164,10 +165,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * The check of keys while the scope is open.
+ * Provides the check of keys over a `KeyStore`.
  *
- * Fails if the keys are malformed or were written by a later version. A store that is unreachable at the start is
- * retried. While the store is unreachable later, the last keys that were read remain in use.
+ * Fails if the keys are malformed or were written by a later version of the program. If the store is unreachable at
+ * startup, the layer retries in the background. If it is unreachable later, the keys that were read last remain in use.
  *
  * @since 0.1.0
  * @category layers

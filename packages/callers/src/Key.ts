@@ -1,8 +1,8 @@
 /**
- * The format of a caller's key: `tg_`, ten hex digits that logs may show, `_`, and 256 random bits in hex.
+ * The format of a caller's key: `tg_`, ten hex digits that can appear in logs, `_`, and 256 random bits in hex.
  *
- * A key has only one form, which needs no escaping in a path, a header or a query. Only its SHA-256 is stored. A slow
- * hash is not needed, because random bits cannot be guessed from their hash.
+ * The characters of a key need no escaping in a path, a header or a query. Only the SHA-256 of a key is stored. A slow
+ * hash is not needed, because 256 random bits cannot be guessed.
  */
 import { sha256 } from "@noble/hashes/sha2"
 import { bytesToHex } from "@noble/hashes/utils"
@@ -15,7 +15,7 @@ import * as Redacted from "effect/Redacted"
 export interface Parts {
   /** Identifies the key in logs and lists; 10 digits. */
   readonly prefix: string
-  /** 64 digits. */
+  /** The secret part of the key; 64 digits. */
   readonly secret: string
 }
 
@@ -37,13 +37,14 @@ export const parse = (text: string): Parts | undefined => {
 export const hashKey = (key: string): string => bytesToHex(sha256(key))
 
 /**
- * Returns the SHA-256 of a text in hex, without caching. It can be replaced, because Node has a faster implementation than {@link hashKey}.
+ * Returns the SHA-256 of a text in hex, without caching. A program can replace this function: Node has a faster
+ * implementation than {@link hashKey}.
  */
 export const Hasher = Context.Reference<(text: string) => string>("@trigate/callers/Key/Hasher", {
   defaultValue: () => hashKey
 })
 
-/** A new key, and its stored part. */
+/** A new key, and the part of it that is stored. */
 export interface Generated {
   readonly key: Redacted.Redacted
   readonly prefix: string

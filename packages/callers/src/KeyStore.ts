@@ -1,8 +1,8 @@
 /**
- * The store of a gateway's keys: creates, lists, rotates and revokes them.
+ * The store of a gateway's keys: creates, lists, rotates and revokes keys.
  *
- * A name identifies one caller, which may have several keys. All changes are computed here, on the records; a backend
- * stores the result.
+ * A name identifies one caller, which can have several keys. This module computes all changes from the records; a
+ * backend only stores the result.
  */
 import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
 import { Millis } from "@trigate/domain/Time"
@@ -22,7 +22,7 @@ import * as Key from "./Key.ts"
 
 const Hex = (digits: number) => Schema.String.check(Schema.isPattern(new RegExp(`^[0-9a-f]{${digits}}$`, "u")))
 
-/** Milliseconds since 1970, written as a date and time in UTC. */
+/** Milliseconds since 1970, encoded as a date and time in UTC. */
 const Instant = Schema.DateTimeUtcFromString.pipe(
   Schema.decodeTo(
     Millis,
@@ -44,32 +44,38 @@ export const KeyRecord = Schema.Struct({
   createdAt: Instant,
   expiresAt: Schema.optionalKey(Instant),
   revokedAt: Schema.optionalKey(Instant),
-  /** The time of last use. It may be out of date, because uses are written periodically, and not by all backends. */
+  /** The time of last use. It can be out of date, because it is written periodically, and not by all backends. */
   lastUsedAt: Schema.optionalKey(Instant)
 })
 export type KeyRecord = typeof KeyRecord.Type
 
 type Ends = Pick<KeyRecord, "expiresAt" | "revokedAt">
 
-/** Returns whether a key is valid at `now`. */
+/** Returns whether a key is valid at the time `now`: neither expired nor revoked. */
 export const isValid = ({ expiresAt, revokedAt }: Ends, now: number): boolean =>
   revokedAt === undefined && (expiresAt === undefined || expiresAt > now)
 
-/** Returns the state of a key at `now`. */
+/** Returns the state of a key at the time `now`. */
 export const keyState = (key: Ends, now: number): "valid" | "expired" | "revoked" =>
   isValid(key, now) ? "valid" : key.revokedAt === undefined ? "expired" : "revoked"
 
 /** The keys cannot be read or written; the message is one line. */
 export class KeyStoreFault extends Schema.TaggedError<KeyStoreFault>()("KeyStoreFault", {
-  /** `newer`: a later version of the program wrote them, so a retry does not help. */
+  /**
+   * `away`: the store is unreachable. `malformed`: the stored keys cannot be decoded. `newer`: a later version of the
+   * program wrote them, so a retry does not help.
+   */
   reason: Schema.Literals(["away", "malformed", "newer"]),
   message: Schema.String
 }) {}
 
-/** The change is not possible with the existing keys; the message is one line. */
+/**
+ * The requested change contradicts the existing keys, for example because a name already has a key; the message is one
+ * line.
+ */
 export class KeyRefusal extends Schema.TaggedError<KeyRefusal>()("KeyRefusal", { message: Schema.String }) {}
 
-/** A new key. Only this value contains its text. */
+/** A new key with its full text, which only this value contains. */
 export interface Issued {
   readonly key: Redacted.Redacted
   readonly record: KeyRecord
@@ -87,19 +93,19 @@ export interface Creation {
 /** The rotation of a caller's key. */
 export interface Rotation {
   readonly name: string
-  /** How long the earlier keys remain valid, unless they expire earlier. */
+  /** How long the caller's earlier keys remain valid. A key that expires earlier is not extended. */
   readonly overlap: Duration.Input
   /** The lifetime of the new key. Default: the lifetime of the previous one. */
   readonly lifetime?: Duration.Input
 }
 
-/** All keys, and their version, which changes whenever a key changes. */
+/** All keys, and the version of the store, which changes whenever a key changes. */
 export interface Snapshot {
   readonly version: string
   readonly records: ReadonlyArray<KeyRecord>
 }
 
-/** New records, and replacements of records by prefix. */
+/** The result of a change: new records, and replacements of existing records by the prefix of their key. */
 export interface Change {
   readonly added: ReadonlyArray<KeyRecord>
   readonly replaced: ReadonlyArray<KeyRecord>
@@ -107,13 +113,13 @@ export interface Change {
 
 /** The storage of records. */
 export interface Backend {
-  /** Returns the records; `undefined` if the version has not changed. */
+  /** Returns the records and their version; `undefined` if the version is still `known`. */
   readonly since: (known: string | undefined) => Effect.Effect<Snapshot | undefined, KeyStoreFault>
-  /** Applies the result of `change` to the records, atomically. */
+  /** Atomically reads the records, calls `change` with them, and stores the result. */
   readonly modify: <A extends Change>(
     change: (records: ReadonlyArray<KeyRecord>) => Result.Result<A, KeyRefusal>
   ) => Effect.Effect<A, KeyStoreFault | KeyRefusal>
-  /** Records when keys were last used, by prefix of the key. */
+  /** Records the times of last use, by the prefix of the key. */
   readonly noteUses: (uses: ReadonlyMap<string, number>) => Effect.Effect<void, KeyStoreFault>
 }
 
@@ -147,9 +153,12 @@ export class KeyStore extends Context.Service<
     readonly list: Effect.Effect<ReadonlyArray<KeyRecord>, KeyStoreFault>
     /** Creates the first key of a caller. Fails with `KeyRefusal` if the caller has a valid key. */
     readonly create: (creation: Creation) => Effect.Effect<Issued, KeyStoreFault | KeyRefusal>
-    /** Creates another key for a caller with the same scope and quota, and lets the earlier keys expire. */
+    /**
+     * Creates another key with the scope and quota of a caller's existing key. The earlier keys of the caller expire
+     * after the overlap.
+     */
     readonly rotate: (rotation: Rotation) => Effect.Effect<Issued, KeyStoreFault | KeyRefusal>
-    /** Immediately revokes all keys of a caller, or the key with a prefix. Returns the revoked keys. */
+    /** Immediately revokes all keys of a caller, or only the key with the given prefix. Returns the revoked keys. */
     readonly revoke: (
       caller: { readonly name: string; readonly prefix?: string }
     ) => Effect.Effect<ReadonlyArray<KeyRecord>, KeyStoreFault | KeyRefusal>
@@ -241,14 +250,14 @@ export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
     })
   })
 
-/** Returns the records after a change. */
+/** Applies a change to records, and returns the resulting records. */
 export const changed = (records: ReadonlyArray<KeyRecord>, { added, replaced }: Change): ReadonlyArray<KeyRecord> => {
   const others = new Map(replaced.map((record) => [record.prefix, record]))
   return [...records.map((record) => others.get(record.prefix) ?? record), ...added]
 }
 
 /**
- * Keys in memory, which are lost with the process.
+ * Provides a store in memory. Its keys are lost when the process ends.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,9 @@
 /**
  * `KeyStore` in a JSON file, for gateways without a database.
  *
- * A gateway only reads the file, so the time of last use is not stored. A change writes a new file next to it and
- * renames the new file to the old name. While the new file exists, no other change can start.
+ * A gateway only reads the file, so times of last use are not stored. To change the file, a command creates a temporary
+ * file next to it, and then renames the temporary file to the name of the key file. While the temporary file exists, no
+ * other change can start.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as SecureRandom from "effect/crypto/SecureRandom"
@@ -29,14 +30,15 @@ const isLater = Schema.is(Schema.Struct({ version: Schema.Int.check(Schema.isGre
 
 const malformed = (message: string) => new KeyStoreFault({ reason: "malformed", message })
 
-/** Decodes a file. The error message quotes nothing from it. */
+/** Decodes a key file. The message of an error does not quote the content of the file. */
 const read = (file: string, text: string): Result.Result<ReadonlyArray<KeyRecord>, KeyStoreFault> => {
   const document = Option.getOrUndefined(parse(text))
   if (isLater(document)) {
     return Result.fail(
       new KeyStoreFault({
         reason: "newer",
-        message: `${file} is of version ${document.version}, and this program reads version ${version}: use a later one`
+        message:
+          `${file} is of version ${document.version}, and this program reads version ${version}: use a later version of Trigate`
       })
     )
   }
@@ -94,7 +96,8 @@ const make = Effect.fnUntraced(function*(file: string) {
             yield* Effect.mapError(replace, cannotWrite)
             return result
           }),
-        // after the rename, a file with that name belongs to another change
+        // does not remove the temporary file after the rename, because a file with that name then belongs to another
+        // change
         (_, exit) => Exit.isSuccess(exit) ? Effect.void : Effect.ignore(files.remove(next))
       ),
     noteUses: () => Effect.void
@@ -102,7 +105,7 @@ const make = Effect.fnUntraced(function*(file: string) {
 })
 
 /**
- * The keys in a file. A change creates it readable by its owner only.
+ * Provides the keys in a file. A change creates the file if it does not exist; only its owner can read it.
  *
  * @since 0.1.0
  * @category layers

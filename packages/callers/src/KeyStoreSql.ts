@@ -1,9 +1,9 @@
 /**
- * `KeyStore` in a SQL database, SQLite or Postgres, shared by replicas and the command line.
+ * `KeyStore` in a SQL database, SQLite or Postgres, which replicas and the command line share.
  *
- * Each change increments a version, in its own transaction and before it reads. This orders changes, and lets a gateway
- * detect them with one small query. A record is stored as in a key file; only the time of last use changes without a
- * new version.
+ * Each change increments the version of the store, in its own transaction and before it reads records. This serializes
+ * changes, and a gateway can detect a change with one small query. A record has the same form as in a key file. A new
+ * time of last use does not increment the version.
  */
 import { Millis } from "@trigate/domain/Time"
 import * as SecureRandom from "effect/crypto/SecureRandom"
@@ -59,7 +59,10 @@ const isFault = (error: { readonly _tag: string }): error is DatabaseFault =>
 const isLocked = (error: { readonly _tag: string } | SqlError): boolean =>
   "reason" in error && error._tag === "SqlError" && error.reason._tag === "LockTimeoutError"
 
-/** Describes a fault without the server's message, which can contain its host name. */
+/**
+ * Makes the error of a fault. It does not contain the server's message, because the message can contain the host name
+ * of the server.
+ */
 const toKeyStoreFault = (fault: DatabaseFault): KeyStoreFault =>
   fault._tag === "SqlError"
     ? new KeyStoreFault({ reason: "away", message: `the database does not respond (${fault.reason._tag})` })
@@ -81,7 +84,7 @@ const make = Effect.gen(function*() {
       return yield* new KeyStoreFault({
         reason: "newer",
         message:
-          `the keys in the database are of version ${id}, and this program knows version ${latest}: use a later one`
+          `the keys in the database are of version ${id}, and this program supports version ${latest}: use a later version of Trigate`
       })
     }
     isReady = true
@@ -123,7 +126,7 @@ const make = Effect.gen(function*() {
     })
 
   return yield* KeyStore.make({
-    // reads the version first: newer records are then read again later
+    // reads the version before the records, so that a concurrent change is detected by the next query
     since: (known) =>
       step(
         Effect.flatMap(readVersion, (version) =>
@@ -144,7 +147,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * The keys in a database. Creates their tables on first use.
+ * Provides the keys in a database. Creates the tables on first use.
  *
  * @since 0.1.0
  * @category layers

@@ -2,10 +2,11 @@
  * The quota of a caller: requests per second, a burst, and concurrent requests.
  *
  * Requests are counted by the generic cell rate algorithm. Each request advances the caller's theoretical arrival time
- * by the interval between two requests, and that time may be ahead of the present by a burst. So the state of a caller
- * is one number, which also determines when a refusal ends.
+ * by the interval between two requests. The theoretical arrival time can be ahead of the current time by at most a
+ * burst. The state of a caller is therefore one number, from which the time until the next allowed request is also
+ * computed.
  *
- * The rate limiter separately counts the upstream cost of calls when they are sent.
+ * Independently of quotas, the rate limiter counts the upstream cost of calls when they are sent.
  */
 import type { Caller, Quota } from "@trigate/domain/Caller"
 import { quotaExceeded } from "@trigate/domain/DeclaredMetric"
@@ -18,21 +19,24 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 
-/** The remaining requests of a caller. */
+/** The remaining quota of a caller. */
 export interface Standing {
-  /** The number of requests that are allowed at once. */
+  /** The number of requests that the caller can send immediately. */
   readonly remaining: number
-  /** Milliseconds until the whole burst is available again. */
+  /** Milliseconds until the quota allows a whole burst again. */
   readonly reset: number
 }
 
 /** A counted request. */
 export interface Counted extends Standing {
-  /** Ends the request; called once. */
+  /** Marks the request as ended, so that it no longer counts as concurrent. Called once. */
   readonly end: () => void
 }
 
-/** A request beyond the quota, and the milliseconds until it may be repeated; unknown for concurrent calls. */
+/**
+ * A refused request: the exceeded quota, and the milliseconds after which the request can be repeated. The wait is 0
+ * for concurrent requests, because it is unknown when one ends.
+ */
 export interface Beyond {
   readonly quota: "requests" | "concurrent"
   readonly wait: number
@@ -42,19 +46,19 @@ export interface Beyond {
 export interface Rate {
   /** The interval between two evenly spaced requests. */
   readonly interval: number
-  /** Maximum time by which the theoretical arrival time may be ahead. */
+  /** Maximum time by which the theoretical arrival time can be ahead of the current time. */
   readonly tolerance: number
   /** The value of the `RateLimit-Policy` header. */
   readonly policy: string
 }
 
-/** Returns the burst size: that of the quota, or its requests per second rounded up. */
+/** Returns the burst size of a quota. Default: the quota's requests per second, rounded up. */
 export const maxBurst = ({ burst, requestsPerSecond = 1 }: Quota): number =>
   burst ?? Math.max(1, Math.ceil(requestsPerSecond))
 
 const rates = new WeakMap<Quota, Rate>()
 
-/** Returns the parameters for a quota; `undefined` without a limit of requests per second. */
+/** Returns the parameters of the algorithm for a quota; `undefined` if the quota does not limit requests per second. */
 export const quotaRate = (quota: Quota): Rate | undefined => {
   if (quota.requestsPerSecond === undefined) return undefined
   const known = rates.get(quota)
@@ -76,7 +80,7 @@ export const rateStanding = (rate: Rate | undefined, ahead: number): Standing =>
     ? { remaining: Number.POSITIVE_INFINITY, reset: 0 }
     : {
       remaining: Math.max(0, Math.floor((rate.tolerance - ahead) / rate.interval + 1 + 1e-9)),
-      // rounded to milliseconds: the error of a sum would otherwise add a whole second
+      // without rounding to milliseconds, a floating-point error could add a whole second to the header
       reset: Math.round(ahead)
     }
 
@@ -106,7 +110,7 @@ export const rateStanding = (rate: Rate | undefined, ahead: number): Standing =>
  */
 export class Quotas extends Context.Service<Quotas, {
   /**
-   * Counts a request of a caller, or several calls together. If the quota does not allow all of them, fails with
+   * Counts a request of a caller, or `calls` requests together. If the quota does not allow all of them, fails with
    * `QuotaExceeded` and counts none.
    */
   readonly count: (caller: Caller, calls?: number) => Effect.Effect<Counted, QuotaExceeded>
@@ -117,12 +121,12 @@ const exceeded = ({ quota, wait }: Beyond, calls: number) => {
   return new QuotaExceeded({
     retryAfter,
     detail: calls > 1
-      ? `The other ${calls} calls of the batch exceed the caller's quota of ${
-        quota === "requests" ? `requests; they are allowed in ${retryAfter} s` : "concurrent requests"
+      ? `The batch was refused: ${calls} of its calls exceed the caller's quota of ${
+        quota === "requests" ? `requests; retry in ${retryAfter} s` : "concurrent requests"
       }`
       : quota === "requests"
       ? `The caller has used up its quota of requests; the next one is allowed in ${retryAfter} s`
-      : "The caller has reached its quota of concurrent requests"
+      : "The caller has reached its quota of concurrent requests: retry after one of them has ended"
   })
 }
 
@@ -132,8 +136,8 @@ const refusals = {
 }
 
 /**
- * Makes quotas over a function that counts one request at a time. Uses {@link monotonicMillis}, so that setting the
- * clock back does not cause refusals.
+ * Makes quotas over a function that counts requests. Uses {@link monotonicMillis}, so that a clock that is set back
+ * does not cause refusals.
  */
 export const make = (
   count: (caller: Caller, rate: Rate | undefined, now: number, calls: number) => Effect.Effect<Counted | Beyond>
@@ -150,13 +154,13 @@ export const make = (
       })
   })
 
-/** A request that was counted in this process, and can be removed again. */
+/** A request that was counted in this process. `undo` reverts the count. */
 export interface CountedHere extends Counted {
   readonly undo: () => void
 }
 
 interface CallerUsage {
-  /** The caller's theoretical arrival time. */
+  /** The caller's theoretical arrival time, in milliseconds. */
   next: number
   running: number
 }
@@ -164,7 +168,7 @@ interface CallerUsage {
 /** Tolerance for rounding errors in sums of intervals, in milliseconds. */
 export const rounding = 1e-3
 
-/** Makes the counters of this process, one entry for each caller with a quota. */
+/** Makes the counters of this process. They contain one entry for each caller with a quota. */
 export const counting = () => {
   const callers = new Map<string, CallerUsage>()
   return ({ id, quota }: Caller, rate: Rate | undefined, now: number, calls = 1): CountedHere | Beyond => {
@@ -192,7 +196,7 @@ export const counting = () => {
 }
 
 /**
- * The counters of this process alone.
+ * Provides the counters of this process, which are not shared with other replicas.
  *
  * @since 0.1.0
  * @category layers
@@ -205,7 +209,10 @@ export const layerMemory: Layer.Layer<Quotas> = Layer.effect(
   })
 )
 
-/** The header fields `RateLimit-Policy` (requests per second) and `RateLimit` (remaining). */
+/**
+ * The values of the header fields `RateLimit-Policy` (the limit of requests per second) and `RateLimit` (the remaining
+ * requests).
+ */
 export interface Fields {
   readonly policy: string
   readonly limit: string

@@ -5,7 +5,7 @@
  * `@trigate/callers/…`: Node then loads only those.
  */
 
-/** Authenticates the key of a request: its caller, and the scope of the key. */
+/** Authenticates the key of a request. Returns the caller of the key and its scope. */
 export * as CallerKeys from "./CallerKeys.ts"
 
 /** `CallerKeys` over a store of keys. */
@@ -14,16 +14,16 @@ export * as CallerKeysStored from "./CallerKeysStored.ts"
 /** Metrics of the callers' keys. */
 export * as CallerMetrics from "./CallerMetrics.ts"
 
-/** The format of a caller's key: `tg_`, ten hex digits that logs may show, `_`, and 256 random bits in hex. */
+/** The format of a caller's key: `tg_`, ten hex digits that can appear in logs, `_`, and 256 random bits in hex. */
 export * as Key from "./Key.ts"
 
-/** The store of a gateway's keys: creates, lists, rotates and revokes them. */
+/** The store of a gateway's keys: creates, lists, rotates and revokes keys. */
 export * as KeyStore from "./KeyStore.ts"
 
 /** `KeyStore` in a JSON file, for gateways without a database. */
 export * as KeyStoreFile from "./KeyStoreFile.ts"
 
-/** `KeyStore` in a SQL database, SQLite or Postgres, shared by replicas and the command line. */
+/** `KeyStore` in a SQL database, SQLite or Postgres, which replicas and the command line share. */
 export * as KeyStoreSql from "./KeyStoreSql.ts"
 
 /** The quota of a caller: requests per second, a burst, and concurrent requests. */

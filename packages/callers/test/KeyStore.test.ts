@@ -102,7 +102,7 @@ describe("keys in a file", () => {
       Fs.writeFileSync(path, `{"version":2,"keys":"of another form"}`)
       assert.deepStrictEqual(yield* faultOf(store), [
         "newer",
-        `${path} is of version 2, and this program reads version 1: use a later one`
+        `${path} is of version 2, and this program reads version 1: use a later version of Trigate`
       ])
       Fs.writeFileSync(path, `{"version":1,"keys":[]}`)
       Fs.chmodSync(path, 0o620)
@@ -171,7 +171,7 @@ const inDatabase = (client: Effect.Effect<Layer.Layer<SqlClient>, never, Scope.S
       yield* Effect.provide(later, sql)
       assert.deepStrictEqual(yield* faultOf(store), [
         "newer",
-        "the keys in the database are of version 7, and this program knows version 1: use a later one"
+        "the keys in the database are of version 7, and this program supports version 1: use a later version of Trigate"
       ])
     }))
 }

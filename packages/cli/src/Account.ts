@@ -1,4 +1,4 @@
-/** The account of a command: from an argument, or from a private key, which may be an API wallet's. */
+/** The account of a command: from an argument, or from a private key, which can belong to an API wallet. */
 import * as Info from "@trigate/client/Info"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Flag from "effect/cli/Flag"
@@ -18,7 +18,7 @@ export const dexFlag = Flag.String("dex").pipe(
 export const inDex = (dex: Option.Option<string>): { readonly dex?: string } =>
   Option.match(dex, { onNone: () => ({}), onSome: (name) => ({ dex: name }) })
 
-/** Returns the account for which a key signs: its own, or the master of an API wallet. */
+/** Returns the account for which a key signs: the key's own account, or the master account of an API wallet. */
 export const ofSigner = Effect.fnUntraced(function*(signer: Address) {
   const { data, role } = yield* GatewayAccess.ask(Info.userRole({ user: signer }))
   return role === "agent" ? data?.user ?? signer : signer

@@ -42,8 +42,8 @@ export const parseBaseUrl = (text: string): Effect.Effect<URL, UsageFault> => {
   const url = URL.parse(text)
   return url !== null && /^https?:$/u.test(url.protocol) && url.search === ""
     ? Effect.succeed(url)
-    // the message does not quote the URL, which may contain an endpoint key
-    : Effect.fail(fault(`--gateway (or ${commandLine.gatewayUrl}) takes an http(s) URL without query`))
+    // the message does not quote the URL, which can contain an endpoint key
+    : Effect.fail(fault(`--gateway (or ${commandLine.gatewayUrl}) must be an http(s) URL without a query`))
 }
 
 /** Timeout of a call in milliseconds: longer than the gateway's own deadlines, so that the gateway's error arrives first. */
@@ -52,11 +52,11 @@ export const maxWait = 40_000
 /** A connection to a gateway, and its last failure. */
 export interface Access {
   readonly connection: Connection.Connection["Service"]
-  /** Scheme, host and port, without the path, which may contain an endpoint key. */
+  /** Scheme, host and port, without the path, which can contain an endpoint key. */
   readonly origin: string
   /**
-   * Why the last call could not connect: the system's error code, which may be empty; `undefined` if it
-   * connected.
+   * The error code of the system if the last call could not connect (an empty string without a code); `undefined` if
+   * the call connected.
    */
   readonly unreachable: MutableRef.MutableRef<string | undefined>
 }
@@ -74,8 +74,8 @@ const certificate = "its TLS certificate is not trusted"
 /** Explanations of connection error codes. */
 const reasons: { readonly [code: string]: string } = {
   ENOTFOUND: "the host name does not exist",
-  EAI_AGAIN: "its host name cannot be looked up now",
-  ECONNREFUSED: "nothing listens there",
+  EAI_AGAIN: "its host name cannot be resolved now",
+  ECONNREFUSED: "no program listens on the port",
   ECONNRESET: "the connection was closed",
   ETIMEDOUT: "the connection timed out",
   UND_ERR_CONNECT_TIMEOUT: "the connection timed out",
@@ -125,7 +125,7 @@ export const connectTo = Effect.fnUntraced(function*(address: string) {
 /** Makes the access to the gateway in the options. Sends nothing yet. */
 export const connect = Effect.flatMap(Gateway, connectTo)
 
-/** The options of streams of the gateway in the options. */
+/** The stream options for the gateway that `--gateway` names. */
 export const streamOptions = Gateway.pipe(Effect.flatMap(parseBaseUrl), Effect.flatMap(optionsFor))
 
 const isUnavailable = Schema.is(UpstreamUnavailable)
@@ -161,7 +161,7 @@ const tooLate = ({ origin }: Access): UpstreamError =>
     new UpstreamTimeout({
       upstream: Connection.label,
       deadline: maxWait,
-      detail: `The gateway at ${origin} did not answer within ${maxWait / 1000} seconds`
+      detail: `The gateway at ${origin} did not respond within ${maxWait / 1000} seconds`
     })
   )
 
@@ -186,7 +186,7 @@ export const streamOver = <A, E, R>(access: Access, parts: Stream.Stream<A, E, R
     Stream.timeoutOrElse({ duration: maxWait, orElse: () => Stream.fail(tooLate(access)) })
   )
 
-/** Makes calls to the gateway in the options. */
+/** Makes calls to the gateway that `--gateway` names. */
 export const ask = <A, E, R>(calls: Effect.Effect<A, E, R>) => Effect.flatMap(connect, (access) => over(access, calls))
 
 /** Adds the options `--gateway` and `--json`, and an HTTP client, to a command. */

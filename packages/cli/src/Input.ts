@@ -25,7 +25,7 @@ const bytesAt = Effect.fnUntraced(function*(path: string) {
   return Buffer.concat(yield* Stream.runCollect(stdin))
 })
 
-/** Returns the name of a path in messages. */
+/** Returns the text with which messages name a path. */
 export const displayName = (path: string): string => path === "-" ? "Standard input" : path
 
 /** Reads the bytes of a file, or of standard input for `-`. Fails with {@link UsageFault}. */
@@ -45,7 +45,7 @@ export const address = (name: string) => Argument.String(name).pipe(Argument.fil
 export const addressFlag = (name: string) =>
   Flag.String(name).pipe(Flag.withMetavar("address"), Flag.filterMap(readAddress, notAddress))
 
-/** An address of the token chain, in either form; returned as typed. */
+/** An address of the token chain, in raw or user-friendly form, returned unchanged. */
 export const tonAddress = (name: string) =>
   Argument.String(name).pipe(
     Argument.filterMap(
@@ -87,7 +87,7 @@ export const countFlag = (name: string, most: number) =>
     )
   )
 
-/** Milliseconds since 1970: ten digits would be seconds. */
+/** Matches milliseconds since 1970 (12 to 14 digits). Ten digits would be seconds. */
 const millis = /^[0-9]{12,14}$/u
 
 /** A nonce: milliseconds since 1970. */

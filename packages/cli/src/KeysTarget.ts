@@ -20,7 +20,7 @@ export interface KeyIssued {
   readonly record: KeyShown
 }
 
-/** The operations of the commands, with the errors of the keys' location. */
+/** The operations of the commands; `E` are the errors of the key store or of the gateway. */
 export interface Keys<E> {
   readonly list: Effect.Effect<ReadonlyArray<KeyShown>, E>
   readonly create: (creation: KeyStore.Creation) => Effect.Effect<KeyIssued, E>

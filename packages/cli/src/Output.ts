@@ -16,7 +16,7 @@ import { fault } from "./Input.ts"
 
 const keyLike = /(?:0x)?[0-9a-fA-F]{64,}/gu
 
-/** Replaces each run of 64 or more hex digits, which may be a private key in the wrong place. */
+/** Replaces each run of 64 or more hex digits, which could be a private key that was typed in the wrong place. */
 export const withoutKeys = (text: string): string => text.replace(keyLike, "<64 hex digits>")
 
 /** A column of a table. */
@@ -36,7 +36,7 @@ const padded = (cell: string, width: number, align: Column["align"]): string => 
   return align === "left" ? `${cell}${space}` : `${space}${cell}`
 }
 
-/** Formats a table: headings, then aligned rows, with two spaces between columns. Cells may contain any text. */
+/** Formats a table: headings, then aligned rows, with two spaces between columns. Cells can contain any text. */
 export const rows = (columns: ReadonlyArray<Column>, cells: ReadonlyArray<ReadonlyArray<string>>): string => {
   const lines = [columns.map(({ heading }) => heading), ...cells.map((row) => row.map(printable))]
   const widths = columns.map((_, at) => Math.max(...lines.map((line) => displayWidth(line[at] ?? ""))))
@@ -77,7 +77,10 @@ export const AsJson = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
 })
 
-/** Prints text of several lines. Escapes terminal control characters as JSON does, so that JSON text does not change. */
+/**
+ * Prints text of several lines. Escapes terminal control characters as JSON does, so that escaped JSON text has the
+ * same value.
+ */
 export const printText = (text: string): Effect.Effect<void> => Console.log(printableLines(text))
 
 /** Prints a JSON document. Integers keep all their digits. */

@@ -7,13 +7,13 @@ import * as Stdio from "effect/Stdio"
 import * as ExitCode from "./ExitCode.ts"
 import * as Trigate from "./Trigate.ts"
 
-// `trigate … | head` is not a failure to report
+// `trigate … | head` closes standard output early, which is not an error to report
 process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
   if (code === "EPIPE") process.exit(ExitCode.codes.closed.code)
   process.stderr.write(`trigate: Standard output cannot be written: ${message}\n`)
   process.exit(ExitCode.codes.unexpected.code)
 })
-// a signed action in flight is more important than its messages
+// an error of standard error must not end the process while a signed action is in flight
 process.stderr.on("error", () => undefined)
 
 const endsByInterruption = MutableRef.make(false)

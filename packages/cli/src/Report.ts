@@ -127,7 +127,7 @@ export const layout = (help: string, width: number): string => {
   return lines.join("\n")
 }
 
-// the description lists the shells already
+// the type of `--completions` would list the shells, which its description also lists
 const shortened = (flag: FlagDoc): FlagDoc => flag.name === "completions" ? { ...flag, type: "shell" } : flag
 
 /** An annotation of a command: the titles of its flag groups, by the name of the first flag in each group. */

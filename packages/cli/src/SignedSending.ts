@@ -147,13 +147,15 @@ const confirm = Effect.gen(function*() {
 const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, signer }: Signed) {
   const unknown = (upstream: string, detail: string) =>
     new OutcomeUnknown({ upstream, nonce: body.nonce, signer, advice: resendAdvice, detail })
-  const printBytes = Console.error(`The bytes that may be sent again: ${printable(Json.stringify(body))}`)
+  const printBytes = Console.error(
+    `The signed bytes, which you can send again unchanged: ${printable(Json.stringify(body))}`
+  )
   return yield* Exchange.submit(body).pipe(
     Effect.provideService(Connection, access.connection),
     Effect.catchTag("OutcomeUnknown", ({ message, upstream }) => unknown(upstream, message)),
     Effect.timeoutOrElse({
       duration: GatewayAccess.maxWait,
-      orElse: () => unknown("gateway", `The gateway did not answer within ${GatewayAccess.maxWait / 1000} seconds`)
+      orElse: () => unknown("gateway", `The gateway did not respond within ${GatewayAccess.maxWait / 1000} seconds`)
     }),
     Effect.tapErrorTag("OutcomeUnknown", () => printBytes),
     Effect.onInterrupt(() =>
@@ -171,7 +173,7 @@ const describeEntry = ActionEntry.match({
   Unrecognised: ({ raw }) => `unrecognised status: ${Json.stringify(raw)}`
 })
 
-/** Returns a row for each leg; an empty list for an action that is not a batch and whose only leg is done. */
+/** Returns a row for each leg; an empty list for a single leg that succeeded and is not a TWAP order. */
 const legRows = ({ entries }: ActionResult): ReadonlyArray<readonly [name: string, value: string]> =>
   entries.length === 1 && entries.every((entry) => entry._tag === "Done" && entry.twapId === undefined)
     ? []
@@ -183,7 +185,7 @@ const isRefused = ({ entries }: ActionResult): boolean => entries.every((entry) 
 /**
  * Signs with the key in the options and sends the action once. With `--dry-run`, prints the body instead.
  *
- * Prints the result of each leg, then fails with `ActionRejected` if the venue refused any. A missing key is reported
+ * Prints the result of each leg, then fails with `ActionRejected` if the venue refused a leg. A missing key is reported
  * before the gateway is called. `sign` runs only if the gateway responds and expects the same network.
  */
 export const run = Effect.fnUntraced(function*<E, R>(
@@ -200,7 +202,7 @@ export const run = Effect.fnUntraced(function*<E, R>(
   const { sandbox } = yield* checkNetwork(access, network)
   const signed = yield* sign(by)
   const behind = sandbox ? "the sandbox, with simulated funds" : `a gateway for ${network}`
-  yield* Output.printNotes([...signed.says, `It is sent to ${access.origin}: ${behind}.`])
+  yield* Output.printNotes([...signed.says, `The action is sent to ${access.origin}: ${behind}.`])
   if (!sandbox && !yes) yield* confirm
   const result = yield* send(access, signed)
   const { body: { nonce }, signer } = signed

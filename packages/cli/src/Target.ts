@@ -59,7 +59,7 @@ const adminKey = Config.option(Config.Redacted(commandLine.adminKey))
 export const admin = Effect.fnUntraced(function*(what: string, address: string) {
   const baseUrl = yield* Effect.mapError(
     GatewayAccess.parseBaseUrl(address),
-    () => Input.fault("--admin takes an http(s) URL without query")
+    () => Input.fault("--admin must be an http(s) URL without a query")
   )
   const client = yield* HttpClient.HttpClient
   const key = yield* Effect.mapError(adminKey, () => Input.fault(`${commandLine.adminKey} cannot be read`))

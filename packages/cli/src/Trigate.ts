@@ -11,7 +11,8 @@ import * as ServeCommand from "./commands/ServeCommand.ts"
 import * as Output from "./Output.ts"
 import * as Report from "./Report.ts"
 
-// the other commands load the client and the signer, which would double the time to start a gateway
+// only `serve` and `sandbox`: the other commands load the client and the signer, which would double the time to start a
+// gateway
 const serveAlone = Command.make("trigate").pipe(Command.withSubcommands([ServeCommand.command, SandboxCommand.command]))
 
 const loadHome = Effect.promise(() => import("./commands/HomeCommand.ts"))

@@ -38,7 +38,7 @@ All commands: trigate --help
       const nowhere = yield* refusingUrl
       const none = yield* home(nowhere)
       assert.strictEqual(none.code, 0)
-      assert.include(none.stdout, `No gateway responds at ${nowhere} (nothing listens there)`)
+      assert.include(none.stdout, `No gateway responds at ${nowhere} (no program listens on the port)`)
       assert.include(none.stdout, "\n  trigate sandbox ")
     }))
 

@@ -66,7 +66,7 @@ describe("trigate inspect", () => {
       assert.match(verdict ?? "", /, and signature\.v is 0: send 27$/u)
       assert.strictEqual(
         what,
-        "action   order (l1) for mainnet, nonce 1705234567890, outside of the window"
+        "action   order (l1) for mainnet, nonce 1705234567890, outside of the venue's nonce window"
       )
       assert.match(signer ?? "", /^signer {3}0x[0-9a-f]{40}, over 0x[0-9a-f]{64}$/u)
       assert.strictEqual(
@@ -87,8 +87,9 @@ describe("trigate inspect", () => {
       assert.deepStrictEqual(JSON.parse(stdout), { action, nonce, signature })
       assert.strictEqual(
         stderr,
-        `Standard input: its signature fits. The signature is by ${keys.trader.address}, but the body is nested in "data": ` +
-          `send the object with action, nonce and signature itself, and signature.v is ${v}: send ${signature.v}\n`
+        `Standard input: the signature matches the corrected body. The signature is by ${keys.trader.address}, ` +
+          `but the body is nested in "data": send the object with action, nonce and signature itself, ` +
+          `and signature.v is ${v}: send ${signature.v}\n`
       )
       const sound = yield* run([...args, "-"], { stdin: stdout })
       assert.deepStrictEqual([sound.code, sound.stdout], [0, stdout])

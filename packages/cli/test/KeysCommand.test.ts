@@ -97,7 +97,7 @@ describe("trigate keys", () => {
         assert.strictEqual(
           made.stderr,
           `The key of desk is shown only once: only its hash is stored. Logs show its prefix, ${first}.\n` +
-            "It is valid until 1970-04-02T00:00Z.\n" +
+            "The key is valid until 1970-04-02T00:00Z.\n" +
             "Callers send it in Authorization: Bearer, in X-API-Key, or as the first segment of the path.\n"
         )
         const open = yield* keys("create", "bot", "--json")
@@ -116,7 +116,7 @@ describe("trigate keys", () => {
         assert.strictEqual(
           rotated.stderr,
           `The key of desk is shown only once: only its hash is stored. Logs show its prefix, ${second}.\n` +
-            "It is valid until 1970-04-03T00:00Z.\n" +
+            "The key is valid until 1970-04-03T00:00Z.\n" +
             `The previous keys remain valid: ${first} (until 1970-01-03T12:00Z).\n`
         )
         const may = "chains=trading classes=read+sign burst=5"

@@ -79,7 +79,7 @@ layer(sandbox)("orders in a sandbox", (it) => {
       assert.strictEqual(
         placed.stderr,
         `On mainnet, ${trader.address} buys 0.05 ETH at 1500 (Gtc), cloid ${cloid}, nonce ${nonce}.\n` +
-          `It is sent to ${yield* Url}: the sandbox, with simulated funds.\n`
+          `The action is sent to ${yield* Url}: the sandbox, with simulated funds.\n`
       )
       const id = restingId(placed.stdout)
       const listed = yield* trigate(`positions ${trader.address}`)

@@ -45,7 +45,7 @@ describe("SIGHUP", () => {
       write("batchLimit = 1\nport = 9000\ndatabaseUrl = \"actions.db\"")
       running.signal("SIGHUP")
       // the port of the flag beats that of the file
-      yield* running.says("A restart is needed for TRIGATE_DATABASE_URL: until then the old value stays")
+      yield* running.says("Restart the gateway to apply TRIGATE_DATABASE_URL: until then, the old values are used")
       yield* running.says("Settings read again: TRIGATE_BATCH_LIMIT applied")
       assert.isTrue(yield* isTooLong)
 
@@ -159,19 +159,19 @@ describe("trigate serve --check", () => {
         TRIGATE_REDIS_URL: "redis://:s3cr3t@127.0.0.1:9",
         TRIGATE_DATABASE_URL: "/s3cr3t/none/actions.db"
       })
-      assert.deepStrictEqual({ code, stderr }, { code: 5, stderr: "trigate: 8 of 11 failed their check\n" })
+      assert.deepStrictEqual({ code, stderr }, { code: 5, stderr: "trigate: 8 of 11 checks failed\n" })
       assert.deepStrictEqual(rows, [
         ["What", "State", "Detail"],
         ["trading-api#0", "fails", "no connection"],
-        ["trading-node#0", "wrong chain", "chain 998, but mainnet is on 999"],
+        ["trading-node#0", "wrong chain", "chain 998, but mainnet is on chain 999"],
         ["trading-node#1", "answers", "chain 999"],
-        ["trading-node#2", "fails", "it does not return its chain id: is the endpoint key right?"],
-        ["token-chain#0", "fails", "the probe was refused: is the endpoint key right?"],
-        ["layer2#0", "fails", "a fault of the server"],
+        ["trading-node#2", "fails", "it does not return its chain ID: check the endpoint key in the URL"],
+        ["token-chain#0", "fails", "the probe was refused: check the endpoint key in the URL"],
+        ["layer2#0", "fails", "the server reported an error (HTTP 5xx)"],
         ["layer2#1", "answers", "chain 999"],
-        ["layer2#2", "wrong chain", "chain 998, but another address is on 999"],
+        ["layer2#2", "wrong chain", "chain 998, but another address is on chain 999"],
         ["redis", "fails", "no response to PING"],
-        ["database", "fails", "SQLite: the folder does not exist"],
+        ["database", "fails", "SQLite: the folder of the file does not exist; create it"],
         ["admin", "configured", "127.0.0.1:8080, on the callers' listener"]
       ])
     }))
@@ -205,7 +205,7 @@ describe("trigate serve --check", () => {
       assert.deepStrictEqual(yield* admin(open), [
         "admin",
         "not configured",
-        "TRIGATE_ADMIN_PORT configures a separate listener"
+        "set TRIGATE_ADMIN_PORT to serve the admin routes"
       ])
       assert.deepStrictEqual(yield* admin({ ...open, TRIGATE_ADMIN_PORT: "9464" }), [
         "admin",

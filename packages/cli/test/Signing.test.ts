@@ -52,7 +52,7 @@ layer(sandbox)("commands that sign", (it) => {
         stdout: `venue   accepted\nsigner  ${trader.address}\nnonce   1767323045000\n`,
         stderr:
           `On mainnet, ${trader.address} delegates 1.5 HYPE (150000000 wei) to the validator ${validator.address}, ` +
-          `nonce 1767323045000.\nIt is sent to ${yield* Url}: the sandbox, with simulated funds.\n`
+          `nonce 1767323045000.\nThe action is sent to ${yield* Url}: the sandbox, with simulated funds.\n`
       })
       yield* tick
       const back = yield* trigate(["undelegate", validator.address, "0.00000001"], as(trader))
@@ -204,7 +204,10 @@ layer(sandbox)("commands that sign", (it) => {
       assert.strictEqual(wrong.code, 3)
       const sent = yield* trigate(submit, as(leader))
       assert.strictEqual(sent.code, 0)
-      assert.strictEqual(sent.stderr, `${summary}\nIt is sent to ${yield* Url}: the sandbox, with simulated funds.\n`)
+      assert.strictEqual(
+        sent.stderr,
+        `${summary}\nThe action is sent to ${yield* Url}: the sandbox, with simulated funds.\n`
+      )
       assert.match(sent.stdout, /^venue {3}accepted\nsigner {2}0x15d34aaf54267db7d7c367839aaf71a00a2c6a65\nnonce/u)
       const twice = yield* trigate(submit, as(leader))
       assert.strictEqual(twice.code, 3)
@@ -341,7 +344,7 @@ describe("a person at a terminal", () => {
         const { code, stderr } = yield* signed(url, typed)
         assert.strictEqual(code, 130)
         assert.deepStrictEqual(stderr.split("\n").slice(1), [
-          `It is sent to ${url}: a gateway for mainnet.`,
+          `The action is sent to ${url}: a gateway for mainnet.`,
           "Send it? [y/N]",
           "trigate: Nothing was sent",
           ""
@@ -374,11 +377,11 @@ describe("an action whose answer is lost", () => {
       assert.deepStrictEqual([ended.code, ended.stdout], [7, ""])
       const { nonce } = JSON.parse(bodies[0] ?? "") as { readonly nonce: number }
       assert.deepStrictEqual(ended.stderr.split("\n").slice(1), [
-        `It is sent to ${url}: a gateway for mainnet.`,
-        `The bytes that may be sent again: ${bodies[0]}`,
+        `The action is sent to ${url}: a gateway for mainnet.`,
+        `The signed bytes, which you can send again unchanged: ${bodies[0]}`,
         `trigate: The connection to the gateway failed (TransportError). Nonce ${nonce}, signer ${trader.address}. Resend ` +
         "the identical bytes: a duplicate-nonce response then means that the first attempt was accepted. Do not sign the action again " +
-        "under a fresh nonce before you know",
+        "under a fresh nonce before you know its outcome",
         ""
       ])
     }))
@@ -393,7 +396,7 @@ describe("an action whose answer is lost", () => {
       sending.signal("SIGINT")
       const ended = withoutKeys(yield* sending.ended)
       assert.deepStrictEqual([ended.code, ended.stdout], [130, ""])
-      assert.include(ended.stderr, `\nThe bytes that may be sent again: ${bodies[0]}\n`)
+      assert.include(ended.stderr, `\nThe signed bytes, which you can send again unchanged: ${bodies[0]}\n`)
       assert.include(ended.stderr, "\ntrigate: Interrupted while the action was in flight. Nonce ")
     }))
 })

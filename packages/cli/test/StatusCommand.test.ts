@@ -166,8 +166,8 @@ chains   available on the admin listener: set --gateway to its URL
         code: 5,
         stdout: "",
         stderr:
-          `trigate: No gateway responds at ${nowhere} (nothing listens there); start one with trigate serve, or name ` +
-          "another with --gateway\n"
+          `trigate: No gateway responds at ${nowhere} (no program listens on the port); start one with trigate serve, ` +
+          "or name another with --gateway\n"
       })
       const url = yield* scripted({ type: "text/html", body: "<h1>Welcome</h1>" }, { body: "" })
       assert.deepStrictEqual(yield* status(url), {

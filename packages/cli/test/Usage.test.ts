@@ -147,7 +147,7 @@ describe("no gateway", () => {
       yield* refused(
         `evm gas --gateway ${closed}`,
         5,
-        `trigate: No gateway responds at ${closed} (nothing listens there); ${advice}`
+        `trigate: No gateway responds at ${closed} (no program listens on the port); ${advice}`
       )
       const plain = `https://127.0.0.1:${(yield* plainServer).port}`
       yield* refused(
@@ -167,7 +167,7 @@ describe("no gateway", () => {
 
   it.effect("is not asked for at an address that is none, whose secrets are not repeated", () =>
     Effect.gen(function*() {
-      const wanted = "trigate: --gateway (or TRIGATE_GATEWAY_URL) takes an http(s) URL without query"
+      const wanted = "trigate: --gateway (or TRIGATE_GATEWAY_URL) must be an http(s) URL without a query"
       yield* refused("evm gas --gateway localhost:8080/SECRET", 2, wanted)
       yield* refused("evm gas --gateway http://localhost?key=SECRET", 2, wanted)
     }))

@@ -49,7 +49,7 @@ const writeRevocation = makeWriter(KeyRevocation)
 const of = (path: string, id: string): string => path.replace(/:[a-z]+/u, encodeURIComponent(id))
 
 /**
- * Returns the signed actions without a response, oldest first.
+ * Returns the signed actions of unknown outcome, oldest first.
  *
  * @since 0.1.0
  * @category calls
@@ -73,7 +73,8 @@ export const actions: () => Effect.Effect<ReadonlyArray<UnansweredAction>, CallF
 })
 
 /**
- * Removes an action whose outcome is known from the log. Returns whether it was in the log. Its nonce stays used.
+ * Removes an action from the log; use it only if you know the outcome of the action. Returns whether the action was in
+ * the log. The action's nonce remains used.
  *
  * @since 0.1.0
  * @category calls
@@ -267,7 +268,7 @@ export const rateLimits: () => Effect.Effect<ReadonlyArray<RateLimitUse>, CallFa
 /**
  * Returns the latest requests of callers, or those after a sequence number, oldest first.
  *
- * The gateway records requests only while this is called at least every ten seconds.
+ * The gateway records requests only while a client calls this method at least every ten seconds.
  *
  * @since 0.1.0
  * @category calls
@@ -296,7 +297,8 @@ export const requests: (after?: number) => Effect.Effect<ReadonlyArray<NotedRequ
   })
 
 /**
- * Returns samples of the gateway's main metrics of the last hour, oldest first. Counters are totals since its start.
+ * Returns samples of the gateway's main metrics of the last hour, oldest first. Counters are totals since the gateway's
+ * start.
  *
  * @since 0.1.0
  * @category calls

@@ -36,7 +36,10 @@ export type Opened =
   }
   | { readonly refusal: UpstreamResponse.UpstreamResponse; readonly stream?: never }
 
-/** Sends a POST of JSON text or a GET. Either reads the whole response, or opens a response of any length. */
+/**
+ * The requests over a connection. `post` (JSON text) and `get` return the complete response; `open` streams a response
+ * of any length.
+ */
 export interface Routes {
   readonly post: (
     path: string,
@@ -72,7 +75,7 @@ const relayed = (response: HttpClientResponse.HttpClientResponse) =>
       body: new Uint8Array(buffer),
       ...UpstreamResponse.signerIn(response.headers),
       ...(candles === undefined ? {} : { candles }),
-      // the header may also be a date, which is useless without the server's clock
+      // a date in the header is ignored: it is useless without the server's clock
       ...(retryAfter !== undefined && /^[0-9]{1,6}$/u.test(retryAfter) ? { retryAfter: Number(retryAfter) } : {})
     })
   })
@@ -137,8 +140,8 @@ export const make = (http: HttpClient.HttpClient, { baseUrl, endpointKey, key }:
 /**
  * Provides the connection to the gateway at `baseUrl`, over the `HttpClient` of the context.
  *
- * It adds neither a deadline nor retries: wrap reads in `Effect.timeout` and `Effect.retry`. Do not use an `HttpClient`
- * that retries by itself: it would also send signed actions again.
+ * The connection adds neither a deadline nor retries: wrap reads in `Effect.timeout` and `Effect.retry`. Do not use an
+ * `HttpClient` that retries by itself: it would also send signed actions again.
  *
  * @since 0.1.0
  * @category layers

@@ -41,7 +41,7 @@ export type Methods = EvmStreams_.Methods<EvmStreamFailure>
  *
  * Each running stream has its own WebSocket. If the connection is lost, the stream reconnects and continues without
  * gaps or duplicates, and reports a reorg that occurred during the outage. It fails with `StreamLost` if the gateway is
- * unreachable, and with the gateway's error if it missed too many blocks.
+ * unreachable, and with the gateway's error if the outage lasted for too many blocks.
  *
  * @since 0.1.0
  * @category services
@@ -74,7 +74,7 @@ type SocketFailure = StreamLost | UpstreamMalformed
 /** A JSON-RPC WebSocket of a gateway. */
 interface RpcSocket {
   readonly ask: EvmProtocol.Ask<SocketFailure>
-  /** The notifications of its subscription. */
+  /** The notifications of the subscription on this socket. */
   readonly notifications: Stream.Stream<unknown, StreamLost>
 }
 
@@ -144,7 +144,7 @@ const streamsAt = (
       const connection = Stream.unwrap(Effect.gen(function*() {
         yield* check(request)
         const socket = yield* connect(construct, options, path)
-        // before its first item, a stream fails with the errors of any other call
+        // a stream that cannot begin fails with the errors of any other call, so make one before the first subscription
         if (!hasBegun) yield* blockNumber(label, socket.ask)()
         yield* subscribe(label, socket.ask)([declaration.name, begin()])
         hasBegun = true
@@ -153,7 +153,7 @@ const streamsAt = (
           Stream.map((notice) => "item" in notice ? receive(notice.item) : reach(notice.position)),
           Stream.mapEffect((items) => Effect.forEach(items, (item) => each(item, socket)))
         )
-        // an empty element, so that the next retry counts as the first one
+        // every element resets the retry schedule, so this empty one makes the next retry count as the first
         return Stream.concat(Stream.succeed<ReadonlyArray<A>>([]), received)
       }))
       return connection.pipe(

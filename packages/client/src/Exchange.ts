@@ -26,7 +26,7 @@ import * as Schema from "effect/Schema"
 import { Connection, label } from "./Connection.ts"
 import { ask, ownReader, unreachable } from "./internal/Served.ts"
 
-// a byte may have been sent, unless the request could not be built
+// with these reasons the request could not be built; with any other, some of its bytes could have been sent
 const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
   "EncodeError",
   "InvalidUrlError"
@@ -56,8 +56,9 @@ const send = Effect.fnUntraced(function*(body: string, identity: Identity) {
  * The action is encoded unchanged: its members keep their order, and integers keep all digits. If the connection
  * breaks, the call fails with `OutcomeUnknown`.
  *
- * If the venue refuses the whole action, the call fails with `ActionRejected`. A refused leg of an accepted action is
- * an entry: `requireAll` of `@trigate/domain/actions/ActionOutcome` turns it into that error.
+ * If the venue refuses the whole action, the call fails with `ActionRejected`. If the venue refuses only some legs,
+ * each refused leg is an entry of the response. `requireAll` of `@trigate/domain/actions/ActionOutcome` turns such an
+ * entry into `ActionRejected`.
  *
  * @since 0.1.0
  * @category calls
@@ -209,7 +210,7 @@ const readInspection = ownReader(Inspection)
 /**
  * Describes a signed action as the gateway decodes it: its form, its signers and its nonce. Relays nothing.
  *
- * With the address of the expected signer, it also explains why the signature is not that signer's. Accepts an action
+ * With the address of the expected signer, the result also explains why another signer is recovered. Accepts an action
  * or the bytes of a body, including malformed ones.
  *
  * @since 0.1.0

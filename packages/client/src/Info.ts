@@ -108,7 +108,8 @@ export const raw: (request: RawQuery) => Effect.Effect<unknown, CallFailure | Un
 /**
  * Finds the asset of a coin name for an order: `BTC`, `PURR/USDC`, `@107`, `HYPE/USDC`, or `dex:COIN`.
  *
- * Fails with `UnknownAsset`, which suggests the most similar coin. The gateway caches the lists that this requests.
+ * Fails with `UnknownAsset`, which suggests the most similar coin. The gateway caches the asset lists that this call
+ * requests.
  *
  * @since 0.1.0
  * @category calls

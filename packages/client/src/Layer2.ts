@@ -45,7 +45,7 @@ export const blockNumber = method(EvmReads.blockNumber(Layer2Operations.serving)
 export const chainId = method(EvmReads.chainId(Layer2Operations.serving))
 
 /**
- * A block by number or tag; `null` if it does not exist yet.
+ * A block by number or tag; `null` if the block does not exist yet.
  *
  * Fails with `CallFailure`.
  *
@@ -64,7 +64,7 @@ export const chainId = method(EvmReads.chainId(Layer2Operations.serving))
 export const getBlockByNumber = method(EvmReads.getBlockByNumber(Layer2Operations.serving))
 
 /**
- * A block by hash; `null` if the node does not know it.
+ * A block by hash; `null` if the node does not know the block.
  *
  * Fails with `CallFailure`.
  *

@@ -12,7 +12,7 @@ const read = ownReader(SandboxStatus)
 
 type Controlled = Effect.Effect<SandboxStatus, CallFailure, Connection>
 
-/** Makes a control: sends its payload, and returns the sandbox's new state. */
+/** Makes a method that changes the sandbox: it sends a payload, and returns the sandbox's new state. */
 const control = <S extends AnyCodec>(name: string, path: string, payload: S) => {
   const write = encodeRequest(payload)
   const call: (value: S["Type"]) => Controlled = Effect.fn(`GatewayClient.${name}`)(function*(value) {
@@ -127,7 +127,7 @@ export const setFaults = control("setSandboxFaults", Paths.sandboxFaults, FaultC
 export const endow = control("endowSandboxAccount", Paths.sandboxAccounts, Endowment)
 
 /**
- * Takes a snapshot of the venue, whose ID is the last one in the response.
+ * Takes a snapshot of the venue. The new snapshot's ID is the last one in the response.
  *
  * @since 0.1.0
  * @category calls

@@ -38,9 +38,9 @@ export type Methods = {
 /**
  * The streams of a gateway, with a method for each of `subscriptions`.
  *
- * Each running stream has its own WebSocket. If the connection is lost, the stream reconnects. It continues if the
- * account's events are logged, or if each frame is a whole state. It fails with `StreamLost` if events may be missing,
- * or if the gateway is unreachable.
+ * Each running stream has its own WebSocket. If the connection is lost, the stream reconnects. It continues without
+ * loss if the gateway logs the account's events, or if each frame is a whole state. It fails with `StreamLost` if
+ * events could be missing, or if the gateway is unreachable.
  *
  * @since 0.1.0
  * @category services
@@ -61,7 +61,7 @@ export type Methods = {
  */
 export class Streams extends Context.Service<Streams, Methods>()("@trigate/client/Streams") {}
 
-/** The venue and proxies close a connection on which nothing was sent for 60 seconds. */
+/** The interval between pings. The venue and proxies close a connection on which nothing was sent for 60 seconds. */
 const pingEvery = "30 seconds"
 
 const ping = "{\"method\":\"ping\"}"
@@ -94,7 +94,7 @@ const typed =
         const wasResuming = position !== undefined
         position = ResumePosition.ofFrame(frame) ?? position
         if (channel === ResumePosition.channel) {
-          // each state replaces the earlier ones
+          // a stream of whole states loses nothing, because each state replaces the earlier ones
           return wasResuming && declaration.delivery !== "state" &&
               Subscription.valueAt(frame, "data.recovered") !== true
             ? Effect.fail(hole)
@@ -116,7 +116,8 @@ const typed =
       const retrying = GatewaySocket.retrying((input) =>
         position !== undefined && input !== hole && Predicate.isTagged(input, "StreamLost")
       )
-      // frames without items are also elements, so that the next retry counts as the first one
+      // every element resets the retry schedule, so that the next retry counts as the first; a frame without items is
+      // an empty element
       return Stream.flattenIterable(Stream.retry(connection, retrying))
     }
 

@@ -64,7 +64,7 @@ export const getTokenData: (
   return yield* readTokenData(request, yield* ask(({ chains }) => chains.get(`${Paths.tokenData}?${query}`)))
 }, Effect.mapError(wrapReason))
 
-/** Makes a call of the JSON-RPC endpoint. Refuses params that do not decode before anything is sent. */
+/** Makes a call of the JSON-RPC endpoint. Validates the params first: if they do not decode, nothing is sent. */
 const method = <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
   operation: Operation<string, "read", Request, Response, Failures>
 ) => {
@@ -80,7 +80,7 @@ const method = <Request extends AnyCodec, Response extends AnyCodec, const Failu
 }
 
 /**
- * Returns the contract at an address, in the server's own format. It is a contract of one of four kinds.
+ * Returns the contract at an address, in the server's own format. The result has one of four forms, by `contract_type`.
  *
  * @since 0.1.0
  * @category calls
@@ -105,7 +105,7 @@ export const getTokenContract: (
 )
 
 /**
- * Converts an address to its friendly form.
+ * Converts an address to its user-friendly form.
  *
  * @since 0.1.0
  * @category calls

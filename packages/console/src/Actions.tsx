@@ -45,7 +45,8 @@ const Question = ({ asked: { action, what }, onCancel, onConfirm }: {
           nonce, which shows that the first attempt was accepted.
         </p>
         <p>
-          <strong>If it did not, the action can be executed now</strong>, {Words.age(action.openedAt)}{" "}
+          <strong>If the venue did not accept it, the action can be executed now</strong>, {Words.age(action.openedAt)}
+          {" "}
           after it was first sent. Nothing else is signed or sent.
         </p>
       </Confirm>
@@ -53,8 +54,8 @@ const Question = ({ asked: { action, what }, onCancel, onConfirm }: {
     : (
       <Confirm title="Forget this action?" verb="Forget it" onConfirm={onConfirm} onCancel={onCancel}>
         <p>
-          The entry is removed and nothing is sent. Its nonce stays used: this gateway will not relay another action
-          with this nonce.
+          The entry is removed and nothing is sent. The action's nonce stays used: this gateway will not relay another
+          action with this nonce.
         </p>
         <p>Do this only if you know the outcome of the action from another source.</p>
       </Confirm>
@@ -72,7 +73,7 @@ const row = (
     <code key="signer" title={signer}>{signer === undefined ? "–" : Words.short(signer)}</code>,
     nonce,
     <code key="id" title={id}>{Words.short(id)}</code>,
-    state === "sent" ? <span key="open" class="muted">a response may still arrive</span> : (
+    state === "sent" ? <span key="open" class="muted">a response can still arrive</span> : (
       <span key="open" class="row">
         <button type="button" onClick={() => onAsk("resolve")}>Find out …</button>
         <button type="button" class="plain" onClick={() => onAsk("forget")}>Forget …</button>
@@ -97,7 +98,7 @@ export const Actions = () => {
       told.value = "failure" in outcome
         ? outcome.failure
         : outcome.value
-        ? "Forgotten; its nonce stays used."
+        ? "Action forgotten; its nonce stays used."
         : "The log no longer contains this action."
     }
     await ask()
@@ -105,15 +106,15 @@ export const Actions = () => {
   const log = readiness.value?.actionLog
   return (
     <section class="card" aria-labelledby="actions-title">
-      <h2 id="actions-title">Signed actions without an answer</h2>
+      <h2 id="actions-title">Signed actions of unknown outcome</h2>
       {log === undefined ? null : (
         <p class="muted">
           The log is stored in {log.backing} and is{" "}
           <span class={log.state === "up" ? "good" : "bad"}>{log.state}</span>; it has {log.room === "enough"
             ? "enough room"
             : log.room === "full"
-            ? "no room left: signed actions are refused"
-            : "little room left"}.
+            ? "no free capacity: signed actions are refused"
+            : "little free capacity"}.
         </p>
       )}
       <p aria-live="polite">{told.value}</p>

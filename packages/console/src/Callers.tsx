@@ -22,7 +22,7 @@ const chains = ["trading", "tokens", "layer2"] as const
 
 const limits = {
   requestsPerSecond: "Requests per second",
-  burst: "Requests at once",
+  burst: "Burst above that rate, in requests",
   weightPerMinute: "Weight per minute",
   unitsPerSecond: "Request units per second",
   concurrentCalls: "Concurrent calls",
@@ -41,7 +41,7 @@ const filled = (members: { readonly [name: string]: number | ReadonlyArray<strin
 
 const decode = Schema.decodeUnknownResult(KeyCreation)
 
-/** Returns the key creation of a submitted form, or its error. */
+/** Decodes the texts of a submitted form to the request that creates a key. Returns an error if they are invalid. */
 const toCreation = (texts: { readonly [name: string]: string }) => {
   const narrower = filled({
     chains: chains.filter((name) => texts[`chain-${name}`] !== undefined),
@@ -52,7 +52,8 @@ const toCreation = (texts: { readonly [name: string]: string }) => {
   const days = Number(texts["days"])
   return decode({
     name: texts["name"],
-    // sent even if all boxes are checked, because no checked box means no permission, and an absent member all
+    // always sent, even if all boxes are checked: an absent member means all classes but admin, an empty list means
+    // none
     scope: { classes: classes.filter((name) => texts[`class-${name}`] !== undefined), ...narrower },
     ...(quota === undefined ? {} : { quota }),
     ...(days > 0 ? { lifetime: Math.round(days * 86_400_000) } : {})
@@ -118,11 +119,13 @@ const Question = ({ asked: { record: { name, prefix }, what }, onCancel, onConfi
     )
     : (
       <Confirm title={`Revoke ${prefix} of ${name}?`} verb="Revoke it" onConfirm={onConfirm} onCancel={onCancel}>
-        <p>Every gateway with this key store refuses it within seconds. A revoked key never becomes valid again.</p>
+        <p>
+          Every gateway with this key store refuses the key within seconds. A revoked key never becomes valid again.
+        </p>
       </Confirm>
     )
 
-/** Shows a newly created key, whose text is set as a property, so that it is not part of the page's source. */
+/** Shows a newly created key. The key is set as a DOM property, so that it is not part of the page's HTML. */
 const Issued = ({ issued: { key, record }, onDone }: {
   readonly issued: IssuedKey
   readonly onDone: () => void
@@ -201,10 +204,11 @@ const Creation = ({ onCreate }: { readonly onCreate: (creation: KeyCreation) => 
         <Checks kind="class" legend="May" names={classes} on={["read", "sign", "inspect"]} />
         <Checks kind="chain" legend="On these chains (none: all)" names={chains} on={[]} />
         <label class="wide">
-          Only these operations, if any <input name="operations" placeholder="spotMeta eth_call" spellcheck={false} />
+          Only these operations (none: all){" "}
+          <input name="operations" placeholder="spotMeta eth_call" spellcheck={false} />
         </label>
         <label class="wide">
-          Only for these signers, if any <input name="signers" placeholder="0x…" spellcheck={false} />
+          Only for these signers (none: all) <input name="signers" placeholder="0x…" spellcheck={false} />
         </label>
         {Object.entries(limits).map(([name, title]) => (
           <label key={name}>
@@ -239,10 +243,10 @@ export const Callers = () => {
       <section class="card" aria-labelledby="keys-title">
         <h2 id="keys-title">This gateway does not require keys</h2>
         <p>
-          Every client that can reach it may call. <code>trigate keys create</code> creates the first key, and{" "}
-          <code>TRIGATE_CALLERS</code>{" "}
-          makes the gateway require keys. Keys can then be created here too. Before that, any client could create one
-          for later use.
+          Every client that can reach the gateway can call it. <code>trigate keys create</code>{" "}
+          creates the first key, and <code>TRIGATE_CALLERS</code>{" "}
+          makes the gateway require keys. You can create keys on this page only after that: before, any client could
+          create one for later use.
         </p>
         <p class="muted">
           Callers are identified by their IP address: see <a href="#weight">who used the weight</a>.

@@ -14,7 +14,10 @@ const found = signal<CallResult<ReadonlyArray<HistorySample>> | undefined>(undef
 
 type Step = readonly [from: HistorySample, to: HistorySample]
 
-/** Returns by how much a total grew per second. A total that is smaller than before has restarted with the gateway. */
+/**
+ * Returns by how much a total grew per second. A total that is smaller than before was reset by a restart of the
+ * gateway.
+ */
 const rate = (name: "requests" | "failed" | "deliveries") => ([from, to]: Step): number =>
   Math.max(0, to[name] - from[name]) / Math.max(1, (to.time - from.time) / 1000)
 

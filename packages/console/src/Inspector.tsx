@@ -15,7 +15,7 @@ const seen = signal<Seen | undefined>(undefined)
 /** The content of the form. */
 const draft = signal({ body: "", expected: "" })
 
-/** A body of a public test key with the wrong `v`. */
+/** An example body, signed with a public test key; its `v` is wrong. */
 const example = {
   body: JSON.stringify({
     action: { type: "evmUserModify", usingBigBlocks: true },
@@ -103,8 +103,11 @@ const Verdict = ({ inspection }: { readonly inspection: Inspection }) => {
         <Fact name="Scheme" value={scheme} />
         <Fact name="Recovered signer" value={outer?.signer} />
         {inner.map(({ signer }, at) => <Fact key={at} name={`Inner signer ${at + 1}`} value={signer} />)}
-        <Fact name="If it was signed for the other network" value={otherNetwork?.signer} />
-        <Fact name="Nonce" value={`${nonce.value}: ${nonce.inWindow ? "inside" : "outside"} the venue's window`} />
+        <Fact name="Signer, if signed for the other network" value={otherNetwork?.signer} />
+        <Fact
+          name="Nonce"
+          value={`${nonce.value}: ${nonce.inWindow ? "inside" : "outside"} the venue's nonce window`}
+        />
         <Fact name="Digest" value={outer?.digest} />
         <Fact name="Connection id" value={inspection.connectionId} />
       </dl>
@@ -113,7 +116,7 @@ const Verdict = ({ inspection }: { readonly inspection: Inspection }) => {
           <p class="muted">Differences from the form that the venue hashes</p>
           <Grid
             label="Differences"
-            columns={["Where", "Sent", "Has to be"]}
+            columns={["Where", "Sent", "Required value"]}
             rows={differences.map(({ canonical = "nothing", path, sent = "nothing" }) => ({
               key: path.join("."),
               cells: [path.join("."), sent, canonical].map((text) => <code key={text}>{text}</code>)

@@ -24,7 +24,7 @@ export const trouble = signal<string | undefined>(undefined)
 /** The time of the last reading, in milliseconds since 1970. */
 export const readAt = signal<number | undefined>(undefined)
 
-/** The last reading and the one a minute before it, or the oldest. */
+/** The last reading, and the reading a minute earlier (or the oldest one, if there is none that old). */
 export const lastMinute = computed(() => {
   const all = snapshots.value
   const to = all.at(-1)
@@ -47,7 +47,10 @@ const read = async (): Promise<void> => {
   snapshots.value = [...snapshots.value, Metrics.read(metrics, performance.now())].slice(-kept)
 }
 
-/** Runs a function every {@link period}, or less often, while the page is visible, without overlap, until it is stopped. */
+/**
+ * Runs a function repeatedly while the page is visible, with a pause of `every` milliseconds after each run. Returns a
+ * function that stops it.
+ */
 export const whileVisible = (act: () => Promise<void>, every = period): () => void => {
   let timer: ReturnType<typeof setTimeout> | undefined
   let isOver = false

@@ -9,7 +9,7 @@ import { Spark } from "./Spark.tsx"
 
 const coins = ["BTC", "ETH", "HYPE", "SOL"]
 
-/** Maximum number of prices of a coin. */
+/** Maximum number of stored prices of a coin. */
 const most = 120
 
 const prices = signal<{ readonly [coin: string]: ReadonlyArray<number> }>({})

@@ -55,9 +55,9 @@ export const growth = (from: Snapshot, to: Snapshot, name: string, wanted: Label
 }
 
 /**
- * Returns a quantile of a histogram between two snapshots, in its unit; `undefined` without observations.
+ * Returns a quantile of a histogram between two snapshots, in the histogram's unit; `undefined` without observations.
  *
- * It is the upper bound of the quantile's bucket.
+ * The result is the upper bound of the bucket that contains the quantile.
  */
 export const quantile = (
   from: Snapshot,

@@ -7,7 +7,10 @@ import type { CallResult } from "./Gateway.ts"
 import * as Gateway from "./Gateway.ts"
 import * as Live from "./Live.ts"
 
-/** Returns the latest response, and a function that polls at once; `undefined` before the first response. */
+/**
+ * Returns the latest response, and a function that polls immediately. The response is `undefined` until the first one
+ * arrives.
+ */
 export const usePolled = <A, E>(
   call: () => Effect.Effect<A, E, Connection>
 ): readonly [last: CallResult<A> | undefined, ask: () => Promise<void>] => {

@@ -27,7 +27,7 @@ export const Settings = () => {
         <label class="check">
           <input type="checkbox" checked={isAll} onChange={() => go("settings", isAll ? {} : { all: "yes" })} />{" "}
           Also the {found.value.length - found.value.filter(({ source }) => source !== undefined).length}{" "}
-          that have their default
+          settings that have their default
         </label>
       </p>
       {shown.length === 0 ? <p class="muted">Every setting has its default.</p> : null}

@@ -7,7 +7,7 @@ interface Snippet {
   readonly text: (url: string) => string
 }
 
-/** Every snippet is a complete program, which a test runs; Python's needs a package, so it is not run. */
+/** The snippets, each a complete program. A test runs all of them except Python's, which needs a package. */
 const snippets: { readonly [name: string]: Snippet } = {
   curl: {
     title: "curl",

@@ -9,7 +9,7 @@ const totals = {
   "WebSockets of callers": "trigate_stream_sockets",
   "Connections to the venue": "trigate_stream_connections",
   "Subscriptions at the venue": "trigate_stream_subscriptions",
-  "Users at the venue": "trigate_stream_users"
+  "Users subscribed at the venue": "trigate_stream_users"
 }
 
 /** The counts since the start that indicate a problem, with the metric and the label of each. */

@@ -105,12 +105,12 @@ const cancel = async (coin: string, oid: number): Promise<void> => {
     : { isGood: true, says: [`Order ${oid} is cancelled.`] }
 }
 
-/** Queries the account at once, rather than waiting for the stream. */
+/** Queries the account immediately, instead of waiting for the stream. */
 const readAgain = (): void => void AccountState.read(trader.address)
 
 const coins = signal<ReadonlyArray<string>>([])
 
-/** Loads the coins that have a price, without the spot pairs that have a number only. */
+/** Loads the coins that have a price, without spot pairs whose only name is an index. */
 const loadCoins = async (): Promise<void> => {
   const outcome = await Gateway.run(Info.allMids({}))
   if ("value" in outcome) coins.value = Object.keys(outcome.value).filter((coin) => !coin.startsWith("@"))

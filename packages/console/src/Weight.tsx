@@ -1,4 +1,4 @@
-/** The venue's weight: the rest of this minute, its use by caller, and the savings of caching and coalescing. */
+/** The venue's API weight: the remainder of this minute, use by caller, and savings by caching and coalescing. */
 import * as Admin from "@trigate/client/Admin"
 import { lastMinute, snapshots } from "./Live.ts"
 import * as Metrics from "./Metrics.ts"
@@ -31,7 +31,7 @@ const saved = () => {
   const { from, to } = span
   const grown = (name: string, outcome: string) => Metrics.growth(from, to, name, { outcome })
   return [...new Set([...listOutcomes(to, reads), ...listOutcomes(to, weightSaved)])]
-    // a background refresh is an attempt
+    // a background refresh sends an upstream request, so it saves nothing
     .filter((outcome) => !outcome.startsWith("refresh"))
     .map((outcome) => ({
       outcome: answeredBy[outcome] ?? outcome,
@@ -100,7 +100,7 @@ export const Weight = () => {
   const now = all.at(-1)
   const left = now === undefined ? [] : Metrics.of(now, available, { upstream, share: "common" })
   if (left.length === 0) {
-    return <p class="muted">No address of the official API is configured, so there is no weight to spend.</p>
+    return <p class="muted">No address of the official API is configured, so the gateway uses no API weight.</p>
   }
   const values = all.map((each) => Metrics.sum(each, available, { upstream, share: "common" }))
   const top = Math.max(...values)
@@ -112,12 +112,12 @@ export const Weight = () => {
   return (
     <>
       <section class="card" aria-labelledby="weight-left">
-        <h2 id="weight-left">Weight that reads can take now</h2>
+        <h2 id="weight-left">API weight available to reads now</h2>
         <p class="figure">
           <meter min={0} max={top} low={top / 5} value={last} aria-labelledby="weight-left" /> {Words.count(last)}
         </p>
         <Spark label={`Remaining weight in the last minutes, now ${Words.count(last)}`} top={top} values={values} />
-        <p class="muted">Spent within the last minute: {Words.count(spent)}</p>
+        <p class="muted">Used within the last minute: {Words.count(spent)}</p>
       </section>
       <Users />
       <Table

@@ -1,6 +1,6 @@
 /** Number formats of the page. */
 
-/** Formats seconds as milliseconds with at most one decimal, or as seconds from ten on. */
+/** Formats a duration: in milliseconds with at most one decimal, or from 10 seconds in whole seconds. */
 export const duration = (seconds: number | undefined): string => {
   if (seconds === undefined) return "–"
   if (seconds === Infinity) return "> 10 s"

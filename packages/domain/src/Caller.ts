@@ -14,18 +14,22 @@ const Positive = Schema.Finite.check(Schema.isGreaterThan(0))
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
 
 /**
- * The permissions of a caller. An absent member allows everything of its kind, except the class `admin`, which must be
- * listed.
+ * The permissions of a caller. If a member is absent, the caller is allowed to use every chain, class, operation or
+ * signer. The class `admin` is an exception: `classes` must list it.
  *
- * A caller with `signers` cannot send node transactions: the gateway does not recover their signers.
+ * A caller with `signers` cannot send transactions to nodes, because the gateway does not recover the signer of a
+ * transaction.
  */
 export const Scope = Schema.Struct({
   chains: Schema.optionalKey(Schema.Array(Schema.Literals(chains))),
-  /** `sign` covers signed actions and transactions; `inspect` the dry run; `admin` the routes of the admin listener. */
+  /**
+   * `sign` permits signed actions and transactions; `inspect` permits `POST /exchange/inspect`; `admin` permits the
+   * routes of the admin listener; `read` permits everything else.
+   */
   classes: Schema.optionalKey(Schema.Array(Schema.Literals(["read", "sign", "inspect", "admin"]))),
-  /** Action types, query types and methods, by the upstream's names. */
+  /** The permitted action types, query types and node methods, as the upstream names them. */
   operations: Schema.optionalKey(Schema.Array(Schema.String)),
-  /** The signers whose actions the caller may send. */
+  /** The signers whose actions the caller is allowed to send. */
   signers: Schema.optionalKey(Schema.Array(Address))
 })
 
@@ -37,9 +41,9 @@ export const Quota = Schema.Struct({
   requestsPerSecond: Schema.optionalKey(Positive),
   /** Maximum burst of requests beyond `requestsPerSecond`. */
   burst: Schema.optionalKey(Count),
-  /** Official API weight per minute. */
+  /** Maximum weight per minute of requests to the official API, by the venue's weight rules. */
   weightPerMinute: Schema.optionalKey(Positive),
-  /** Node request units per second. */
+  /** Maximum number of node request units per second. */
   unitsPerSecond: Schema.optionalKey(Positive),
   concurrentCalls: Schema.optionalKey(Count),
   /** Maximum number of open WebSockets. */
@@ -53,7 +57,7 @@ export const Quota = Schema.Struct({
 /** The quota of a caller. */
 export type Quota = typeof Quota.Type
 
-/** The caller of a request: a key's owner, a client address, or this program. */
+/** The caller of a request: the owner of a key, a client address, or this process itself. */
 export interface Caller {
   /** Identifies the caller across key rotations: `key:` and a name, or `address:` and an IP address. */
   readonly id: string
@@ -63,24 +67,28 @@ export interface Caller {
   readonly quota: Quota
 }
 
-/** The program itself, without restrictions. */
+/** This process itself (background work, or a program that embeds the services): a caller without restrictions. */
 export const local: Caller = { id: "local", scope: {}, quota: {} }
 
-/** The caller for whom a fiber runs. Default: the program itself. */
+/** The caller on whose behalf a fiber runs. Default: {@link local}. */
 export const CurrentCaller = Context.Reference<Caller>("@trigate/domain/CurrentCaller", { defaultValue: () => local })
 
-/** Counts a call against its caller's quota until the returned function is called. */
+/** Counts a call against its caller's quota. The call counts until the returned function is invoked. */
 export type KeepCounted = () => () => void
 
-/** Counts the call of the current fiber. Default: does nothing. */
+/**
+ * The function that counts the call of the current fiber against its caller's quota. Default: a function that does
+ * nothing.
+ */
 export const CurrentKeepCounted = Context.Reference<KeepCounted>("@trigate/domain/CurrentKeepCounted", {
   defaultValue: () => () => constVoid
 })
 
 /**
- * Runs an effect to completion even if its caller disconnects: bytes may have been sent, and their outcome has to be recorded.
+ * Runs an effect to completion even if the caller disconnects, because a request may already have been sent and its
+ * outcome must be recorded.
  *
- * The caller's quota counts the call until it ends.
+ * The effect counts against the caller's quota until it ends.
  */
 export const detached = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {

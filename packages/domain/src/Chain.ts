@@ -8,7 +8,7 @@ export type Chain = (typeof chains)[number]
 export const upstreamLabels = ["trading-api", "trading-node", "token-chain", "layer2"] as const
 export type UpstreamLabel = (typeof upstreamLabels)[number]
 
-/** Makes a value for each kind of upstream. */
+/** Builds a record with one value for each upstream label. */
 export const perUpstream = <A>(make: (upstream: UpstreamLabel) => A): { readonly [Label in UpstreamLabel]: A } => ({
   "trading-api": make("trading-api"),
   "trading-node": make("trading-node"),

@@ -18,9 +18,10 @@ const distance = (one: string, other: string): number => {
 const longest = 64
 
 /**
- * Returns the known word that was most likely meant, if one differs in at most a third of its letters.
+ * Returns the known word with the smallest edit distance to `word`; `undefined` if that distance exceeds a third of the
+ * length of `word`.
  *
- * A word that differs in letter case only is the closest one.
+ * Ignores letter case.
  */
 export const closestWord = (word: string, known: Iterable<string>): string | undefined => {
   if (word.length > longest) return undefined

@@ -10,11 +10,11 @@ import * as Metric from "effect/Metric"
 export const labels = {
   address: "index of the address in its setting, from `0`",
   cause:
-    "for retries the fault of the previous attempt, for ejections the fault of the address, for reconnects of streams `closed`, " +
+    "for retries: the fault of the previous attempt; for ejections: the fault of the address; for stream reconnects: `closed`, " +
     "`silent` or `stale`",
   chain: "`trading` or `layer2`",
   channel: "name of a declared subscription",
-  group: "name of the caller's key, `address` for callers without one, `others` beyond 100 names",
+  group: "name of the caller's key, `address` for callers without a key, `others` for keys after the first 100",
   interval: "interval of a bar, such as `1m`",
   limit: "`connections`, `subscriptions` or `users`",
   limited: "`yes` or `no`",
@@ -31,8 +31,8 @@ export const labels = {
   upstream: "`trading-api`, `trading-node`, `token-chain` or `layer2`",
   use: "use of the shared store",
   version: "version of Trigate",
-  within: "`1 hour`, `1 day` or `7 days`; a longer time includes a shorter one",
-  won: "`first` or `second`"
+  within: "`1 hour`, `1 day` or `7 days`; each period includes the shorter ones",
+  won: "`first` or `second`: the address that responded first"
 } as const
 
 /** A label of a metric. */
@@ -46,7 +46,10 @@ export interface Declared<L extends Label = Label, M = unknown> {
   readonly meaning: string
   /** Whether the metric exists on Linux only. */
   readonly onLinux?: true
-  /** Returns the series for some label values. Creating one costs ten times as much as updating it, so reuse it. */
+  /**
+   * Returns the series with the given label values. Creating a series costs ten times as much as updating it, so create
+   * each series once and reuse it.
+   */
   readonly series: (attributes: { readonly [Name in L]: string }) => M
 }
 

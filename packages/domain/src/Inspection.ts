@@ -9,10 +9,10 @@ export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).
 })
 
 /**
- * The mistakes in a signed body, a closed set. `SigningMistake` has the message of each.
+ * The mistakes in a signed body, a closed set. The module `SigningMistake` contains a message for each mistake.
  *
  * Some mistakes are visible in the body. Others are differences between the body and the signed message: the inspector
- * tries each one until the signature recovers to the expected signer.
+ * tries each difference until the signature recovers to the expected signer.
  */
 export const SignatureMistake = Schema.Literals([
   // in the wrapper
@@ -100,7 +100,10 @@ export const Mistake = Schema.Struct({
 }).annotate({ identifier: "Mistake" })
 export type Mistake = typeof Mistake.Type
 
-/** A path at which two actions differ. A value is absent if its action has nothing at that path. */
+/**
+ * A path at which the sent action differs from the canonical action. `sent` or `canonical` is absent if that action has
+ * no value at the path.
+ */
 export const Difference = Schema.Struct({
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
   sent: Schema.optionalKey(Schema.String),
@@ -112,7 +115,7 @@ export type Difference = typeof Difference.Type
 export const SignatureDiagnosis = Schema.Struct({
   expectedSigner: Schema.optionalKey(Address),
   verdict: Schema.Literals(["fits", "explained", "unexplained", "unchecked"]).annotateKey({
-    description: "`explained`: the signature is the expected signer's once the `mistakes` are corrected. " +
+    description: "`explained`: the signature recovers to the expected signer after the `mistakes` are corrected. " +
       "`unchecked`: no signer was expected, so only the body was checked for mistakes"
   }),
   mistakes: Schema.Array(Mistake),
@@ -127,14 +130,16 @@ export type SignatureDiagnosis = typeof SignatureDiagnosis.Type
 /** The body with the mistakes corrected. */
 export const CorrectedBody = Schema.Struct({
   body: Schema.String.annotateKey({
-    description: "JSON text for `POST /exchange`; parsing it with doubles would lose digits of integers"
+    description:
+      "JSON text for `POST /exchange`, to be sent unchanged; a parser that uses doubles would lose digits of large integers"
   }),
   signature: Schema.Literals(["kept", "again"]).annotateKey({
     description:
-      "`kept`: it contains the expected signer's signature. `again`: it contains no signature; sign `typedData`"
+      "`kept`: the body contains the expected signer's signature. `again`: it contains no signature; sign `typedData`"
   }),
   verified: Schema.Boolean.annotateKey({
-    description: "Whether the body passes the checks of `POST /exchange`; for `again`, once it is signed"
+    description:
+      "Whether the body passes the checks of `POST /exchange`; for `again`, whether it passes them after it is signed"
   })
 }).annotate({ identifier: "CorrectedBody" })
 export type CorrectedBody = typeof CorrectedBody.Type
@@ -164,7 +169,7 @@ export const Inspection = Schema.Struct({
     description: "Differences between the sent action and `canonicalAction`; at most 16"
   }),
   msgpack: Schema.optionalKey(Data).annotateKey({
-    description: "MessagePack of the hashed value: an L1 action, or a multi-sig wrapper without its type"
+    description: "MessagePack of the hashed value: an L1 action, or a multi-sig wrapper without its `type`"
   }),
   connectionId: Schema.optionalKey(Hash).annotateKey({
     description: "Hash of an L1 action, or of the L1 action inside a multi-sig"
@@ -178,7 +183,8 @@ export const Inspection = Schema.Struct({
   otherNetwork: Schema.optionalKey(
     Schema.Struct({ network: Schema.Literals(["mainnet", "testnet"]), ...InspectedSigner.fields })
   ).annotateKey({
-    description: "The signer if the signature is for the other network; absent if it is the expected signer's"
+    description:
+      "The signer that the signature recovers to on the other network; absent if the signature fits this network"
   }),
   nonce: Schema.Struct({
     value: Millis,

@@ -13,20 +13,23 @@ export const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum:
 /** The maximum latency, in milliseconds. */
 export const longestLatency = 60_000
 
-/** The injected faults. The seed and the order of requests determine which requests a fault affects. */
+/** The injected faults. The seed and the sequence of requests determine which requests a fault affects. */
 export const SandboxFaults = Schema.Struct({
   latency: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: longestLatency })).annotateKey({
     description: "Latency in milliseconds before an action or a query reaches the venue"
   }),
   lostReplies: Share.annotateKey({
-    description: "Share of actions that the venue executes without responding; they fail with `OutcomeUnknown`"
+    description: "Fraction of actions that the venue executes without responding; they fail with `OutcomeUnknown`"
   }),
-  rateLimited: Share.annotateKey({ description: "Share of actions and queries that the venue refuses with HTTP 429" }),
+  rateLimited: Share.annotateKey({
+    description: "Fraction of actions and queries that the venue refuses with HTTP 429"
+  }),
   rejectedLegs: Share.annotateKey({
-    description: "Share of orders that the venue rejects for insufficient margin; drawn for each leg"
+    description:
+      "Fraction of orders that the venue rejects for insufficient margin; it decides separately for each order of a batch"
   }),
   droppedSockets: Share.annotateKey({
-    description: "Share of callers' WebSockets that are closed each second without a close frame"
+    description: "Fraction of callers' open WebSockets that are closed each second without a close frame"
   })
 }).annotate({ identifier: "SandboxFaults" })
 export type SandboxFaults = typeof SandboxFaults.Type

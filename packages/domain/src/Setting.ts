@@ -31,11 +31,11 @@ export const groups = [
 interface Texts {
   readonly group: (typeof groups)[number]
   readonly meaning: string
-  /** The accepted values; completes "expected …". */
+  /** The accepted values, as a phrase that follows "expected" in error messages. */
   readonly takes: string
   /** A description of the default. */
   readonly unset: string
-  /** Whether error messages may quote the value. Set only for a setting whose value is not a secret. */
+  /** Whether error messages are allowed to quote the value. Set only for a setting whose value is not a secret. */
   readonly isPublic?: true
   /** Whether a new value takes effect only after a restart of the gateway. */
   readonly needsRestart?: boolean
@@ -55,7 +55,7 @@ const flagName = (env: string): string => env.replace(/^TRIGATE_/u, "").toLowerC
 const make = <A>(env: string, config: Config.Config<A>, fallback: A, texts: Texts): Setting<A> =>
   Object.assign(Config.withDefault(config, fallback), { env, flag: flagName(env), fallback, ...texts })
 
-/** Declares a setting whose default is text that is decoded like its value. */
+/** Declares a setting with a default. The default is text, and is decoded in the same way as a configured value. */
 export const withDefault = <A>(
   env: string,
   schema: Schema.Codec<A, string>,
@@ -99,7 +99,7 @@ export const nonEmptyWords = <A>(word: Schema.Codec<A, string>) =>
 export const filtered = (expected: string, isValid: (text: string) => boolean) =>
   Schema.makeFilter<string>((text) => isValid(text) ? undefined : expected)
 
-/** `*`. */
+/** The wildcard `*`. */
 export const Any = Schema.Literal("*")
 
 /** `on` or `off`. */
@@ -116,28 +116,28 @@ export const Positive = Schema.FiniteFromString.check(Schema.isGreaterThan(0))
 /** An integer above zero. */
 export const Count = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThan(0))
 
-// empty text means that the setting is unset; text without any URL is a mistake
+// empty text is accepted and means that the setting is unset; text that contains only commas or spaces is refused
 const namesSomething = filtered("at least one URL", (text) => text === "" || words(text).length > 0)
 
-/** Checks a base URL. */
+/** Checks that a text is a base URL. */
 export const isBaseUrl = filtered(
   "an http or https URL without query",
   (text) => /^https?:\/\/[^\s/?#]+(?:\/[^\s?#]*)?$/u.test(text) && URL.canParse(text)
 )
 
-/** Base URLs, redacted because the endpoint key is in the path. */
+/** Comma-separated base URLs. They are redacted because the path can contain the endpoint key. */
 export const BaseUrls = Schema.String.check(namesSomething).pipe(
   Schema.decodeTo(CommaSeparated),
   Schema.decodeTo(Schema.Array(Schema.RedactedFromValue(Schema.String.check(isBaseUrl))))
 )
 
-/** Checks the URL of a WebSocket. */
+/** Checks that a text is a WebSocket URL. */
 const isSocketUrl = filtered(
   "a ws or wss URL",
   (text) => /^wss?:\/\/[^\s/?#]+(?:[/?][^\s#]*)?$/u.test(text) && URL.canParse(text)
 )
 
-/** URLs of WebSockets, redacted because a key may be in them. */
+/** Comma-separated WebSocket URLs. They are redacted because they can contain the endpoint key. */
 export const SocketUrls = Schema.String.check(namesSomething).pipe(
   Schema.decodeTo(CommaSeparated),
   Schema.decodeTo(Schema.Array(Schema.RedactedFromValue(Schema.String.check(isSocketUrl))))

@@ -1,4 +1,4 @@
-/** Timestamps in the venue's unit. */
+/** Timestamps in milliseconds, the venue's unit. */
 import type * as Clock from "effect/Clock"
 import * as Schema from "effect/Schema"
 

@@ -32,12 +32,12 @@ export * as SandboxFaults from "./SandboxFaults.ts"
 /** Declarations of settings: the environment variable, the accepted values, the default and the documentation. */
 export * as Setting from "./Setting.ts"
 
-/** Timestamps in the venue's unit. */
+/** Timestamps in milliseconds, the venue's unit. */
 export * as Time from "./Time.ts"
 
 /**
- * Schemas of the actions that the gateway decodes, each in two forms: the form that the venue accepts, and the form in
- * its documentation. For every other action of the catalog, only the envelope is decoded.
+ * Schemas of the actions whose members the gateway decodes. Most have two forms: the form that the venue accepts, and
+ * the form in the venue's documentation. For every other action of the catalog, only the envelope is decoded.
  */
 export * as Action from "./actions/Action.ts"
 
@@ -47,7 +47,7 @@ export * as Action from "./actions/Action.ts"
  */
 export * as ActionCatalog from "./actions/ActionCatalog.ts"
 
-/** Errors that refuse a signed action before it is sent: its nonce, its signature or its signer. */
+/** Errors that refuse a signed action before it is sent, because of its nonce, its signature or its signer. */
 export * as ActionError from "./actions/ActionError.ts"
 
 /** The venue's responses to signed actions: HTTP 200 is not success, and a batch can be rejected in part. */
@@ -71,7 +71,7 @@ export * as OrderOutcome from "./actions/OrderOutcome.ts"
 /** Advice for refused orders, by rejection reason. */
 export * as RejectionAdvice from "./actions/RejectionAdvice.ts"
 
-/** Determines an unknown outcome of an action from the result of sending the identical bytes again. */
+/** Determines the unknown outcome of an action from the result of sending the identical bytes again. */
 export * as Resolution from "./actions/Resolution.ts"
 
 /** Schemas of signatures, as the venue encodes them. */
@@ -81,7 +81,7 @@ export * as Signature from "./actions/Signature.ts"
 export * as SignedAction from "./actions/SignedAction.ts"
 
 /**
- * Sets of bar numbers (`CandleWindow.barAt`) as sorted ranges. They represent the known and the missing bars of a
+ * Sets of bar numbers (`CandleWindow.barAt`) as sorted ranges. A set represents the stored or the missing bars of a
  * series.
  */
 export * as BarRanges from "./candles/BarRanges.ts"
@@ -110,7 +110,7 @@ export * as Hex from "./encoding/Hex.ts"
 /** JSON integers of any size. */
 export * as Integer from "./encoding/Integer.ts"
 
-/** JSON documents that retain their text: it is sent as received, and parsed only once. */
+/** JSON documents that retain their text: the text is sent as received, and is parsed only once. */
 export * as Json from "./encoding/Json.ts"
 
 /** Objects that may have unknown members. */
@@ -125,7 +125,10 @@ export * as Utf8 from "./encoding/Utf8.ts"
 /** Errors of candle history: the gateway does not record any, or its archive is unavailable. */
 export * as ArchiveError from "./errors/ArchiveError.ts"
 
-/** Errors that refuse a caller for any request: its key, its scope, its quota, or an overloaded gateway. */
+/**
+ * Errors that can refuse a request of any kind: because of the caller's key, scope or quota, or because the gateway is
+ * overloaded.
+ */
 export * as CallerError from "./errors/CallerError.ts"
 
 /** The four error groups, each with advice for the caller. */

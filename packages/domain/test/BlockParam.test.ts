@@ -49,7 +49,7 @@ describe("checkBlock", () => {
     assert.strictEqual(
       error?.detail,
       "eth_getTransactionCount reads the latest or pending block only, not 0x5; over archive nodes, " +
-        "TRIGATE_TRADING_NODE_ARCHIVE=on lets it read any"
+        "TRIGATE_TRADING_NODE_ARCHIVE=on allows any block"
     )
   })
 

@@ -61,7 +61,7 @@ it.effect("accepted just now, with the entries that `submit` returns", () =>
 
 const signer = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 const other = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
-const look = "Read from the account at the venue whether the action took effect"
+const look = "Query the account at the venue to find out whether the action took effect"
 const window = { now: 9, earliest: 8, latest: 10 }
 
 /** What a second sending ended in, and what the error says of whom, of which nonce, and of what to do. */

@@ -1,9 +1,9 @@
 /**
- * Detects receipts that can no longer change, so that they may be cached indefinitely.
+ * Detects receipts that can no longer change and can therefore be cached indefinitely.
  *
- * A receipt can change until its block is final: it may be a preconfirmation by the sequencer, a reorg may remove its
- * block until L1 has finalized it, and some chain families fill in fields later. Receipts are not cached before that,
- * because most are requested only once.
+ * A receipt can change until its block is final: a preconfirmation by the sequencer can be revised, a reorg can remove
+ * the block until L1 has finalized it, and some chain families add fields later. A receipt that is not final is not
+ * cached, because most receipts are requested only once.
  */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import { Hash as HashSchema, Quantity } from "@trigate/domain/encoding/Hex"
@@ -22,7 +22,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
-/** Reads a block through the same pipeline as all other reads. */
+/** Reads a block through the same pipeline (limits, cache, retries) as callers' reads. */
 export type AskBlock = (call: CheckedRead) => Effect.Effect<RpcAnswer, CommonFailure>
 
 /** Options of finality checks. */
@@ -36,27 +36,30 @@ export interface Options {
 /** Determines how long a receipt may be cached. */
 export interface FinalReceipts {
   /**
-   * Returns how long the receipt of `hash` may be cached; `undefined`, without requesting a block, if it cannot be
-   * final.
+   * Returns how long the receipt of `hash` may be cached. Returns `undefined`, without requesting a block, if the
+   * receipt cannot be final.
    */
   readonly confirm: (hash: Hash, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 
-/** The number of hashes in one generation. The hashes detect repeated requests for a receipt. */
+/**
+ * The number of hashes in each of the two generations. A hash that is found again belongs to a receipt that was
+ * requested repeatedly.
+ */
 const REMEMBERED = 4096
 
 const Sealed = Schema.Struct({
   transactionHash: HashSchema,
   blockHash: HashSchema,
   blockNumber: Quantity,
-  // zkSync's number of the batch: null until the batch is sealed
+  // zkSync's batch number, which is null until the batch is sealed
   l1BatchNumber: Schema.optionalKey(Schema.Unknown)
 })
 type Sealed = typeof Sealed.Type
 
 const decode = Schema.decodeUnknownOption(Sealed)
 
-/** Decodes only the members of a block that are needed, so that it supports all chain families. */
+/** Decodes only the members of a block that the checks need. The other members differ between chain families. */
 const getBlockByNumber = {
   ...layer2Operations.getBlockByNumber,
   response: Schema.NullOr(Schema.Struct({ number: Quantity, hash: HashSchema }))
@@ -76,12 +79,12 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
   if (options.finality === "off") return { confirm: () => undefined }
   const remember = Duration.toMillis(Duration.fromInputUnsafe(options.remember ?? "10 seconds"))
   const asking = SingleFlight.make<bigint, never>()
-  // the highest number seen: finality never reverts
+  // the number of the highest finalized block so far, because finality never reverts
   let finalized = -1n
   let askAgainAt = 0
 
   const readBlock = blockOver("FinalReceipts", "layer2", (call) => askBlock({ ...call, surface: "gateway" }))
-  // a failed check does not show whether the receipt is final
+  // if a check fails, it is unknown whether the receipt is final
   const block = (request: Request<typeof getBlockByNumber>): Effect.Effect<Response<typeof getBlockByNumber>> =>
     Effect.orElseSucceed(readBlock(request), () => null)
 
@@ -103,12 +106,13 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
     return found !== null && found.number === blockNumber && isSame(found.hash, blockHash) ? cachedForGood : undefined
   })
 
-  // most receipts are read once, so caching them is not worth two more reads. Two generations of hashes are cheaper than evicting
-  // the oldest hash from a single set
+  // most receipts are read once, so caching them is not worth two additional block requests. Dropping the older of two
+  // generations of hashes is cheaper than evicting single hashes
   let newer = new Set<number>()
   let older = new Set<number>()
   const isAskedAgain = (hash: Hash): boolean => {
-    // 28 bits of the hash: a small integer needs less memory than a string. A collision costs two requests
+    // 28 bits of the hash, because a small integer needs less memory than a string. If two hashes collide, the only
+    // effect is two unnecessary requests
     const key = Number.parseInt(hash.slice(-7), 16)
     if (newer.has(key)) return true
     if (newer.size === REMEMBERED) {

@@ -18,9 +18,9 @@ export interface Layer2Methods
   extends Methods<typeof layer2Operations, CallFailure>, EvmStreams.Methods<EvmStreams.StreamFailure>
 {
   /**
-   * Relays a call. Refuses params that do not decode before anything is sent.
+   * Relays a call. If its params are invalid, the call is refused and nothing is sent.
    *
-   * A transaction is sent at most once; `OutcomeUnknown` means that it may have been accepted.
+   * A transaction is sent at most once; `OutcomeUnknown` means that the node might have accepted it.
    */
   readonly relay: (
     call: EvmProtocol.EvmCall
@@ -28,8 +28,8 @@ export interface Layer2Methods
   /**
    * Polls until the receipt exists.
    *
-   * If a poll fails at the upstream, polling continues. An error that a retry cannot change (`InvalidRequest`,
-   * `UnsupportedMethod`, `ChainNotConfigured`, …) ends the wait.
+   * Polling continues after upstream failures. It ends with an error that a retry cannot change (`InvalidRequest`,
+   * `UnsupportedMethod`, `ChainNotConfigured`, …).
    */
   readonly waitForReceipt: (
     options: ReceiptWait.WaitOptions

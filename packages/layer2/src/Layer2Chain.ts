@@ -1,4 +1,4 @@
-/** The layer 2 in one layer, over undici, with the defaults of a single-process program. */
+/** Provides `Layer2` in one layer: over undici, with the defaults for a program that is a single process. */
 import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
@@ -14,7 +14,9 @@ import * as Layer2Upstream from "./Layer2Upstream.ts"
 export interface Options extends Layer2Upstream.Addresses, Omit<Pipeline.ProcessOptions, "oneChain"> {}
 
 /**
- * Provides the service with all its dependencies. A function, so that two layer 2s in one program share nothing.
+ * Provides the service with all its dependencies.
+ *
+ * Each call returns a new layer, so two layer 2s in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

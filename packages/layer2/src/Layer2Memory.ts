@@ -10,11 +10,14 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Layer2 from "./Layer2.ts"
 
-/** The stage of a transaction: unknown, preconfirmed by the sequencer (its block hash is zeros), or in a block. */
+/**
+ * The stage of a transaction: not in a block and without a receipt, preconfirmed by the sequencer (the block hash in
+ * its receipt is zeros), or in a block.
+ */
 export type Stage = "pending" | "preconfirmed" | "mined"
 
 /**
- * The state of the layer 2 in memory. The letter case of hashes does not matter.
+ * The state of the layer 2 in memory. Hashes can have any letter case.
  *
  * @since 0.1.0
  * @category services
@@ -40,11 +43,11 @@ export type Stage = "pending" | "preconfirmed" | "mined"
 export class Layer2State extends Context.Service<
   Layer2State,
   EvmMemory.SentItems & {
-    /** Sets the receipt and the stage of a transaction; replaces earlier ones. Default stage: `mined`. */
+    /** Sets the receipt and the stage of a transaction, and replaces earlier ones. Default stage: `mined`. */
     readonly set: (receipt: Receipt, stage?: Stage) => Effect.Effect<void>
     /** Removes a transaction, as a reorg does. */
     readonly remove: (hash: Hash) => Effect.Effect<void>
-    /** Returns the current receipt of a transaction; `null` if there is not one yet. */
+    /** Returns the current receipt of a transaction; `null` if the receipt does not exist yet. */
     readonly get: (hash: Hash) => Effect.Effect<Receipt | null>
     /** Sets the response to any other method of `layer2Operations`: `answer(layer2Operations.blockNumber, () => Effect.succeed(1n))`. */
     readonly answer: SetAnswer
@@ -80,8 +83,9 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * Provides a layer 2 without transactions, and its state. A function, so that two instances in one program share no
- * state.
+ * Provides a layer 2 without transactions, and its state.
+ *
+ * Each call returns a new layer, so two instances in one program share no state.
  *
  * @since 0.1.0
  * @category layers

@@ -29,9 +29,9 @@ export interface Addresses {
    * `ChainNotConfigured`.
    */
   readonly addresses: ReadonlyArray<string | Redacted.Redacted>
-  /** Whether final receipts are cached, which requires additional block requests; see {@link FinalReceipts}. */
+  /** Whether final receipts are cached. Caching requires additional block requests; see {@link FinalReceipts}. */
   readonly finality?: FinalReceipts.Options
-  /** The limits of logs and filters. */
+  /** The limits of log queries and filters. */
   readonly evm?: GatewayReads.Bounds
 }
 
@@ -64,14 +64,14 @@ const make = ({ addresses, evm, finality }: Addresses) => {
 
 /** The URL of the layer 2, and the call policies. */
 export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.ProcessOptions, "oneChain"> {
-  /** Base URL of a node, with the endpoint key in the path, or of a gateway with `/l2`. */
+  /** Base URL of a node, with the endpoint key in the path, or base URL of a gateway with the path `/l2`. */
   readonly url: string | Redacted.Redacted
 }
 
 /**
- * Provides `Layer2` over the pipeline of the context, for a pipeline that several chains share.
+ * Provides `Layer2` over the pipeline of the context. Use it if several chains share a pipeline.
  *
- * A function, so that two layer 2s in one program do not share a memoized layer.
+ * Each call returns a new layer, so two layer 2s in one program do not share a memoized layer.
  *
  * @since 0.1.0
  * @category layers

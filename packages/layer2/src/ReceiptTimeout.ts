@@ -1,4 +1,4 @@
-/** The error of a wait for a receipt. */
+/** The error of waiting for a receipt. */
 import { Hash } from "@trigate/domain/encoding/Hex"
 import { Overloaded, QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import {
@@ -9,7 +9,7 @@ import {
 } from "@trigate/domain/errors/UpstreamError"
 import * as Schema from "effect/Schema"
 
-/** Errors of a poll after which another poll may succeed. */
+/** Errors of a poll after which a later poll can succeed. */
 export const TransientFailure = Schema.Union([
   UpstreamUnavailable,
   UpstreamRateLimited,
@@ -21,10 +21,10 @@ export const TransientFailure = Schema.Union([
 export type TransientFailure = typeof TransientFailure.Type
 
 /**
- * There was no receipt within the deadline, or before the polling schedule ended; `waited` is in milliseconds.
+ * No receipt was found before the deadline, or before the polling schedule ended. `waited` is in milliseconds.
  *
- * The transaction may still be mined. `lastFailure` is present if the last poll failed: the cause may then be the node
- * rather than the transaction. The error is raised locally and never sent over HTTP.
+ * The transaction might still be mined. `lastFailure` is present if the last poll failed; the cause can then be the
+ * node instead of the transaction. The error is raised locally and never sent over HTTP.
  */
 export class ReceiptTimeout extends Schema.TaggedError<ReceiptTimeout>()("ReceiptTimeout", {
   hash: Hash,

@@ -1,4 +1,4 @@
-/** Waits for a receipt, over the service or the client. */
+/** Waits for a receipt by polling, over the service or over the client. */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import type { Receipt } from "@trigate/domain/evm/Receipt"
@@ -14,7 +14,9 @@ import { ReceiptTimeout, TransientFailure } from "./ReceiptTimeout.ts"
 /** The transaction, and the limits of the wait. */
 export interface WaitOptions {
   readonly hash: Hash
-  /** The pauses between polls. Default: starts at 200 ms and doubles up to 2 s. The wait ends with the schedule. */
+  /**
+   * The pauses between polls. When the schedule ends, the wait ends. Default: starts at 200 ms and doubles up to 2 s.
+   */
   readonly schedule?: Schedule.Schedule<unknown>
   /** Maximum time to wait. Default: 60 seconds. */
   readonly deadline?: Duration.Input
@@ -22,12 +24,12 @@ export interface WaitOptions {
   readonly acceptPreconfirmed?: boolean
 }
 
-// without jitter: only its sender polls for a transaction, so polls are not synchronized
+// no jitter is needed, because usually only the sender of a transaction polls for its receipt
 const defaultSchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("2 seconds")])
 
 const isTransient = Schema.is(TransientFailure)
 
-/** Polls for a receipt. Fails with `ReceiptTimeout`, or with an error that another poll cannot change. */
+/** Polls for a receipt. Fails with `ReceiptTimeout`, or immediately with an error that another poll cannot change. */
 export const wait = Effect.fn("Layer2.waitForReceipt")(function*<E>(
   getReceipt: (request: { readonly hash: Hash }) => Effect.Effect<Receipt | null, E>,
   { acceptPreconfirmed = false, deadline = "60 seconds", hash, schedule = defaultSchedule }: WaitOptions

@@ -5,13 +5,13 @@
  * `@trigate/layer2/…`: Node then loads only those.
  */
 
-/** Detects receipts that can no longer change, so that they may be cached indefinitely. */
+/** Detects receipts that can no longer change and can therefore be cached indefinitely. */
 export * as FinalReceipts from "./FinalReceipts.ts"
 
 /** The service of an EVM layer 2: relayed JSON-RPC calls and receipts. */
 export * as Layer2 from "./Layer2.ts"
 
-/** The layer 2 in one layer, over undici, with the defaults of a single-process program. */
+/** Provides `Layer2` in one layer: over undici, with the defaults for a program that is a single process. */
 export * as Layer2Chain from "./Layer2Chain.ts"
 
 /** A layer 2 in memory: a test sets receipts, responses to other methods, blocks and logs. It accepts no transactions. */
@@ -20,8 +20,8 @@ export * as Layer2Memory from "./Layer2Memory.ts"
 /** `Layer2` over the network: JSON-RPC by POST to a node's base URL. */
 export * as Layer2Upstream from "./Layer2Upstream.ts"
 
-/** The error of a wait for a receipt. */
+/** The error of waiting for a receipt. */
 export * as ReceiptTimeout from "./ReceiptTimeout.ts"
 
-/** Waits for a receipt, over the service or the client. */
+/** Waits for a receipt by polling, over the service or over the client. */
 export * as ReceiptWait from "./ReceiptWait.ts"

@@ -1,4 +1,7 @@
-/** The initial state of every sandbox. `SandboxExamples` names its contents. */
+/**
+ * The initial state of every sandbox. `SandboxExamples` lists the addresses, keys, contracts and transactions in this
+ * state.
+ */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { SpotMeta } from "@trigate/domain/info/SpotMeta"
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"
@@ -28,13 +31,16 @@ const cosigners = [keys.leader, keys.cosigner, keys.thirdCosigner, keys.fourthCo
 
 const staked: Account = { ...newAccount, stake: traderStake }
 
-/** The initial deposits of each trading account: dollars in perpetuals and in spot, and HYPE. */
+/**
+ * The initial deposits of each trading account: US dollars for perpetuals, USDC in the spot balance, and HYPE in the
+ * spot balance.
+ */
 export const deposits = { usd: 10_000, spotUsdc: 10_000, spotHype: 100 } as const
 
 /** The accounts with initial deposits. */
 export const traders: ReadonlyArray<Address> = [keys.trader.address, keys.multiSigUser.address, keys.treasury.address]
 
-/** Makes the initial state of trading. */
+/** Makes the initial state of trading, with the initial deposits of the trading accounts. */
 export const trading = (seed: Seed, listed: InfoState, now: number, limits?: VenueLimits): Venue => {
   const made = Venue_.make(seed, listed, now, limits)
   for (const trader of traders) {
@@ -69,13 +75,19 @@ export const info = (seed: Seed, spotMeta: SpotMeta): InfoState => ({
   markets: new Map(makeMarkets(seed, spotMeta).map((market) => [market.coin, market]))
 })
 
-/** Encodes a short ASCII string as Solidity stores it in one word: its bytes, and twice its length in the last byte. */
+/**
+ * Encodes a short ASCII string as Solidity stores it in one storage word: the bytes of the string first, and twice its
+ * length in the last byte.
+ */
 const textWord = (text: string): Hash => {
   const hex = Array.from(text, (character) => character.charCodeAt(0).toString(16)).join("")
   return `0x${hex.padEnd(62, "0")}${(text.length * 2).toString(16).padStart(2, "0")}`
 }
 
-/** The initial accounts of both EVM chains: 10000 of the native coin for each key except `stranger`, and Multicall3. */
+/**
+ * The initial accounts of both EVM chains: each test key except `stranger` has 10000 of the native coin, and Multicall3
+ * is deployed.
+ */
 const accounts: ReadonlyArray<readonly [Address, Partial<EvmAccount>]> = [
   ...Object.values(keys).flatMap(({ address }) =>
     address === keys.stranger.address ? [] : [[address, { balance: 10n ** 22n }] as const]
@@ -83,7 +95,7 @@ const accounts: ReadonlyArray<readonly [Address, Partial<EvmAccount>]> = [
   [contracts.multicall, { nonce: 1n, code: EvmContracts.multicall3 }]
 ]
 
-/** The number of initialized storage slots of a token contract. The rest of its storage is empty. */
+/** The number of initialized storage slots of a token contract. All other slots are zero. */
 const usedSlots = 16n
 
 interface Erc20 {
@@ -111,7 +123,10 @@ const tokenWords = ({ decimals, name, symbol }: Erc20): ReadonlyArray<Hash> => [
   `0x${decimals.toString(16).padStart(64, "0")}`
 ]
 
-/** Returns a token contract's storage words: its metadata first, then pseudo-random ones, which its code does not use. */
+/**
+ * Returns the initial storage words of a token contract: first its metadata, then pseudo-random words, which the
+ * contract's code does not use.
+ */
 const unwritten = (seed: Seed, erc20s: ReadonlyArray<Erc20>): World["unwritten"] => {
   const words = new Map(erc20s.map((erc20) => [erc20.address, tokenWords(erc20)]))
   return (address, slot) => {
@@ -122,8 +137,8 @@ const unwritten = (seed: Seed, erc20s: ReadonlyArray<Erc20>): World["unwritten"]
 }
 
 /**
- * Makes the EVM with the wrapped token and the contracts linked to spot tokens, on a chain that starts at the given
- * time.
+ * Makes the EVM state of the trading chain: the wrapped token, the contracts linked to spot tokens, and a chain that
+ * starts at `startedAt` (milliseconds).
  */
 export const evm = (seed: Seed, spotMeta: SpotMeta, startedAt: number): EvmState => {
   const erc20s = listTokens(spotMeta)
@@ -260,6 +275,6 @@ const sent: ReadonlyArray<NewTransaction> = [
   { hash: transactions.preconfirmed, logs: transfer, gasUsed: 51_204n, inBlocks: 5, preconfirmed: true }
 ]
 
-/** Makes a layer 2 with the example transactions. The chain starts at the given time, in milliseconds. */
+/** Makes a layer 2 with the example transactions. The chain starts at `startedAt` (milliseconds). */
 export const layer2 = (seed: Seed, startedAt: number): Layer2State =>
   Layer2Chain.make(seed, startedAt, EvmWorld.make(accounts), sent)

@@ -1,8 +1,8 @@
 /**
- * A venue, a token chain and a layer 2 in memory, behind the same services as the live ones.
+ * A venue, a token chain and a layer 2 in memory, which provide the same services as the live chains.
  *
- * The services are those of the chain packages. Only their transports differ: they respond in the format of the real
- * upstreams, so typed methods and relaying run the same code as with live chains.
+ * The service implementations are those of the chain packages. Only the transports differ: they respond in the format
+ * of the real upstreams, so typed methods and relaying run the same code as with live chains.
  */
 import { operationFor } from "@trigate/domain/actions/ExchangeOperations"
 import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
@@ -48,7 +48,7 @@ export interface Options extends SandboxState_.Options {
   readonly network?: VenueProfile.Network
 }
 
-/** The five services and the state behind them. */
+/** The services `Exchange`, `Info`, `TradingEvm`, `TokenChain` and `Layer2`, and the `SandboxState` behind them. */
 export type Services =
   | Exchange.Exchange
   | Info.Info
@@ -62,7 +62,7 @@ type State = SandboxState["Service"]
 const exchange = Effect.gen(function*() {
   const state = yield* SandboxState
   const profile = yield* VenueProfile.Venue
-  // recovers co-signers; in JavaScript each recovery takes a millisecond
+  // recovers the co-signers' addresses; in pure JavaScript, each recovery takes about a millisecond
   const engine = yield* Secp256k1.Secp256k1
   return Exchange.make(
     yield* Admission.Admission,
@@ -83,7 +83,7 @@ const exchange = Effect.gen(function*() {
             nonce,
             ...(signer === undefined ? {} : { signer }),
             advice: operationFor(signed.action).advice,
-            detail: `${upstream}: the sandbox lost the reply`
+            detail: `${upstream}: the sandbox executed the action and, as an injected fault, sent no reply`
           })
       )
   )
@@ -136,7 +136,10 @@ const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
     )
 })
 
-/** The sandbox has no request limit, and makes a block for each message. */
+/**
+ * Settings for the token chain's streams in a sandbox. The sandbox has no request limit, and makes a block for each
+ * message, so polling is fast.
+ */
 const tokenStreams = { requestsPerSecond: 1_000, pollInterval: "250 millis" } as const
 
 const tokens = Effect.fnUntraced(function*(state: State) {
@@ -163,8 +166,10 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
 })
 
 /**
- * Provides the five services over the state of the context. A function, so that two sandboxes in one program do not
- * share them.
+ * Provides the services `Exchange`, `Info`, `TradingEvm`, `TokenChain` and `Layer2` over the `SandboxState` of the
+ * context.
+ *
+ * Each call returns a new layer, so two sandboxes in one program do not share services.
  *
  * @since 0.1.0
  * @category layers
@@ -185,7 +190,7 @@ export const layerServices = (): Layer.Layer<
 /**
  * Provides the chains, with the `Venue`, the `Admission` and the `ActionLog` of the context.
  *
- * A function, so that two sandboxes in one program do not share their state.
+ * Each call returns a new layer, so two sandboxes in one program do not share state.
  *
  * @since 0.1.0
  * @category layers

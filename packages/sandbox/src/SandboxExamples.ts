@@ -1,5 +1,5 @@
 /**
- * The initial content of every sandbox, whatever its seed: a working example for each documented call.
+ * The initial content of every sandbox, with any seed. It contains a working example for each documented call.
  *
  * The private keys are the well-known keys of a public test mnemonic ("test test … junk"). Never send value to them.
  */
@@ -29,7 +29,7 @@ export const keys = {
     address: "0x90f79bf6eb2c4f870365e785982e1f101e93b906",
     privateKey: "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6"
   },
-  /** A co-signer of the multi-sig account, and its leader. */
+  /** The leader of the multi-sig account, who sends its actions. The leader is also one of the co-signers. */
   leader: {
     address: "0x15d34aaf54267db7d7c367839aaf71a00a2c6a65",
     privateKey: "0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a"
@@ -71,7 +71,7 @@ export const keys = {
   }
 } as const satisfies { readonly [Role in string]: TestKey }
 
-/** The initial stake of the trader and the multi-sig accounts: 1000 HYPE in HYPE x 10^8. */
+/** The initial stake of the trader and the multi-sig accounts: 1000 HYPE, in units of 10^-8 HYPE. */
 export const traderStake = 100_000_000_000n
 
 /** Coin names for `candleSnapshot`, including an unknown coin. */
@@ -83,7 +83,9 @@ export const coins = {
   unknown: "NOSUCHCOIN"
 } as const
 
-/** IDs of the EVM chains: the trading chain's on its two networks, and one for the layer 2 that no public chain uses. */
+/**
+ * Chain IDs of the EVMs: the trading chain on mainnet and testnet, and an ID for the layer 2 that no public chain uses.
+ */
 export const chainIds = { mainnet: mainnet.evmChainId, testnet: testnet.evmChainId, layer2: 31_337 } as const
 
 /** Contracts of the trading chain's EVM. */
@@ -100,33 +102,39 @@ export const contracts = {
 export const tokenKey = {
   /** The seed of an Ed25519 key pair, 32 bytes in hex. */
   seed: "c8eb4069f679751612874a7b9e5409d3d80d0e1e90afaa0bac7d9dd4a88a2cd3",
-  /** Its wallet of version 4 R2 with 100 TON. The wallet's first message deploys it. */
+  /** The wallet of this key (wallet v4 R2), with 100 TON. The first message from the wallet deploys it. */
   wallet: "EQBhGRkJV30LzndLmqT9gjtTpMoIRwM_tuBYVO2GSyafAolk",
-  /** The jetton wallet of this wallet for `tokens.onchain`, with 1000 TRIG. */
+  /** The jetton wallet of `wallet` for the jetton `tokens.onchain`, with 1000 TRIG. */
   jettonWallet: "EQBtQfdQCIjRZJw-b-re4S0CC1oAQpBPZ9rYyTcVGryfZs92"
 } as const
 
 /** Contracts of the token chain. */
 export const tokens = {
-  /** Jetton with on-chain metadata and a supply beyond 2^64; C++ servers. */
+  /** A jetton with on-chain metadata and a supply above 2^64. Responses about it have the format of C++ servers. */
   onchain: "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz",
-  /** Jetton with on-chain metadata and a supply beyond 2^53, printed as a JSON number by Python servers. */
+  /**
+   * A jetton with on-chain metadata and a supply above 2^53. Responses about it have the format of Python servers,
+   * which encode the supply as a JSON number.
+   */
   number: "EQAp41LJUS7fO1kfrfCeuOB8zHkY-wrqn9afADJfnnRaayaX",
-  /** Jetton with only `uri` and `decimals` on chain: name and symbol are in the document; Python servers. */
+  /**
+   * A jetton with only `uri` and `decimals` on chain; name and symbol are in the document at the URI. Responses about
+   * it have the format of Python servers.
+   */
   semichain: "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs",
-  /** A jetton like `semichain` on C++ servers, whose document cannot be fetched. */
+  /** A jetton like `semichain`, with responses in the format of C++ servers. Its document cannot be fetched. */
   semichainCpp: "EQDDfe26lyKi2lOUfWIlne-m4W6Uy9lk4175wjymiMxjLA8o",
-  /** Jetton without on-chain metadata; everything is in the document. */
+  /** A jetton without on-chain metadata; all its metadata is in the document at its URI. */
   offchain: "EQCYx3lrTfcq5epCAVmfCFnD1Of_cbn4g8xeeIALuKsNNaSM",
-  /** A holder's wallet of a jetton, not a master contract. */
+  /** A jetton wallet (the contract with one owner's balance), which is not a jetton master contract. */
   jettonWallet: "EQBybcAXkDY5fgIE0Qcgb6mGd2fez3B0EhkBQ2aLv69jWfnU",
   nftItem: "EQBUXuQI612W1e71Gk5atugejGqteQeDa8hA9tTwREcXWQiv",
   nftCollection: "EQBG-g6ahkAUGWpefWbx-D_9sQ8oWbvy6puuq78U2c4NUDFS",
-  /** A plain wallet, which is active and not a token contract. */
+  /** A plain wallet: an active contract, but not a token contract. */
   wallet: "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-",
-  /** The same wallet address with its last character changed, so that the checksum is wrong. */
+  /** The address `wallet` with its last character changed, so that the checksum is wrong. */
   invalid: "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI_",
-  /** The owner and admin of the contracts above. */
+  /** The owner and admin of the token contracts in this record. */
   admin: "EQCqLezWtbjqr63KJUzhOUAids2egkCx7_SlAOOi0e4BA0yv"
 } as const
 
@@ -142,7 +150,7 @@ export const transactions = {
   failed: "0x6c73ddffcae3ff10afa05bf760f6a06eddd79876695aacefb5fb264c8bab6304",
   /** Created a contract: `to` is null. */
   creation: "0x163a6df38186e2de6df8d5af2fa8ed483a1b8bb9faa8b164d664f3a546b442ec",
-  /** Mined ten seconds after the chain starts, final a minute later. */
+  /** Mined ten seconds after the chain starts, finalized a minute after that. */
   pending: "0xa09080b4c553d2af855a8853d83f10ab37d19e70ad0342d587beb858d5584cf0",
   /** Preconfirmed by the sequencer from the start, sealed ten seconds later. */
   preconfirmed: "0x4be79a9b1f6eb4ed8f5ff2ac2c6ffde77aa5b3c2d31d3d1c4d67e0a6e1d8c3a7",

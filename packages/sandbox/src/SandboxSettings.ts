@@ -77,8 +77,8 @@ export const settings = {
     group,
     needsRestart,
     meaning:
-      "time at which the clock of the sandbox's venue stands still, until `POST /admin/sandbox/clock` moves it: the same actions then " +
-      "have the same results in each run. Nonces, `expiresAfter` and the other chains follow the machine's clock",
+      "fixed time of the sandbox's venue; only `POST /admin/sandbox/clock` advances it. With a fixed time, the same actions " +
+      "have the same results in every run. Nonces, `expiresAfter` and the other chains still use the machine's clock",
     takes: "a UTC time such as `2026-01-05T12:00:00Z`"
   }, "unset: the clock runs"),
   sandboxPrices: list(
@@ -88,7 +88,7 @@ export const settings = {
       group,
       needsRestart,
       meaning:
-        "recorded bars that the sandbox plays as prices from its start, each from a file or, if none is named, from the candle " +
+        "recorded bars that the sandbox replays as prices from its start: each series from its file, or, without a file, from the candle " +
         "archive in the database of `TRIGATE_DATABASE_URL`",
       takes:
         "`coin:interval=file` with a CSV, ndjson or Parquet file, such as `BTC:1m=btc.csv`, or `coin:interval`; comma " +
@@ -111,43 +111,48 @@ export const settings = {
   sandboxLostReplies: withDefault("TRIGATE_SANDBOX_LOST_REPLIES", ShareText, "0", {
     group,
     needsRestart,
-    meaning: "share of actions that the sandbox's venue executes without a reply: their outcome is unknown",
+    meaning:
+      "probability that the sandbox's venue executes an action without sending a reply, so that the caller does not know the outcome",
     takes: share
   }),
   sandboxRateLimited: withDefault("TRIGATE_SANDBOX_RATE_LIMITED", ShareText, "0", {
     group,
     needsRestart,
-    meaning: "share of actions and queries that the sandbox's venue refuses with HTTP 429",
+    meaning: "probability that the sandbox's venue refuses an action or a query with HTTP 429",
     takes: share
   }),
   sandboxRejectedLegs: withDefault("TRIGATE_SANDBOX_REJECTED_LEGS", ShareText, "0", {
     group,
     needsRestart,
-    meaning: "share of orders that the sandbox's venue rejects for insufficient margin; drawn for each leg",
+    meaning:
+      "probability that the sandbox's venue rejects an order for insufficient margin; applies to each leg of an action separately",
     takes: share
   }),
   sandboxDroppedSockets: withDefault("TRIGATE_SANDBOX_DROPPED_SOCKETS", ShareText, "0", {
     group,
     needsRestart,
-    meaning: "share of callers' WebSockets that the sandbox closes each second without a close frame",
+    meaning: "probability, in each second, that the sandbox closes a caller's WebSocket without a close frame",
     takes: share
   }),
   sandboxAccounts: withDefault("TRIGATE_SANDBOX_ACCOUNTS", Count, String(defaultLimits.accounts), {
     group,
     needsRestart,
-    meaning: "maximum accounts of the sandbox's venue; transfers that would create another one are refused",
+    meaning: "maximum number of accounts of the sandbox's venue; transfers that would create another one are refused",
     takes: count
   }),
   sandboxFills: withDefault("TRIGATE_SANDBOX_FILLS", Count, String(defaultLimits.fills), {
     group,
     needsRestart,
     meaning:
-      "number of an account's latest fills that the sandbox's venue retains; up to twice as many are stored, about 1 KiB each",
+      "number of latest fills that the sandbox's venue stores for each account; the list is truncated to this number when it has twice as many, and a fill takes about 1 KiB",
     takes: count
   })
 }
 
-/** Converts settings to the options of a sandbox, except the prices, which are read separately. */
+/**
+ * Converts the settings to the options of a sandbox. The option `prices` is not included, because prices are read
+ * separately.
+ */
 export const toOptions = (decoded: Values<typeof settings>): Omit<Options, "prices"> => ({
   seed: decoded.sandboxSeed,
   stoppedAt: Option.getOrUndefined(Option.map(decoded.sandboxClock, DateTime.toEpochMillis)),

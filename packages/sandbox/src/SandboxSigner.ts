@@ -12,15 +12,15 @@ import * as Effect from "effect/Effect"
 import { privateKeyToAccount } from "viem/accounts"
 import type { TestKey } from "./SandboxExamples.ts"
 
-/** An unsigned action of any type with its nonce and, optionally, vault and expiry. */
+/** An unsigned action of any type with its nonce and, optionally, its vault address and its expiry. */
 export type Unsigned = Omit<AnySignedAction, "signature">
 
 /** The content that all co-signers of a multi-sig action sign. */
 export interface MultiSigRequest extends Omit<Unsigned, "action"> {
   readonly multiSigUser: TestKey["address"]
-  /** The action of the multi-sig account, as sent. */
+  /** The action that the multi-sig account executes, in the form in which it is sent. */
   readonly action: { readonly type: string; readonly [member: string]: unknown }
-  /** The signer who sends the action; may be one of the co-signers. */
+  /** The signer who sends the action; can also be one of the co-signers. */
   readonly leader: TestKey
   readonly cosigners: ReadonlyArray<TestKey>
 }
@@ -37,7 +37,10 @@ const sign = (key: TestKey, signable: Signable.Signable): Effect.Effect<Signatur
   )
 }
 
-/** Signs an action with one key. Fails for a form without a hash, such as one that appears only in the venue's documentation. */
+/**
+ * Signs an action with one key. Fails with `Unhashable` for an action that cannot be hashed, such as a form that only
+ * the venue's documentation describes.
+ */
 export const signAction = Effect.fnUntraced(function*<const Request extends Unsigned>(
   key: TestKey,
   request: Request,
@@ -47,7 +50,7 @@ export const signAction = Effect.fnUntraced(function*<const Request extends Unsi
   return { ...request, signature: yield* sign(key, outer) }
 })
 
-/** Returns an inner signature in the form in which it is sent, without leading zeros. */
+/** Formats the signature of a co-signer as clients send it: `r` and `s` without leading zeros. */
 const asSent = (signature: Signature): Signature => ({ ...trimmed(signature), v: signature.v })
 
 const placeholder: Signature = { r: "0x1", s: "0x1", v: 27 }
@@ -66,7 +69,9 @@ export const signMultiSig = Effect.fnUntraced(function*(
   const unsigned = yield* Effect.fromResult(
     SignerRecovery.signable(profile, { ...envelope, action: wrap([placeholder]) })
   )
-  if (unsigned.scheme !== "multiSig") return yield* Effect.die("a wrapper has inner signatures")
+  if (unsigned.scheme !== "multiSig") {
+    return yield* Effect.die("A multi-sig wrapper has another signing scheme than multiSig")
+  }
   const signatures = yield* Effect.forEach(cosigners, (key) => Effect.map(sign(key, unsigned.inner), asSent))
   return yield* signAction(leader, { ...envelope, action: wrap(signatures) }, profile)
 })

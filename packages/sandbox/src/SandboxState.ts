@@ -1,4 +1,4 @@
-/** The state of a sandbox's chains. It can be read and set while the chains are served. */
+/** The state of a sandbox's chains. Tests can read and set it while the chains are in use. */
 import type { SandboxFaults } from "@trigate/domain/SandboxFaults"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -29,7 +29,8 @@ export interface VenueSnapshot {
 /**
  * The state of the chains.
  *
- * A change applies to all later calls. All other data (prices, blocks) is derived from the seed and the `Clock`.
+ * A change applies to all later calls. Data that is not listed here (prices, blocks) is derived from the seed and the
+ * `Clock`.
  *
  * @since 0.1.0
  * @category services
@@ -50,17 +51,17 @@ export class SandboxState extends Context.Service<SandboxState, {
   readonly seed: Seed
   /** Accounts, validators, nonces. */
   readonly venue: VenueState.VenueControls
-  /** Markets with their books; the money, positions and orders of accounts; the venue's time. */
+  /** Markets with their books; the balances, positions and orders of accounts; the venue's time. */
   readonly trading: TradingControls.TradingControls
   /** Spot metadata, coins with candles. */
   readonly info: VenueInfo.InfoControls
   /** The injected faults of the venue. */
   readonly faults: VenueFaults.VenueFaults
-  /** A copy of the venue. */
+  /** Returns a copy of the venue. */
   readonly snapshot: Effect.Effect<VenueSnapshot>
-  /** Restores a copy. Time and faults do not change. */
+  /** Restores a copy of the venue. The venue's time and the injected faults do not change. */
   readonly restore: (snapshot: VenueSnapshot) => Effect.Effect<void>
-  /** Restores the initial state of the venue, at its present time. Time and faults do not change. */
+  /** Restores the initial state of the venue. The venue's time and the injected faults do not change. */
   readonly reset: Effect.Effect<void>
   /** Accounts, contracts and gas prices of the EVM. */
   readonly evm: VenueEvm.EvmControls
@@ -75,13 +76,13 @@ export interface Options {
   /** The seed. Together with the `Clock`, it determines all generated data. Default: `"trigate"`. */
   readonly seed?: Seed | undefined
   /**
-   * The fixed time of the venue's clock in milliseconds. Only `trading.advance` then advances it, and with the same
-   * seed, the same actions have the same results at any time of day. Default: the clock runs.
+   * Fixes the venue's clock at this time, in milliseconds; only `trading.advance` then advances the clock. With a fixed
+   * time and the same seed, the same actions have the same results in every run. Default: the clock runs.
    */
   readonly stoppedAt?: number | undefined
   /** The speed of the prices relative to real time. Default: 1. */
   readonly speed?: number | undefined
-  /** Prices to play instead of the seeded ones, by coin. */
+  /** Price points to replay, by coin. They replace the prices generated from the seed. */
   readonly prices?: ReadonlyMap<string, ReadonlyArray<PricePaths.PricePoint>> | undefined
   readonly faults?: Partial<SandboxFaults> | undefined
   /** The retention limits of the venue. */
@@ -133,7 +134,9 @@ const make = Effect.fnUntraced(
 )
 
 /**
- * Provides the initial state. A function, so that two sandboxes in one program do not share their state.
+ * Provides the initial state.
+ *
+ * Each call returns a new layer, so two sandboxes in one program do not share state.
  *
  * @since 0.1.0
  * @category layers

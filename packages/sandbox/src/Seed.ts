@@ -1,7 +1,8 @@
 /**
- * Deterministic pseudo-random values. The same seed and key yield the same value, at any time and in any order.
+ * Deterministic pseudo-random values. The same seed and key always yield the same value, in any order of calls.
  *
- * Values are not drawn in sequence, so data can be computed from an address, a coin or a time instead of being stored.
+ * Values are not drawn in sequence, so data can be computed from an address, a coin or a time, and does not need to be
+ * stored.
  */
 
 /** Determines all generated data of a sandbox. */
@@ -10,10 +11,12 @@ export type Seed = string
 /** The default seed. */
 export const defaultSeed: Seed = "trigate"
 
-/** An indexed series of pseudo-random values under a seed: a 32-bit integer. */
+/**
+ * Identifies a series of pseudo-random values under a seed, as a 32-bit integer. Each value in a series has an index.
+ */
 export type Series = number
 
-/** The finalizer of MurmurHash3: each input bit affects each output bit. */
+/** The finalizer of MurmurHash3, in which each input bit affects each output bit. */
 const mix = (value: number): number => {
   const a = Math.imul(value ^ (value >>> 16), 0x85ebca6b)
   const b = Math.imul(a ^ (a >>> 13), 0xc2b2ae35)
@@ -30,21 +33,21 @@ export const series = (seed: Seed, key: string): Series => {
   return mix(state)
 }
 
-/** Returns the value of a series at an index: from 0 up to 2^32 - 1. */
+/** Returns the value of a series at an index, as an integer from 0 to 2^32 - 1. */
 export const uint32 = (family: Series, index: number): number =>
   mix(mix(family ^ Math.imul(index | 0, 0x9e3779b1)) + Math.floor(index / 0x1_0000_0000))
 
-/** Returns the value of a series at an index: from 0, below 1. */
+/** Returns the value of a series at an index, as a fraction: at least 0 and less than 1. */
 export const fraction = (family: Series, index: number): number => uint32(family, index) / 0x1_0000_0000
 
-/** Returns the value of a series at an index, as an integer from 0, below `bound`. */
+/** Returns the value of a series at an index, as an integer from 0 to `bound` - 1. */
 export const below = (family: Series, index: number, bound: number): number =>
   Math.floor(fraction(family, index) * bound)
 
-/** Returns 0x hex of `digits` digits for a key. */
+/** Returns a pseudo-random string for a key: `0x` and `digits` hex digits. */
 export const hex = (seed: Seed, key: string, digits: number): `0x${string}` => {
   const family = series(seed, key)
-  // joined at once: a string that grows keeps its parts in memory
+  // joins all words at once, because a string built by concatenation retains its parts in memory
   const words = Array.from(
     { length: Math.ceil(digits / 8) },
     (_, index) => uint32(family, index).toString(16).padStart(8, "0")
@@ -55,8 +58,8 @@ export const hex = (seed: Seed, key: string, digits: number): `0x${string}` => {
 /**
  * Returns smooth noise from -1 to 1: the linear interpolation of a series at multiples of `step`.
  *
- * Because it is linear between these points, its extremes over whole steps are at the ends of steps. A long candle can
- * therefore be computed without its short ones.
+ * Because it is linear between these points, its extremes over whole steps are at multiples of `step`. The high and low
+ * of a long candle can therefore be computed without the shorter candles in it.
  */
 export const noise = (family: Series, step: number, at: number): number => {
   const index = Math.floor(at / step)

@@ -214,7 +214,7 @@ describe("what the venue remembers", () => {
           })
         const addressOf = (index: number) => `0x${index.toString(16).padStart(40, "1")}`
         assert.isUndefined(yield* send(addressOf(1)))
-        assert.strictEqual(yield* send(addressOf(2)), "The venue has no room for another account")
+        assert.strictEqual(yield* send(addressOf(2)), "The venue has reached its maximum number of accounts")
         assert.isUndefined(yield* send(addressOf(1)))
         for (let fill = 0; fill < 7; fill++) {
           yield* act(user, "order", {

@@ -1,8 +1,8 @@
 /**
- * The chains behind the gateway: live if any upstream URL is configured, otherwise the sandbox, never both.
+ * The chains behind the gateway: live chains if any upstream URL is configured, otherwise the sandbox, never both.
  *
- * Settings may change while a gateway serves. The action log, rate-limit use, cached responses, connections, outlier
- * ejections and the sandbox's state persist across a change. The services over this state are rebuilt.
+ * Settings can change while a gateway serves. The action log, rate-limit use, cached responses, connections, outlier
+ * ejections and the sandbox's state persist across a change. The services that use this state are rebuilt.
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import { ExportedArchive } from "@trigate/archive/CandleExport"
@@ -74,11 +74,12 @@ import * as QuotasRedis from "./stores/QuotasRedis.ts"
 import * as SharedRedis from "./stores/SharedRedis.ts"
 import * as SocketTransportWs from "./streams/SocketTransportWs.ts"
 
-/** The five services, and the inspector of signed bodies. */
+/** The services of the chains, and the inspector of signed bodies. */
 export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | TokenChain | Layer2
 
 /**
- * Builds the five services from settings, over the persistent state. Ignores changes of the network and of the stores.
+ * Builds the chain services from settings, over the state that persists across changes of the settings. Ignores changes
+ * of the network and of the stores.
  *
  * @since 0.1.0
  * @category services
@@ -96,7 +97,10 @@ export class Chains extends Context.Service<Chains, {
     queries: Queries,
     settings: () => Settings
   ) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
-  /** Opens the subscriptions to an EVM chain, over the reads of the current settings. */
+  /**
+   * Opens the feed for the subscriptions (`eth_subscribe`) to an EVM chain. The feed queries the node through `ask`,
+   * and uses the current settings.
+   */
   readonly openFeed: (
     chain: FeedChain,
     ask: AskNode,
@@ -104,7 +108,7 @@ export class Chains extends Context.Service<Chains, {
   ) => Effect.Effect<EvmFeed.EvmFeed, never, Scope.Scope>
 }>()("@trigate/server/Chains") {}
 
-/** The configured Redis. All of its users share this layer, and therefore one connection. */
+/** The configured Redis server. All services that use Redis share this layer, and therefore one connection. */
 type SharedBy = Option.Option<Layer.Layer<Redis.Redis>>
 
 const rateLimiter = (settings: Settings, redis: Option.Option<Redis.Redis["Service"]>) => {
@@ -112,7 +116,7 @@ const rateLimiter = (settings: Settings, redis: Option.Option<Redis.Redis["Servi
   return Option.match(redis, {
     onNone: () => RateLimiter.layerMemory(limits),
     onSome: (shared) =>
-      // the weight of an IP address is separate on each network
+      // the venue limits the request weight of an IP address on each network separately
       RateLimiterRedis.layer({ ...limits, prefix: `trigate:{rate-limit:${settings.network}}:` }).pipe(
         Layer.provide(Layer.succeed(Redis.Redis, shared))
       )
@@ -133,20 +137,22 @@ const cache = (redis: SharedBy) =>
     onSome: (shared) => Layer.provide(ResponseCache.layerRedis(), shared)
   })
 
-/** Adds the audit log of the context, if any, to an action log. */
+/** Provides an action log that also writes to the audit log of the context, if there is one. */
 const audited = (log: Layer.Layer<ActionLog.ActionLog>): Layer.Layer<ActionLog.ActionLog, never, AuditLogWriter> =>
   Layer.unwrap(Effect.map(AuditLogWriter, ({ write }) =>
     write === undefined
       ? log
       : Layer.provide(AuditLog.layerAudited(), [log, Layer.succeed(AuditLog.AuditLog, { write })])))
 
-/** Returns the configured candle archive; loads it only if a series is recorded. */
+/**
+ * Returns the layer of the configured candle archive. Loads its module only if at least one series is to be recorded.
+ */
 const archiveLayer = (settings: Settings): Layer.Layer<never> =>
   settings.archive.length === 0
     ? Layer.empty
     : Layer.unwrap(Effect.map(Effect.promise(() => import("./stores/ArchiveStore.ts")), ({ layer }) => layer(settings)))
 
-/** Returns the services with the configured recorder. */
+/** Returns the layer of the candle recorder; an empty layer if no series is to be recorded. */
 const recorderLayer = (
   settings: Settings,
   streams: SharedStreams | undefined
@@ -190,14 +196,17 @@ const services = (settings: Settings) =>
     })
   )
 
-/** Returns a service for all replicas: over Redis, otherwise over Postgres, otherwise for this process alone. */
+/**
+ * Returns the layer of a service that all replicas share: through Redis if it is configured, otherwise through
+ * Postgres. Without either, the service is for this process alone.
+ */
 const acrossReplicas = <S>(
   settings: Settings,
   redis: SharedBy,
   layers: {
     readonly memory: () => Layer.Layer<S>
     readonly redis: () => Layer.Layer<S, never, Redis.Redis>
-    /** Loads the Postgres implementation, only if a database is configured. */
+    /** Loads the Postgres implementation. Called only if Postgres is configured and Redis is not. */
     readonly postgres: () => Promise<Layer.Layer<S, never, SqlClient>>
   }
 ): Layer.Layer<S> => {
@@ -271,7 +280,7 @@ const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Re
 /** The chains that have subscriptions over JSON-RPC. */
 export type FeedChain = "trading" | "layer2"
 
-/** The EVM route whose reads follow each chain's head for its subscriptions. */
+/** The chain and the protocol of the reads that serve each chain's subscriptions. */
 export const feedServing = { trading: EvmOperations.serving, layer2: Layer2Operations.serving } as const
 
 const feedSettings = {
@@ -280,13 +289,13 @@ const feedSettings = {
 } as const
 
 /**
- * Returns the minimum milliseconds between two polls of the head: polls use at most three fifths of the node's plan;
- * without a plan, the minimum is one second.
+ * Returns the minimum milliseconds between two polls of the chain's head. Polls use at most three fifths of the request
+ * units per second of the node's plan. If no plan is configured, the minimum is one second.
  */
 const pollAtLeast = (units: Option.Option<number>): number =>
   Option.match(units, { onNone: () => 1000, onSome: (rps) => 1000 / (0.6 * rps) })
 
-/** Returns the store of callers' filters: over Redis, otherwise for this process alone. */
+/** Returns the store of callers' EVM filters: in Redis if it is configured, otherwise in this process. */
 const filterStore = (settings: Settings, redis: SharedBy) =>
   Option.match(redis, {
     onNone: () => FilterStore.layerMemory(),
@@ -294,7 +303,7 @@ const filterStore = (settings: Settings, redis: SharedBy) =>
       Layer.provide(FilterStore.layerRedis({ prefix: `trigate:{evm-filters:${settings.network}}:` }), shared)
   })
 
-/** Makes live chains; replicas share rate limits and cached responses through Redis. */
+/** Makes the live chains. If Redis is configured, replicas share rate limits and cached responses through it. */
 const live = (first: Settings) =>
   Layer.unwrap(Effect.sync(() => {
     let longest = first.onceDeadline
@@ -328,7 +337,7 @@ const live = (first: Settings) =>
       const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
       const orders = OrderEvents.make()
       let streams: SharedStreams | undefined
-      // equal addresses share one outlier detection and its state
+      // settings with the same addresses share one outlier detection and its state
       const detections = yield* LayerMap.make(outliers)
       return Chains.of({
         actionLog: Context.get(kept, ActionLog.ActionLog),
@@ -362,7 +371,8 @@ const live = (first: Settings) =>
           ),
         layerOf: (settings) => {
           const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
-          // never decreases, because an action sent with the old settings needs its whole lease
+          // the longest deadline never decreases, because an action that was sent with older settings needs its whole
+          // lease
           longest = Duration.max(longest, onceDeadline)
           const recorder = Option.match(archive, {
             onNone: () => Layer.empty,
@@ -441,7 +451,10 @@ const sandbox = () =>
     })
   ).pipe(Layer.provideMerge(GatewayStatus.layerStoreReadiness))
 
-/** Makes the state of a configured sandbox; loads the archive only if it plays recorded prices. */
+/**
+ * Makes the sandbox's state from the settings. Loads the module that reads recorded prices only if the sandbox plays
+ * them.
+ */
 const sandboxState = (
   settings: Settings
 ): Layer.Layer<SandboxState.SandboxState, SettingsError, FileSystem> => {
@@ -455,7 +468,8 @@ const sandboxState = (
 }
 
 /**
- * The chains, the callers' quotas, and the readiness of their stores. The first settings select the stores.
+ * Provides the chains, the callers' quotas, and the readiness of the stores. The settings at startup select the stores;
+ * later settings do not change them.
  *
  * @since 0.1.0
  * @category layers

@@ -1,12 +1,12 @@
 /**
- * All routes of the gateway over the five chain services, for the bundled server and for embedding servers.
+ * All routes of the gateway over the services of the chains, for the bundled server and for embedding servers.
  *
- * Provide `layer` with the five services (live, memory or sandbox) and with `layerDefaults`, and serve its
+ * Provide `layer` with the services of the chains (live, memory or sandbox) and with `layerDefaults`, and serve its
  * `HttpRouter`. `NodeServer.layer` is the HTTP server of the bundled gateway, with its connection limits.
  *
- * A relaying endpoint is a route of the router itself, with the method and path of the contract. HttpApiBuilder would
- * take 10 microseconds to merge the context of the endpoint's group into every request, a fifth of a whole request, and
- * then would have nothing to decode or encode.
+ * An endpoint that relays is registered directly on the router, with the method and path of the contract.
+ * HttpApiBuilder would need 10 microseconds of each request, a fifth of its total time, to merge the context of the
+ * endpoint's group, although such an endpoint has nothing to decode or encode.
  */
 import { KeyedPath } from "@trigate/api/EndpointKey"
 import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
@@ -68,7 +68,7 @@ export interface Options extends RpcRoutes.Options {
   readonly anyInfo: boolean
 }
 
-/** The defaults of the settings. */
+/** The default relay options, equal to the defaults of the settings. */
 const relayDefaults: Options = { anyInfo: true, methods: [], maxBatch: 100 }
 
 type NameIn<Groups extends { readonly [group: string]: { readonly endpoints: object } }> = {
@@ -84,7 +84,7 @@ type RelayedName = Exclude<
   | NameIn<typeof CandleRoutes.CandlesApi.groups>
 >
 
-/** Handles a request on one of the surfaces. */
+/** Handles a request on a surface: a route of the gateway itself, or a node provider's route. */
 type Handle = (request: IncomingRequest, surface: Surface) => Effect.Effect<HttpServerResponse, CallError>
 
 const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
@@ -153,7 +153,10 @@ const relays = Effect.fnUntraced(function*(options: Options) {
   ))
 })
 
-/** Responds to a typed error. Any other cause is reported and remains a failure, as with HttpApiBuilder. */
+/**
+ * Responds to a typed error with a problem document. Any other cause remains a failure, as with HttpApiBuilder, and is
+ * reported unless it is an interruption.
+ */
 const respondToError = (path: string) => (cause: Cause.Cause<CallError>) =>
   Result.match(Cause.findError(cause), {
     onSuccess: (error) => ProblemResponse.answerProblem(unwrapReason(error), path),
@@ -198,9 +201,9 @@ const relayed = (options: Options) =>
     return routes
   }))
 
-/** The options of the routes in an embedding server: their path, their selection, and the allowed origins. */
+/** The options of the routes in an embedding server: their path prefix, which routes exist, and the allowed origins. */
 export interface Mount {
-  /** The path before all routes, such as `/gateway`. Default: empty. */
+  /** The prefix of all paths, such as `/gateway`. Default: empty. */
   readonly prefix?: `/${string}`
   /** Whether `/` is the console. Default: false. */
   readonly console?: boolean
@@ -209,24 +212,31 @@ export interface Mount {
   /**
    * Whether `/health/live`, `/health/ready` and `/metrics` exist. Default: true.
    *
-   * Use `short` for callers if there is an admin listener: it omits the metrics, and reports only the readiness status,
-   * the network and whether it is the sandbox.
+   * `short` is for the callers' listener if an admin listener exists: `/metrics` is omitted, and `/health/ready`
+   * reports only the status, the network and whether the gateway serves the sandbox.
    */
   readonly health?: boolean | "short"
   /**
    * The server's entrance to the fast lane, see `FastLane`. Default: none. Not available with a prefix.
    *
-   * Requests through it bypass middleware that the embedding server puts around these routes, such as an access check.
+   * Requests on the fast lane bypass middleware that the embedding server puts around these routes, such as an access
+   * check.
    */
   readonly fastLane?: FastLane.Entrance
   /**
-   * The hosts that are served in addition to loopback hosts. Default: any host on a public address, no other host on a
-   * loopback address.
+   * The `Host` values that are accepted in addition to loopback hosts. By default, a server on a public address accepts
+   * any host, and a server on a loopback address accepts only loopback hosts.
    */
   readonly hosts?: Hosts.Hosts
-  /** The origins whose pages may read responses, sign and send. Default: none. */
+  /**
+   * The origins whose pages are allowed to read responses, and to send actions, transactions and messages. Default:
+   * none.
+   */
   readonly origins?: Cors.Origins
-  /** The operations that are relayed in addition to the documented ones. Default: the defaults of the settings. */
+  /**
+   * The operations that are relayed in addition to the documented ones. Default: `/info` queries of any type, no
+   * additional JSON-RPC methods, and batches of at most 100 calls.
+   */
   readonly relay?: Options
 }
 
@@ -235,8 +245,8 @@ const targetPattern = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.*+^$(){}|[\]\\]/gu, "\\$&").replace(/:[^/]+/gu, "[^/?#;]+")}(?:\\?|$)`, "u")
 
 /**
- * Returns whether a request is for a page or a route without a key, although the router would interpret its first
- * segment as a key.
+ * Returns whether a request is for a page or for a route without a key, although the router would interpret the first
+ * segment of its path as a key.
  */
 const lacksKey = ({ headers, url }: HttpServerRequest): boolean => {
   const path = url.split("?", 1)[0] ?? ""
@@ -246,11 +256,11 @@ const lacksKey = ({ headers, url }: HttpServerRequest): boolean => {
 }
 
 /**
- * Accepts only the canonical form of a path.
+ * Serves a path only in its canonical form; any other form gets a 404.
  *
- * The router also accepts other letter cases, doubled and trailing slashes, percent-encoded letters, and text after a
- * semicolon. A proxy rule for `/metrics` would then not match `/METRICS`, and `/admin/actions` on a listener without
- * that route would become `/actions` behind the key `admin`.
+ * The router itself also accepts other letter cases, doubled and trailing slashes, percent-encoded letters, and text
+ * after a semicolon. Without this check, `/METRICS` would bypass a proxy's rule for `/metrics`. On a listener without
+ * admin routes, `/admin/actions` would be routed as `/actions` with the endpoint key `admin`.
  */
 const spelled = <E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
   let spelling: RegExp | undefined
@@ -313,7 +323,7 @@ const surrounded = <E, R>(
     layerObserved({ docs, fastLane: path === "" ? fastLane : undefined, hosts, methods, origins, prefix: path })
   )
   const laned = Layer.provide(observed, FastLane.layer)
-  // route layers contain services: if they were memoized, two gateways would share them
+  // a route layer contains services; if it were memoized, two gateways would share them
   return Layer.fresh(path === "" ? laned : Layer.provide(laned, layerPrefixed(path)))
 }
 
@@ -352,10 +362,10 @@ const mountMethods = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, .
 /**
  * The routes of the contract, its OpenAPI document and its reference page, with the bundled server's middleware.
  *
- * Each request gets an ID, is counted, logged and traced without the caller's part of the URL, and is limited per
- * connection. Requests for other hosts or from other origins are refused. A request below the prefix that matches no
- * route gets a 404. Routes of the embedding server are not affected. The operator's routes are not included: see
- * {@link layerWithAdmin}.
+ * Each request gets an ID, and is counted, logged and traced by the name of its route, without its URL. The number of
+ * requests that wait on one connection is limited. Requests for other hosts or from other origins are refused. A
+ * request below the prefix that matches no route gets a 404. Routes of the embedding server are not affected. The
+ * operator's routes are not included: see {@link layerWithAdmin}.
  *
  * Two gateways on one server need two prefixes, and each has its own services.
  *
@@ -382,7 +392,7 @@ const mountMethods = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, .
 export const layer = (mount: Mount = {}) =>
   surrounded(Layer.merge(mountRoutes(mount), pageRoutes(mount)), mount, mountMethods(mount))
 
-/** The options of the routes, including the operator's, and whether the routes need protection. */
+/** The options of all routes, including the operator's, and whether they require a key. */
 export interface AdminMount extends Omit<Mount, "fastLane"> {
   /** Whether every route except the pages requires a key whose scope contains `admin`. Default: false. */
   readonly isGuarded?: boolean
@@ -391,7 +401,8 @@ export interface AdminMount extends Omit<Mount, "fastLane"> {
 }
 
 /**
- * The routes of {@link layer} and those of the operator, for a private or guarded server.
+ * The routes of {@link layer} and those of the operator. Use it on a server that only the operator can reach, or with
+ * `isGuarded`.
  *
  * @since 0.1.0
  * @category layers
@@ -421,11 +432,11 @@ export interface Defaults {
 }
 
 /**
- * The services that the routes need in addition to the five chain services.
+ * The services that the routes need in addition to the services of the chains.
  *
- * Requests need no key. `/health/ready` reports the options given here, and fails while `Drain` drains. With
- * `GatewayStatus.layerStoreReadiness` and an action log, it also reports the stores. There is an access log only with
- * `AccessLog.layer`.
+ * Requests need no key. `/health/ready` reports the options given here, and fails while the gateway shuts down
+ * (`Drain`). With `GatewayStatus.layerStoreReadiness` and an action log, it also reports the stores. There is an access
+ * log only with `AccessLog.layer`.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
  * The bundled gateway: the routes over the configured chains, on Node's HTTP server.
  *
- * Its settings can change while it serves. The routes of the new settings are built over the persistent state (`Chains`) next to
- * the old ones, and serve all new requests. The old routes end with their last request.
+ * Its settings can change while it serves. On a change, new routes are built over the persistent state (`Chains`), and
+ * serve all new requests. The old routes serve only the requests in flight, and are released after the last of them.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
@@ -71,8 +71,8 @@ export class Reload extends Context.Service<Reload, {
   /**
    * Applies settings to new requests; requests in flight complete with the old settings.
    *
-   * Fails with `SettingsError`, and changes nothing, if the settings require another gateway: for another network, or
-   * for the sandbox instead of live chains.
+   * Fails with `SettingsError`, and changes nothing, if the settings change the network, or switch between live chains
+   * and the sandbox.
    */
   readonly reload: (settings: Settings) => Effect.Effect<Change, SettingsError>
 }>()("@trigate/server/GatewayServer/Reload") {}
@@ -93,13 +93,13 @@ const compareSettings = (old: Settings, wanted: Settings): Change => {
 const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => {
   if (old.network !== wanted.network) {
     const { env } = declared.network
-    return new SettingsError({ setting: env, message: `${env} changed: each network needs its own gateway` })
+    return new SettingsError({ setting: env, message: `${env} changed: restart the gateway to serve another network` })
   }
   return GatewayStatus.isSandbox(old) === GatewayStatus.isSandbox(wanted)
     ? undefined
     : new SettingsError({
       setting: "",
-      message: "The sandbox and real chains need separate gateways: restart the gateway"
+      message: "The settings switch between the sandbox and live chains: restart the gateway to apply them"
     })
 }
 
@@ -135,7 +135,7 @@ export interface AdminPlace extends NodeServer.ListenAddress {
 }
 
 /**
- * Returns the address of the admin listener; `undefined` without one.
+ * Returns the address of the admin listener; `undefined` if `TRIGATE_ADMIN_PORT` is not set.
  *
  * Fails if other machines can reach the address and no keys protect it.
  */
@@ -151,8 +151,8 @@ export const adminAddress = (
       ? Result.fail(
         new SettingsError({
           setting: env,
-          message: `other machines can reach ${settings.adminHost}: set ${env} to a loopback address, unless ` +
-            `${declared.callers.env} requires keys, and one of the keys has the class admin`
+          message: `other machines can reach ${settings.adminHost}: set ${env} to a loopback address, or set ` +
+            `${declared.callers.env} so that keys are required, and create a key with the class admin`
         })
       )
       : Result.succeed({
@@ -167,11 +167,11 @@ export const adminAddress = (
 const orStartError = <A, R>(place: NodeServer.ListenAddress, effect: Effect.Effect<A, ServeError, R>) =>
   Effect.mapError(effect, (error) => new StartError({ message: NodeServer.describeListenError(error, place) }))
 
-/** Listens on an address. Requests wait until the server of the returned context serves them. */
+/** Listens on an address. Requests wait until the `HttpServer` in the returned context has a handler. */
 const listen = (place: NodeServer.ListenAddress, bounds: Connections.Bounds = {}) =>
   orStartError(place, Layer.build(NodeServer.layer({ ...place, ...bounds })))
 
-/** The services for the routes under some settings. */
+/** Returns the services that the routes use with the given settings. */
 const routeServices = (
   settings: Settings,
   chains: Chains.Chains["Service"],
@@ -192,7 +192,7 @@ const routeServices = (
       : AccessLog.layerOff
   )
 
-/** The context in which the routes of all settings are built. */
+/** The services that the routes need, and that persist across changes of the settings. */
 type Surroundings =
   | Load.Load
   | Drain.Drain
@@ -248,7 +248,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
     }
     const routes = place !== undefined
       ? Gateway.layer({ ...mount, health: "short" })
-      // the console shows data that only the operator may see
+      // the console shows the operator's data, so it is served here only if other machines cannot reach this listener
       : isAlone
       ? Gateway.layerWithAdmin({ ...mount, console: true, sandbox })
       : Gateway.layer(mount)
@@ -268,8 +268,8 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   let now = yield* build(first)
   const handle = yield* Ref.make(now.handle)
   const entrance = { ...now.fastLane }
-  // last, so that connections find a complete gateway; callers before the operator, so that a probe of the admin
-  // listener finds both listening
+  // the listeners open last, so that connections find a complete gateway. The callers' listener opens first, so that
+  // the admin listener responds only if both are open.
   const callers = yield* listen(callersAddress(first), {
     maxConnections: first.maxConnections,
     trustedProxies: first.trustedProxies
@@ -280,7 +280,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
     if (admin !== undefined) {
       yield* Effect.provideContext(HttpServer.serveEffect(Effect.suspend(() => now.admin ?? now.handle)), admin)
     }
-    // added last, so that it runs first: the servers must still listen while requests complete
+    // finalizers run in reverse order: the servers must listen until the requests in flight have completed
     yield* Effect.addFinalizer(() =>
       Effect.all([drain.drain(NodeServer.maxDrainWait), sessions.drain(first.streamDrain)], {
         concurrency: "unbounded",
@@ -321,7 +321,8 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
 /** Options of the bundled gateway. */
 export interface Options {
   /**
-   * Whether plain requests use the fast lane, see `FastLane`. Default: true. Otherwise all requests use the adapter.
+   * Whether plain requests use the fast lane, see `FastLane`. If false, all requests use Effect's HTTP adapter.
+   * Default: true.
    */
   readonly fastLane?: boolean
 }
@@ -329,11 +330,12 @@ export interface Options {
 /**
  * Starts a gateway.
  *
- * Listens once everything else is ready. Fails with `SettingsError` if other machines can reach it and the settings do
- * not say who may call. Fails with {@link StartError} if it cannot listen; it then has not opened a store that another
- * gateway may be using.
+ * Listens after everything else is ready. Fails with `SettingsError` if other machines can reach the gateway and the
+ * settings do not configure who is allowed to call it. Fails with {@link StartError} if it cannot listen. It checks
+ * this before it opens a store, because another gateway might be using the store.
  *
- * When its scope closes, readiness fails first, then the requests in flight complete, and then the socket closes.
+ * When the layer's scope closes, readiness fails first, then the requests in flight complete, and then the socket
+ * closes.
  *
  * @since 0.1.0
  * @category layers
@@ -354,7 +356,7 @@ export const layer = (settings: Settings, { fastLane = true }: Options = {}) =>
         LiveRequests.layer,
         MetricHistory.layer,
         Load.layer({ maxLag: settings.maxLag, memory: settings.memoryInFlight }),
-        // requests have the gateway's own spans, which contain no URL
+        // Effect's request spans are off: the gateway makes its own, which contain no URL
         Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),
         NodeHttpServer.layerHttpServices
       ))

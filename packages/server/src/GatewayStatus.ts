@@ -77,7 +77,7 @@ export const eventLogReadiness = (
 
 const deadline = "250 millis"
 
-// a log this full counts as full, because the remaining bytes rarely fit another action
+// from this fraction of the quota, the log is reported as full, because the remaining bytes rarely fit another action
 const allUsed = 0.99
 const nearlyAllUsed = 0.8
 
@@ -106,7 +106,7 @@ const asking = ({ backing, isUp, used }: ActionLog["Service"], redis: Option.Opt
 export const layerStoreReadiness: Layer.Layer<never, never, ActionLog> = Layer.effect(
   StoreReadiness,
   Effect.zipWith(ActionLog, Effect.serviceOption(Redis.Redis), asking).pipe(
-    // reports an unreachable store before the first action
+    // probes once at startup, so that an unreachable store is reported before the first action
     Effect.tap((ask) => ask)
   )
 )

@@ -5,10 +5,10 @@
  * `@trigate/server/…`: Node then loads only those.
  */
 
-/** The chains behind the gateway: live if any upstream URL is configured, otherwise the sandbox, never both. */
+/** The chains behind the gateway: live chains if any upstream URL is configured, otherwise the sandbox, never both. */
 export * as Chains from "./Chains.ts"
 
-/** All routes of the gateway over the five chain services, for the bundled server and for embedding servers. */
+/** All routes of the gateway over the services of the chains, for the bundled server and for embedding servers. */
 export * as Gateway from "./Gateway.ts"
 
 /** The bundled gateway: the routes over the configured chains, on Node's HTTP server. */
@@ -35,7 +35,7 @@ export * as Drain from "./process/Drain.ts"
  */
 export * as Load from "./process/Load.ts"
 
-/** The log on standard output: program messages and the access log, in lines of one format. */
+/** The log on standard output: program messages and the access log, in one line format. */
 export * as Log from "./process/Log.ts"
 
 /** Samples of the gateway's main metrics: one every ten seconds for an hour, in memory, for the console's overview. */
@@ -86,7 +86,7 @@ export * as IncomingRequest from "./requests/IncomingRequest.ts"
 /** The latest requests of a gateway, for the console's live view. */
 export * as LiveRequests from "./requests/LiveRequests.ts"
 
-/** Observes each request of the gateway's routes, and requests below its path that match no route. */
+/** Observes each request of the gateway's routes, and each request below the gateway's prefix that matches no route. */
 export * as Observe from "./requests/Observe.ts"
 
 /** Encodes problem documents (RFC 9457), with the members that clients of the chains' own servers read. */
@@ -110,7 +110,7 @@ export * as RequestSpan from "./requests/RequestSpan.ts"
 /** Makes responses that HttpApiBuilder does not encode: relayed upstream responses and JSON text. */
 export * as ResponseBody from "./requests/ResponseBody.ts"
 
-/** The operator's routes: the action log, its outcomes, callers and their requests. */
+/** The operator's routes: the action log, the outcomes of actions, callers and their requests. */
 export * as AdminRoutes from "./routes/AdminRoutes.ts"
 
 /** The routes of candle history: the list of series, and the bars of a series as a file. */
@@ -164,7 +164,10 @@ export * as SettingsSources from "./settings/SettingsSources.ts"
 /** The settings of OpenTelemetry, with the names and defaults of its specification. */
 export * as TelemetrySettings from "./settings/TelemetrySettings.ts"
 
-/** Selects the action log's store from the settings, for the gateway that writes it and the tool that reads it. */
+/**
+ * Selects the action log's store from the settings: for the gateway that writes the log, and for the tool that reads
+ * it.
+ */
 export * as ActionLogStore from "./stores/ActionLogStore.ts"
 
 /** Selects the store of candle history from the settings: in the action log's database, otherwise in memory. */
@@ -194,7 +197,10 @@ export * as SandboxPrices from "./stores/SandboxPrices.ts"
 /** The Redis that replicas share. It connects in the background, so that a gateway starts and works without it. */
 export * as SharedRedis from "./stores/SharedRedis.ts"
 
-/** The open sockets and event streams of each caller, and the bytes that it may still send and receive in this second. */
+/**
+ * The open sockets and event streams of each caller, and the bytes that the caller can still send and receive in this
+ * second.
+ */
 export * as CallerUse from "./streams/CallerUse.ts"
 
 /**
@@ -218,13 +224,19 @@ export * as SessionChecks from "./streams/SessionChecks.ts"
 /** The WebSockets of all callers of a gateway. They persist across changes of settings, and end with the gateway. */
 export * as Sessions from "./streams/Sessions.ts"
 
-/** Serves the requests that callers send as messages of a socket. Each is refused, counted and measured like a request over HTTP. */
+/**
+ * Serves the requests that callers send as messages of a socket. Each request is refused, counted and measured like a
+ * request over HTTP.
+ */
 export * as SocketRequests from "./streams/SocketRequests.ts"
 
-/** A caller's WebSocket, independent of its protocol: its limits, and its end. */
+/** A caller's WebSocket, independent of its protocol: its limits, and how it ends. */
 export * as SocketSession from "./streams/SocketSession.ts"
 
-/** WebSockets to upstreams over the package `ws`, which pauses its socket while its messages are not read. */
+/**
+ * WebSockets to upstreams over the package `ws`. The package stops reading from a connection while its messages are not
+ * consumed.
+ */
 export * as SocketTransportWs from "./streams/SocketTransportWs.ts"
 
 /** The metrics of streams. Frames are counted in plain numbers and published to the registry once a second. */
@@ -242,5 +254,5 @@ export * as StreamSettings from "./streams/StreamSettings.ts"
 /** The routes of transactions and jetton transfers as Server-Sent Events, also behind a key. */
 export * as TransactionRoutes from "./streams/TransactionRoutes.ts"
 
-/** Frames of a WebSocket as a server writes them (RFC 6455, section 5.2): unmasked and whole. */
+/** Frames of a WebSocket as a server writes them (RFC 6455, section 5.2): unmasked and not fragmented. */
 export * as WebSocketFrame from "./streams/WebSocketFrame.ts"

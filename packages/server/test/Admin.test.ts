@@ -172,8 +172,8 @@ describe("where the admin routes stand", () => {
       assert(error._tag === "SettingsError")
       assert.strictEqual(
         error.message,
-        "other machines can reach 0.0.0.0: set TRIGATE_ADMIN_HOST to a loopback address, unless TRIGATE_CALLERS requires keys, " +
-          "and one of the keys has the class admin"
+        "other machines can reach 0.0.0.0: set TRIGATE_ADMIN_HOST to a loopback address, or set TRIGATE_CALLERS so that keys are required, " +
+          "and create a key with the class admin"
       )
     }))
 

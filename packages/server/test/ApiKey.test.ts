@@ -44,7 +44,7 @@ describe("a caller's X-API-Key", () => {
         for (const [one, other] of [[known, unknown], [unknown, known]] as const) {
           const refused = yield* ask(`${url}/${one}/api/v2`, { "x-api-key": other })
           assert.strictEqual(refused.status, 401)
-          assert.include(refused.text, "The request carries two different keys")
+          assert.include(refused.text, "The request contains two different keys: send only one")
         }
       }))
   }
@@ -74,6 +74,9 @@ describe("a caller's X-API-Key", () => {
       }
       const refused = yield* get(`${url}/health/api/v2/shards?seqno=1`)
       assert.strictEqual(refused.status, 401)
-      assert.strictEqual(JsonParts.value(refused.text, "detail"), "The name of a route is not an endpoint key")
+      assert.strictEqual(
+        JsonParts.value(refused.text, "detail"),
+        "The first segment of the path must be an endpoint key, not the name of a route"
+      )
     }))
 })

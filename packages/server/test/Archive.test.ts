@@ -100,7 +100,7 @@ describe("a gateway that was not told of archive nodes", () => {
       const refused = yield* post(`${live.url}/evm`, call("eth_call", `[{},"0x10"]`))
       assert.strictEqual(
         JsonParts.value(refused.text, "error", "message"),
-        "eth_call reads the latest block only, not 0x10; over archive nodes, TRIGATE_TRADING_NODE_ARCHIVE=on lets it read any"
+        "eth_call reads the latest block only, not 0x10; over archive nodes, TRIGATE_TRADING_NODE_ARCHIVE=on allows any block"
       )
       assert.deepStrictEqual(JsonParts.value(refused.text, "error", "data", "supported"), ["latest"])
       assert.deepStrictEqual(live.seen(), [])

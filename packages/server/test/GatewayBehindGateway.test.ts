@@ -9,7 +9,7 @@ import { liveGateway } from "./liveGateway.ts"
 
 const taken: Reply = { body: `{"status":"ok","response":{"type":"default"}}` }
 const whose =
-  "This response is from trading-api, which is also a gateway: \"this gateway\" and its settings refer to trading-api"
+  "This response is from trading-api, which is also a gateway: in it, \"this gateway\" and the names of settings refer to trading-api"
 
 /** What a gateway answers, as an upstream of another one does. */
 const relayed = (

@@ -42,7 +42,7 @@ describe("the start", () => {
       assert.strictEqual(url, running.url)
       assert.deepStrictEqual(lines.slice(1), [
         "  serving the sandbox, because no TRIGATE_*_URL is set: nothing here is real",
-        "  actions: every known type, orders included (TRIGATE_RELAY_ACTIONS restricts them)",
+        "  actions: every known type, including orders (set TRIGATE_RELAY_ACTIONS to restrict them)",
         `  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`,
         `  venue: ${url}/exchange, ${url}/info, ${url.replace("http", "ws")}/ws  control: ${url}/admin/sandbox`,
         `  console: ${url}/`,
@@ -74,7 +74,7 @@ describe("the start", () => {
         "  actions: order, fromTheFuture (unknown type) (TRIGATE_RELAY_ACTIONS)",
         "  warning: every client that can reach 0.0.0.0 can have orders relayed; set TRIGATE_CALLERS to `keys`, or list your signers in " +
         "TRIGATE_SIGNERS",
-        "  action log: in memory, lost with this process (TRIGATE_DATABASE_URL stores it)"
+        "  action log: in memory, lost when this process ends (set TRIGATE_DATABASE_URL to store it)"
       ])
       yield* endsIdle(running, "SIGINT")
     }))

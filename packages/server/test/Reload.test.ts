@@ -71,12 +71,12 @@ describe("settings that change while a gateway serves", () => {
       const sandbox = yield* gateway({})
       const refused = (change: ReturnType<typeof live.reload>) =>
         Effect.map(Effect.flip(change), ({ message }) => message)
-      const mixed = "The sandbox and real chains need separate gateways: restart the gateway"
+      const mixed = "The settings switch between the sandbox and live chains: restart the gateway to apply them"
       assert.deepStrictEqual([
         yield* refused(live.reload({ ...layer2, TRIGATE_NETWORK: "testnet", TRIGATE_BATCH_LIMIT: "1" })),
         yield* refused(live.reload({ TRIGATE_BATCH_LIMIT: "1" })),
         yield* refused(sandbox.reload({ ...layer2, TRIGATE_BATCH_LIMIT: "1" }))
-      ], ["TRIGATE_NETWORK changed: each network needs its own gateway", mixed, mixed])
+      ], ["TRIGATE_NETWORK changed: restart the gateway to serve another network", mixed, mixed])
       assert.strictEqual((yield* post(`${sandbox.url}/evm`, batch)).text.slice(0, 1), "[")
     }))
 })

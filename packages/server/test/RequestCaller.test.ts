@@ -91,7 +91,7 @@ const assertRefused = (answer: GatewayResponse, protocol: "problem" | "rpc" | "t
 const noKey =
   "This gateway requires a key: send it in Authorization: Bearer, in X-API-Key or as the first segment of the path"
 const unknown = "The key is unknown, expired or revoked"
-const two = "The request carries two different keys"
+const two = "The request contains two different keys: send only one"
 
 describe("a gateway with keys", () => {
   for (const [route, protocol, ask] of [...routes, ...unkeyed]) {
@@ -468,7 +468,7 @@ describe("a gateway that others can reach", () => {
       Fs.writeFileSync(file, `{"version":2}`, { mode: 0o600 })
       assert.strictEqual(
         yield* faultOf({ TRIGATE_CALLERS: file }),
-        `TRIGATE_CALLERS: ${file} is of version 2, and this program reads version 1: use a later one`
+        `TRIGATE_CALLERS: ${file} is of version 2, and this program reads version 1: use a later version of Trigate`
       )
       assert.include(yield* faultOf({ TRIGATE_CALLERS: "opne" }), "TRIGATE_CALLERS")
     }))

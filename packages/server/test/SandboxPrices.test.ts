@@ -96,7 +96,7 @@ describe("recorded prices", () => {
       const environment = { TRIGATE_DATABASE_URL: path.join(yield* folder, "archive.db") }
       assert.strictEqual(
         yield* read("BTC:1m"),
-        "TRIGATE_SANDBOX_PRICES: BTC:1m names no file, and TRIGATE_DATABASE_URL does not name a database with an archive"
+        "TRIGATE_SANDBOX_PRICES: BTC:1m has no file, and TRIGATE_DATABASE_URL does not name a database with a candle archive"
       )
       const settings = yield* settingsOf(environment)
       const place = Option.getOrThrow(ActionLogStore.findDatabase(settings))

@@ -23,8 +23,8 @@ const ok = `{"status":"ok","response":{"type":"default"}}`
 const chain = { signatureChainId: "0x66eee", hyperliquidChain: "Mainnet" } as const
 
 const hint =
-  "signed for testnet; this gateway sends to mainnet. SDKs for Python, Go, Rust and Java sign for testnet under " +
-  "any base URL but their own constant: see docs/guides/from-python-go-rust.md"
+  "signed for testnet; this gateway sends to mainnet. SDKs for Python, Go, Rust and Java sign for testnet unless " +
+  "the base URL is their own mainnet constant: see docs/guides/from-python-go-rust.md"
 
 /** A gateway with an allow-list, before a venue that takes everything. */
 const venue = liveGateway({ api: () => ({ body: ok }) }, {

@@ -10,8 +10,8 @@ import * as Schema from "effect/Schema"
 /**
  * The next nonce would be too far ahead of the clock; no nonce was issued.
  *
- * `nonce` is within the limit after `wait` milliseconds. Nonces run ahead of the clock if a signer uses more than one
- * per millisecond for a long time, or shares a store with a machine whose clock is ahead.
+ * Retry after `wait` milliseconds: `nonce` is then within the limit. Nonces run ahead of the clock if a signer uses
+ * more than one per millisecond for a long time, or shares a store with a machine whose clock is ahead.
  */
 export class NonceAhead extends Schema.TaggedError<NonceAhead>()("NonceAhead", {
   signer: Schema.String,
@@ -27,7 +27,7 @@ export class NonceAhead extends Schema.TaggedError<NonceAhead>()("NonceAhead", {
   }
 }
 
-/** The shared store failed or timed out. It may have issued a nonce that no caller received. */
+/** The shared store failed or timed out. The store could have issued a nonce that no caller received. */
 export class NonceStoreUnavailable extends Schema.TaggedError<NonceStoreUnavailable>()("NonceStoreUnavailable", {
   detail: Schema.String
 }) {
@@ -41,12 +41,15 @@ export class NonceStoreUnavailable extends Schema.TaggedError<NonceStoreUnavaila
 
 /** The limits of a nonce source. */
 export interface Options {
-  /** Maximum time by which a nonce may be ahead of the clock. Default: 1 hour. The venue accepts less than 1 day. */
+  /**
+   * Maximum time by which an issued nonce is ahead of the clock. Default: 1 hour. The venue accepts nonces less than 1
+   * day ahead.
+   */
   readonly ahead?: Duration.Input
   /**
    * How long a signer's last nonce is retained after its time has passed. Default: 2 days.
    *
-   * The venue refuses older nonces, so issuing the same nonce again after that is harmless.
+   * The venue refuses nonces of that age, so a nonce that is issued again after this time does no harm.
    */
   readonly memory?: Duration.Input
 }
@@ -98,11 +101,12 @@ export class NonceSource extends Context.Service<NonceSource, {
   readonly next: (signer: Address) => Effect.Effect<number, NonceAhead | NonceStoreUnavailable>
 }>()("@trigate/signing/NonceSource") {}
 
-// sweeping whenever the size has doubled makes the amortized cost of a call constant
+// the sweep runs whenever the map has doubled in size, so its amortized cost per nonce is constant
 const firstSweep = 1024
 
 /**
- * Provides the nonces of this process only. A function, so that two programs in one process do not share them.
+ * Provides nonces that are unique within this process. Each call makes its own layer, so that two programs in one
+ * process do not share nonces.
  *
  * @since 0.1.0
  * @category layers

@@ -26,9 +26,11 @@ export interface Engine {
    * `None` unless the key is from 1 to the group order minus 1.
    */
   readonly sign: (digest: Uint8Array, key: Uint8Array) => Option.Option<CompactSignature>
-  /** Recovers the public key that signed a digest, 65 bytes; `None` if no key matches. Accepts a high `s`. */
+  /** Recovers the 65-byte public key that signed a digest. Returns `None` if no key matches. Accepts a high `s`. */
   readonly recover: (digest: Uint8Array, signature: CompactSignature) => Option.Option<Uint8Array>
-  /** Returns the public key of a private key, 65 bytes; `None` for an invalid private key, see {@link Engine.sign}. */
+  /**
+   * Returns the 65-byte public key of a private key, or `None` for an invalid private key (see {@link Engine.sign}).
+   */
   readonly publicKey: (key: Uint8Array) => Option.Option<Uint8Array>
   /**
    * Adds a 32-byte scalar times the generator to a public key; `None` if the sum is not a key. See {@link recoverer}.
@@ -62,7 +64,7 @@ const scalar = /^0x[0-9a-fA-F]{1,64}$/
 export const scalarBytes = (text: string): Uint8Array | undefined => {
   if (!scalar.test(text)) return undefined
   const digits = text.slice(2).toLowerCase().padStart(64, "0")
-  // strings of digits of equal length sort like their numbers
+  // digit strings of equal length compare like the numbers they represent
   return digits < orderDigits && digits !== zeroDigits ? fromHex(`0x${digits}`) : undefined
 }
 
@@ -110,8 +112,8 @@ const isBinding = (value: unknown): value is Binding =>
   ) => Predicate.hasProperty(value, name) && Predicate.isFunction(value[name]))
 
 /**
- * Reduces the digest modulo the group order, from which RFC 6979 derives the nonce. The native library omits this step
- * and would sign one digest in 2^128 differently.
+ * Reduces the digest modulo the group order; RFC 6979 derives the nonce from the reduced digest. The native library
+ * does not reduce it, so without this step about one digest in 2^128 would get another signature than from noble.
  */
 const reduced = (digest: Uint8Array): Uint8Array => {
   if (digest[0] !== 0xff || digest.length !== 32) return digest
@@ -139,7 +141,8 @@ const native = (library: Binding): Engine => ({
 })
 
 /**
- * A variable rather than a literal, so that bundlers for browsers do not resolve the import, which would fail there.
+ * The module name, in a variable rather than in the `import` expression: bundlers for browsers would resolve a literal
+ * and fail.
  */
 const specifier = "secp256k1/bindings.js"
 
@@ -160,15 +163,15 @@ const load = Effect.map(Effect.all([loadNative, loadKeccak], { concurrency: 2 })
 /** The native library has no binary for this platform, or its binary does not load. */
 export class Secp256k1NotLoaded extends Schema.TaggedError<Secp256k1NotLoaded>()("Secp256k1NotLoaded", {}) {
   override get message() {
-    return "The native binding of libsecp256k1 cannot be loaded here"
+    return "The native binding of libsecp256k1 does not load on this machine; Secp256k1.layer falls back to noble"
   }
 }
 
 /**
  * The engine that makes and recovers signatures.
  *
- * Default: {@link noble}, which needs no layer. {@link layer} provides the native engine if it loads, which is more than ten
- * times as fast.
+ * Default: {@link noble}, which needs no layer. {@link layer} provides the native engine if that loads. The native
+ * engine is more than ten times as fast.
  */
 export const Secp256k1 = Context.Reference<Engine>("@trigate/signing/Secp256k1", { defaultValue: () => noble })
 
@@ -219,7 +222,8 @@ export interface Signature {
 }
 
 /**
- * Removes leading zeros from `r` and `s`, and returns the signature in the order in which it is hashed.
+ * Removes leading zeros from `r` and `s`, and returns the signature with its members in the order in which they are
+ * hashed.
  *
  * The venue encodes inner multi-sig signatures this way before it hashes them. If they had leading zeros, the outer
  * signature would recover to an unrelated address.
@@ -290,7 +294,8 @@ export interface Recoverer {
   /** Returns the signer of the digest, or `undefined` if recovery fails. */
   readonly signer: (digest: Uint8Array) => Hex | undefined
   /**
-   * Returns the signers for the signature's `v` and for the other value of `v`, at little more than the cost of one.
+   * Returns the signers for the signature's `v` and for the other value of `v`, at little more than the cost of one
+   * recovery.
    */
   readonly signers: (digest: Uint8Array) => readonly [Hex | undefined, Hex | undefined]
 }
@@ -329,16 +334,19 @@ export const recoverer = (signature: Signature, engine: Engine): Recoverer | und
 }
 
 /**
- * Recovers the lower-case address that signed a 32-byte digest, with the engine of {@link Secp256k1}. Fails with
- * {@link UnrecoverableSignature}.
+ * Recovers the lower-case address that signed a 32-byte digest, with the engine of {@link Secp256k1}. Fails with {@link
+ * UnrecoverableSignature}.
  *
- * `r` and `s` may be padded or trimmed. A signature of other bytes also recovers, but to an unrelated address: compare
- * the result with the expected address.
+ * `r` and `s` may be padded or trimmed. A signature of another message also recovers, but to an unrelated address:
+ * compare the result with the expected address.
  */
 export const recover = (digest: string, signature: Signature): Effect.Effect<Hex, UnrecoverableSignature> =>
   Effect.flatMap(Secp256k1, (engine) => Effect.fromResult(recoverResult(digest, signature, engine)))
 
-/** A signature from a wallet or key store: 65 bytes in 0x hex, or its numbers. Key stores do not return `v`. */
+/**
+ * A signature from a wallet or key store: 65 bytes in 0x hex, or an object with `r`, `s` and an optional `v`, which key
+ * stores do not return.
+ */
 export type GivenSignature = string | {
   readonly r: string
   readonly s: string
@@ -354,11 +362,15 @@ const parts = (given: GivenSignature) =>
 
 const padded = (value: bigint): Hex => `0x${value.toString(16).padStart(64, "0")}`
 
-/** Returns the low `s` of a signature. Key stores return either value, but some verifiers accept only the low one. */
+/**
+ * Returns the low `s` of a signature. Key stores return a low or a high `s`, but some verifiers accept only the low
+ * one.
+ */
 const lowest = (s: bigint): bigint => s > order / 2n ? order - s : s
 
 /**
- * Returns the signature in the venue's form if `address` (lower case) signed. Fails with the recovered address.
+ * Returns the signature in the venue's form if `address` (lower case) signed the digest. Fails with the recovered
+ * address.
  *
  * The address determines `v`, so `v` may be missing or wrong.
  */

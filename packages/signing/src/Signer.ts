@@ -34,7 +34,7 @@ export class SignerMismatch extends Schema.TaggedError<SignerMismatch>()("Signer
   }
 }
 
-/** The wallet or key store did not sign; `detail` is its message, with everything removed that may be a key. */
+/** The wallet or key store did not sign; `detail` is its message, without any text that could be a key. */
 export class SignerUnavailable extends Schema.TaggedError<SignerUnavailable>()("SignerUnavailable", {
   signer: Address,
   detail: Schema.String
@@ -83,7 +83,7 @@ export type SignerFailure = SignerMismatch | SignerUnavailable
 export class Signer extends Context.Service<Signer, {
   /** The address of the key, lower case. */
   readonly address: Hex
-  /** Signs a message: `r` and `s` of 32 bytes, low `s`, `v` 27 or 28. Fails if the signature is another key's. */
+  /** Signs a message: `r` and `s` of 32 bytes, low `s`, `v` 27 or 28. Fails if another key made the signature. */
   readonly sign: (signable: Signable.Signable) => Effect.Effect<Signature, SignerFailure>
 }>()("@trigate/signing/Signer") {}
 
@@ -94,7 +94,7 @@ const keyBytes = (text: string): Uint8Array | undefined => {
   return digits === undefined ? undefined : Secp256k1.scalarBytes(`0x${digits}`)
 }
 
-/** 32 bytes in hex, which may be a key in a wallet's error message */
+/** 32 bytes in hex, which could be a key in a wallet's error message */
 const keyLike = /(?:0x)?[0-9a-fA-F]{64,}/g
 
 const maxDetail = 300
@@ -168,7 +168,8 @@ export type External<E = never, R = never> =
   )
 
 /**
- * Makes a signer that runs an effect: a key management service, a remote machine, or a prompt for a person.
+ * Makes a signer that runs an effect for each signature, such as a call to a key management service or a remote
+ * machine, or a prompt for a person.
  *
  * The effect may return `r` and `s` without `v`, padded or trimmed, and a high `s`. The result is converted to the
  * venue's form and must recover to `address`; otherwise the call fails with {@link SignerMismatch}. A failure of the

@@ -11,7 +11,7 @@ import * as MultiSig from "./multisig/MultiSig.ts"
 import * as Secp256k1 from "./Secp256k1.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
 
-/** A signed request as parsed from JSON; its integers may be numbers or bigints. */
+/** A signed request as parsed from JSON; its integers can be numbers or bigints. */
 export interface SignedRequest extends ActionHash.HashContext {
   readonly action: unknown
   readonly signature: Secp256k1.Signature
@@ -66,8 +66,8 @@ export const toSignable = (
 /**
  * Returns the message to sign for a request, from its action, nonce, vault and expiry.
  *
- * Fails with `MsgPackUnencodable` or `UnsignableAction`. For a form that appears only in the venue's documentation, the
- * reason is `documentedForm`.
+ * Fails with `MsgPackUnencodable` or `UnsignableAction`. The reason of `UnsignableAction` is `documentedForm` for a
+ * form that appears only in the venue's documentation.
  */
 export const signable = (
   profile: VenueProfile,
@@ -106,7 +106,7 @@ export const recoverResult = (
  * Recovers all signers of a request with the engine of `Secp256k1.Secp256k1`. Fails with `MsgPackUnencodable`,
  * `UnsignableAction` or `UnrecoverableSignature`.
  *
- * Recovery is not authorization: a signature of other bytes recovers to an unrelated address. The function does not
+ * Recovery is not authorization: a signature of another message recovers to an unrelated address. The function does not
  * compare `outerSigner`, or the nonce of a user-signed action, with the request.
  */
 export const recover = (
@@ -121,8 +121,8 @@ export const recover = (
 /**
  * Returns the ID of signed content: the keccak-256 of the content and the signature, in 0x hex of 64 digits.
  *
- * `covered` is the signed digest or, if it cannot be derived, the canonical text of the request. Formatting does not
- * affect the ID: letter case, leading zeros, `v` with or without 27.
+ * `covered` is the signed digest or, if it cannot be derived, the canonical text of the request. The format of the
+ * signature does not affect the ID: neither letter case, nor leading zeros, nor `v` as 0 and 1 instead of 27 and 28.
  */
 export const fingerprint = (covered: string, signature: Secp256k1.Signature): Hex => {
   const { r, s, v } = Secp256k1.trimmed(signature)

@@ -13,7 +13,7 @@ export interface VenueProfile {
   readonly name: "mainnet" | "testnet"
   /** The `source` of the phantom agent that signs L1 actions. */
   readonly source: "a" | "b"
-  /** The name, on the wire and in typed data, of the field that the documentation calls `venueChain`. */
+  /** The name, in requests and in typed data, of the field that the documentation calls `venueChain`. */
   readonly chainField: string
   /** The value of that field. */
   readonly chainName: "Mainnet" | "Testnet"
@@ -58,7 +58,9 @@ export const testnet: VenueProfile = {
 /** Returns the profile of a network. */
 export const profileFor = (network: VenueProfile["name"]): VenueProfile => network === "mainnet" ? mainnet : testnet
 
-/** Returns the profile of the other network. Signatures are checked against it to detect one for the wrong network. */
+/**
+ * Returns the profile of the other network. A signature that is valid for the other network was made for the wrong one.
+ */
 export const otherThan = ({ name }: VenueProfile): VenueProfile => name === "mainnet" ? testnet : mainnet
 
 /** A network by name, or a custom profile. */
@@ -87,7 +89,7 @@ export type Network = VenueProfile["name"] | VenueProfile
 export class Venue extends Context.Service<Venue, VenueProfile>()("@trigate/signing/VenueProfile/Venue") {}
 
 /**
- * Provides the network of a program. A function, so that two networks in one program are two layers.
+ * Provides the network of a program. Each call makes its own layer, so that one program can use two networks.
  *
  * @since 0.1.0
  * @category layers

@@ -42,8 +42,8 @@ export * as ActionForm from "./actions/ActionForm.ts"
 export * as ActionHash from "./actions/ActionHash.ts"
 
 /**
- * Maps names that programs send to the venue's names. Covers the types, members and words of other venues, versions and
- * languages.
+ * Maps names that programs send to the venue's names. Covers action types, members and words as other venues, API
+ * versions and programming languages name them.
  */
 export * as ActionNames from "./actions/ActionNames.ts"
 
@@ -68,10 +68,13 @@ export * as Signable from "./actions/Signable.ts"
 /** User-signed actions, whose own fields are the typed data. */
 export * as UserSigned from "./actions/UserSigned.ts"
 
-/** Computes the digest of a view of a request. Each intermediate step runs once. */
+/**
+ * Computes the digests of views. A view is a hypothesis about how a request was hashed and signed. Each intermediate
+ * step runs once.
+ */
 export * as SignedDigest from "./inspection/SignedDigest.ts"
 
-/** Generates messages that a signer may have signed by mistake instead of the correct one. */
+/** Generates messages that a signer could have signed by mistake instead of the correct one. */
 export * as SignedReading from "./inspection/SignedReading.ts"
 
 /** A view of a request: a hypothesis about how the signer deviated from the venue's hashing and signing. */
@@ -90,8 +93,8 @@ export * as SigningMistake from "./inspection/SigningMistake.ts"
 export * as SigningWarning from "./inspection/SigningWarning.ts"
 
 /**
- * Chains to which wallets connect. A wallet may sign with the ID of its chain, although the venue hashes another chain
- * ID.
+ * Chains to which wallets connect. A wallet can sign with the ID of the chain to which it is connected, although the
+ * venue hashes another chain ID.
  */
 export * as WalletChains from "./inspection/WalletChains.ts"
 

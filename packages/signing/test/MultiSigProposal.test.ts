@@ -46,12 +46,12 @@ describe("MultiSigProposal", () => {
       assert.deepStrictEqual(proposal.summary, [
         "On mainnet, the multi-sig account 0x90f79bf6eb2c4f870365e785982e1f101e93b906 delegates 184467440737.09551615 " +
         "HYPE (wei 18446744073709551615) of stake to the validator \"0x5ac99df645f3414876c816caa18b2d234024b487\".",
-        "The leader 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 sends it with the nonce 1795230000000 " +
+        "The leader 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 sends the action with the nonce 1795230000000 " +
         "(2026-11-21T03:00:00.000Z).",
         "3 of 5 co-signers have to approve: 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266, " +
         "0x70997970c51812dc3a010c7d01b50e0d17dc79c8, 0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc, " +
         "0x15d34aaf54267db7d7c367839aaf71a00a2c6a65, 0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc.",
-        "The venue refuses it after 2026-11-23T03:00:00.000Z, when its nonce becomes too old."
+        "The venue refuses the action after 2026-11-23T03:00:00.000Z, when its nonce becomes too old."
       ])
       assert.strictEqual(proposal.typedData.primaryType, "HyperliquidTransaction:TokenDelegate")
       assert.deepStrictEqual(proposal.typedData.message, {
@@ -67,11 +67,11 @@ describe("MultiSigProposal", () => {
       assert.deepStrictEqual(l1.summary, [
         "On testnet, the multi-sig account 0x90f79bf6eb2c4f870365e785982e1f101e93b906 chooses big blocks for its EVM " +
         "transactions.",
-        "It acts for the vault or sub-account 0x1719884eb866cb12b2287399b15f7db5e7d775ea.",
-        "The leader 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 sends it with the nonce 1795230000000 " +
+        "The action is for the vault or sub-account 0x1719884eb866cb12b2287399b15f7db5e7d775ea.",
+        "The leader 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 sends the action with the nonce 1795230000000 " +
         "(2026-11-21T03:00:00.000Z).",
         "The number of co-signers that have to approve is not stated.",
-        "The venue refuses it after 2026-11-21T03:01:00.000Z, when it expires.",
+        "The venue refuses the action after 2026-11-21T03:01:00.000Z, when the action expires.",
         "Caution: the account's original key keeps control of its EVM account, whatever the co-signers decide."
       ])
     }))

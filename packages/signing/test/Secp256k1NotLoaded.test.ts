@@ -14,6 +14,9 @@ describe("without a native binary", () => {
       assert.strictEqual(engine, "noble")
       const error = yield* Effect.flip(Effect.provide(Effect.void, Secp256k1.layerNative))
       assert.strictEqual(error._tag, "Secp256k1NotLoaded")
-      assert.strictEqual(error.message, "The native binding of libsecp256k1 cannot be loaded here")
+      assert.strictEqual(
+        error.message,
+        "The native binding of libsecp256k1 does not load on this machine; Secp256k1.layer falls back to noble"
+      )
     }))
 })

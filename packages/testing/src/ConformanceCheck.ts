@@ -53,7 +53,7 @@ export const failsWith = <A, E extends Tagged>(
   return Effect.matchEffect(call, {
     onSuccess: (value) => fail(expected, value),
     onFailure: (failure) => {
-      // an embedded service and a client wrap the error, the wire does not
+      // services in this process and clients wrap the error, an encoded error is not wrapped
       const error: Tagged = unwrapReason(failure)
       return tags.includes(error._tag) && hasFields(error, fields) ? Effect.void : fail(expected, words(error))
     }

@@ -29,7 +29,7 @@ const delegation = (target: `0x${string}`, wei: bigint, nonce: number, isUndeleg
 
 const day = 86_400_000
 
-// actions of this file have a hash; otherwise the suite itself is wrong
+// every action in this file can be hashed; a failure is an error of the suite itself
 const orDie = <A>(effect: Effect.Effect<A, Unhashable>): Effect.Effect<A> => Effect.orDie(effect)
 
 /** Returns the checks of `exchange`, with nonces from `firstNonce` milliseconds after the clock's time. */

@@ -22,7 +22,7 @@ interface AddressRequest {
   readonly address: TonAddress
 }
 
-/** Five services, or a client of a gateway, by structural type. */
+/** The five services of a gateway, or a client of one. Any object with these methods is accepted. */
 export interface ConformanceTarget {
   readonly exchange: {
     readonly submit: (signed: AnySignedAction) => TargetCall<ActionResult>

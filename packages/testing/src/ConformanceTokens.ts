@@ -8,7 +8,7 @@ import type { ConformanceCheck } from "./ConformanceCheck.ts"
 import { equals, failsWith, succeeds } from "./ConformanceCheck.ts"
 import type { ConformanceTarget } from "./ConformanceTarget.ts"
 
-/** An unvalidated address, as an untyped caller may send it. */
+/** An unvalidated address, as an untyped caller could send it. */
 const unchecked = Schema.String.pipe(Schema.brand("TonAddress"))
 
 const at = (address: string) => ({ address: unchecked.make(address) })
@@ -86,7 +86,7 @@ export const checks = ({ tokens }: ConformanceTarget): ReadonlyArray<Conformance
     })),
     {
       name: "an address with a wrong checksum is refused",
-      // a typed client refuses it by the type of its request
+      // a typed client already refuses the address when it encodes the request
       effect: failsWith(tokens.getTokenData(at(examples.invalid)), ["InvalidAddress", "InvalidRequest"])
     },
     {

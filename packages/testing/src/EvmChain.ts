@@ -1,8 +1,8 @@
 /**
  * A model of an EVM chain: blocks with logs, reorgs, and a node that serves its reads.
  *
- * The seed of {@link make} determines everything. The bloom filter of a block with logs is not computed and excludes nothing; that of
- * a block without logs excludes everything.
+ * The seed of {@link make} determines everything. Bloom filters are not computed: that of a block with logs matches
+ * every log, that of a block without logs matches none.
  */
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
@@ -31,9 +31,9 @@ export interface ModelBlock {
 const hex = (value: number): string => `0x${value.toString(16)}`
 const digest = (text: string): string => `0x${createHash("sha256").update(text).digest("hex")}`
 
-/** The contracts that emit the logs. */
+/** The contracts that emit the model's logs. */
 export const contracts = ["a", "b", "c"].map((name) => digest(name).slice(0, 42))
-/** The first topics of these logs. */
+/** The first topics of the model's logs. */
 export const events = ["x", "y"].map(digest)
 
 /** The error with which a node refuses a range. */
@@ -67,7 +67,7 @@ export class EvmChain {
 
   get head(): ModelBlock {
     const head = this.#blocks.at(-1)
-    if (head === undefined) throw new Error("a chain without blocks")
+    if (head === undefined) throw new Error("The model chain has no blocks")
     return head
   }
 
@@ -98,7 +98,7 @@ export class EvmChain {
     }
   }
 
-  /** Replaces the newest blocks with others. */
+  /** Replaces the newest `depth` blocks with `count` others, as a reorg does. */
   reorganise(depth: number, count: number = depth): void {
     this.#blocks = this.#blocks.slice(0, Math.max(1, this.#blocks.length - depth))
     this.#branch++
@@ -115,7 +115,7 @@ export class EvmChain {
     )
   }
 
-  /** Returns another node with the same blocks, which does not follow the chain. */
+  /** Returns another node with the same blocks. Later blocks and reorgs of this node do not change it. */
   copy(): EvmChain {
     const copy = new EvmChain(this.#seed, { span: this.span })
     copy.#blocks = [...this.#blocks]

@@ -27,7 +27,7 @@ export interface FaultyUpstream {
   readonly url: string
   /** Every complete request except the gateway's own probes. */
   readonly asked: Array<Asked>
-  /** The gateway's own probes; those of an EVM address query its chain ID. */
+  /** The gateway's own probes. A probe of an EVM address queries the chain ID. */
   readonly probes: Array<Asked>
   /** The number of accepted connections. */
   readonly connections: () => number
@@ -47,7 +47,7 @@ export interface FaultyUpstream {
 export interface Options {
   /** Uses TLS with these options. */
   readonly tls?: Tls.TlsOptions
-  /** The host to listen on. Default: a free port of 127.0.0.1. */
+  /** The host to listen on. Default: 127.0.0.1. */
   readonly host?: string
   readonly port?: number
 }

@@ -35,8 +35,8 @@ const readSettings = (environment: Environment) =>
 /**
  * Starts a gateway with the given environment; it stops with the scope.
  *
- * Its event loop counts as never late, unless `lateness` returns the lag of the next timer in milliseconds. With
- * `TRIGATE_TEST_LANE=off` in the tests' environment, no request uses the fast lane.
+ * The gateway measures no event-loop lag, unless `lateness` is set: it returns the lag of the next timer in
+ * milliseconds. With `TRIGATE_TEST_LANE=off` in the tests' environment, no request uses the fast lane.
  */
 export const gateway = Effect.fnUntraced(
   function*(

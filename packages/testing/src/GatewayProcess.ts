@@ -3,18 +3,18 @@ import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { bundledProgram } from "./Bundle.ts"
 
-/** A `trigate serve` process that may not listen yet. */
+/** A `trigate serve` process that might not listen yet. */
 export interface StartedProcess {
-  /** Returns its complete output, on both streams. */
+  /** Returns the complete output of the process, on both streams. */
   readonly printed: () => string
-  /** Returns the JSON lines of its standard output. */
+  /** Returns the JSON lines on the standard output of the process. */
   readonly lines: () => ReadonlyArray<unknown>
-  /** Its process ID; `undefined` if it could not be started. */
+  /** The process ID; `undefined` if the process could not be started. */
   readonly pid: number | undefined
   readonly signal: (name: "SIGTERM" | "SIGINT" | "SIGKILL" | "SIGSTOP" | "SIGCONT") => void
-  /** Its exit code, after it has ended. */
+  /** Resolves when the process ends, with its exit code. */
   readonly ended: Promise<number | null>
-  /** Its URL, once it listens; fails if the process ends before. */
+  /** Resolves when the gateway listens, with its URL. Rejects if the process ends first. */
   readonly url: Promise<string>
 }
 
@@ -34,7 +34,7 @@ export interface Options {
   readonly folder?: string
   /** The user as which the process runs. Default: the user of the tests. */
   readonly user?: { readonly uid: number; readonly gid: number }
-  /** Maximum size of files that it may write. */
+  /** Maximum size of each file that the process writes. */
   readonly maxFileKilobytes?: number
 }
 
@@ -47,7 +47,7 @@ const makeCommand = (
     : ["bash", ["-c", `ulimit -f ${maxFileKilobytes}; exec "$0" "$@"`, process.execPath, ...command]]
 }
 
-/** Starts `trigate serve` with the given environment; it is killed with the scope. */
+/** Starts `trigate serve` with the given environment; the process is killed when the scope closes. */
 export const startedProcess = (environment: { readonly [name: string]: string }, options: Options = {}) =>
   Effect.acquireRelease(
     Effect.sync((): StartedProcess => {
@@ -85,7 +85,10 @@ export const startedProcess = (environment: { readonly [name: string]: string },
     ({ signal }) => Effect.sync(() => signal("SIGKILL"))
   )
 
-/** Starts `trigate serve` with the given environment and waits until it listens; it is killed with the scope. */
+/**
+ * Starts `trigate serve` with the given environment and waits until it listens; the process is killed when the scope
+ * closes.
+ */
 export const gatewayProcess = (environment: { readonly [name: string]: string }, options: Options = {}) =>
   Effect.flatMap(
     startedProcess(environment, options),

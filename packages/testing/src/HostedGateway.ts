@@ -32,7 +32,7 @@ const started = (): ChildProcess => {
     }
     waiting.clear()
   })
-  // it ends with this process, and does not keep it running
+  // the child ends with this process, and does not prevent this process from ending
   child.unref()
   child.channel?.unref()
   host = child

@@ -13,7 +13,7 @@ export const raw = (json: string, path: ReadonlyArray<string | number>): string 
       found = span === undefined ? "" : found.slice(span.start, span.end)
     }
   }
-  if (found === "") throw new Error(`The JSON has nothing at ${path.join(".")}`)
+  if (found === "") throw new Error(`The JSON has no value at ${path.join(".")}`)
   return found
 }
 

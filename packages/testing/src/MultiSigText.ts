@@ -33,7 +33,7 @@ const replaced = (text: string, path: ReadonlyArray<string>, value: unknown): st
   let from = Json.members(text)
   for (const key of path.slice(0, -1)) from = Json.members(text, from.get(key)?.start)
   const span = from.get(path.at(-1) ?? "")
-  if (span === undefined) throw new Error(`The text has no ${path.join(".")}`)
+  if (span === undefined) throw new Error(`The text of the body has no member ${path.join(".")}`)
   return text.slice(0, span.start) + JSON.stringify(value) + text.slice(span.end)
 }
 
@@ -55,7 +55,9 @@ export const signMultiSig = (
   { cosigners = [keys.leader, keys.cosigner], outer = leader, profile = mainnet }: Signing = {}
 ): string => {
   const unsigned = Result.getOrThrow(SignerRecovery.signable(profile, parseRequest(text)))
-  if (unsigned.scheme !== "multiSig") throw new Error("A wrapper has inner signatures")
+  if (unsigned.scheme !== "multiSig") {
+    throw new Error("The body is not a multi-sig wrapper, so it has no inner signatures")
+  }
   const inner = cosigners.map((key) => trimmed(sign(key, unsigned.inner)))
   return signLeader(replaced(text, ["action", "signatures"], inner), outer, profile)
 }

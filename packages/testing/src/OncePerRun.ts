@@ -6,7 +6,7 @@ import * as Path from "node:path"
 /** Creates the directory of a test run. */
 export const makeRunFolder = (): string => {
   const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "trigate-run-"))
-  // Postgres runs as another user where the tests run as root
+  // if the tests run as root, Postgres runs as another user, who must be able to open the directory
   Fs.chmodSync(folder, 0o755)
   process.env["TEST_RUN_FOLDER"] = folder
   return folder
@@ -21,14 +21,15 @@ export const removeRunFolder = (folder: string): void => {
     try {
       process.kill(Number(pid), "SIGQUIT")
     } catch {
-      // it has ended
+      // the process has already ended
     }
   }
   Fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20 })
 }
 
 /**
- * Returns the directory of this test run, which is removed with it; outside of a run of all tests, a directory of this process.
+ * Returns the directory of this test run, which is removed when the run ends. Outside of a run of all tests, returns a
+ * directory of this process.
  */
 const folderOfRun = (): string => {
   const given = process.env["TEST_RUN_FOLDER"]

@@ -26,7 +26,7 @@ export interface Polled {
 }
 
 export interface PortPoll {
-  /** Waits for some responses, opens no more connections, and waits until the server has closed all of them. */
+  /** Waits for 20 more responses, stops opening connections, and waits until every open connection is closed. */
   readonly end: Effect.Effect<Polled>
   readonly stop: () => void
 }

@@ -17,7 +17,9 @@ const userId = (flag: "-u" | "-g") => Number(spawnSync("id", [flag, "postgres"],
 const isRoot = process.getuid?.() === 0
 const owner = isRoot ? { uid: userId("-u"), gid: userId("-g") } : {}
 
-/** Whether Postgres is installed and can be started by this user; tests that need it print a message if not. */
+/**
+ * Whether Postgres is installed and can be started by this user; otherwise, tests that need Postgres print a message.
+ */
 export const isInstalled = spawnSync("postgres", ["--version"]).status === 0 &&
   spawnSync("initdb", ["--version"]).status === 0 && (!isRoot || (owner.uid ?? 0) > 0)
 
@@ -29,7 +31,7 @@ export interface PostgresServer {
   readonly url: string
   /** Kills the process, as in a crash. */
   readonly kill: Effect.Effect<void>
-  /** Restarts it on the same files. */
+  /** Restarts the server on the same files. */
   readonly restart: Effect.Effect<void>
   /** Stops the process without closing connections, so that it appears to hang. */
   readonly freeze: Effect.Effect<void>
@@ -61,7 +63,7 @@ const end = (server: ChildProcess) =>
     if (server.exitCode !== null || server.signalCode !== null) return resume(Effect.void)
     server.once("exit", () => resume(Effect.void))
     server.kill("SIGCONT")
-    // ends the backends too, at once and without a checkpoint: the next start recovers
+    // SIGQUIT also ends the backends, immediately and without a checkpoint, so the next start has to recover
     return void server.kill("SIGQUIT")
   })
 
@@ -96,7 +98,10 @@ const emptyData = (): string =>
 const findPort =
   "const s = require('net').createServer().listen(0, '127.0.0.1', () => { console.log(s.address().port); s.close() })"
 
-/** Starts the server of this run, if no other test process has. Returns the port that it listens on. */
+/**
+ * Starts the server that the test files of this run share, unless another test process has started it. Returns the port
+ * that it listens on.
+ */
 const sharedServer = (): number => {
   const folder = oncePerRun("postgres-shared", (directory) => {
     const data = Path.join(directory, "data")
@@ -123,7 +128,7 @@ export const postgresDatabase = Effect.gen(function*() {
   return { url: `${base}/${name}` }
 })
 
-/** Starts a server of the test's own. A test that does not kill or freeze it uses {@link postgresDatabase}. */
+/** Starts a server of the test's own. Tests that do not kill or freeze the server use {@link postgresDatabase}. */
 export const postgresServer = Effect.gen(function*() {
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "postgres-"))),

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process"
 import { bundledProgram } from "./Bundle.ts"
 
 export interface Ended {
-  /** `null` if a signal ended it. */
+  /** The exit code; `null` if a signal ended the program. */
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string

@@ -5,7 +5,7 @@ import * as Net from "node:net"
 /**
  * A response body with HTTP 200, no response ever, or a connection reset after the request body.
  *
- * A response with `until` is delayed until that settles.
+ * A response with `until` is delayed until that promise settles.
  */
 export type Treatment = { readonly body: string; readonly until?: Promise<void> } | "silence" | "reset"
 
@@ -15,7 +15,7 @@ export interface RawUpstream {
   /** The number of bytes received on all connections. */
   readonly bytes: () => number
   treat: (body: string) => Treatment
-  /** Resolves once `count` bodies were received. */
+  /** Succeeds when `count` bodies were received. */
   readonly received: (count: number) => Effect.Effect<void>
 }
 

@@ -4,7 +4,7 @@ import type { Asked, Reaction } from "./FaultyUpstream.ts"
 /** A response body, constant or made for each request. */
 export type Words = string | Uint8Array | ((asked: Asked) => string | Uint8Array)
 
-/** A response. Default: a JSON body with the right length; headers override both. */
+/** A response. Default: a JSON body with the right length. `headers` override the content type and the length. */
 export interface Said {
   readonly status?: number
   readonly headers?: ReadonlyArray<readonly [name: string, value: string]>
@@ -70,7 +70,7 @@ export const write = (words: Words, then: Reaction = silence): Reaction => (sock
   socket.write(typeof made === "string" ? Buffer.from(made, "latin1") : made, () => then(socket, asked))
 }
 
-/** Reacts to successive requests with successive reactions, and to all further ones with the last. */
+/** Reacts to successive requests with successive reactions, and to all further requests with the last reaction. */
 export const inTurn = (...reactions: readonly [Reaction, ...ReadonlyArray<Reaction>]): Reaction => {
   let turn = 0
   return (socket, asked) => {

@@ -7,10 +7,10 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { freePort } from "./PortPoll.ts"
 
-/** Whether `redis-server` is installed; tests that need it print a message if not. */
+/** Whether `redis-server` is installed; otherwise, tests that need Redis print a message. */
 export const isInstalled = spawnSync("redis-server", ["--version"]).status === 0
 
-if (!isInstalled) console.log("Not run here: tests against Redis, since no redis-server is installed")
+if (!isInstalled) console.log("Not run here: tests against Redis, because redis-server is not installed")
 
 export interface RedisServer {
   readonly url: string
@@ -21,7 +21,7 @@ export interface RedisServer {
   readonly thaw: Effect.Effect<void>
   /** Starts an empty server on the same port. */
   readonly restart: Effect.Effect<void>
-  /** Writes its data to the disk. */
+  /** Writes the server's data to the disk. */
   readonly save: Effect.Effect<void>
   /** Starts a server on the same port with the data that were last saved. */
   readonly restore: Effect.Effect<void>

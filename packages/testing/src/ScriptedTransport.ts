@@ -23,7 +23,7 @@ export interface Sent {
 /** The result of a request. */
 export type Reaction = TransportResponse | TransportError | Effect.Effect<TransportResponse, TransportError>
 
-/** Makes a response, JSON unless the headers override it. */
+/** Makes a response. The content type is JSON unless the headers set another. */
 export const answer = (
   status: number,
   body: string,
@@ -37,10 +37,10 @@ export const answer = (
 /** The request was not sent. */
 export const unreachable = new TransportError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" })
 
-/** The connection broke after the request may have been sent. */
+/** The connection broke; the request might have been sent. */
 export const broken = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 
-// without ejection and rate limits: a test about those makes its own pipeline
+// without ejection and rate limits: tests of ejection or rate limits make their own pipeline
 const pipeline = (options: Pipeline.Options) =>
   Pipeline.layerNoDeps({ attempts: 1, ...options }).pipe(
     Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])

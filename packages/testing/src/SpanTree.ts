@@ -11,7 +11,7 @@ const formatStatus = ({ status }: Tracer.NativeSpan): string => {
 const formatAttributes = (span: Tracer.NativeSpan): string =>
   [...span.attributes].map(([name, value]) => ` ${name}=${String(value)}`).toSorted().join("")
 
-/** Makes a tracer with its spans, their tree, and all text that an exporter could export. */
+/** Makes a tracer. Returns it with its spans, their tree, and all text that an exporter could export. */
 export const make = () => {
   const spans: Array<Tracer.NativeSpan> = []
   const tracer = Tracer.make({
@@ -31,7 +31,7 @@ export const make = () => {
     spans,
     /** Formats one line for each span, below that of its parent: name, kind, result, attributes. */
     tree: (parent?: string) => below(parent, 0),
-    /** Names, attributes, events, links and failures. */
+    /** Returns all text of the spans: names, attributes, events, links and failures. */
     text: () =>
       spans.map((span) =>
         [

@@ -15,10 +15,13 @@ import type { ReadBody } from "./admission/ActionDecoder.ts"
 import * as BodyNormalization from "./admission/BodyNormalization.ts"
 import * as SignerSearch from "./SignerSearch.ts"
 
-/** Returns why `/exchange` refuses a body; `undefined` if it relays the body. */
+/**
+ * Checks bodies as `/exchange` does. Each member returns why `/exchange` refuses a body; `undefined` if it relays the
+ * body.
+ */
 export interface Refusals {
   readonly ofSigner: (read: ReadBody, expected: Address) => string | undefined
-  /** Returns why `/exchange` refuses a body signed by the substitute key. Ignores the allow-list of signers. */
+  /** Checks a body signed by the substitute key, without the allow-list of signers. */
   readonly ofProof: (read: ReadBody) => string | undefined
 }
 
@@ -64,7 +67,7 @@ const revertMistake = (body: unknown, { expected, found, mistake, path }: Mistak
     case "otherNonce": {
       const time = integer(expected)
       if (time === undefined || path.length === 0) return body
-      // the action itself contains the nonce too, if it is user-signed
+      // a user-signed action contains the nonce too, in addition to the body
       const isOwn = mistake === "otherNonce"
         ? path.length > 1
         : at(body, [...path.slice(0, -1), "signatureChainId"]) !== undefined
@@ -94,7 +97,9 @@ const revertMistake = (body: unknown, { expected, found, mistake, path }: Mistak
   }
 }
 
-/** Replaces the signer's key when a correction is verified. No signature by this key is shown. */
+/**
+ * Signs in place of the signer's key when a correction is verified. The caller never receives a signature by this key.
+ */
 const proofKey = new Uint8Array(32).fill(0x5a)
 
 const read = (body: unknown): Result.Result<ReadBody, unknown> => ActionDecoder.readText(Json.stringify(body))
@@ -103,7 +108,7 @@ const isMended = (profile: VenueProfile, body: ReadBody): boolean =>
   BodyNormalization.of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalAction(profile, body))).mistakes
     .length === 0
 
-/** Returns whether the body would pass all checks if a key signed the stated message. */
+/** Returns whether the body passes all checks once its signature is replaced by one of the substitute key. */
 const isSignable = (
   profile: VenueProfile,
   engine: Secp256k1.Engine,
@@ -118,7 +123,7 @@ const isSignable = (
     ActionDecoder.canonicalAction(profile, unsigned.success),
     (action) => SignerRecovery.toSignable(profile, action, signed)
   )
-  // a multi-sig action names its leader, so no other key can sign in place of the leader's
+  // a multi-sig action names its leader, so the substitute key cannot sign in place of the leader's key
   if (Result.isFailure(signable) || signable.success.scheme === "multiSig") return false
   const proof = engine.sign(Signable.digestBytes(signable.success.outer), proofKey)
   if (Option.isNone(proof)) return false
@@ -143,7 +148,8 @@ const mendedSignature = (mistakes: ReadonlyArray<Mistake>, signature: Secp256k1.
  * Returns the corrected body; `undefined` if nothing is wrong.
  *
  * Retains the signature if it is the expected signer's signature of the corrected body. Otherwise the corrected body
- * has no signature and must be signed again. To prove that it then passes the checks, a substitute key signs it.
+ * has no signature and must be signed again. To verify that it will pass the checks, it is signed internally with a
+ * substitute key.
  */
 export const of = (
   profile: VenueProfile,

@@ -50,7 +50,7 @@ export interface ExchangeRelay {
   readonly operation: string
   readonly answer: UpstreamResponse.UpstreamResponse
   readonly outcome: SendOutcome
-  /** The recovered signer, in lower case; absent for forms that appear only in the venue's documentation. */
+  /** The recovered signer, in lower case; absent for action forms that the venue documents but does not accept. */
   readonly signer?: Address
   readonly warnings: ReadonlyArray<string>
 }
@@ -103,8 +103,8 @@ export class Exchange extends Context.Service<Exchange, {
    * Checks a body and sends its bytes. Returns the venue's own response. The venue also sends refusals with HTTP 200.
    *
    * `OutcomeUnknown` means that the venue may have accepted the action: only the same signed content may be sent again.
-   * Other content with that nonce fails with `NonceAlreadyUsed`, as does a nonce that is in flight or settled. On the
-   * node surface, fails with `UnavailableOnNode` before the body is read.
+   * A body with that nonce and other content fails with `NonceAlreadyUsed`. So does any body whose nonce is in flight
+   * or settled. On the node surface, fails with `UnavailableOnNode` before the body is read.
    */
   readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, WrapReason<ExchangeRelayFailure>>
   /**
@@ -112,7 +112,7 @@ export class Exchange extends Context.Service<Exchange, {
    *
    * The action is encoded unchanged: its members keep their order, and integers keep all digits. If the venue refuses
    * the whole action, the call fails with `ActionRejected`. A refused leg of an accepted action is an entry:
-   * `requireAll` of `@trigate/domain/actions/ActionOutcome` turns it into that error.
+   * `requireAll` of `@trigate/domain/actions/ActionOutcome` turns it into `ActionRejected`.
    */
   readonly submit: (signed: AnySignedAction) => Effect.Effect<ActionResult, SubmitFailure>
   /**
@@ -127,8 +127,8 @@ export class Exchange extends Context.Service<Exchange, {
     action: Uint8Array | AnySignedAction
   ) => Effect.Effect<Resolution.Resolution, Resolution.StillUnknown>
   /**
-   * Returns the state of an action that this gateway sent, without sending anything. With `wait`, waits up to that long
-   * (at most {@link longestWait}) for the outcome to become known, and then returns the current state.
+   * Returns the state of an action that this gateway sent, without sending anything. With `wait`, waits up to that
+   * duration (at most {@link longestWait}) for the outcome to become known, and then returns the current state.
    *
    * After `OutcomeUnknown`, an order with a client order ID settles within seconds. Fails with `ActionNotFound` for an
    * action that is not in the log, or whose signer is outside the caller's scope. Fails with `InvalidRequest` for a
@@ -151,7 +151,7 @@ const waitStep = 250
 /** Milliseconds after its nonce during which the venue may accept an action without `expiresAfter`. */
 const nonceLife = 2 * 86_400_000
 
-/** Converts an entry of the action log to the record that callers may see. */
+/** Converts an entry of the action log to the record that callers are allowed to see. */
 export const recordFrom = (
   { expiresAfter, fingerprint, nonce, settled, signer, state }: ActionLog.Recorded
 ): ActionRecord => ({
@@ -166,7 +166,7 @@ export const recordFrom = (
 const notFound = Effect.suspend(() =>
   Effect.fail(
     new ActionNotFound({
-      detail: "The action log does not contain this action: it was never sent here, or its entry has expired"
+      detail: "The action log does not contain this action: this gateway never sent it, or its entry has expired"
     })
   )
 )
@@ -196,7 +196,7 @@ const toSettlement = (outcome: SendOutcome, isRepeat: boolean): ActionLog.Settle
       if (resolution === undefined) return "refused"
       return resolution._tag === "Landed" && isRepeat ? "accepted" : "rejected"
     }
-    // an upstream gateway has already sent the content, and knows that the venue accepted it
+    // an upstream gateway has already sent this content, and knows that the venue accepted it
     case "NonceAlreadyUsed":
       return error.settled === "accepted" ? "accepted" : "unknown"
     case "OutcomeUnknown":
@@ -240,7 +240,7 @@ export const make = (
             entries?: ReadonlyArray<ActionEntry>
           ) =>
             Effect.andThen(
-              // the venue may have accepted it
+              // the venue may have accepted the action
               settlement === "accepted" || settlement === "unknown"
                 ? changed(admitted, settlement === "accepted")
                 : Effect.void,

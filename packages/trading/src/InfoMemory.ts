@@ -43,10 +43,11 @@ export class InfoState extends Context.Service<InfoState, {
   /** Bars by coin, of all intervals, in any order. A coin without an entry is unknown. */
   readonly candles: Ref.Ref<ReadonlyMap<string, ReadonlyArray<Candle>>>
   /**
-   * Sets the response to any other query of `infoOperations`:
-   * `answer(allMids, () => Effect.succeed({ BTC: "68000.0" }))`.
+   * Sets the response to any other query of `infoOperations`: `answer(allMids, () => Effect.succeed({ BTC: "68000.0"
+   * }))`.
    *
-   * A failure is sent as the venue's HTTP 500 `null`. A query for which no response is set fails with HTTP 422.
+   * If the effect fails, the response is HTTP 500 `null`, as from the venue. A query without a set response gets HTTP
+   * 422.
    */
   readonly answer: MemoryAnswers.SetAnswer
 }>()("@trigate/trading/InfoMemory/InfoState") {}

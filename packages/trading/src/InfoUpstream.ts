@@ -1,4 +1,4 @@
-/** `Info` over the network: only this service, for a program that signs nothing. */
+/** `Info` over HTTP. Provides only this service, for a program that signs nothing. */
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
 import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransportHttpClient"

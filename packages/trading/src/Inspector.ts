@@ -37,7 +37,7 @@ import * as WrappedBody from "./admission/WrappedBody.ts"
 import * as CorrectedBody from "./CorrectedBody.ts"
 import * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 
-/** The admission options of `/exchange`; the inspector also recognizes the signers of its allow-list. */
+/** The admission options of `/exchange`; the inspector also recognizes the signers on the allow-list. */
 export type Options = Admission.Options
 
 /**
@@ -74,8 +74,8 @@ export class Inspector extends Context.Service<Inspector, {
   /**
    * Describes a signed body of any action type. Fails with `InvalidRequest` if it is not a signed body.
    *
-   * If the expected signer did not sign, it searches for the likely mistake. The default expected signer of a multi-sig action is
-   * its leader.
+   * If another key than the expected signer's signed, the description names the likely mistake. The default expected
+   * signer of a multi-sig action is its leader.
    */
   readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
 }>()("@trigate/trading/Inspector") {}
@@ -115,7 +115,7 @@ const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelo
     () => ({})
   )
 
-// more warnings would not help with a body of a thousand addresses
+// a body can contain a thousand addresses, and more warnings would not help its sender
 const maxWarnings = 16
 
 /** Warns about values and member orders in the sent action that change its hash, compared with the canonical form. */
@@ -184,7 +184,10 @@ const target = (
   }
 }
 
-/** Decodes a body, or the body inside a wrapper. Fails with `InvalidRequest` if the bytes contain no body. */
+/**
+ * Decodes a body, or the body inside a wrapper of another program (see `WrappedBody`). Fails with `InvalidRequest` if
+ * the bytes contain no body.
+ */
 const readBody = (bytes: Uint8Array) =>
   Result.flatMap(ActionDecoder.decodeText(bytes), (text) => {
     const body = Result.map(ActionDecoder.readText(text), (read) => ({ body: read, wrapped: noMistakes }))
@@ -227,7 +230,7 @@ export const make = (
       const form = { ...shape, mistakes: [...wrapped, ...shape.mistakes] }
       yield* Effect.yieldNow
       const { scope } = yield* CurrentCaller
-      // the nonce is checked against a window around itself, so that bodies can be inspected later
+      // the nonce window is set around the body's own nonce, so that an old body can still be inspected
       const findRefusal = (read: ReadBody, signer: Address | undefined): string | undefined =>
         Result.match(judge(read, read.signed.nonce, scope, signer), {
           onFailure: (refusal) => refusal.message,

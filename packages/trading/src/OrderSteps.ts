@@ -33,7 +33,7 @@ const ordersIn = (action: unknown): ReadonlyArray<readonly [path: string, order:
 const firstSpot = 10_000
 const firstOfDexes = 100_000
 
-// more warnings would not help with a batch of a thousand orders
+// a batch can contain a thousand orders, and more warnings would not help its sender
 const maxWarnings = 16
 
 const isPerpetual = ([, { a }]: readonly [string, Order]): boolean => a < firstSpot

@@ -28,7 +28,7 @@ export interface Case {
   /** The recovered signers; absent if recovery fails. */
   readonly recovered: RecoveredSigner | undefined
   readonly expected: Address | undefined
-  /** Addresses to recognize as signers: those on the gateway's allow-list. */
+  /** Addresses to recognize as signers: the addresses on the gateway's allow-list. */
   readonly signers: ReadonlyArray<string>
   /**
    * Returns why `/exchange` refuses the body for an expected signer, regardless of the nonce window; `undefined` if it
@@ -287,7 +287,7 @@ export const diagnose = Effect.fnUntraced(function*(
   const whose = given ?? (wrapper === undefined ? undefined : lowerCase(wrapper.payload.outerSigner))
   if (whose === undefined) return unchecked(profile, theCase, otherRefusal(refusalOf(undefined), shown))
   if (canonical === undefined || form.mended === undefined) return unexplained(profile, theCase, whose)
-  // the signer made either all mistakes of the body, or none
+  // a signer made either all mistakes found in the body, or none of them
   const bases = form.mistakes.some(SigningMistake.changesSigner) ? [form.mended, asSent(body, canonical)] : [canonical]
   if (wrapper !== undefined) return yield* diagnoseMultiSig(profile, engine, theCase, wrapper, bases, shown)
   if (recovered?.signer === whose) {

@@ -1,5 +1,5 @@
 /**
- * Searches the possible readings of a body for a reading that the expected signer signed, within a budget of signature
+ * Searches for the interpretation ("reading") of a body that the expected signer signed, within a budget of signature
  * recoveries.
  */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"

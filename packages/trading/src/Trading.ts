@@ -22,7 +22,7 @@ import * as TradingUpstream from "./TradingUpstream.ts"
 export interface ChainOptions extends Admission.Options, TradingUpstream.InfoOptions {
   /** The network for which actions are signed. Admission and action builders read it from `Venue`. */
   readonly network: VenueProfile.Network
-  /** The upstream URLs. A method fails with `ChainNotConfigured` if no URL serves it. */
+  /** The upstream URLs. A method fails with `ChainNotConfigured` if none of the URLs serves that method. */
   readonly addresses: TradingUpstream.Addresses
   /** The limits of EVM log queries and filters. */
   readonly evm?: GatewayReads.Bounds

@@ -55,7 +55,7 @@ export class TradingEvmState extends Context.Service<
   }
 >()("@trigate/trading/TradingEvmMemory/TradingEvmState") {}
 
-/** Returns the key of a storage position, which ignores letter case and leading zeros. */
+/** Returns the key of a storage position, ignoring the letter case and leading zeros of the arguments. */
 export const storageKey = (address: Address, slot: StorageSlot): string => `${address.toLowerCase()}:${BigInt(slot)}`
 
 const gwei = 1_000_000_000n

@@ -1,4 +1,4 @@
-/** `TradingEvm` over the network: only this service, over one node. */
+/** `TradingEvm` over HTTP. Provides only this service, over one node. */
 import type * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"

@@ -58,7 +58,7 @@ const InfoFreshness = Schema.String.check(
   })
 )
 
-// account versions are retained for longer than the maximum age of any response
+// a cached response must not outlive the version of its account, which is retained for one minute
 const StaleAge = Age.check(
   Schema.makeFilter<Duration.Duration>((age) => Duration.toMillis(age) <= 60_000 ? undefined : "at most a minute")
 )
@@ -142,10 +142,10 @@ export const settings = {
         "about a user, and never `orderStatus`",
       isPublic: true
     },
-    `unset: ${joinNames([...freshByDefault(1000), "candleSnapshot"])} a second, ${
+    `unset: ${joinNames([...freshByDefault(1000), "candleSnapshot"])} for a second, ${
       joinNames(freshByDefault(60_000))
-    } a minute, ` +
-      "`spotMeta` five, the rest not at all"
+    } for a minute, ` +
+      "`spotMeta` for five minutes; other types are not cached"
   ),
   staleWhenLimited: withDefault(staleWhenLimitedSetting, StaleAge, staleWhenLimitedDefault, {
     group: "Caching",

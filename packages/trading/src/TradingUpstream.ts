@@ -171,7 +171,7 @@ export const layerInfo = (
       const route = routes(upstreams, "/info")
       const { node, "official-api": api } = upstreams
       const shared = {
-        // if only nodes are configured, their addresses identify the network
+        // with only nodes configured, the node addresses identify the network, so they are part of the cache namespace
         upstream: { ...api, addresses: [...api.addresses, ...node.addresses] },
         targetsOf: ({ operation, surface }: InfoProtocol.InfoCall) => route(operation, surface)
       }

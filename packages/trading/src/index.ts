@@ -14,7 +14,7 @@ export * as Exchange from "./Exchange.ts"
 /** `Exchange` in memory: records actions instead of sending them and returns configured responses. */
 export * as ExchangeMemory from "./ExchangeMemory.ts"
 
-/** `Exchange` over the network: only this service, and the network for which actions are signed. */
+/** `Exchange` over HTTP. Provides only this service, and `Venue` with the network for which actions are signed. */
 export * as ExchangeUpstream from "./ExchangeUpstream.ts"
 
 /** Queries of the trading chain: markets, accounts, and bars. */
@@ -23,7 +23,7 @@ export * as Info from "./Info.ts"
 /** `Info` in memory: a test sets the bars and the responses to other queries. */
 export * as InfoMemory from "./InfoMemory.ts"
 
-/** `Info` over the network: only this service, for a program that signs nothing. */
+/** `Info` over HTTP. Provides only this service, for a program that signs nothing. */
 export * as InfoUpstream from "./InfoUpstream.ts"
 
 /**
@@ -48,7 +48,7 @@ export * as OrderSteps from "./OrderSteps.ts"
 export * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 
 /**
- * Searches the possible readings of a body for a reading that the expected signer signed, within a budget of signature
+ * Searches for the interpretation ("reading") of a body that the expected signer signed, within a budget of signature
  * recoveries.
  */
 export * as SignerSearch from "./SignerSearch.ts"
@@ -62,7 +62,7 @@ export * as TradingEvm from "./TradingEvm.ts"
 /** `TradingEvm` in memory: a test sets storage, prices, flags, the responses to other methods, blocks and logs. */
 export * as TradingEvmMemory from "./TradingEvmMemory.ts"
 
-/** `TradingEvm` over the network: only this service, over one node. */
+/** `TradingEvm` over HTTP. Provides only this service, over one node. */
 export * as TradingEvmUpstream from "./TradingEvmUpstream.ts"
 
 /** The settings of the trading chain: the network, admission, and the maximum age of cached responses. */
@@ -198,8 +198,8 @@ export * as CandleRecording from "./candles/CandleRecording.ts"
 export * as CoinCatalog from "./streams/CoinCatalog.ts"
 
 /**
- * The users whose signed actions the venue accepted through this process. They have priority when the maximum number of
- * users is reached.
+ * The users whose signed actions the venue accepted through this process. If the maximum number of users is reached,
+ * they have priority over other users.
  */
 export * as FamiliarUsers from "./streams/FamiliarUsers.ts"
 

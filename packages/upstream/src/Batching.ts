@@ -1,5 +1,5 @@
 /**
- * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. If the upstream accepts that, also
+ * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. If the upstream accepts batches, also
  * sends cheap reads of different callers together; see {@link SharedBatches}.
  *
  * Every request has its own ID, so that a response to another request is detected.
@@ -115,7 +115,7 @@ export const make = (ask: Ask, nextId: () => number, sharing?: Sharing): Batched
     }
   )
 
-  // one resolver for each batch and each list of addresses
+  // there is one resolver for each batch and each list of addresses
   const resolvers = new WeakMap<Batch, Map<AttemptedRead["targets"], RequestResolver.RequestResolver<RpcRead>>>()
   const ensureResolver = (current: Batch, targets: AttemptedRead["targets"]) => {
     const known = resolvers.get(current) ??

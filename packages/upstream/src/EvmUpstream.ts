@@ -18,7 +18,7 @@ export interface Options {
   readonly targetsOf: (call: EvmProtocol.EvmCall) => Result.Result<NonEmptyReadonlyArray<Target>, CommonFailure>
   /** Maximum number of different callers' cheap reads in one batch. Default: no shared batches. */
   readonly batch?: number | undefined
-  /** Determines, with further reads, how long a response may be cached if its operation does not declare it. */
+  /** Determines, with further reads, how long a response can be cached if its operation does not declare it. */
   readonly confirm?: (
     read: Batching.BatchedRead
   ) => (call: EvmProtocol.CheckedRead, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
@@ -27,7 +27,7 @@ export interface Options {
 /** Makes the backend over some nodes. */
 export const make = Effect.fnUntraced(function*({ batch, confirm, targetsOf, upstream }: Options) {
   const pipeline = yield* Pipeline
-  // each instance has its own counter, because test recordings contain these IDs
+  // each instance has its own counter, because test recordings contain the request IDs
   const nextId = requestIds()
   const nextOnceId = requestIds()
   const ask = Batching.make(

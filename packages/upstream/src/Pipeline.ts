@@ -65,7 +65,7 @@ export interface Reads<Call extends { readonly operation: ReadOperation }, A, E,
   readonly targetsOf: (call: Call) => Result.Result<NonEmptyReadonlyArray<Target>, F>
   /** Sends a call. Default: one request for each call. */
   readonly ask?: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
-  /** See {@link ResponseCache.Query}. */
+  /** Determines by further reads how long a response can be cached; see {@link ResponseCache.Query}. */
   readonly confirm?: (call: Call, answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 

@@ -22,7 +22,7 @@ import type { AttemptedRead } from "./attempts/Attempts.ts"
 
 /** The senders of batches and of single calls. */
 export interface Options {
-  /** Maximum number of calls in one batch. A node that accepts fewer gets fewer, once it has refused a batch. */
+  /** Maximum number of calls in one batch. After a node has refused a batch, it receives smaller batches. */
   readonly most: number
   readonly single: (
     call: EvmProtocol.CheckedRead,
@@ -43,7 +43,7 @@ type BatchedResult = Effect.Effect<RpcAnswer, CommonFailure>
 interface WaitingRead {
   readonly call: EvmProtocol.CheckedRead
   readonly resume: Continuation.Resume<RpcAnswer, CommonFailure>
-  /** Whether its caller has received a result or has disconnected. */
+  /** Whether the read's caller has received a result or has disconnected. */
   isOver: boolean
   /** The single call that was sent because the batch is late. */
   single: Fiber.Fiber<unknown> | undefined
@@ -60,7 +60,7 @@ interface Gathered {
 /** A batch that may become late. */
 interface BatchInFlight extends Pick<AttemptedRead, "targets"> {
   readonly reads: ReadonlyArray<WaitingRead>
-  /** In milliseconds. */
+  /** The time at which the batch becomes late, in milliseconds. */
   readonly lateAt: number
   readonly withdraw: () => boolean
 }
@@ -118,7 +118,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
     }
   }
 
-  // a timer for each batch would cost more than the batch
+  // one fiber watches all batches, because a timer for each batch would cost more than the batch
   const watching = Effect.gen(function*() {
     while (inFlight.size > 0) {
       yield* Effect.sleep(Math.max(1, Math.min(...inFlight.values().map(({ lateAt }) => lateAt)) - now()))
@@ -213,7 +213,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
       if (gathered.reads.length >= largest) gatherings.delete(targets)
       else if (open === undefined) gatherings.set(targets, gathered)
       if (open === undefined) gathered.fiber = fork(Effect.andThen(Effect.yieldNow, flush(targets, gathered)))
-      // also called after a result
+      // also called after the read has received its result
       return () => {
         read.isOver = true
         read.single?.interruptUnsafe()

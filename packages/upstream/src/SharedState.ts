@@ -30,7 +30,7 @@ export interface Options {
   readonly meanwhile?: string
 }
 
-/** One use of the shared store. */
+/** The access to the shared store for one purpose. */
 export interface SharedState {
   /**
    * Runs `shared`. If it fails with `SharedStoreUnreachable` or exceeds its deadline, runs `local` instead, and runs only `local`
@@ -42,7 +42,7 @@ export interface SharedState {
   ) => Effect.Effect<A, E, R>
 }
 
-/** Makes one use of the store. The store counts as reachable until it fails. */
+/** Makes the access to the store for one purpose. The store counts as reachable until it fails. */
 export const make = Effect.fnUntraced(function*(
   { meanwhile = "this process continues alone", store = "Redis", ...options }: Options
 ) {

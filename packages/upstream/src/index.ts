@@ -6,7 +6,7 @@
  */
 
 /**
- * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. If the upstream accepts that, also
+ * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. If the upstream accepts batches, also
  * sends cheap reads of different callers together; see {@link SharedBatches}.
  */
 export * as Batching from "./Batching.ts"
@@ -56,7 +56,7 @@ export * as AttemptMetrics from "./attempts/AttemptMetrics.ts"
  */
 export * as Attempts from "./attempts/Attempts.ts"
 
-/** Finds addresses of an EVM upstream that are on another chain than the rest. */
+/** Finds addresses of an EVM upstream that are on another chain than the other addresses. */
 export * as ChainCheck from "./attempts/ChainCheck.ts"
 
 /** Outlier detection: selects the addresses of an upstream to which calls are sent. */
@@ -189,7 +189,7 @@ export * as SocketTransport from "./streams/SocketTransport.ts"
 /** The counters of the hub, by topic name. */
 export * as StreamCounts from "./streams/StreamCounts.ts"
 
-/** The upstream's limits on streams. They are enforced here, before the upstream would refuse. */
+/** The upstream's limits on streams. The gateway enforces them before the upstream would refuse. */
 export * as StreamLimits from "./streams/StreamLimits.ts"
 
 /** The metrics of streams from upstreams. */

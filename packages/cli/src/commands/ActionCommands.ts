@@ -43,7 +43,7 @@ export const signAndSend = <E, R>(
     })
   )
 
-/** Nonces and signatures. A function, so that commands do not share nonces. */
+/** Provides nonces and signatures. Each call makes its own layer, so that commands do not share nonces. */
 export const layer = () => Layer.merge(Secp256k1.layer, NonceSource.layerMemory())
 
 /** The arguments of a command that moves stake. */
@@ -98,7 +98,7 @@ export const delegate = stakeCommand(
 /** `trigate undelegate`. */
 export const undelegate = stakeCommand(
   "undelegate",
-  "Undelegate stake from a validator, a day after its delegation at the earliest",
+  "Undelegate stake from a validator, one day after the delegation at the earliest",
   (amount, validator) => `undelegates ${amount} from the validator ${validator}`
 )
 
@@ -120,7 +120,9 @@ export const bigBlocks = Command.make(
       }))
   }
 ).pipe(
-  Command.withDescription("Send an account's EVM transactions to big or small blocks, until it is changed again"),
+  Command.withDescription(
+    "Send an account's EVM transactions to big or small blocks, until the setting is changed again"
+  ),
   Command.withExamples([{ command: "trigate big-blocks on --key-file key.txt" }]),
   Command.provide(layer),
   GatewayAccess.options

@@ -38,7 +38,7 @@ import type * as ServeCommand from "./ServeCommand.ts"
 /** The action log could not be read; the message is one line. */
 export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFault", { message: Schema.String }) {}
 
-/** No unanswered action has the ID. */
+/** The ID is not that of an action of unknown outcome. */
 export class ActionAbsent extends Schema.TaggedError<ActionAbsent>()("ActionAbsent", { id: Schema.String }) {
   override get message() {
     return `${this.id} is not an action of unknown outcome`
@@ -56,7 +56,10 @@ class Actions extends Context.Service<Actions, {
   readonly forget: (entry: Listed) => Effect.Effect<unknown, ActionsFault>
   /** Returns the record of an action by its whole ID; `undefined` if the log does not contain it. */
   readonly find: (id: string) => Effect.Effect<ActionRecord | undefined, ActionsFault>
-  /** Determines the outcome of an action and describes it. If the log is a database, `gateway` sends the action. */
+  /**
+   * Determines the outcome of an action by sending it again, and describes the outcome. If the log is read from a
+   * database, the action is sent through `gateway`.
+   */
   readonly resolve: (
     entry: Listed,
     gateway: URL
@@ -104,7 +107,7 @@ const listing = (entries: ReadonlyArray<Listed>, network: string): string => {
     "",
     formatTable(entries),
     "",
-    "Each may or may not have been accepted. To determine the outcome of one:",
+    "It is unknown whether the venue accepted them. To determine the outcome of one:",
     `  trigate actions resolve ${short(first.fingerprint)}`,
     `${resendAdvice}.`
   ].join("\n")
@@ -118,7 +121,9 @@ const findEntry = Effect.fnUntraced(function*(prefix: string) {
   )
   if (found === undefined) return yield* new ActionAbsent({ id: prefix })
   if (others.length > 0) {
-    return yield* Input.fault(`${prefix} is a prefix of the IDs of ${others.length + 1} actions`)
+    return yield* Input.fault(
+      `${prefix} is a prefix of the IDs of ${others.length + 1} actions: add digits until it matches one`
+    )
   }
   return found
 })
@@ -182,7 +187,7 @@ const layerDatabase = (files: ServeCommand.Files) =>
           }),
         resolve: Effect.fnUntraced(function*(entry, gateway) {
           const resolution = yield* send(client, gateway, entry)
-          // the gateway may use another action log
+          // a gateway with another action log would not remove the entry from this one
           yield* forget(entry)
           const rejection = resolution._tag === "Accepted"
             ? Option.getOrUndefined(legRejection(resolution.answer))
@@ -216,7 +221,9 @@ const layerGateway = (address: string) =>
         find: (id) => asked(Effect.catchTag(Outcomes.outcome({ id }), "ActionNotFound", () => Effect.undefined)),
         resolve: Effect.fnUntraced(function*(entry) {
           const resolution = yield* asked(Admin.resolve(entry.fingerprint))
-          if (resolution._tag === "Absent") return yield* new ActionsFault({ message: "It has already been resolved" })
+          if (resolution._tag === "Absent") {
+            return yield* new ActionsFault({ message: "The action has already been resolved" })
+          }
           if (resolution._tag === "StillUnknown") {
             const { advice, message } = resolution
             return yield* new OutcomeUnknown({
@@ -277,7 +284,7 @@ const recordLines = ({ id, mayLandUntil, nonce, settled, signer, state }: Action
     `  signer ${signer ?? "unknown"}, nonce ${nonce}`,
     ...(mayLandUntil === undefined
       ? []
-      : [`  may take effect until ${DateTime.formatIso(DateTime.makeUnsafe(mayLandUntil))}`]),
+      : [`  can still take effect until ${DateTime.formatIso(DateTime.makeUnsafe(mayLandUntil))}`]),
     ...(settled === undefined ? [] : [`  determined by ${settled.by}`]),
     ...(settled?.entries ?? []).map((entry, leg) => `  leg ${leg}: ${Json.stringify(entry)}`)
   ].join("\n")
@@ -319,7 +326,10 @@ const list = Command.make("list", {
       "List the unanswered signed actions, from the database of TRIGATE_DATABASE_URL or from a running gateway"
     ),
     Command.withExamples([
-      { command: "trigate actions list", description: "Actions left open by a crash or a lost connection" },
+      {
+        command: "trigate actions list",
+        description: "Actions whose outcome is unknown after a crash or a lost connection"
+      },
       {
         command: "trigate actions list --admin http://127.0.0.1:8080",
         description: "Unanswered actions of a running gateway"

@@ -77,7 +77,7 @@ const exported = Command.make("export", {
         size += part.length
         return show(`${size} bytes`)
       })
-      // a file has the gateway's exact bytes, and Parquet is not text
+      // a file gets the gateway's exact bytes, and Parquet is binary: only text for standard output is escaped
       const isShown = Option.isNone(save) && wanted !== "parquet"
       yield* Output.saveBytes(save, isShown ? Output.printableBytes(shown) : shown)
       return size
@@ -139,7 +139,9 @@ const importFile = Effect.fnUntraced(function*(
       { onFinding, progress, ...(known === undefined ? between : { known }) }
     )
   }))
-  if (reported > maxReported) yield* Output.printNotes([`trigate: ${name}: ${reported - maxReported} more`])
+  if (reported > maxReported) {
+    yield* Output.printNotes([`trigate: ${name}: ${reported - maxReported} more bars were refused`])
+  }
   return { file: path, ...report }
 })
 

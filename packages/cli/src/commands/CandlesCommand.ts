@@ -61,7 +61,7 @@ const fileFormats = ["csv", "json", "ndjson"] as const
 
 type Format = (typeof fileFormats)[number] | "table"
 
-/** The printer of a format: one line per bar as the bars arrive, or everything at the end. */
+/** The printer of a format: one line per bar as the bars arrive, or the whole output at the end. */
 type Printer =
   | { readonly header?: string; readonly line: (candle: Candle) => string }
   | { readonly all: (candles: ReadonlyArray<Candle>) => string }
@@ -86,7 +86,9 @@ interface Found {
 
 const allBars = ({ stretches }: Found): ReadonlyArray<Candle> => stretches.flatMap(({ candles }) => candles)
 
-/** Returns remarks that the bars do not show by themselves: missing bars, and whether the last one is still forming. */
+/**
+ * Returns remarks about a window that its bars do not show: missing bars, and whether the last bar is still forming.
+ */
 const remarks = (found: Found, { coin, interval, startTime }: CandleWindowRequest): ReadonlyArray<string> => {
   const [first] = allBars(found)
   const isCut = found.stretches.some(({ coverage }) => coverage !== "complete")
@@ -110,7 +112,10 @@ const outputFormat = (out: Option.Option<Format>, json: boolean): Effect.Effect<
         : Effect.succeed(format)
   })
 
-/** The number of bars in a request. A response could contain 5000 bars; fewer make the progress visible. */
+/**
+ * The number of bars in a request. A response could contain 5000 bars; requests of fewer bars make the progress
+ * visible.
+ */
 const barsPerStretch = 1000
 
 const printWindow = Effect.fnUntraced(function*(request: CandleWindowRequest, format: Format) {

@@ -45,7 +45,7 @@ const states = {
   "without-keys": "refuses all callers, because it cannot read their keys"
 } as const
 
-/** `trigate` alone. Succeeds in every state of the gateway. */
+/** `trigate` without a subcommand. Succeeds in every state of the gateway. */
 export const command = Command.make("trigate", {}, () =>
   Effect.gen(function*() {
     const access = yield* GatewayAccess.connect

@@ -47,15 +47,15 @@ const changeLine = ({ differences }: Inspection): string => {
 }
 
 /**
- * Formats the verdict in five lines: the mistake, its subject, the signer, the required change, and the message to sign
- * after it.
+ * Formats the verdict in five lines: the mistake, the action, the signer, the required change, and the message to sign
+ * after that change.
  */
 const lines = (seen: Inspection): string => {
   const { actionType, diagnosis, network, nonce, outer, scheme, unsigned } = seen
-  const window = nonce.inWindow ? "in the window" : "outside of the window"
+  const window = nonce.inWindow ? "within the venue's nonce window" : "outside of the venue's nonce window"
   return Output.facts([
     ["verdict", diagnosis.detail],
-    ["action", `${actionType} (${scheme ?? "not signed here"}) for ${network}, nonce ${nonce.value}, ${window}`],
+    ["action", `${actionType} (${scheme ?? "signing scheme unknown"}) for ${network}, nonce ${nonce.value}, ${window}`],
     ["signer", outer === undefined ? unsigned ?? "not known" : `${outer.signer}, over ${outer.digest}`],
     ["change", changeLine(seen)],
     ["sign", signedLine(seen)]
@@ -104,7 +104,9 @@ const fixedText = ({ bytes }: InputBody, { corrected }: Inspection): string =>
 
 const fixNote = ({ name }: InputBody, { corrected, diagnosis }: Inspection): string => {
   if (corrected === undefined) return `${name}: ${diagnosis.detail}`
-  const signature = corrected.signature === "kept" ? "its signature fits" : "sign it again"
+  const signature = corrected.signature === "kept"
+    ? "the signature matches the corrected body"
+    : "sign the corrected body again"
   return `${name}: ${signature}. ${diagnosis.detail}`
 }
 
@@ -162,7 +164,7 @@ export const command = Command.make("inspect", {
       },
       {
         command: "trigate inspect --expected-signer 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 body.json",
-        description: "Find the signing mistake because of which another signer is recovered"
+        description: "Find the signing mistake that makes the signature recover to another signer"
       },
       { command: "trigate inspect --fix body.json > fixed.json", description: "Write the corrected body" }
     ])

@@ -44,8 +44,8 @@ type Where = ServeCommand.Files & {
 type KeysFault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | CallFailure
 
 /**
- * Runs a command on the keys of a running gateway if one is named, otherwise on the keys in the settings. `create`
- * creates a SQLite file if it does not exist.
+ * Runs a command on the keys of the running gateway that `--admin` names; without `--admin`, on the key store in the
+ * settings. `create` creates a SQLite file if it does not exist.
  */
 const withKeys = <A, E, R>(
   { admin, callers, ...files }: Where,
@@ -214,7 +214,7 @@ const printIssued = Effect.fnUntraced(function*({ key, record }: KeysTarget.KeyI
   }
   yield* Output.printNotes([
     `The key of ${record.name} is shown only once: only its hash is stored. Logs show its prefix, ${record.prefix}.`,
-    ...(record.expiresAt === undefined ? [] : [`It is valid until ${at(record.expiresAt)}.`]),
+    ...(record.expiresAt === undefined ? [] : [`The key is valid until ${at(record.expiresAt)}.`]),
     hint
   ])
 })
@@ -396,10 +396,10 @@ const revoke = Command.make(
             ended.map(({ name, prefix }) => [name, prefix, "revoked"])
           )
         )
-        yield* Output.printNotes(["Every gateway with this key store refuses them within seconds."])
+        yield* Output.printNotes(["Every gateway with this key store refuses the revoked keys within seconds."])
       }))
 ).pipe(
-  Command.withDescription("Revoke the keys of a caller at once, or one of them"),
+  Command.withDescription("Revoke all keys of a caller, or one of them, immediately"),
   Command.withExamples([{ command: "trigate keys revoke desk" }])
 )
 

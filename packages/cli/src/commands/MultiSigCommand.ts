@@ -37,7 +37,9 @@ const terms = {
   ),
   nonce: Input.millisFlag("nonce").pipe(
     Flag.optional,
-    Flag.withDescription("A nonce that the leader has not used (default: now); co-signers have two days from then")
+    Flag.withDescription(
+      "A nonce that the leader has not used (default: now). The venue accepts it for two days"
+    )
   ),
   network: Input.network,
   save: Output.saveFlag
@@ -112,7 +114,7 @@ const proposeAction = Command.make(
   },
   (given) => writeProposal(given, () => actionAt(given.file))
 ).pipe(
-  Command.withDescription("Propose any action of the venue; a nonce or time in it must equal that of --nonce"),
+  Command.withDescription("Propose any action of the venue; a nonce or time in the action must equal --nonce"),
   example("action action.json")
 )
 
@@ -131,7 +133,7 @@ const proposalArgument = Argument.String("proposal").pipe(
   Argument.withDescription("File with the proposal; - reads standard input")
 )
 
-/** Reads one of several files; adds its name to an error about its content. */
+/** Reads one of several files; adds the file's name to an error about its content. */
 const readAt = <A, E extends { readonly _tag: string; readonly message: string }>(
   path: string,
   read: (text: string) => Effect.Effect<A, E | MultiSigProposal.MultiSigMalformed>

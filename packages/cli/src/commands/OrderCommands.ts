@@ -136,7 +136,7 @@ export const order = Command.make(
 ).pipe(
   Command.withDescription(
     "Place a limit order or a market order, signed with your key. Prints the order and its destination, asks for confirmation " +
-      "unless the venue is a sandbox, and sends the order once. If the response is lost, its cloid identifies it: trigate actions list"
+      "unless the venue is a sandbox, and sends the order once. If the response is lost, the cloid identifies the order: see trigate actions list"
   ),
   Command.withShortDescription("Place a limit order or a market order"),
   Command.withExamples([
@@ -222,7 +222,7 @@ export const cancel = Command.make(
     )
   })
 ).pipe(
-  Command.withDescription("Cancel open orders by id, signed with your key. The coin of each is looked up"),
+  Command.withDescription("Cancel open orders by id, signed with your key. The coin of each order is looked up"),
   Command.withExamples([
     { command: "trigate cancel 91490942 --key-file key.txt" },
     { command: "trigate cancel --all" }

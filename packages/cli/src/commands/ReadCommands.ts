@@ -282,7 +282,7 @@ export const receipt = Command.make("receipt", {
     yield* Output.print({ json: yield* Effect.orDie(encodeReceipt(receipt)), table: receiptFacts(receipt) })
   })).pipe(
     Command.withDescription(
-      "Print the receipt of a layer-2 transaction. A failed transaction also has one (status: failure)"
+      "Print the receipt of a layer-2 transaction. A failed transaction also has a receipt (status: failure)"
     ),
     Command.withShortDescription("Print the receipt of a layer-2 transaction"),
     Command.withExamples([

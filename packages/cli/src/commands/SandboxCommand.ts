@@ -27,7 +27,7 @@ export const command = Command.make(
   ({ config, environmentFile, flags }) =>
     Effect.gen(function*() {
       const sources = { flags: given(flags), ...settingSources({ config, environmentFile }), withoutAddresses: true }
-      // imported on use: the other commands start faster without the server
+      // imported only when this command runs: the other commands start faster without the server
       const { serve } = yield* Effect.promise(() => import("@trigate/server/process/Serve"))
       yield* ExitCode.endByInterruption
       return yield* serve(sources)

@@ -17,7 +17,7 @@ export class CheckFailed extends Schema.TaggedError<CheckFailed>()("CheckFailed"
   all: Schema.Int
 }) {
   override get message() {
-    return `${this.faulty} of ${this.all} failed their check`
+    return `${this.faulty} of ${this.all} checks failed`
   }
 }
 
@@ -84,7 +84,7 @@ export const command = Command.make("serve", {
 }, ({ check, config, environmentFile, flags }) =>
   Effect.gen(function*() {
     const sources = { flags: given(flags), ...settingSources({ config, environmentFile }) }
-    // imported on use: the other commands start faster without the server
+    // imported only when this command runs: the other commands start faster without the server
     if (check) {
       const { findings } = yield* Effect.promise(() => import("@trigate/server/process/Check"))
       return yield* Effect.flatMap(findings(sources), report)

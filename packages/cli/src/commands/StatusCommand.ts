@@ -34,7 +34,10 @@ interface Sample {
   readonly value: number
 }
 
-/** Parses the samples of a metric from Prometheus text. The label values of the metrics below need no escapes. */
+/**
+ * Parses the samples of a metric from Prometheus text. Does not unescape label values, because those of the metrics
+ * read here contain no escapes.
+ */
 const samples = (text: string, metric: string): ReadonlyArray<Sample> =>
   [...text.matchAll(new RegExp(`^${metric}\\{(.*)\\} (\\S+)$`, "gmu"))].map(([, labels = "", value]) => ({
     labels: Object.fromEntries(
@@ -47,7 +50,7 @@ interface UpstreamStatus {
   readonly addresses: number
   /** The number of ejected addresses. */
   readonly ejected?: number
-  /** Weight, or request units of a node, that reads can use at once. */
+  /** Weight, or request units of a node, that is available to reads now. */
   readonly rateLimitLeft?: number
 }
 

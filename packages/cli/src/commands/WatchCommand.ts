@@ -100,7 +100,7 @@ const mids = Command.make("mids", {
       (mids) => show(Output.rows([left("COIN"), right("PRICE")], Object.entries(mids)))
     )
   })).pipe(
-    Command.withDescription("Show the mid prices of all coins, or of the given ones"),
+    Command.withDescription("Show the mid prices of all coins, or of the named coins"),
     Command.withExamples([{ command: "trigate watch mids BTC ETH" }])
   )
 

@@ -42,7 +42,7 @@ const isTransient = ({ _tag, group }: Failure): boolean => group === "retry-late
 
 /**
  * Opens an event stream. After a lost connection, or an error of the group `retry-later`, it reconnects and resumes
- * after the last received event, with pauses of up to 30 seconds. Any other error ends it.
+ * after the last received event, with pauses of up to 30 seconds. Any other error ends the stream.
  */
 export const open = <
   Item extends AnyCodec,
@@ -60,7 +60,10 @@ export const open = <
     const read = Effect.fnUntraced(function*({ data, event: name, id }: Sse.Event) {
       if (name === "problem") {
         return yield* Effect.fail(
-          Option.getOrElse(decodeProblem(data), () => Protocol.malformed(label, "Expected a problem"))
+          Option.getOrElse(
+            decodeProblem(data),
+            () => Protocol.malformed(label, "Expected problem details as JSON (RFC 9457)")
+          )
         )
       }
       const items = name === event

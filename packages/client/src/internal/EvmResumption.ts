@@ -7,20 +7,26 @@ import type { ReceiptLog } from "@trigate/domain/evm/Receipt"
 export interface Resumption<Item> {
   /** Begins a connection. Returns the encoded parameter that requests the start of the subscription. */
   readonly begin: () => { readonly [member: string]: unknown }
-  /** Returns the items to emit for a received item. */
+  /** Returns the items to emit when an item is received. */
   readonly receive: (item: Item) => ReadonlyArray<Item>
   /** Returns the items to emit once all items up to a block have been received. */
   readonly reach: (block: bigint) => ReadonlyArray<Item>
 }
 
-/** The number of blocks to compare after a lost connection. A deeper reorg is not detected. */
+/**
+ * The number of newest blocks that are requested again and compared after a lost connection. A deeper reorg is not
+ * detected.
+ */
 const depth = 64n
 
 const quantity = (value: bigint): string => `0x${value.toString(16)}`
 
 const resumeAt = (first: bigint, last: bigint): bigint => last - depth + 1n > first ? last - depth + 1n : first
 
-/** Resumes blocks: drops repeated blocks, unless a reorg has replaced them. */
+/**
+ * Resumes a stream of blocks: drops blocks that were already emitted, and emits a block number again only if a reorg
+ * replaced that block.
+ */
 export const resumeBlocks = (
   { fromBlock }: (typeof blocks)["request"]["Type"]
 ): Resumption<BlockHeader> => {
@@ -48,17 +54,17 @@ export const resumeBlocks = (
 const logKey = ({ blockHash, logIndex }: ReceiptLog): string => `${blockHash.toLowerCase()}:${logIndex}`
 
 /**
- * Resumes logs: drops repeated logs. A log that is not repeated was removed by a reorg, which is reported before new
- * logs.
+ * Resumes a stream of logs: drops logs that were already emitted. A reorg has removed an emitted log if the new
+ * connection does not repeat it. Removals are emitted before new logs.
  */
 export const resumeLogs = (
   { fromBlock, ...filter }: (typeof logs)["request"]["Type"]
 ): Resumption<ReceiptLog> => {
-  // in the order in which they were emitted
+  // a map iterates in insertion order: the order in which the logs were emitted
   const emitted = new Map<string, ReceiptLog>()
-  /** Emitted logs that have not been repeated over this connection. */
+  /** Emitted logs that this connection has not repeated yet. */
   let unconfirmed = new Map<string, ReceiptLog>()
-  /** New logs that are not emitted until the removed ones are known. */
+  /** New logs, which are emitted after the removals, once those are known. */
   let waiting: Map<string, ReceiptLog> | undefined
   let first = fromBlock
   let position: bigint | undefined

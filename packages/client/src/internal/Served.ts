@@ -31,7 +31,7 @@ export const served = <
   Served<Failures>
 > => ({ ...operation, failures: [...operation.failures, ...callerFailures] })
 
-// to this program the gateway is an upstream like any other
+// to the client, the gateway is an upstream, so it uses the error for upstreams
 export const unreachable = (error: HttpClientError.HttpClientError): UpstreamUnavailable =>
   new UpstreamUnavailable({
     upstream: label,
@@ -41,7 +41,7 @@ export const unreachable = (error: HttpClientError.HttpClientError): UpstreamUna
       : `The gateway could not be reached (${error.reason._tag})`
   })
 
-/** Sends a request over the connection of the context. Fails with `UpstreamUnavailable` without a response. */
+/** Sends a request over the connection of the context. Fails with `UpstreamUnavailable` if there is no response. */
 export const ask = <A>(
   send: (connection: Connection["Service"]) => Effect.Effect<A, HttpClientError.HttpClientError>
 ) => Effect.mapError(Connection.use(send), (error) => wrapReason(unreachable(error)))

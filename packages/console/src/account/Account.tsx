@@ -17,10 +17,10 @@ import { AccountTables } from "./AccountTables.tsx"
 
 const isAddress = Schema.is(Address)
 
-/** The account of the link; in a sandbox, by default the one that trades there. */
+/** The account in the page's link. Default: in a sandbox, the sandbox's trader; otherwise none. */
 const wantedUser = (): string => place.value.params["of"] ?? (readiness.value?.sandbox === true ? trader.address : "")
 
-/** Agents and the action budget, which change slowly and cost weight at the venue. */
+/** Queries the agents and the action budget, which change slowly and whose queries cost API weight. */
 const slow = (user: Address) =>
   Effect.all({ budget: Info.userRateLimit({ user }), agents: Info.extraAgents({ user }) }, { concurrency: "unbounded" })
 
@@ -28,7 +28,10 @@ type Slow = CallResult<Effect.Success<ReturnType<typeof slow>>>
 
 const day = 86_400_000
 
-/** Below this share, the venue soon limits the account to one action every ten seconds. */
+/**
+ * The action budget is displayed as low below this fraction of the maximum. Without a budget, the venue limits the
+ * account to one action every ten seconds.
+ */
 const lowBudget = 0.1
 
 const Limits = ({ found }: { readonly found: Slow }) => {

@@ -18,17 +18,17 @@ export interface AccountState {
   readonly orders: ReadonlyArray<OpenOrder | Order>
   /** Newest first. */
   readonly fills: ReadonlyArray<Fill>
-  /** When the state was last confirmed, in milliseconds. */
+  /** The time at which the state was last confirmed, in milliseconds. */
   readonly confirmedAt: number
 }
 
-/** The state of the followed account; `undefined` before its first query. */
+/** The state of the followed account; `undefined` before the response to the first query. */
 export const current = signal<AccountState | undefined>(undefined)
 
 /** The error of the last query. */
 export const failure = signal<string | undefined>(undefined)
 
-/** Maximum number of fills. */
+/** Maximum number of stored fills. */
 const mostFills = 100
 
 const Frame = Schema.fromJsonString(Schema.Union([

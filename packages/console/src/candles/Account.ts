@@ -10,7 +10,7 @@ import * as Gateway from "../Gateway.ts"
 import * as Live from "../Live.ts"
 import { place } from "../Place.ts"
 
-/** Milliseconds between two queries: at the venue both cost weight. */
+/** Milliseconds between two queries, each of which costs API weight. */
 const pollEvery = 10_000
 
 /** The orders and fills of the account, of all coins. */
@@ -22,12 +22,12 @@ export const marked = signal<{ readonly orders: ReadonlyArray<OpenOrder>; readon
 /** The default account: in a sandbox, the sandbox's trader. */
 export const byDefault = computed(() => Live.readiness.value?.sandbox === true ? trader.address : "")
 
-/** The account in the link, or the default account. It may not be a valid address. */
+/** The account in the link, or the default account. It is not validated, so it might not be an address. */
 export const account = computed(() => place.value.params["account"] ?? byDefault.value)
 
 const isAddress = Schema.is(Address)
 
-/** Follows the account until it is stopped. */
+/** Follows the account. Returns a function that stops it. */
 export const follow = (): () => void => {
   const user = account.value
   marked.value = { orders: [], fills: [] }

@@ -15,10 +15,10 @@ const stretch = 500
 /** The maximum number of bars that the venue returns at a time, and retains. */
 const longest = 5000
 
-/** Milliseconds between two queries for the forming bar, without the stream. */
+/** Milliseconds between two queries for the forming bar while the stream is not connected. */
 const pollEvery = 2000
 
-/** Milliseconds without a frame after which the forming bar is queried nevertheless. */
+/** Milliseconds without a frame after which the forming bar is queried although the stream is connected. */
 const silence = 10_000
 
 /** The loaded bars, oldest first. */
@@ -43,7 +43,7 @@ export const wanted = () => {
 
 const isWanted = (coin: string, interval: string): boolean => wanted().coin === coin && wanted().interval === interval
 
-/** Merges bars by open time; later ones replace earlier ones. */
+/** Merges bars by open time. If several bars have the same open time, the last one wins. */
 const joined = (...parts: ReadonlyArray<ReadonlyArray<Candle>>): ReadonlyArray<Candle> =>
   [...new Map(parts.flat().map((bar) => [bar.t, bar])).values()].toSorted((one, other) => one.t - other.t)
 
@@ -108,7 +108,7 @@ export const follow = (): () => void => {
     const isStreaming = source?.isOpen() === true
     if (document.hidden || Date.now() - updatedAt < (isStreaming ? silence : pollEvery)) return
     updatedAt = Date.now()
-    // the previous bar may have closed in the meantime
+    // two bars, because the previous one could have closed since the last update
     void load(updatedAt, 2)
   }, pollEvery)
   return () => {

@@ -30,7 +30,7 @@ const linked = (changed: { readonly [name: string]: string }) => {
   return account === Account.byDefault.value ? bars : { ...bars, account }
 }
 
-/** Formats the summary below the chart. Omits missing bars if no bars could be read. */
+/** Formats the summary below the chart. Omits the number of missing bars if no bars could be read. */
 const summarize = (bars: number, holes: number, isFailed: boolean): string => {
   if (bars === 0) return isFailed ? "No bars: the last query failed" : "Reading …"
   const missing = holes === 0

@@ -146,8 +146,8 @@ const loadAhead = ({ chart }: Chart): void =>
   })
 
 /**
- * Redraws the chart when its data change, until it is stopped. Scrolls to the newest bars when the coin or the interval
- * changes.
+ * Redraws the chart when its data change. Returns a function that stops it. Scrolls to the newest bars when the coin or
+ * the interval changes.
  */
 const follow = (plot: Chart): () => void => {
   let fitted = ""
@@ -183,7 +183,10 @@ const follow = (plot: Chart): () => void => {
   }
 }
 
-/** The chart in an element of its own; it is drawn anew in another colour scheme, by its key. */
+/**
+ * Renders the chart in its own element. Its parent sets the colour scheme as `key`, so a change of scheme makes a new
+ * chart.
+ */
 export const Chart = () => {
   const element = useRef<HTMLDivElement>(null)
   useEffect(() => {

@@ -1,8 +1,9 @@
 /**
- * Schemas of the actions that the gateway decodes, each in two forms: the form that the venue accepts, and the form in
- * its documentation. For every other action of the catalog, only the envelope is decoded.
+ * Schemas of the actions whose members the gateway decodes. Most have two forms: the form that the venue accepts, and
+ * the form in the venue's documentation. For every other action of the catalog, only the envelope is decoded.
  *
- * The gateway relays both forms. Only the accepted form can be hashed, so only its signer can be recovered.
+ * The gateway relays both forms. It cannot hash the documented form, so it cannot recover the signer of an action in
+ * that form.
  */
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
@@ -31,7 +32,10 @@ const namesOneChain = Schema.makeFilter<{ readonly hyperliquidChain?: string; re
     : undefined
 )
 
-/** Delegates or undelegates stake: `wei` is HYPE x 10^8, up to 2^64-1. `venueChain` is sent as `hyperliquidChain`. */
+/**
+ * Delegates or undelegates stake: `wei` is HYPE x 10^8, up to 2^64-1. The gateway renames `venueChain` to
+ * `hyperliquidChain` before it sends the action.
+ */
 export const TokenDelegate = Schema.Struct({
   type: Schema.Literal("tokenDelegate"),
   signatureChainId: SignatureChainId,
@@ -55,11 +59,11 @@ export const TokenDelegateDocumented = Schema.Struct({
   nonce: Schema.optionalKey(Millis)
 }).annotate({ identifier: "TokenDelegateDocumented" })
 
-/** A validator jails itself. */
+/** Jails the validator that signs the action. */
 export const JailSelf = Schema.Struct({ type: Schema.Literal("CSignerAction"), jailSelf: Schema.Null })
   .annotate({ identifier: "JailSelf" })
 
-/** A validator unjails itself. */
+/** Unjails the validator that signs the action. */
 export const UnjailSelf = Schema.Struct({ type: Schema.Literal("CSignerAction"), unjailSelf: Schema.Null })
   .annotate({ identifier: "UnjailSelf" })
 
@@ -69,7 +73,9 @@ export const CSignerActionDocumented = Schema.Struct({
   payload: Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
 }).annotate({ identifier: "CSignerActionDocumented" })
 
-/** Chooses big (slow, 30M gas) or small blocks for the account's EVM transactions, until it is changed. */
+/**
+ * Selects big blocks (slow, 30M gas) or small blocks for the account's EVM transactions until the next `evmUserModify`.
+ */
 export const EvmUserModify = Schema.Struct({
   type: Schema.Literal("evmUserModify"),
   usingBigBlocks: Schema.Boolean
@@ -94,7 +100,7 @@ export const MultiSig = Schema.Struct({
   payload: Schema.Struct({ multiSigUser: Address, outerSigner: Address, action: InnerAction })
 }).annotate({ identifier: "MultiSig" })
 
-/** The forms of each action type, the accepted one first. */
+/** The forms of each action type. The accepted form is first. */
 export const actionForms = {
   multiSig: Schema.Union([MultiSig]),
   tokenDelegate: Schema.Union([TokenDelegate, TokenDelegateDocumented]),
@@ -108,7 +114,7 @@ export type DecodedActionType = keyof typeof actionForms
 /** Returns whether the members of an action type are decoded. */
 export const isDecodedActionType = (type: string): type is DecodedActionType => Object.hasOwn(actionForms, type)
 
-/** Any decoded action, in either form. */
+/** Any decoded action, in the accepted or the documented form. */
 export const Action = Schema.Union([
   actionForms.multiSig,
   actionForms.tokenDelegate,
@@ -117,7 +123,7 @@ export const Action = Schema.Union([
 ])
 export type Action = typeof Action.Type
 
-/** For each action type with two forms, the members that occur in only one of them. */
+/** For each action type with two forms, the members that occur in only one of the forms. */
 export const formKeys: {
   readonly [Type in Exclude<DecodedActionType, "multiSig">]: {
     readonly real: ReadonlyArray<string>

@@ -3,9 +3,10 @@
  * the member whose entries the venue bills as a batch.
  *
  * The signing package declares the members of each type; the compiler reports a type without a declaration. Operations,
- * costs, metric labels, scopes of caller keys and the default of `TRIGATE_RELAY_ACTIONS` are derived from it.
+ * costs, metric labels, scopes of caller keys and the default of `TRIGATE_RELAY_ACTIONS` are derived from this catalog.
  *
  * Sources: the venue's API documentation, hyperliquid-python-sdk 0.23.0, hyperliquid-rust-sdk aac7558,
+ *
  * @nktkas/hyperliquid 0.33.3, ccxt 4.5.84.
  */
 import * as Predicate from "effect/Predicate"
@@ -15,7 +16,7 @@ import * as Predicate from "effect/Predicate"
  *
  * - `l1`: the whole action is hashed, and a phantom agent signs the hash;
  * - `userSigned`: the members of the action are EIP-712 typed data;
- * - `multiSig`: wraps an action of either scheme.
+ * - `multiSig`: wraps an `l1` or `userSigned` action.
  */
 export type SigningScheme = "l1" | "userSigned" | "multiSig"
 
@@ -27,9 +28,12 @@ export type BatchMember = (typeof batchMembers)[number]
 /** A known action type. */
 export interface KnownAction {
   readonly scheme: SigningScheme
-  /** One sentence for the documents. */
+  /** One sentence for the documentation. */
   readonly summary: string
-  /** The member that lists the entries of a batch. Each entry has its own status, and every 40 entries cost one more weight. */
+  /**
+   * The member that lists the entries of a batch. Each entry has its own status, and every 40 entries add 1 to the
+   * weight of the request.
+   */
   readonly batch?: BatchMember
 }
 
@@ -44,13 +48,13 @@ export const actionCatalog = {
   cancelByCloid: batchAction("cancels", "Cancel orders by client order id"),
   modify: l1("Replace an order"),
   batchModify: batchAction("modifies", "Replace orders"),
-  scheduleCancel: l1("Schedule the cancellation of all orders, or unschedule it"),
+  scheduleCancel: l1("Schedule the cancellation of all orders, or remove the schedule"),
   twapOrder: l1("Place a TWAP order"),
   twapCancel: l1("Cancel a TWAP order"),
   noop: l1("Use a nonce without any other effect"),
   updateLeverage: l1("Set the leverage and margin mode of an asset"),
   updateIsolatedMargin: l1("Add or remove margin of an isolated position"),
-  topUpIsolatedOnlyMargin: l1("Add margin to an isolated position up to a leverage"),
+  topUpIsolatedOnlyMargin: l1("Add margin to an isolated position to reach a leverage"),
   multiSig: { scheme: "multiSig", summary: "A multi-sig action, sent by its leader" },
   tokenDelegate: userSigned("Delegate or undelegate stake"),
   CSignerAction: l1("A validator jails or unjails itself"),
@@ -63,13 +67,13 @@ export const actionCatalog = {
   cDeposit: userSigned("Move HYPE from the spot balance to staking"),
   cWithdraw: userSigned("Move HYPE from staking to the spot balance"),
   approveAgent: userSigned("Approve an API wallet"),
-  approveBuilderFee: userSigned("Approve the highest fee of a builder"),
+  approveBuilderFee: userSigned("Approve a maximum fee for a builder"),
   convertToMultiSigUser: userSigned("Convert an account to multi-sig, or back"),
   sendToEvmWithData: userSigned("Send a token to a contract on HyperEVM with call data"),
   linkStakingUser: userSigned("Link a trading account to a staking account"),
   stakingLinkDisableTradingUser: userSigned("Disable the trading account of a staking link"),
-  userDexAbstraction: userSigned("Switch an account's dex abstraction"),
-  userPortfolioMargin: userSigned("Switch an account's portfolio margin"),
+  userDexAbstraction: userSigned("Enable or disable an account's dex abstraction"),
+  userPortfolioMargin: userSigned("Enable or disable an account's portfolio margin"),
   userSetAbstraction: userSigned("Set an account's abstraction mode"),
   agentEnableDexAbstraction: l1("An API wallet enables the account's dex abstraction"),
   agentSendAsset: l1("An API wallet sends a token between the account's own balances"),
@@ -86,8 +90,8 @@ export const actionCatalog = {
   setReferrer: l1("Set the account's referrer"),
   claimRewards: l1("Claim referral rewards"),
   setDisplayName: l1("Set the name on the leaderboard"),
-  reserveRequestWeight: l1("Buy address-based request budget"),
-  spotUser: l1("Switch spot dusting, or transfer USDC between spot and perpetuals"),
+  reserveRequestWeight: l1("Buy requests beyond the address-based rate limit"),
+  spotUser: l1("Enable or disable spot dusting, or transfer USDC between spot and perpetuals"),
   borrowLend: l1("Supply, withdraw, borrow or repay a token"),
   userOutcome: l1("Split, merge or negate outcome tokens"),
   perpDeploy: l1("Deploy and operate a perpetuals dex"),
@@ -138,6 +142,6 @@ export const innerAction = ({ payload, type }: SentAction): SentAction | undefin
 /** Returns the entries of a batch, including a batch inside a multi-sig; `undefined` for an action that is not a batch. */
 export const batchEntries = (action: SentAction): ReadonlyArray<unknown> | undefined => {
   const executed = innerAction(action) ?? action
-  // uses `batchMembers` rather than the catalog, so that a page does not load the catalog
+  // uses `batchMembers` rather than the catalog, so that a browser bundle does not include the catalog
   return batchMembers.map((member) => executed[member]).find((entries) => Array.isArray(entries))
 }

@@ -1,10 +1,13 @@
-/** Errors that refuse a signed action before it is sent: its nonce, its signature or its signer. */
+/** Errors that refuse a signed action before it is sent, because of its nonce, its signature or its signer. */
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
 import { Problem } from "../errors/Problem.ts"
 import { Millis } from "../Time.ts"
 
-/** The venue would refuse the nonce: it accepts nonces from 2 days before now to 1 day after, in milliseconds. */
+/**
+ * The venue would refuse the nonce: it accepts nonces from 2 days before its current time to 1 day after. Times are in
+ * milliseconds since the Unix epoch.
+ */
 export class NonceOutOfWindow extends Problem<NonceOutOfWindow>()(
   "NonceOutOfWindow",
   { group: "fix-request", status: 422, title: "Nonce out of window" },
@@ -19,9 +22,9 @@ export class NonceMismatch extends Problem<NonceMismatch>()(
 ) {}
 
 /**
- * This gateway has sent, or is sending, an action of this signer with this nonce; `detail` describes it.
+ * This gateway has sent, or is sending, an action of this signer with this nonce; `detail` describes that action.
  *
- * After `OutcomeUnknown` you may send the identical bytes again.
+ * After `OutcomeUnknown`, it is safe to send the identical bytes again.
  */
 export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
   "NonceAlreadyUsed",
@@ -30,13 +33,14 @@ export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
     signer: Address,
     nonce: Millis,
     settled: Schema.optionalKey(Schema.Literals(["accepted", "rejected"])).annotateKey({
-      description: "The outcome of the same signed content if it was sent before, and if that outcome is known"
+      description: "The outcome of the earlier action, if its signed content is the same and its outcome is known"
     })
   }
 ) {}
 
 /**
- * No signer can be recovered from the signature, the signer is not the expected one, or the signature is for the other network.
+ * No signer can be recovered from the signature, the recovered signer is not the expected one, or the signature is for
+ * another network than this gateway's.
  */
 export class InvalidSignature extends Problem<InvalidSignature>()(
   "InvalidSignature",
@@ -55,7 +59,7 @@ export class SignerNotAllowed extends Problem<SignerNotAllowed>()(
   { signer: Address }
 ) {}
 
-/** The action log of this gateway does not contain the action: it was never sent here, or its entry has expired. */
+/** The action log of this gateway does not contain the action: this gateway never sent it, or its entry has expired. */
 export class ActionNotFound extends Problem<ActionNotFound>()(
   "ActionNotFound",
   { group: "fix-request", status: 404, title: "Action not found" },

@@ -14,7 +14,7 @@ export const ActionAccepted = Schema.Struct({
 export type ActionAccepted = typeof ActionAccepted.Type
 
 /**
- * The known classes of the venue's rejection texts. The venue may add texts at any time.
+ * The known classes of the venue's rejection texts. The venue can add texts at any time.
  *
  * The classes from `TickSize` to `UnknownOrder` are rejections of orders: a price or size that is not a multiple of the
  * asset's step, an order below the minimum value, insufficient margin or balance, a post-only order that would have
@@ -68,12 +68,13 @@ const order = { oid: OrderId, cloid: Schema.optionalKey(Cloid) }
  * The result of one leg: of one order, cancel or modify of a batch, or of the whole action if it has no batch.
  *
  * - `Resting`: the order is on the book.
- * - `Filled`: the order was filled immediately, `totalSz` of it at an average price of `avgPx`; both are decimal text.
+ * - `Filled`: the order was filled immediately: a size of `totalSz` at an average price of `avgPx`, both as decimal
+ *   text.
  * - `Waiting`: a take-profit or stop-loss order that waits for its parent order to be filled, or for its trigger price.
  * - `Done`: the venue executed the leg. A TWAP order now runs under `twapId`.
  * - `Rejected`: the venue refused the leg; `message` is its text.
  * - `Unrecognised`: the venue's status has an unknown form. `raw` is that status, or the whole response data if the
- *   statuses cannot be assigned to legs. The leg may have taken effect.
+ *   statuses cannot be assigned to legs. The leg might have taken effect.
  *
  * @since 0.1.0
  * @category models
@@ -106,7 +107,10 @@ export const ActionEntry = Schema.TaggedUnion({
 }).annotate({ identifier: "ActionEntry" })
 export type ActionEntry = typeof ActionEntry.Type
 
-/** An action that the venue accepted, with an entry for each leg, in the order of the action. */
+/**
+ * An action that the venue accepted, with an entry for each of its legs, in the sequence in which the action lists
+ * them.
+ */
 export const ActionResult = Schema.Struct({
   ...ActionAccepted.fields,
   entries: Schema.Array(ActionEntry)
@@ -128,7 +132,9 @@ export class ActionRejected extends Schema.TaggedError<ActionRejected>()("Action
   recovered: Schema.optionalKey(Address),
   response: Schema.optionalKey(Schema.Unknown),
   entries: Schema.optionalKey(
-    Schema.Array(ActionEntry).annotate({ description: "The result of each leg, in the order of the action" })
+    Schema.Array(ActionEntry).annotate({
+      description: "The result of each leg, in the sequence in which the action lists the legs"
+    })
   )
 }) {
   get group() {
@@ -139,7 +145,7 @@ export class ActionRejected extends Schema.TaggedError<ActionRejected>()("Action
 /**
  * Combines the refused legs of an accepted action into one error; `None` if no leg was refused.
  *
- * Its reason is the first refused leg's; its `message` contains the texts of all refused legs.
+ * The error has the reason of the first refused leg; its `message` contains the texts of all refused legs.
  */
 export const legRejection = ({ entries, response }: ActionResult): Option.Option<ActionRejected> => {
   const rejected = entries.filter(ActionEntry.guards.Rejected)
@@ -153,7 +159,7 @@ export const legRejection = ({ entries, response }: ActionResult): Option.Option
 /**
  * Fails with the `ActionRejected` of {@link legRejection} if the venue refused any leg; otherwise returns the result.
  *
- * The other legs took effect: `entries` of the error lists the result of each leg.
+ * The accepted legs took effect. The error's `entries` lists the result of each leg.
  *
  * @since 0.1.0
  * @category errors
@@ -170,7 +176,10 @@ export const legRejection = ({ entries, response }: ActionResult): Option.Option
 export const requireAll = (result: ActionResult): Effect.Effect<ActionResult, ActionRejected> =>
   Option.match(legRejection(result), { onNone: () => Effect.succeed(result), onSome: Effect.fail })
 
-/** Text prefixes by reason, matched in order. Sources: the venue's documentation, client libraries, a testnet catalogue. */
+/**
+ * Text prefixes by reason; the first match wins. Sources: the venue's documentation, client libraries, and texts
+ * collected on the testnet.
+ */
 const prefixes: ReadonlyArray<readonly [prefix: string, reason: RejectionReason]> = [
   ["User or API Wallet ", "UnknownSigner"],
   ["Must deposit before performing actions", "UnknownSigner"],
@@ -225,9 +234,9 @@ const isAddress = Schema.is(Address)
  * Classifies a rejection text of the venue. An unknown text is `Unclassified`, with the whole text.
  *
  * `recovered` is the signer that the gateway recovered. If the venue's text names another address as unknown, the venue
- * hashed different bytes: the reason is `WrongSignature`. If it names the same address, the signature is right, but the
- * signer has no account or is not an approved API wallet: the reason is `UnknownSigner`. Without `recovered`, it is
- * also `UnknownSigner`.
+ * hashed different bytes: the reason is `WrongSignature`. If the text names the recovered address, the signature is
+ * correct, but the signer has no account or is not an approved API wallet: the reason is `UnknownSigner`. Without
+ * `recovered`, the reason is always `UnknownSigner` for such a text.
  */
 export const classifyRejection = (text: string, recovered?: Address): ActionRejected => {
   const bare = text.startsWith("L1 error: ") ? text.slice("L1 error: ".length) : text

@@ -12,14 +12,14 @@ export type ActionId = typeof ActionId.Type
 /**
  * The states of an action.
  *
- * - `sent`: the action may have been sent, and a response may still arrive.
- * - `accepted`: the venue accepted it. `entries` contains the known results of its legs.
- * - `rejected`: the venue refused it.
- * - `neverArrived`: it is not in the venue's state, and can no longer take effect. Either it was lost, or the venue
- *   refused the whole action, which the venue does not record.
- * - `unknown`: the response was lost, and the venue's state does not show the outcome yet. It may take effect until
- *   `mayLandUntil`.
- * - `forgotten`: the operator removed it from the list of actions with unknown outcome.
+ * - `sent`: the gateway has started to send the action, and a response can still arrive.
+ * - `accepted`: the venue accepted the action. `entries` contains the known results of its legs.
+ * - `rejected`: the venue refused the action.
+ * - `neverArrived`: the venue's state does not contain the action, and the action can no longer take effect. Either it
+ *   was lost, or the venue refused it as a whole; the venue does not record refused actions.
+ * - `unknown`: the response was lost, and the venue's state does not show the outcome yet. The action can take effect
+ *   until `mayLandUntil`.
+ * - `forgotten`: the operator removed the action from the list of actions with unknown outcome.
  */
 export const ActionState = Schema.Literals(["sent", "accepted", "rejected", "neverArrived", "unknown", "forgotten"])
 export type ActionState = typeof ActionState.Type
@@ -36,7 +36,8 @@ export const Settled = Schema.Struct({
   by: SettledBy,
   entries: Schema.optionalKey(
     Schema.Array(ActionEntry).annotate({
-      description: "The result of each leg, in the order of the action. A leg with an unknown result is `Unrecognised`"
+      description:
+        "The result of each leg, in the sequence in which the action lists the legs. A leg with an unknown result is `Unrecognised`"
     })
   )
 }).annotate({ identifier: "SettledAction" })
@@ -49,7 +50,8 @@ export const ActionRecord = Schema.Struct({
   signer: Schema.optionalKey(Address),
   nonce: Millis,
   mayLandUntil: Schema.optionalKey(Millis).annotateKey({
-    description: "While the outcome is unknown: the time at the venue after which the action can no longer take effect"
+    description:
+      "Present while the outcome is unknown: the time, on the venue's clock, after which the action can no longer take effect"
   }),
   settled: Schema.optionalKey(Settled)
 }).annotate({ identifier: "ActionRecord" })

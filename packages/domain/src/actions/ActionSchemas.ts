@@ -14,12 +14,12 @@ import { Millis } from "../Time.ts"
 import { EvmUserModify, JailSelf, MultiSig, SignatureChainId, TokenDelegate, UnjailSelf, VenueChain } from "./Action.ts"
 import type { ActionType } from "./ActionCatalog.ts"
 
-/** A decimal string: a price, a size or an amount. The venue does not accept a JSON number here. */
+/** A decimal number as text: a price, a size or an amount. The venue does not accept a JSON number instead. */
 export const Decimal = Schema.String.check(
   Schema.isPattern(/^[0-9]{1,40}(?:\.[0-9]{1,40})?$/u, { expected: "a decimal number as text" })
 ).annotate({ identifier: "Decimal" })
 
-/** A decimal string that may be negative. */
+/** A decimal number as text; it can be negative. */
 export const SignedDecimal = Schema.String.check(
   Schema.isPattern(/^-?[0-9]{1,40}(?:\.[0-9]{1,40})?$/u, { expected: "a decimal number as text" })
 ).annotate({ identifier: "SignedDecimal" })
@@ -40,8 +40,8 @@ export const TimeInForce = Schema.Literals(["Gtc", "Ioc", "Alo", "FrontendMarket
 export type TimeInForce = typeof TimeInForce.Type
 
 /**
- * The grouping of a batch of orders: none, take-profit and stop-loss of its first order, or take-profit and stop-loss
- * of the position.
+ * The grouping of a batch of orders. `na`: none. `normalTpsl`: the orders after the first are its take-profit and
+ * stop-loss. `positionTpsl`: the orders are the take-profit and stop-loss of the position.
  */
 export const Grouping = Schema.Literals(["na", "normalTpsl", "positionTpsl"]).annotate({ identifier: "Grouping" })
 export type Grouping = typeof Grouping.Type

@@ -12,7 +12,7 @@ import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, Si
 import { ActionAccepted, type ActionRejected } from "./ActionOutcome.ts"
 import { signedActionSchema, SignedEnvelope } from "./SignedAction.ts"
 
-/** The additional errors of signed actions. */
+/** The errors that only signed actions fail with, in addition to the common ones. */
 export const exchangeFailures = [
   UnsupportedAction,
   NonceOutOfWindow,
@@ -23,7 +23,7 @@ export const exchangeFailures = [
   OutcomeUnknown
 ] as const
 
-/** The errors that a signed action can fail with in addition to the common ones. */
+/** All errors that a signed action can fail with in an embedded service. */
 export const ExchangeFailure = Schema.Union([...exchangeFailures, NotPermitted, ...commonFailures])
 export type ExchangeFailure = typeof ExchangeFailure.Type
 
@@ -31,13 +31,16 @@ export type ExchangeFailure = typeof ExchangeFailure.Type
 export const ServedExchangeFailure = Schema.Union([...exchangeFailures, ...servedFailures])
 export type ServedExchangeFailure = typeof ServedExchangeFailure.Type
 
-/** The errors of the embedded service and of the typed client, which also decode the venue's response. */
+/**
+ * The errors that a submitted action can fail with in the embedded service and in the typed client. Both also decode
+ * the venue's response.
+ */
 export type SubmitFailure = WrapReason<ServedExchangeFailure> | ActionRejected
 
-/** The advice for an action of unknown outcome. */
+/** The advice to a caller whose action has an unknown outcome. */
 export const resendAdvice =
   "Resend the identical bytes: a duplicate-nonce response then means that the first attempt was accepted. " +
-  "Do not sign the action again under a fresh nonce before you know"
+  "Do not sign the action again under a fresh nonce before you know its outcome"
 
 const signed = <const Name extends string, Request extends Operation.AnyCodec>(
   name: Name,
@@ -80,10 +83,13 @@ const operations = new Map<string, ExchangeOperation>(
   ])
 )
 
-/** The operations of the catalog's actions, in its order. */
+/** The operations of the catalog's actions, in the order of the catalog. */
 export const exchangeOperations: ReadonlyArray<ExchangeOperation> = [...operations.values()]
 
-/** An action of a type outside the catalog. All such types share one name, so that it can be a metric label. */
+/**
+ * An action of a type outside the catalog. All such types share one name, because a metric label needs a bounded set of
+ * values.
+ */
 export const passthroughAction: ExchangeOperation = signed(
   "exchange",
   "A signed action of a type outside the catalog",
@@ -93,7 +99,7 @@ export const passthroughAction: ExchangeOperation = signed(
 /** Returns the operation of an action type. */
 export const findOperation = (type: string): ExchangeOperation => operations.get(type) ?? passthroughAction
 
-/** Returns the operation of an action with its actual cost: a batch of n entries weighs 1 + n / 40, rounded down. */
+/** Returns the operation of an action with its actual cost: a batch of n entries has weight 1 + floor(n / 40). */
 export const operationFor = (action: SentAction): ExchangeOperation => {
   const operation = findOperation(action.type)
   const { entriesPerWeight, weight } = operation.cost

@@ -16,7 +16,7 @@ import { ActionAccepted, ActionEntry, ActionRejected, classifyRejection } from "
 import type { ExchangeFailure } from "./ExchangeOperations.ts"
 import { exchangeFailures, resendAdvice } from "./ExchangeOperations.ts"
 
-/** The known identity of an action, independent of its response. */
+/** The nonce and signer of an action, as known before its response arrives. */
 export interface Identity {
   readonly nonce?: Millis
   /** The recovered signer. */
@@ -29,8 +29,8 @@ export interface Submission extends Identity {
 }
 
 /**
- * The 4xx statuses that a proxy may send after it forwarded the request: a timeout, a conflict with a past event, and
- * two for a client that disconnected. Any other 4xx status means that the request was not executed.
+ * The 4xx statuses that a proxy can send after it forwarded the request: 408 (timeout), 409 (conflict), and 460 and 499
+ * (the client disconnected). Any other 4xx status means that the request was not executed.
  */
 const lateRefusals: ReadonlySet<number> = new Set([408, 409, 460, 499])
 
@@ -40,8 +40,8 @@ const isRefusal = (status: number): boolean => status >= 400 && status < 500 && 
 /**
  * Returns why a response leaves the outcome of a once-only call unknown: it is from a proxy, or truncated.
  *
- * Returns `undefined` for a response of the upstream itself, and for a refusal from any server on the way: a firewall's
- * page with HTTP 403 means that nothing was forwarded.
+ * Returns `undefined` for a response of the upstream itself. Also returns `undefined` for a refusal (4xx) from any
+ * intermediate server: for example, a firewall's page with HTTP 403 means that nothing was forwarded.
  */
 export const openIssue = (response: UpstreamResponse): string | undefined => {
   const { status } = response
@@ -60,10 +60,10 @@ const decodeAccepted = Schema.decodeUnknownOption(ActionAccepted)
 const isRefused = Schema.is(Schema.Struct({ error: Schema.String }))
 const decodeEntry = Schema.decodeUnknownOption(ActionEntry)
 
-/** The entry tags, by the member of the venue's status that identifies each. */
+/** The tag of the entry for each member that a status object can have. */
 const tags = [["resting", "Resting"], ["filled", "Filled"], ["running", "Done"]] as const
 
-/** Returns a status with the tag of its entry; `undefined` if the status has an unknown form. */
+/** Adds the entry tag to one of the venue's statuses; `undefined` if the status has an unknown form. */
 const tagged = (raw: unknown): unknown => {
   if (Predicate.isString(raw)) return { _tag: "Waiting", kind: raw }
   for (const [member, _tag] of tags) {
@@ -90,8 +90,8 @@ const statusesIn = (data: object): ReadonlyArray<unknown> | undefined => {
 /**
  * Returns an entry for each leg.
  *
- * One error for the whole batch rejects every leg. Any other response with fewer statuses than legs is `Unrecognised`,
- * because the statuses cannot be assigned to legs.
+ * If the venue returned only errors, and fewer than legs, every leg gets the first error. Any other response with fewer
+ * statuses than legs makes every leg `Unrecognised`, because the statuses cannot be assigned to legs.
  */
 const entriesIn = (
   { data }: ActionAccepted["response"],
@@ -99,7 +99,7 @@ const entriesIn = (
   known: Address | undefined
 ): ReadonlyArray<ActionEntry> => {
   const forEachLeg = (entry: ActionEntry) => Array.from({ length: legs }, () => entry)
-  // `{"type":"default"}`, or the address of a new account
+  // `data` is text if there are no statuses: `default`, or the address of a new account
   if (!Predicate.isObjectOrArray(data)) return forEachLeg({ _tag: "Done" })
   const entries = statusesIn(data)?.map(entryFrom(known)) ?? []
   if (entries.length >= legs && entries.length > 0) return entries
@@ -137,9 +137,9 @@ const readOk = (answer: UpstreamResponse, legs: number, identity: Identity) => {
  * (`data.statuses[].error`, `data.status.error`). HTTP 422 with plain text means that the venue could not decode the
  * action.
  *
- * Any other 4xx status is a refusal before execution, except the statuses that a proxy may send after it forwarded the
- * request. Those, 5xx statuses, and responses that do not decode fail with `OutcomeUnknown`, because the venue may have
- * accepted the action.
+ * Any other 4xx status is a refusal before execution, except the statuses that a proxy can send after it forwarded the
+ * request. Those statuses, 5xx statuses, and responses that do not decode fail with `OutcomeUnknown`, because the venue
+ * may have accepted the action.
  */
 export const outcomeReader = <S extends AnyCodec>(failures: S) => {
   const readProblem = problemReader(failures)

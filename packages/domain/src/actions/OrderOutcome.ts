@@ -2,7 +2,10 @@
 import type { Fill, OrderRecord } from "../info/Order.ts"
 import type { ActionEntry, RejectionReason } from "./ActionOutcome.ts"
 
-/** Rejection reasons by order state (the venue's documentation of `orderStatus`); any other state is `Unclassified`. */
+/**
+ * Maps the venue's order states to rejection reasons, by the venue's documentation of `orderStatus`; any other state is
+ * `Unclassified`.
+ */
 const reasons: ReadonlyMap<string, RejectionReason> = new Map([
   ["tickRejected", "TickSize"],
   ["minTradeNtlRejected", "MinimumNotional"],
@@ -24,7 +27,7 @@ const reasons: ReadonlyMap<string, RejectionReason> = new Map([
 /** Returns whether the venue refused the order on arrival: `rejected`, `badAloPxRejected`, … */
 export const isRejected = ({ status }: Pick<OrderRecord, "status">): boolean => /rejected$/iu.test(status)
 
-/** Returns whether the order may still be filled. */
+/** Returns whether the order can still be filled. */
 export const isOpen = ({ status }: Pick<OrderRecord, "status">): boolean => status === "open" || status === "triggered"
 
 const places = (text: string): number => text.split(".")[1]?.length ?? 0
@@ -62,8 +65,9 @@ const sumFills = (fills: ReadonlyArray<Pick<Fill, "px" | "sz">>) => {
 const isCloid = (cloid: string | null | undefined): cloid is `0x${string}` => cloid?.startsWith("0x") === true
 
 /**
- * Returns the result of the leg that placed an order: `Rejected` if the venue refused it, `Filled` if it is no longer open and
- * has fills, otherwise `Resting`. A canceled order without fills is `Resting`, because it was on the book.
+ * Returns the result of the leg that placed an order: `Rejected` if the venue refused it, `Filled` if the order is no
+ * longer open and has fills, otherwise `Resting`. A canceled order without fills is `Resting`, because it was on the
+ * book before it was canceled.
  */
 export const entryFrom = (
   { order: { cloid, oid }, status }: OrderRecord,

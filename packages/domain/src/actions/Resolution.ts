@@ -1,4 +1,4 @@
-/** Determines an unknown outcome of an action from the result of sending the identical bytes again. */
+/** Determines the unknown outcome of an action from the result of sending the identical bytes again. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -12,11 +12,11 @@ import { resendAdvice, ServedExchangeFailure } from "./ExchangeOperations.ts"
 /**
  * The outcome of an action after its bytes were sent more than once.
  *
- * - `Landed`: the venue has seen the nonce, so the first attempt took effect. If other bytes were signed with that
- *   nonce, either one took effect.
- * - `Accepted`: the first attempt never arrived, and this attempt was accepted; `answer` is the result that `submit`
- *   returns.
- * - `Rejected`: this attempt was refused for a reason that also applied to the first one.
+ * - `Landed`: the venue has seen the nonce, so the first attempt took effect. If the signer also signed other bytes
+ *   with that nonce, one of the two actions took effect.
+ * - `Accepted`: the first attempt never arrived, and the venue accepted this attempt; `answer` is the result that
+ *   `submit` returns.
+ * - `Rejected`: the venue refused this attempt for a reason that also applied to the first attempt.
  */
 export type Resolution =
   | { readonly _tag: "Landed"; readonly rejection: ActionRejected }
@@ -26,9 +26,9 @@ export type Resolution =
 /**
  * The outcome of the action is still unknown. `reason` is the error of the latest attempt.
  *
- * Whatever the reason, the first attempt may have taken effect, even if nothing was sent this time: do not sign the
- * action again before you know. Embedded services and the typed client raise this error; the HTTP route responds with
- * the reason.
+ * For every `reason`, the first attempt may have taken effect, even if the latest attempt sent nothing. Do not sign the
+ * action again before you know its outcome. Embedded services and the typed client raise this error; the HTTP route
+ * responds with the reason.
  */
 export class StillUnknown extends Schema.TaggedError<StillUnknown>()("StillUnknown", {
   upstream: Schema.String,
@@ -50,9 +50,9 @@ export class StillUnknown extends Schema.TaggedError<StillUnknown>()("StillUnkno
 
 type Reason = StillUnknown["reason"]
 
-const checkAccount = "Read from the account at the venue whether the action took effect"
+const checkAccount = "Query the account at the venue to find out whether the action took effect"
 
-/** The advice after a failed resend, by error group. */
+/** The advice after a resend of the identical bytes failed, by error group. */
 const resendAdviceByGroup: { readonly [Group in ErrorGroup]: string } = {
   "retry-later": resendAdvice,
   "fix-setup": resendAdvice,
@@ -60,7 +60,7 @@ const resendAdviceByGroup: { readonly [Group in ErrorGroup]: string } = {
   "outcome-unknown": checkAccount
 }
 
-/** The known facts of an action whose outcome is unknown. */
+/** The known properties of an action whose outcome is unknown. */
 export interface Unresolved {
   /** The label of the upstream. */
   readonly upstream: string
@@ -68,9 +68,9 @@ export interface Unresolved {
   readonly signer?: Address
 }
 
-/** Makes the error for a resend that left the outcome unknown. */
+/** Makes the error for a resend after which the outcome is still unknown. */
 export const stillUnknown = ({ upstream, ...identity }: Unresolved) => (reason: Reason): StillUnknown => {
-  // the address in a rejection is from the venue's text
+  // uses the signer of a gateway error only: the address in a rejection is from the venue's text
   const named = reason._tag !== "ActionRejected" && "signer" in reason ? reason.signer : undefined
   return new StillUnknown({
     upstream: "upstream" in reason ? reason.upstream : upstream,
@@ -84,9 +84,10 @@ export const stillUnknown = ({ upstream, ...identity }: Unresolved) => (reason: 
 }
 
 /**
- * The rejections that depend on the bytes alone, and `NonceTooHigh`, which an earlier attempt would also have received.
+ * The rejections that would also have applied to the first attempt: those that depend on the bytes alone, and
+ * `NonceTooHigh`.
  *
- * Any other rejection depends on the venue's state, which the venue may check before the nonce.
+ * Any other rejection depends on the venue's state, which the venue can check before the nonce.
  */
 const lasting: ReadonlySet<RejectionReason> = new Set([
   "ShapeRefused",
@@ -96,7 +97,8 @@ const lasting: ReadonlySet<RejectionReason> = new Set([
 ])
 
 /**
- * Returns the outcome that a rejected resend implies; `None` if the reason may not have applied to the first attempt.
+ * Returns the outcome that a rejected resend implies; `None` if the first attempt might not have been rejected for the
+ * same reason.
  */
 export const ofRejection = (rejection: ActionRejected): Option.Option<Resolution> => {
   if (rejection.reason === "NonceDuplicate") return Option.some({ _tag: "Landed", rejection })
@@ -104,10 +106,10 @@ export const ofRejection = (rejection: ActionRejected): Option.Option<Resolution
 }
 
 /**
- * Returns the outcome that `NonceAlreadyUsed` from an upstream gateway implies: `None`, unless that gateway knows that
- * the venue accepted the content.
+ * Returns the outcome that `NonceAlreadyUsed` from an upstream gateway implies: `Landed` if that gateway knows that the
+ * venue accepted the same signed content, otherwise `None`.
  *
- * A rejection known to that gateway does not rule out that the action was sent through another one.
+ * Even if that gateway knows of a rejection, another gateway may have sent the action too.
  */
 const ofNonceUsed = (error: NonceAlreadyUsed): Option.Option<Resolution> =>
   error.settled === "accepted"
@@ -117,7 +119,7 @@ const ofNonceUsed = (error: NonceAlreadyUsed): Option.Option<Resolution> =>
     })
     : Option.none()
 
-/** Returns the outcome that the result of a resend implies. After any failure, the outcome is still unknown. */
+/** Returns the outcome that the result of a resend implies. Fails with `StillUnknown` if the result implies none. */
 export const ofOutcome = <R>(
   outcome: Effect.Effect<ActionResult, Reason, R>,
   unresolved: Unresolved

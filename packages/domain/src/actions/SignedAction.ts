@@ -27,12 +27,14 @@ const VaultAddress = Schema.String.check(
 )
 
 const envelope = {
-  nonce: Millis.annotateKey({ description: "Milliseconds; within (now - 2 days, now + 1 day), unique per signer" }),
+  nonce: Millis.annotateKey({
+    description: "Milliseconds since the Unix epoch, between 2 days before and 1 day after now; unique per signer"
+  }),
   signature: Signature,
   vaultAddress: Schema.optionalKey(Schema.NullOr(VaultAddress)),
   expiresAfter: Schema.optionalKey(Schema.NullOr(Millis)),
   isFrontend: Schema.optionalKey(Schema.Boolean).annotateKey({
-    description: "Set by the venue's own web page and similar clients; not signed"
+    description: "Set by the venue's own web page and similar clients; not covered by the signature"
   })
 }
 
@@ -53,17 +55,18 @@ export const signedActionSchema = <Type extends DecodedActionType>(type: Type) =
 
 /** A signed action of any type: the action with its members as signed, and the envelope. */
 export interface AnySignedAction extends Omit<SignedEnvelope, "action"> {
-  // the first type accepts values of interfaces, the second accepts literals with additional members
+  // the first type accepts values whose type is an interface, the second accepts object literals with additional
+  // members
   readonly action: { readonly type: string } | SignedEnvelope["action"]
 }
 
 const encodeEnvelope = Schema.encodeEffect(Schema.Struct(envelope), { errors: "all" })
 
 /**
- * Encodes a signed action as a body: the members of the action in their given order, because the venue may hash them in
- * that order, and integers with all their digits.
+ * Encodes a signed action as a body: with all digits of integers, and with the members of the action in the order of
+ * the object, because the signed hash can depend on that order.
  *
- * Fails with `InvalidRequest` if a value of the envelope is out of range. Does not check the action itself.
+ * Fails with `InvalidRequest` if a value of the envelope is out of range. The members of the action are not checked.
  */
 export const write = ({ action, ...envelope }: AnySignedAction): Effect.Effect<string, InvalidRequest> =>
   Effect.mapBoth(encodeEnvelope(envelope), {

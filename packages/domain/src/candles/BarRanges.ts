@@ -1,5 +1,5 @@
 /**
- * Sets of bar numbers (`CandleWindow.barAt`) as sorted ranges. They represent the known and the missing bars of a
+ * Sets of bar numbers (`CandleWindow.barAt`) as sorted ranges. A set represents the stored or the missing bars of a
  * series.
  */
 /** A range of bars, both ends included. */
@@ -81,14 +81,14 @@ export const gaps = (ranges: BarRanges): BarRanges => {
 /** Returns the number of bars in a set. */
 export const size = (ranges: BarRanges): number => ranges.reduce((sum, { from, to }) => sum + to - from + 1, 0)
 
-/** Formats a set as `0-99,120-999`, each number relative to an origin. */
+/** Formats a set as `0-99,120-999`, with each bar number relative to `origin`. */
 export const print = (ranges: BarRanges, origin: number): string =>
   ranges.map(({ from, to }) => `${from - origin}-${to - origin}`).join(",")
 
 /** The format of {@link print}. */
 export const pattern = /^(?:[0-9]+-[0-9]+(?:,[0-9]+-[0-9]+)*)?$/u
 
-/** Parses the format of {@link print}. */
+/** Parses the format of {@link print}; adds `origin` to each number. */
 export const read = (text: string, origin: number): BarRanges =>
   Array.from(text.matchAll(/(?<from>[0-9]+)-(?<to>[0-9]+)/gu), ({ groups }) => ({
     from: Number(groups?.["from"]) + origin,

@@ -19,7 +19,7 @@ export const DecimalString = Schema.String.check(Schema.isPattern(/^-?[0-9]+(?:\
 /** One bar: `t` and `T` are its first and last millisecond; prices and base volume are decimal strings. */
 export const Candle = Schema.Struct({
   t: Millis.annotateKey({ description: "Open time" }),
-  T: Millis.annotateKey({ description: "Close time: open time + interval - 1" }),
+  T: Millis.annotateKey({ description: "Close time in milliseconds: open time + length of the interval - 1" }),
   s: Schema.String.annotate({ description: "Coin" }),
   i: CandleInterval,
   o: DecimalString.annotateKey({ description: "Open price" }),

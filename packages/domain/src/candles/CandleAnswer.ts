@@ -4,7 +4,7 @@
  *
  * A response in the venue's exact format is recognized from its bytes, without joining its chunks. A full response has
  * 700 KB: recognizing it is faster than joining and decoding it, and ten times as fast as parsing it. A body that is
- * not recognized may still be a list of bars and has to be parsed.
+ * not recognized can still be a list of bars, and has to be parsed.
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -26,7 +26,7 @@ const CLOSE_BRACKET = 0x5d
 const toDataView = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
   new DataView(buffer, byteOffset, byteLength)
 
-/** Returns a word with the high bit set in each of its four bytes that is not a digit. */
+/** Returns a word whose bytes have their high bit set where `word` has a byte that is not an ASCII digit. */
 const nonDigitBits = (word: number): number => {
   const bytes = word ^ 0x30303030
   return (((bytes & 0x7f7f7f7f) + 0x76767676) | bytes) & 0x80808080
@@ -36,14 +36,16 @@ const MAX_INTEGER_DIGITS = 15
 const MAX_DECIMAL_DIGITS = 40
 
 /**
- * Returns the offset after the digits that start at `from`; a later offset if the run is longer than any valid number.
+ * Returns the offset after the digits that start at `from`. If there are more digits than in any valid number, returns
+ * an offset more than `MAX_DECIMAL_DIGITS` after `from`.
  */
 const afterDigits = (view: DataView, from: number): number => {
   let at = from
   while (at - from <= MAX_DECIMAL_DIGITS) {
     const others = nonDigitBits(view.getInt32(at, true))
     if (others !== 0) {
-      // a branch is faster than a computed offset: most numbers of a list have the same length, so the branch is predicted
+      // a branch is faster than a computed offset: most numbers of a list have the same length, so the CPU predicts the
+      // branch
       if ((others & 0x80) !== 0) return at
       if ((others & 0x8000) !== 0) return at + 1
       return (others & 0x800000) === 0 ? at + 3 : at + 2
@@ -72,8 +74,8 @@ const afterDecimal = (view: DataView, from: number): number => {
 }
 
 /**
- * The format of a member: an integer, a quoted decimal, or text that is the same in each bar of a list. Re-encoding the
- * decoded value of a match yields the same text.
+ * The format of a member: an integer, a quoted decimal, or text that is the same in each bar of a list. Each format has
+ * one spelling for each value, so a match can be decoded and encoded again without a change.
  */
 type Spelling = "integer" | "decimal" | RegExp
 
@@ -93,8 +95,8 @@ const spellings: { readonly [Member in keyof Candle]: Spelling } = {
 const isMember = (name: string): name is keyof Candle => Object.hasOwn(spellings, name)
 
 /**
- * A number and the constant bytes before it: at least five, compared as words of four bytes. The last word may overlap
- * the previous one.
+ * A number of a bar, and the constant bytes before the number. There are at least five constant bytes, which are
+ * compared as words of four bytes. The last word overlaps the previous one unless the length is a multiple of four.
  */
 interface Step {
   readonly name: keyof Candle
@@ -159,7 +161,10 @@ const afterStep = ({ isDecimal, length, words }: Step, view: DataView, from: num
   return isDecimal ? afterDecimal(view, at) : afterInteger(view, at)
 }
 
-/** An upper bound, in bytes, on a bar and its separator. A bar is parsed while at least this much input is left. */
+/**
+ * An upper bound, in bytes, on the length of a bar and its separator. A bar is read only if at least this number of
+ * bytes follows its start.
+ */
 const ROOM = 1024
 
 const padding = new Uint8Array(ROOM)
@@ -198,7 +203,7 @@ class Bars {
   }
 }
 
-/** Counts the bars in the chunks of a response; `undefined` if it is not recognized. */
+/** Counts the bars in the chunks of a response; `undefined` if the format of the response is not recognized. */
 export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined => {
   const size = pieces.reduce((sum, { length }) => sum + length, 0)
   const opening = Utf8.opening(pieces, ROOM)
@@ -207,7 +212,8 @@ export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined =>
   const shape = shapeIn(opening)
   if (shape === undefined) return undefined
   const bars = new Bars(shape)
-  // the unread rest of earlier chunks, the offset of the next bar in it, and the rest's offset in the response
+  // `rest` is the unread end of the earlier chunks, and `offset` is its offset in the response; `from` is the offset of
+  // the next bar after the start of `rest`
   let rest = opening.subarray(0, 0)
   let from = 1
   let offset = 0
@@ -237,7 +243,7 @@ export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined =>
 /** The offsets of bars in a text. */
 export interface BarPlaces {
   readonly bytes: Uint8Array
-  /** The offset of each bar, and the offset at which another bar would start. A comma separates two bars. */
+  /** The offset of each bar, then the offset at which one more bar would start. One byte separates two bars. */
   readonly starts: ReadonlyArray<number>
   /** The open time of each bar. */
   readonly times: ReadonlyArray<number>
@@ -252,7 +258,10 @@ const integerAt = (view: DataView, from: number): number => {
   }
 }
 
-/** Locates the bars of a text; `undefined` unless it is recognized and all are bars of one series, in order. */
+/**
+ * Locates the bars of a text. Returns `undefined` if the format is not recognized, or if the bars are not all bars of
+ * the series in ascending order of time.
+ */
 export const placesIn = (
   pieces: ReadonlyArray<Uint8Array>,
   { coin, interval }: Series
@@ -300,8 +309,8 @@ export const placesIn = (
 const graceMillis = 5000
 
 /**
- * Minimum remaining time, in milliseconds, for which the venue retains the whole window. It exceeds any deadline plus
- * clock differences.
+ * The venue must retain the whole window for at least this time, in milliseconds. It exceeds the longest deadline plus
+ * the difference of the clocks.
  */
 const marginMillis = 60_000
 
@@ -311,8 +320,8 @@ const day = 24 * 60 * 60_000
 const lastInstant = 8_640_000_000_000_000
 
 /**
- * Returns a policy of one day if the last bar of a window is closed and the venue still retains the first one for a
- * while; otherwise `undefined`.
+ * Returns a policy that caches a response for one day, if the last bar of the window is closed and the venue retains
+ * the first bar for at least {@link marginMillis} longer; otherwise returns `undefined`.
  */
 export const cachePolicy = (
   { endTime, interval, startTime }: CandleWindowRequest,
@@ -326,7 +335,7 @@ export const cachePolicy = (
 
 const isMillis = Schema.is(Millis)
 
-/** Returns the open times of parsed bars; `undefined` unless all are bars of the coin and the interval. */
+/** Returns the open times of parsed bars; `undefined` if any row is not a bar of the coin and the interval. */
 const timesIn = (rows: unknown, { coin, interval }: CandleWindowRequest): ReadonlyArray<number> | undefined => {
   if (!Array.isArray(rows)) return undefined
   const times = rows.map((row: unknown): unknown =>
@@ -337,7 +346,10 @@ const timesIn = (rows: unknown, { coin, interval }: CandleWindowRequest): Readon
   return times.every(Predicate.isNumber) ? times : undefined
 }
 
-/** Returns whether a response contains only bars of the requested coin and interval, in order and inside the window. */
+/**
+ * Returns whether a response contains only bars of the requested coin and interval, in ascending order of time and
+ * inside the window.
+ */
 export const isCacheable = (request: CandleWindowRequest, answer: Json.Json): boolean => {
   const { coin, endTime, interval, startTime } = request
   if (!Predicate.isNotNullish(endTime) || endTime < startTime || endTime > lastInstant) return false
@@ -366,7 +378,7 @@ export const write = (bars: ReadonlyArray<Candle>): string => {
 /** The header in which a gateway reports the sources of the bars; a structured field (RFC 9651). */
 export const sourcesHeader = "x-trigate-candles"
 
-/** Maximum number of gaps and of corrections in the header; bounds its size. */
+/** Maximum number of gaps, and maximum number of corrections, in the header. It limits the size of the header. */
 const MAX_REPORTED = 16
 
 const headerMember = (name: string, texts: ReadonlyArray<string>): ReadonlyArray<string> =>

@@ -1,7 +1,8 @@
 /**
  * Files of bars, and bars as lines of text: NDJSON in the venue's form, and CSV with a header line.
  *
- * Numbers keep the venue's formatting. The bars of a file have one coin and interval, and are in order.
+ * Numbers keep the venue's formatting. The bars of a file have one coin and interval, and are in ascending order of
+ * time.
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

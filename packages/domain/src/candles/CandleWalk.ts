@@ -13,30 +13,29 @@ export interface Options {
 }
 
 interface Position {
-  /** The start of the next stretch. */
+  /** The start of the next stretch, in milliseconds. */
   readonly from: number
-  /** The end of the walk. */
+  /** The end of the walk, in milliseconds. */
   readonly end: number
-  /** Open time of the last emitted bar. */
+  /** Open time of the last emitted bar, in milliseconds. */
   readonly last: number
-  /**
-   * Whether a gateway stores bars that the venue no longer has. Every stretch then has the full length of a response.
-   */
+  /** Whether a gateway stores bars that the venue no longer has. If so, no stretch is longer than `barsPerStretch`. */
   readonly isHeld: boolean
 }
 
 const bounded = (bars: number): number => Math.min(CandleWindow.retainedBars, Math.max(1, Math.floor(bars)))
 
 /**
- * Streams the stretches of a window, oldest first. Pulling a stretch sends one request.
+ * Streams the stretches of a window, oldest first. Each stretch that the consumer pulls costs one request.
  *
- * Stretches meet at the boundary of a bar, and a bar received twice is emitted once. The venue retains 5000 bars in
- * total. The first stretch therefore also covers all bars that may have expired: one response contains those that are
- * left, and requests for expired bars would cost as much as others.
+ * Stretches meet at the boundary of a bar, and a bar that is received twice is emitted once. The venue retains 5000
+ * bars in total. The first stretch therefore also covers all bars that may have expired: the venue returns those that
+ * it still has, and separate requests for expired bars would cost as much as other requests.
  *
- * Without an `endTime`, or if it is in the future, the walk ends at the bar that was forming when it began. A
- * `truncated` stretch lacks its oldest bars. That happens to the first stretch, and to later ones whose bars expire
- * during a slow walk. If a gateway stores more than the venue retains, the walk starts at the beginning of the window.
+ * Without an `endTime`, or with one in the future, the walk ends at the bar that was forming when the walk began. A
+ * `truncated` stretch lacks its oldest bars. Only the first stretch is truncated, or a later one whose bars expired
+ * during a slow walk. If a gateway stores more bars than the venue retains, the walk starts at the beginning of the
+ * window.
  */
 export const walk = <E, R>(
   request: CandleWindowRequest,
@@ -63,7 +62,7 @@ export const walk = <E, R>(
     const window = yield* fetch({ coin, interval, startTime: at.from, endTime })
     const { sources } = window
     if (sources?.isCut === true && oldest > first) {
-      // older bars are stored too, and follow in further stretches, starting with the first
+      // the gateway also stores the older bars, so the walk continues at the start of the window or after the first gap
       const [gap] = sources.gaps
       if (gap === undefined || gap.from > at.from) return [[], Option.some<Position>({ ...at, isHeld: true })] as const
       const unknown: CandleWindow.CandleStretch = {

@@ -31,7 +31,7 @@ export const intervalLengths: { readonly [Interval in Exclude<CandleInterval, "1
   "1w": 7 * day
 }
 
-// counts the year from March, so that a leap day is its last day
+// starts the year in March, so that a leap day is the last day of the year
 const monthOpen = (index: number): number => {
   const sinceMarch = 1970 * 12 + index - 2
   const year = Math.floor(sinceMarch / 12)
@@ -78,8 +78,8 @@ export const belongsTo = ({ coin, interval }: Series, { T, i, s, t }: Candle): b
 }
 
 /**
- * Returns the oldest bar that the venue is sure to retain at `now`; it retains older bars only if some intervals had no
- * trades.
+ * Returns the number of the oldest bar that the venue certainly retains at `now`. The venue retains older bars only if
+ * some intervals had no trades.
  */
 export const oldestRetainedBar = (interval: CandleInterval, now: number): number =>
   barAt(interval, now) - retainedBars + 1
@@ -98,7 +98,8 @@ export const oldestPart = (request: CandleWindowRequest): CandleWindowRequest =>
 }
 
 /**
- * Returns the maximum number of bars in the response for a window. Counts one more, in case the venue's clock is ahead.
+ * Returns the maximum number of bars in the response for a window. The result includes one extra bar, in case the
+ * venue's clock is ahead.
  */
 export const maxBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
   const last = barAt(interval, Math.min(now, endTime ?? now))
@@ -109,10 +110,10 @@ export const maxBars = ({ endTime, interval, startTime }: CandleWindowRequest, n
  * The part of a window that a response covers.
  *
  * - `complete`: every bar of the window that had a trade;
- * - `truncated`: the oldest bars of the window are or may be missing, because the venue retains none before the first
- *   one received;
- * - `agedOut`: no bars, because the whole window is older than the retained bars, or precedes the listing (the two are
- *   indistinguishable).
+ * - `truncated`: the oldest bars of the window are missing or may be missing, because the venue does not retain bars
+ *   before the first received one;
+ * - `agedOut`: the response has no bars, because the whole window is older than the retained bars or precedes the
+ *   listing of the coin (a response does not show which).
  */
 export type Coverage = "complete" | "truncated" | "agedOut"
 
@@ -122,7 +123,7 @@ export interface Stretch {
   readonly to: number
 }
 
-/** The sources of the bars in a gateway's response, which contains the newest 5000 bars of the window. */
+/** The sources of the bars in a gateway's response. A response contains at most the newest 5000 bars of the window. */
 export interface Sources {
   /** The number of bars that were in the gateway's store. */
   readonly held: number
@@ -136,12 +137,12 @@ export interface Sources {
   readonly corrected: ReadonlyArray<number>
 }
 
-/** Bars of a window, oldest first, with their completeness (`coverage`) and whether the last may change (`forming`). */
+/** Bars of a window, oldest first. `coverage` is their completeness; `forming` is the bar that can still change. */
 export interface CandleWindow {
   /** Every bar of the response, including the forming one. */
   readonly candles: ReadonlyArray<Candle>
   readonly coverage: Coverage
-  /** The last bar if it is still open: its prices and volume will change. */
+  /** The last bar, if it has not closed: its prices and volume will change. */
   readonly forming: Candle | undefined
   /** The sources of the bars; absent if all bars are from the venue. */
   readonly sources?: Sources
@@ -164,9 +165,9 @@ const windowCoverage = (request: CandleWindowRequest, candles: ReadonlyArray<Can
   const headBar = barAt(interval, head.t)
   // the first bar of the window was received, and no earlier ones were requested
   if (headBar <= first) return "complete"
-  // a full response may be truncated even if the window fits by our clock
+  // a response of 5000 bars can be truncated, even if the window has fewer bars by our clock
   if (candles.length >= retainedBars) return "truncated"
-  // fewer than 5000 bars can follow the first row, so an older bar would still be retained and in the response
+  // fewer than 5000 bars can follow the first received bar, so the venue would still retain and return an older bar
   if (headBar > oldest) return "complete"
   // if the window ends now, the venue retains fewer than 5000 bars in total; if it ends earlier, newer bars may have
   // displaced older ones
@@ -174,10 +175,10 @@ const windowCoverage = (request: CandleWindowRequest, candles: ReadonlyArray<Can
 }
 
 /**
- * Returns the first bar from which a response is complete; earlier bars may have been dropped.
+ * Returns the number of the first bar from which on a response is complete; the venue may have dropped earlier bars.
  *
- * `first` is the first requested bar; `head` is the open time of the oldest received bar. The venue retains the newest
- * `retained` bars that had trades, so no bar after the oldest received one was dropped.
+ * `first` is the number of the first requested bar; `head` is the open time of the oldest received bar. The venue
+ * retains the newest `retained` bars that had trades, so it dropped no bar after the oldest received one.
  */
 export const firstCompleteBar = (
   interval: CandleInterval,

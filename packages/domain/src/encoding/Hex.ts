@@ -15,7 +15,7 @@ export const hex = (pattern: RegExp, identifier: string, description: string) =>
 export const Address = hex(/^0x[0-9a-fA-F]{40}$/u, "Address", "a 20-byte address in 0x hex")
 export type Address = typeof Address.Type
 
-/** A 32-byte hash: of a transaction, a block, a storage word. */
+/** A 32-byte value: a hash of a transaction or of a block, or a storage word. */
 export const Hash = hex(/^0x[0-9a-fA-F]{64}$/u, "Hash", "32 bytes in 0x hex")
 export type Hash = typeof Hash.Type
 

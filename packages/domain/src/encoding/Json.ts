@@ -1,5 +1,5 @@
 /**
- * JSON documents that retain their text: it is sent as received, and parsed only once.
+ * JSON documents that retain their text: the text is sent as received, and is parsed only once.
  *
  * A signed body must reach the upstream byte for byte, and integers above 2^53 must keep all digits. So `parse` decodes
  * integers outside the safe range as `bigint`, `parseStrict` validates a caller's text, and `members` and `elements`
@@ -13,7 +13,7 @@ import * as Utf8 from "./Utf8.ts"
 /** A parse error; `path` is its location in the document. */
 export type ParseFault = RequestFault
 
-/** The half-open range of a raw JSON value in its text, and the start of its key. */
+/** The range of a raw JSON value in a text, and the range of its key. The end of a range is exclusive. */
 export interface Span {
   readonly keyStart: number
   readonly keyEnd: number
@@ -262,7 +262,10 @@ export const canonical = (text: string): string => {
 /** Encodes JSON like {@link stringify}, indented by two spaces. */
 export const stringifyPretty = (value: unknown): string => JSON.stringify(value, withDigits, 2)
 
-/** Returns the members of the object that starts at `from` in a valid JSON text; empty if it is not an object, or a name is duplicated. */
+/**
+ * Returns the members of the object that starts at `from` in a valid JSON text; empty if the value is not an object or
+ * has a duplicate name.
+ */
 export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {
   const found = new Map<string, Span>()
   let i = skipSpace(text, from)
@@ -305,7 +308,7 @@ export const elements = (text: string): ReadonlyArray<string> | undefined => {
   return undefined
 }
 
-/** Properties of a document that are already known. */
+/** The properties of a document that are known when it is made. */
 interface Known {
   readonly value?: Result.Result<unknown, ParseFault>
   readonly bytes?: Uint8Array

@@ -26,7 +26,10 @@ export const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
   return whole
 }
 
-/** Returns the first `length` bytes of some chunks, or fewer if the input is shorter; joins no more than needed. */
+/**
+ * Returns the first `length` bytes of some chunks, or fewer if the input is shorter. Joins only the chunks that it
+ * needs.
+ */
 export const opening = (pieces: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
   let size = 0
   const enough = pieces.findIndex((piece) => (size += piece.length) >= length)

@@ -1,4 +1,7 @@
-/** Errors that refuse a caller for any request: its key, its scope, its quota, or an overloaded gateway. */
+/**
+ * Errors that can refuse a request of any kind: because of the caller's key, scope or quota, or because the gateway is
+ * overloaded.
+ */
 import * as Schema from "effect/Schema"
 import { Problem, RetryAfter } from "./Problem.ts"
 
@@ -11,7 +14,7 @@ export class Unauthorized extends Problem<Unauthorized>()(
 
 /**
  * The caller lacks a permission. `missing` names the list that lacks `needed`: a member of the key's scope, or the list
- * of origins whose pages may sign and send.
+ * of origins whose pages are allowed to sign and send.
  */
 export class NotPermitted extends Problem<NotPermitted>()(
   "NotPermitted",

@@ -95,7 +95,10 @@ export const commonFailures = [...upstreamFailures, QuotaExceeded] as const
 export const CommonFailure = Schema.Union(commonFailures)
 export type CommonFailure = typeof CommonFailure.Type
 
-/** The errors that refuse a caller for any request. Of these, an embedded service raises only `QuotaExceeded`. */
+/**
+ * The errors that can refuse a request of any kind because of its caller. Of these, an embedded service raises only
+ * `QuotaExceeded`.
+ */
 export const callerFailures = [Unauthorized, NotPermitted, QuotaExceeded, Overloaded, PayloadTooLarge] as const
 
 /** The errors that every operation can fail with through a gateway. */

@@ -3,7 +3,7 @@
  *
  * One declaration defines the class that Effect code catches by `_tag`, the `application/problem+json` body of the HTTP
  * routes and the `error.data` of the JSON-RPC routes; both bodies decode to that class. `HttpApiError.Problem` also
- * declares such classes, but a page that used it would load parts of Effect's HTTP server.
+ * declares such classes, but a browser bundle that used it would include parts of Effect's HTTP server.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -18,7 +18,7 @@ export const problemType = (tag: string): string =>
 /** Seconds to wait before a retry; also sent as the `Retry-After` header. */
 export const RetryAfter = Schema.Natural.annotate({ description: "Seconds to wait before a retry" })
 
-/** The common properties of all errors of a class. */
+/** The properties that all errors of a class have in common. */
 export interface Declaration<Group extends ErrorGroup = ErrorGroup> {
   readonly group: Group
   /** The HTTP status. */
@@ -26,7 +26,7 @@ export interface Declaration<Group extends ErrorGroup = ErrorGroup> {
   readonly title: string
 }
 
-// optional when decoded, because a proxy may have changed these members
+// optional in decoding, because a proxy may have changed these members
 const optional = <S extends Schema.Constraint>(schema: S) =>
   Schema.optionalKey(schema).pipe(Schema.catchDecoding(() => Effect.succeedNone))
 const constant = <const L extends string | number>(value: L) =>
@@ -35,7 +35,7 @@ const constant = <const L extends string | number>(value: L) =>
     Schema.catchDecoding(() => Effect.succeedSome(value))
   )
 
-// in the order in which they are encoded
+// the fields are in the order in which they are encoded
 const problemFields = <const Tag extends string, const Fields extends Schema.Struct.Fields>(
   tag: Tag,
   { status, title }: Declaration,

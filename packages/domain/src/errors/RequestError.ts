@@ -60,7 +60,8 @@ export class UnsupportedBlock extends Problem<UnsupportedBlock>()(
 ) {}
 
 /**
- * The logs of this block range would require more upstream requests, logs or bytes than one query may use.
+ * The logs of this block range would require more upstream requests, logs or bytes than the gateway allows for one
+ * query.
  *
  * `requested` is the number of blocks in the query; `served` is the maximum for one query at this upstream.
  */

@@ -9,7 +9,10 @@ export class TokenNotFound extends Problem<TokenNotFound>()(
   { address: Schema.String, contractType: Schema.String }
 ) {}
 
-/** The venue does not list the coin. It responds with HTTP 500 and `null`, which clients would retry. */
+/**
+ * The venue does not list the coin. The venue itself responds with HTTP 500 and `null`, which client libraries would
+ * retry.
+ */
 export class UnknownAsset extends Problem<UnknownAsset>()(
   "UnknownAsset",
   { group: "fix-request", status: 404, title: "Unknown asset" },
@@ -17,8 +20,8 @@ export class UnknownAsset extends Problem<UnknownAsset>()(
 ) {}
 
 /**
- * The node cannot return the account's transactions since a position: it does not know the position, or its pages are
- * not contiguous. `after` is the position from which to resume, at this or another node.
+ * The node cannot return the account's transactions after a position: the node does not know the position, or the pages
+ * that it returned are not contiguous. `after` is the position from which to resume, at this or another node.
  */
 export class HistoryUnavailable extends Problem<HistoryUnavailable>()(
   "HistoryUnavailable",

@@ -7,7 +7,7 @@ import { Problem, RetryAfter } from "./Problem.ts"
 
 const upstream = Schema.String.annotate({ description: "Label of the upstream: trading-api, trading-node, …" })
 
-/** Nothing was sent, or a read failed at every address. A retry after `retryAfter` seconds is safe. */
+/** Nothing was sent, or a read failed at every address. It is safe to retry after `retryAfter` seconds. */
 export class UpstreamUnavailable extends Problem<UpstreamUnavailable>()(
   "UpstreamUnavailable",
   { group: "retry-later", status: 503, title: "Upstream unavailable" },
@@ -55,7 +55,7 @@ export class UpstreamMalformed extends Problem<UpstreamMalformed>()(
   { upstream, issue: Schema.String }
 ) {}
 
-/** The errors of a valid call to an upstream. */
+/** The errors that a valid call can fail with because of its upstream. */
 export const upstreamReasons = [
   UpstreamUnavailable,
   UpstreamRateLimited,
@@ -107,10 +107,10 @@ export class UpstreamError extends Schema.TaggedError<UpstreamError>()("Upstream
 }
 
 /**
- * A call that changes state failed after a byte may have reached the upstream. It may or may not have taken effect.
+ * A call that changes state failed after a byte of it may have reached the upstream. The call may have taken effect.
  *
- * You may send the identical bytes again: a "duplicate nonce" response means that the first attempt was accepted. Do
- * not sign again with a new nonce: both actions could execute.
+ * It is safe to send the identical bytes again: a "duplicate nonce" response means that the first attempt was accepted.
+ * Do not sign the action again with a new nonce: both actions could execute.
  */
 export class OutcomeUnknown extends Problem<OutcomeUnknown>()(
   "OutcomeUnknown",

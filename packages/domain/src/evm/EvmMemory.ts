@@ -17,7 +17,7 @@ import type { LogSelection } from "./LogMatch.ts"
 
 /** Sends items to subscribers on behalf of a test. */
 export interface SentItems {
-  /** Waits for the first subscriber. */
+  /** Waits until a subscription has its first subscriber. */
   readonly subscribed: (subscription: EvmSubscription) => Effect.Effect<void>
   /** Sends items to the subscribers: blocks to all, logs to those whose filter matches. */
   readonly send: <S extends EvmSubscription>(

@@ -1,9 +1,9 @@
 /**
  * The table of the EVM read methods that the gateway relays unchanged.
  *
- * They are the same on every chain, so each is declared once and becomes an operation of each chain that serves it.
- * Filters and subscriptions are not included, because a node stores them and the next call may use another node: the
- * gateway implements them itself.
+ * The methods are the same on every chain, so each is declared once and becomes an operation of each chain that serves
+ * it. Filters and subscriptions are not included, because a node stores them and the next call may use another node.
+ * The gateway implements filters and subscriptions itself.
  */
 import type { StateBlock } from "../errors/RequestError.ts"
 
@@ -17,15 +17,15 @@ export const archiveSetting = "TRIGATE_TRADING_NODE_ARCHIVE"
 export interface Method {
   readonly summary: string
   readonly block?: number
-  /** Whether every call is fast, whatever its params: it neither reads an arbitrary block nor executes code. */
+  /** Whether every call is fast, for all params: it neither reads an arbitrary block nor executes code. */
   readonly cheap?: true
-  /** Further blocks, besides `latest`, at which nodes without history serve the method. */
+  /** Blocks other than `latest` at which nodes without history serve the method. */
   readonly alsoAt?: ReadonlyArray<StateBlock>
 }
 
 /**
- * Reads that wallets send before a transaction: the nonce, the gas estimate, and the code. Some libraries request them
- * at `pending`, and could not send transactions otherwise.
+ * Reads that wallets send before a transaction: the nonce, the gas estimate, and the code. Some client libraries
+ * request them at block `pending`, and cannot send a transaction if that fails.
  */
 const beforeSending = { alsoAt: ["pending"] } as const
 
@@ -50,7 +50,7 @@ export const standardMethods: { readonly [name: string]: Method } = {
   eth_getProof: { summary: "An account and storage words with their Merkle proofs", block: 2 },
   eth_estimateGas: { summary: "Gas that a transaction would use", block: 1, ...beforeSending },
   eth_createAccessList: { summary: "Access list of a transaction", block: 1 },
-  eth_simulateV1: { summary: "Results of simulated blocks of calls", block: 1 },
+  eth_simulateV1: { summary: "Results of simulated calls, grouped in blocks", block: 1 },
   eth_getBlockTransactionCountByHash: { summary: "Number of a block's transactions" },
   eth_getBlockTransactionCountByNumber: { summary: "Number of a block's transactions" },
   eth_getUncleCountByBlockHash: { summary: "Number of a block's uncles" },
@@ -64,10 +64,10 @@ export const standardMethods: { readonly [name: string]: Method } = {
 }
 
 /**
- * The filter methods. The gateway stores filters itself: a node loses them when it restarts, and other nodes do not
- * have them.
+ * The filter methods. The gateway stores filters itself: a node loses its filters when it restarts, and other nodes do
+ * not have them.
  *
- * Their results are computed from blocks and logs, so any node can serve the next call.
+ * The gateway computes the results from blocks and logs, so any node can serve the next call.
  */
 export const filterMethods = {
   eth_newFilter: { summary: "Install a filter of logs; the gateway stores it" },
@@ -91,20 +91,20 @@ const traces = (prefix: string): { readonly [name: string]: Method } => ({
 })
 
 /**
- * Families of methods that only some nodes support, by the name that a setting uses.
+ * Families of methods that only some nodes support, by the name that the settings use.
  *
- * A family excludes methods that send or change something, and methods for the node's owner.
+ * A family excludes methods that change state or send a transaction, and methods for the operator of the node.
  */
 export const families = {
   "zks_*": {
     zks_L1BatchNumber: { summary: "Number of the newest batch" },
     zks_L1ChainId: { summary: "Chain id of the L1" },
     zks_estimateFee: { summary: "Fee of a transaction" },
-    zks_estimateGasL1ToL2: { summary: "Gas of a transaction sent from the L1" },
+    zks_estimateGasL1ToL2: { summary: "Gas that a transaction sent from the L1 would use" },
     zks_gasPerPubdata: { summary: "Gas for each published byte" },
     zks_getAllAccountBalances: { summary: "Balances of an account in all tokens" },
     zks_getBaseTokenL1Address: { summary: "L1 address of the base token" },
-    zks_getBatchFeeInput: { summary: "Prices from which fees are computed" },
+    zks_getBatchFeeInput: { summary: "Prices from which the node computes fees" },
     zks_getBlockDetails: { summary: "A block with its status on the L1: committed, proven, executed" },
     zks_getBridgeContracts: { summary: "Addresses of the bridges" },
     zks_getBridgehubContract: { summary: "Address of the bridgehub" },

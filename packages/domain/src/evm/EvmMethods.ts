@@ -31,7 +31,7 @@ export const served = ({ chain, protocol }: Serving) => ({
   cost: { weight: 0, requestUnits: 1 }
 } as const)
 
-/** The params of a method without params. */
+/** The params schema of a method that has no params. */
 export const noParams = Schema.Tuple([]).pipe(
   Schema.decodeTo(
     Schema.Struct({}),
@@ -49,7 +49,7 @@ export const stateAt = (
     ? { failures: [UnsupportedBlock], blockParam: { position, supported: ["latest", ...alsoAt] } }
     : { failures: [] }
 
-/** Declares a typed read. Relayed params are not validated here, but by the node, as for untyped reads. */
+/** Declares a typed read. The gateway does not validate relayed params; the node does, as for untyped reads. */
 export const typedRead = <
   const Name extends string,
   Request extends Operation.AnyCodec,
@@ -93,8 +93,8 @@ export const relayedReads = (
   )
 
 /**
- * Returns the methods that a name in the settings selects: a family, or a single method outside the families, with any
- * params.
+ * Returns the methods that a name in the settings selects: a family, or a single method outside the families. The
+ * params of a single method are not validated.
  */
 export const configuredReads = (name: string, serving: Serving): ReadonlyArray<RelayedRead> => {
   const declared = methodsNamed(name)
@@ -111,8 +111,8 @@ export const configuredReads = (name: string, serving: Serving): ReadonlyArray<R
 
 /** The advice for a raw transaction with an unknown outcome. */
 export const transactionAdvice =
-  "Resend the identical bytes: \"already known\" or \"nonce too low\" then means that the first one landed. " +
-  "Do not sign the transaction again under another nonce before you know"
+  "Resend the identical bytes: \"already known\" or \"nonce too low\" then means that the first attempt was accepted. " +
+  "Do not sign the transaction again under another nonce before you know its outcome"
 
 /** Sends a signed transaction. */
 export const rawTransaction = (serving: Serving) =>
@@ -126,7 +126,10 @@ export const rawTransaction = (serving: Serving) =>
     advice: transactionAdvice
   })
 
-/** Sends a signed transaction and waits for its receipt, up to the given number of milliseconds (EIP-7966). */
+/**
+ * Sends a signed transaction and waits for its receipt, at most for the number of milliseconds in the params
+ * (EIP-7966).
+ */
 export const rawTransactionSync = (serving: Serving) =>
   Operation.once({
     ...rawTransaction(serving),

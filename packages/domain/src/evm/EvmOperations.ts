@@ -8,7 +8,9 @@ import * as EvmMethods from "./EvmMethods.ts"
 import { filterMethods, standardMethods } from "./EvmMethodTable.ts"
 import * as EvmReads from "./EvmReads.ts"
 
-/** The default route, over nodes without history: they would return the latest state for any other block. */
+/**
+ * The default route. Its nodes have no history: for any block other than the latest they would return the latest state.
+ */
 export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", latestOnly: true }
 
 /** The route over archive nodes, which serve the state at every block. */
@@ -71,10 +73,10 @@ const baseFee = <const Name extends string>(name: Name, kind: "small" | "big") =
     example: []
   })
 
-/** Base fee of the next small block, in wei. */
+/** Returns the base fee of the next small block, in wei. */
 export const gasPrice = baseFee("eth_gasPrice", "small")
 
-/** Base fee of the next big block, in wei. */
+/** Returns the base fee of the next big block, in wei. */
 export const bigBlockGasPrice = baseFee("eth_bigBlockGasPrice", "big")
 
 /** Whether an account's transactions use big blocks, as set by `evmUserModify`. */
@@ -89,7 +91,7 @@ export const usingBigBlocks = Operation.read({
   example: ["0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]
 })
 
-/** The receipt of a transaction; `null` while it is unknown or not yet in a block. */
+/** The receipt of a transaction; `null` if the transaction is unknown or not yet in a block. */
 export const getTransactionReceipt = EvmReads.getTransactionReceipt(serving)
 
 /** Makes the typed methods of a route, by their names in the services and the client. */
@@ -107,8 +109,8 @@ export const makeOperations = (serving: EvmMethods.Serving) =>
 export const evmOperations = makeOperations(serving)
 
 const systemMethods = {
-  eth_getSystemTxsByBlockHash: { summary: "Transactions of a block that the trading chain itself created" },
-  eth_getSystemTxsByBlockNumber: { summary: "Transactions of a block that the trading chain itself created" }
+  eth_getSystemTxsByBlockHash: { summary: "System transactions of a block, which the trading chain itself created" },
+  eth_getSystemTxsByBlockNumber: { summary: "System transactions of a block, which the trading chain itself created" }
 }
 
 /** Sends a signed transaction. */

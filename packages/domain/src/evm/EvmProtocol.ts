@@ -53,7 +53,7 @@ import { archiveSetting } from "./EvmMethodTable.ts"
 import type { Subscribe } from "./EvmSubscriptions.ts"
 import { isLogRefusal, limitIn } from "./LogRefusal.ts"
 
-/** A call to relay: its method, its params as received, and the gateway's surface. */
+/** A call to relay: its method, its params as received, and the `Surface` that received it. */
 export interface EvmCall {
   readonly operation: ReadOperation | OnceOperation
   readonly params: Json.Json
@@ -102,7 +102,7 @@ export const checkBlock = (
       supported: blockParam.supported,
       detail: `${name} reads the ${
         blockParam.supported.join(" or ")
-      } block only, not ${shown}; over archive nodes, ${archiveSetting}=on lets it read any`
+      } block only, not ${shown}; over archive nodes, ${archiveSetting}=on allows any block`
     })
   )
 }
@@ -212,7 +212,7 @@ export const makeReader = <
   }
 }
 
-/** Sends a call of a service. */
+/** Sends a read on behalf of a service. */
 export type Ask<E, R = never> = (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcAnswer, E, R>
 
 /** Makes a read with unwrapped errors, for the gateway's own calls; {@link makeMethod} wraps them. */
@@ -272,7 +272,9 @@ const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
   })
 }
 
-/** Returns whether a status means that the upstream refuses the gateway; another address may accept its key. */
+/**
+ * Returns whether a status means that the upstream refuses the gateway; another address might accept the gateway's key.
+ */
 const isForbidden = (status: number): boolean => status === 401 || status === 403
 
 /** Returns the result of an attempt from its HTTP status, for a response that is not JSON-RPC. */
@@ -319,7 +321,10 @@ const unusedId = 0
 /** Returns whether a node's error refers to the whole batch and not to one of its calls. */
 const isBatchRefusal = ({ message }: { readonly message: string }): boolean => /\bbatch/iu.test(message)
 
-/** Returns the error of a batch that geth refuses: geth responds to the first call with an error, and omits the others. */
+/**
+ * Returns the error of a batch that geth refuses: geth responds to the first call with an error, and omits the other
+ * responses.
+ */
 const soleError = (answers: ReadonlyArray<JsonRpc.BatchMember>) => {
   const [first, ...others] = answers
   const isSole = others.length > 0 && others.every(Result.isFailure)
@@ -360,7 +365,7 @@ export const judgeBatch = (ids: ReadonlyArray<number>) =>
       retryAfter: response.retryAfter
     })
   }
-  // a single object for all calls, or a refusal of the whole request: the node is healthy, but does not accept the batch
+  // one object instead of a list, or a 4xx status: the node is healthy, but does not accept the batch
   if (response.text.trimStart().startsWith("{") || response.status >= 400) {
     return declined(read.failure, refusal?._tag === "Error" && isBatchRefusal(refusal) ? refusal.message : undefined)
   }

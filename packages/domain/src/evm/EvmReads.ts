@@ -37,11 +37,11 @@ const full = Schema.optionalKey(Schema.Boolean.annotate({
 const numbered = Schema.toType(Schema.Struct({ block: BlockNumberOrTag, full }))
 const hashed = Schema.toType(Schema.Struct({ hash: Hash, full }))
 
-/** A block by number or tag; `null` if it does not exist yet. */
+/** A block by number or tag; `null` if the block does not exist yet. */
 export const getBlockByNumber = (serving: Serving) =>
   typedRead(serving, {
     name: "eth_getBlockByNumber",
-    summary: "A block by number or tag; `null` if it does not exist yet",
+    summary: "A block by number or tag; `null` if the block does not exist yet",
     request: Schema.Tuple([BlockNumberOrTag, Schema.Boolean]).pipe(
       Schema.decodeTo(
         numbered,
@@ -55,11 +55,11 @@ export const getBlockByNumber = (serving: Serving) =>
     example: ["latest", false]
   })
 
-/** A block by hash; `null` if the node does not know it. */
+/** A block by hash; `null` if the node does not know the block. */
 export const getBlockByHash = (serving: Serving) =>
   typedRead(serving, {
     name: "eth_getBlockByHash",
-    summary: "A block by hash; `null` if the node does not know it",
+    summary: "A block by hash; `null` if the node does not know the block",
     request: Schema.Tuple([Hash, Schema.Boolean]).pipe(
       Schema.decodeTo(
         hashed,
@@ -133,7 +133,7 @@ export const hashParam = Schema.Tuple([Hash]).pipe(
   )
 )
 
-/** The receipt of a transaction; `null` while it is unknown or not yet in a block. */
+/** The receipt of a transaction; `null` if the transaction is unknown or not yet in a block. */
 export const getTransactionReceipt = (serving: Serving) =>
   typedRead(serving, {
     name: "eth_getTransactionReceipt",

@@ -44,7 +44,7 @@ export type Methods<E> = { readonly [Name in keyof Subscriptions]: Method<Subscr
   /**
    * Waits until a transaction is in a block, and returns its receipt. Polls immediately, and again after each block.
    *
-   * `Effect.timeout` limits the wait. A reorg may still replace the block.
+   * `Effect.timeout` limits the wait. A reorg can replace the block later.
    */
   readonly receipt: (transaction: { readonly hash: Hash }) => Effect.Effect<Receipt, E>
 }
@@ -60,7 +60,7 @@ const errorIn = (error: unknown): JsonRpc.RpcAnswer => {
   }
 }
 
-/** A decoded notification: an item of the subscription, or a position in its logs. */
+/** A decoded notification: an item of the subscription, or the position up to which its logs were sent. */
 export type Notice<Item> = { readonly item: Item } | typeof EvmSubscriptions.LogPosition.Type
 
 /**
@@ -121,7 +121,9 @@ const typed = ({ label, methods, serving, subscribe }: Options) => (declaration:
     Stream.unwrap(Effect.gen(function*() {
       yield* methods.blockNumber()
       const frames = yield* Queue.dropping<EvmFrame, SlowConsumer | Cause.Done>(maxBehind)
-      const slow = new SlowConsumer({ message: `The reader is more than ${maxBehind} notifications behind` })
+      const slow = new SlowConsumer({
+        message: `The reader is more than ${maxBehind} notifications behind: read faster, then subscribe again`
+      })
       const sink = {
         deliver: (frame: EvmFrame) => {
           if (!Queue.offerUnsafe(frames, frame)) Queue.failCauseUnsafe(frames, Cause.fail(slow))
@@ -141,7 +143,10 @@ const typed = ({ label, methods, serving, subscribe }: Options) => (declaration:
 
 const isTransient = (error: unknown): boolean => JsonRpc.member(unwrapReason(error), "group") === "retry-later"
 
-/** Requests a receipt; `undefined` if it does not exist yet, or if the request failed and may be retried. */
+/**
+ * Requests a receipt. Returns `undefined` if the receipt does not exist yet, or if the request failed and can be
+ * retried.
+ */
 export const pollReceipt = <E, R>(ask: Effect.Effect<Receipt | null, E, R>): Effect.Effect<Receipt | undefined, E, R> =>
   ask.pipe(
     Effect.catchIf(isTransient, () => Effect.succeed(null)),

@@ -8,20 +8,18 @@ import type { AnyCodec } from "../operations/Operation.ts"
 import { BlockHeader, LogFilter } from "./Block.ts"
 import { ReceiptLog } from "./Receipt.ts"
 
-/**
- * The subject of a caller's subscription at the feed of a chain, such as new blocks or the logs that match a filter.
- */
+/** The subject of a caller's subscription, such as new blocks or the logs that match a filter. */
 export type Interest =
   | { readonly kind: "newPendingTransactions" }
   | { readonly kind: "syncing" }
-  /** `fromBlock` requests the blocks since that block, which are sent before new ones. */
+  /** `fromBlock` also requests the blocks from that block on; they are sent before new blocks. */
   | { readonly kind: "newHeads"; readonly fromBlock?: bigint | "latest" }
-  /** `fromBlock` requests the logs since that block, which are sent before new ones. */
+  /** `fromBlock` also requests the logs from that block on; they are sent before new logs. */
   | {
     readonly kind: "logs"
     readonly filter: Pick<LogFilter, "address" | "topics">
     readonly fromBlock?: bigint
-    /** Whether to send each {@link LogPosition}; the first one follows the logs since `fromBlock`. */
+    /** Whether to send each {@link LogPosition}. The first position is sent after the logs since `fromBlock`. */
     readonly hasPositions?: true
   }
 
@@ -41,12 +39,12 @@ export interface EvmSink {
 
 /** A subscription of one caller. */
 export interface Subscribed {
-  /** 128 bits; equal subscriptions of different callers have the same ID. */
+  /** A 128-bit ID; equal subscriptions of different callers have the same ID. */
   readonly id: string
   readonly end: () => void
 }
 
-/** Subscribes at the feed of a chain. The sink receives notifications in the order of the chain. */
+/** Subscribes at the feed of a chain. The sink receives notifications in the order of the blocks. */
 export type Subscribe = (interest: Interest, sink: EvmSink) => Subscribed
 
 /** The declaration of one subscription. */
@@ -57,15 +55,15 @@ export interface EvmSubscription<
 > {
   /** The name in `eth_subscribe`. */
   readonly name: Name
-  /** One sentence for the documents. */
+  /** One sentence for the documentation. */
   readonly summary: string
   /** The parameter after the name. */
   readonly request: Request
-  /** The schema of its notifications' `result`. */
+  /** The schema of the member `result` of notifications. */
   readonly item: Item
   /**
-   * Returns what a request subscribes to. A method, so that a subscription with any request type is assignable to
-   * `EvmSubscription`.
+   * Returns the subject of the subscription that a request starts. This is a method, not a property, so that a
+   * subscription with any request type is assignable to `EvmSubscription`.
    */
   interest(request: Request["Type"]): Interest
   readonly example: Request["Encoded"]
@@ -75,10 +73,10 @@ const declare = <const Name extends "newHeads" | "logs", Request extends AnyCode
   declaration: EvmSubscription<Name, Request, Item>
 ): EvmSubscription<Name, Request, Item> => declaration
 
-/** New blocks in order, beginning with the latest; after a reorg, the blocks of the new branch. */
+/** New blocks by ascending number, beginning with the latest; after a reorg, the blocks of the new branch. */
 export const blocks = declare({
   name: "newHeads",
-  summary: "Each block in order, beginning with the newest; after a reorg, the blocks of the new branch",
+  summary: "Each block by ascending number, beginning with the newest; after a reorg, the blocks of the new branch",
   request: Schema.Struct({
     fromBlock: Schema.optionalKey(Quantity.annotate({
       description: "The first block. Default: the newest. At most 1024 blocks before the newest"
@@ -89,16 +87,16 @@ export const blocks = declare({
   example: {}
 })
 
-/** New logs; after a reorg, first the logs of the old branch with `removed: true`, then those of the new one. */
+/** New logs; after a reorg, first the logs of the old branch with `removed: true`, then the logs of the new branch. */
 export const logs = declare({
   name: "logs",
   summary:
-    "Logs of a filter; after a reorg, first the logs of the old branch with `removed: true`, newest first, then those of the new one",
+    "Logs of a filter; after a reorg, first the logs of the old branch with `removed: true`, newest first, then the logs of the new branch",
   request: Schema.Struct({
     address: LogFilter.fields.address,
     topics: LogFilter.fields.topics,
     fromBlock: Schema.optionalKey(Quantity.annotate({
-      description: "Sends the logs since this block first. Default: only new logs"
+      description: "The logs of this block and of all later blocks are sent before new logs. Default: only new logs"
     }))
   }),
   item: ReceiptLog,
@@ -112,7 +110,7 @@ export const evmSubscriptions = { blocks, logs } as const
 /**
  * The number of the block up to which all logs of a subscription were sent.
  *
- * A caller that requests positions receives one after the logs of each block. After a lost connection, the caller knows
- * from which block logs may be missing.
+ * A caller that requests positions receives one after the logs of each block. After a lost connection, logs can be
+ * missing only after the block of the last position.
  */
 export const LogPosition = Schema.Struct({ position: Quantity })

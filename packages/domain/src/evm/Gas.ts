@@ -21,7 +21,7 @@ const amount = /^(?<whole>[0-9]{1,60})(?:\.(?<fraction>[0-9]{1,60}))?$/u
 const parse = (text: string, decimals: number): Option.Option<bigint> => {
   const groups = amount.exec(text)?.groups
   if (groups === undefined) return Option.none()
-  // trailing zeros beyond the last decimal place are insignificant; any other digits there would be lost
+  // trailing zeros beyond the last decimal place are insignificant; with any other digit there, the number is refused
   const fraction = (groups["fraction"] ?? "").replace(/0+$/u, "")
   return fraction.length > decimals
     ? Option.none()

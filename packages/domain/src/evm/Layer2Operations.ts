@@ -6,10 +6,10 @@ import { filterMethods, standardMethods } from "./EvmMethodTable.ts"
 import { evmReads, hashParam } from "./EvmReads.ts"
 import { Receipt } from "./Receipt.ts"
 
-/** The route. Its nodes serve the requested block, or fail if they do not have it. */
+/** The route. Its nodes serve the requested block, or fail if they do not have the block. */
 export const serving: EvmMethods.Serving = { chain: "layer2", protocol: "layer2", latestOnly: false }
 
-/** The receipt of a transaction; `null` while it is unknown or not yet in a block. */
+/** The receipt of a transaction; `null` if the transaction is unknown or not yet in a block. */
 export const getTransactionReceipt = Operation.read({
   ...EvmMethods.served(serving),
   name: "eth_getTransactionReceipt",

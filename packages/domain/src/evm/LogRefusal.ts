@@ -20,7 +20,7 @@ const ofBlocks =
 
 const number = /(?<![\dxa-f.])(?<digits>\d{1,3}(?:[,_]\d{3})+|\d{1,9})(?<thousands>k)?(?![\da-f])/giu
 
-/** Returns the largest number in a message that is smaller than the requested number; `undefined` without one. */
+/** Returns the largest number in a message that is smaller than `asked`; `undefined` if there is no such number. */
 export const limitIn = (words: string, asked: number): number | undefined => {
   let limit: number | undefined
   for (const { groups } of words.matchAll(number)) {
@@ -35,7 +35,7 @@ export const limitIn = (words: string, asked: number): number | undefined => {
 export const isLogRefusal = ({ message }: { readonly message: string }): boolean =>
   ofResults.test(message) || ofBlocks.test(message)
 
-/** Returns why a node refused logs of `asked` blocks; `undefined` for any other response. */
+/** Returns why a node refused the logs of a range of `asked` blocks; `undefined` for any other response. */
 export const readLogRefusal = (answer: RpcAnswer, asked: number): LogRefusal | undefined => {
   if (answer._tag === "Result" || asked < 2) return undefined
   const { message } = answer

@@ -13,7 +13,7 @@ export const MarginSummary = openStruct({
   totalMarginUsed: DecimalString
 }).annotate({ identifier: "MarginSummary" })
 
-/** A position in one perpetual. `szi` is its size, negative when short. */
+/** A position in one perpetual. `szi` is its size, negative for a short position. */
 export const Position = openStruct({
   coin: Schema.String,
   szi: DecimalString,
@@ -21,7 +21,7 @@ export const Position = openStruct({
   entryPx: Schema.optionalKey(Schema.NullOr(DecimalString)),
   positionValue: DecimalString,
   unrealizedPnl: DecimalString,
-  // a ratio, which is not a number when the margin is zero
+  // text, because the ratio is not a number if the margin is zero
   returnOnEquity: Schema.String,
   liquidationPx: Schema.NullOr(DecimalString),
   marginUsed: DecimalString,

@@ -183,7 +183,7 @@ export const l2Book = query({
     coin: Schema.String,
     nSigFigs: Schema.optionalKey(
       Schema.NullOr(Schema.Natural).annotate({
-        description: "Aggregates prices with the same first 2 to 5 digits"
+        description: "Number of significant digits, from 2 to 5, to which prices are aggregated"
       })
     ),
     mantissa: Schema.optionalKey(
@@ -373,14 +373,17 @@ const passthrough = (name: string, row: InfoQuery) =>
     name,
     chain: "trading",
     protocol: "info",
-    summary: "A query of another type, relayed unchanged; some types weigh 2",
+    summary: "A query of any other type, relayed unchanged; some types have weight 2",
     request: passthroughRequest,
     response: Schema.Unknown,
     failures: [],
     verbatim: true
   })
 
-/** A relayed query of an unknown type. All such types share one name, so that it can be a metric label. */
+/**
+ * A relayed query of an unknown type. All such types share one name, because a metric label needs a bounded set of
+ * values.
+ */
 export const passthroughQuery = passthrough("info", { about: "user", weight: 20 })
 
 /** The relayed queries that have their own operation name; all other types use `info`. */

@@ -33,7 +33,7 @@ import { candleSnapshot, infoOperations, passthroughQueries, passthroughQuery } 
 import { accountMembers, finalOrderStates, staleWhenLimitedDefault } from "./InfoQueryTable.ts"
 import type { Freshness } from "./InfoQueryTable.ts"
 
-/** A query to relay: its operation, its decoded request, its body, and the gateway's surface. */
+/** A query to relay: its operation, its decoded request, its body, and the `Surface` that received it. */
 export interface InfoCall {
   readonly operation: ReadOperation
   readonly request: unknown
@@ -89,7 +89,7 @@ export const forOldest = (call: InfoCall): CandleCall | undefined => {
   return { ...call, request: req, body: writeAs(candleSnapshot.name)({ req }) }
 }
 
-/** Sends a query of a service. */
+/** Sends a query on behalf of a service. */
 export type Send<E, R = never> = (
   call: Omit<InfoCall, "surface">
 ) => Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
@@ -247,8 +247,8 @@ export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: 
 }
 
 /**
- * Returns whether a query identifies an order by the venue's order ID. A client order ID does not count, because a
- * client may reuse it.
+ * Returns whether a query identifies an order by the venue's order ID. Returns `false` for a client order ID, because a
+ * client can use it for a second order.
  */
 const namesOrder = ({ body: { valueOrUndefined: query } }: InfoCall): boolean =>
   Predicate.hasProperty(query, "oid") && Predicate.isNumber(query.oid)
@@ -258,8 +258,8 @@ const isFinalOrder = ({ json: { valueOrUndefined: answer } }: UpstreamResponse.U
   finalOrderStates.has(answer.order.status)
 
 /**
- * Returns the read protocol with the cache policies of `options`. A window of bars is cached only when all of its bars have
- * closed and are stored.
+ * Returns the read protocol with the cache policies of `options`. A window of bars is cached only after all of its bars
+ * have closed, and only while the venue still retains them.
  */
 export const readsWith = (options: CacheOptions = {}): typeof reads => {
   const resolvePolicy = cachePolicyWith(options)

@@ -36,15 +36,13 @@ export const oldest: { readonly [Kind in About]: Duration.Duration } = {
 export interface InfoQuery {
   readonly weight: 2 | 20 | 60
   readonly about: About
-  /**
-   * Maximum number of rows in a response, for a type whose rows cost weight: 1 for every {@link rowsPerWeight} rows.
-   */
+  /** Maximum number of rows in a response, for a type whose rows add weight: 1 for every {@link rowsPerWeight} rows. */
   readonly rows?: number
   /** The default maximum age of a response, in milliseconds. Absent: not cached. */
   readonly fresh?: number
 }
 
-/** The number of rows that cost one additional weight (the venue's documentation, rate limits). */
+/** The number of response rows that add 1 to the weight of a query (the venue's documentation, rate limits). */
 export const rowsPerWeight = 20
 
 /** Maximum number of rows in the venue's response to a query over a time range. */

@@ -30,7 +30,7 @@ export const Meta = openStruct({
 }).annotate({ identifier: "Meta" })
 export type Meta = typeof Meta.Type
 
-/** Prices of a perpetual; a price is `null` if it requires orders and the book is empty. */
+/** Prices of a perpetual; a price that is derived from the order book is `null` if the book is empty. */
 export const AssetContext = openStruct({
   funding: DecimalString.annotateKey({ description: "Funding rate of the current hour" }),
   openInterest: DecimalString,

@@ -30,7 +30,10 @@ export type OpenOrder = typeof OpenOrder.Type
 
 const briefMembers = ["coin", "side", "limitPx", "sz", "oid", "timestamp", "origSz", "cloid", "reduceOnly"] as const
 
-/** Returns an order as in `openOrders` and `orderUpdates`: with fewer members, and without those that have no value. */
+/**
+ * Returns an order in the form of `openOrders` and `orderUpdates`: with fewer members, and without members that have no
+ * value.
+ */
 export const briefOrder = (order: unknown): { readonly [member: string]: unknown } =>
   Object.fromEntries(briefMembers.flatMap((member) => {
     const value = Predicate.hasProperty(order, member) ? order[member] : undefined

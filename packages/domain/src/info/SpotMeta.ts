@@ -7,7 +7,7 @@ import { openStruct } from "../encoding/OpenStruct.ts"
 export const EvmContract = openStruct({
   address: Address,
   evm_extra_wei_decimals: Schema.Int.annotate({
-    description: "EVM decimals minus weiDecimals; may be negative"
+    description: "EVM decimals minus weiDecimals; can be negative"
   })
 }).annotate({ identifier: "EvmContract" })
 
@@ -15,7 +15,7 @@ export const EvmContract = openStruct({
 export const SpotToken = openStruct({
   name: Schema.String,
   szDecimals: Schema.Int.annotate({ description: "Decimals of an order size" }),
-  weiDecimals: Schema.Int.annotate({ description: "Decimals of a balance in wei" }),
+  weiDecimals: Schema.Int.annotate({ description: "Decimals of the token's smallest unit (wei)" }),
   index: Schema.Natural,
   tokenId: Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{32}$/u)),
   isCanonical: Schema.Boolean,

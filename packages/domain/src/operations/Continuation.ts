@@ -40,8 +40,9 @@ interface Frame {
 /** Returns whether an effect is an `Exit`. */
 const isReady = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> => Exit.isExit(self)
 
-// Steps and frames are instances of classes. If literals and closures survive a few collections, V8 allocates later
-// ones directly in the old generation, where garbage keeps alive the young objects that it refers to.
+// Steps and frames are instances of classes, not literals or closures. After literals or closures of one kind survive a
+// few collections, V8 allocates later ones directly in the old generation. Dead objects in the old generation keep
+// young objects alive until a full collection.
 
 /** One synchronous run of an effect. */
 class Run {
@@ -64,7 +65,7 @@ class Run {
     this.#stack.push(frame)
   }
 
-  /** Waits until a callback is called. */
+  /** Suspends the run until `register` calls its callback with the next effect. */
   wait(register: (resume: (next: AnyEffect) => void) => Cancel) {
     let isWaiting = true
     this.#abort = register((next) => {
@@ -75,7 +76,7 @@ class Run {
     })
   }
 
-  /** Executes the steps of an effect until one of them waits. */
+  /** Executes the steps of an effect until one of them has to wait. */
   proceed(first: AnyEffect) {
     this.#effect = first
     this.#isStepping = true
@@ -123,7 +124,8 @@ class Run {
 /**
  * Runs an effect synchronously as far as possible; `settled` receives its exit, or the remaining effect for a fiber.
  *
- * A function that throws is a defect. Always call the returned function at the end of the remaining work.
+ * An exception from a step becomes a defect. The caller must call the returned function when the remaining work ends,
+ * even if it succeeded.
  */
 export const run = <A, E, R>(
   self: Effect.Effect<A, E, R>,
@@ -322,18 +324,18 @@ export const withContext = <A, E, R>(
   f: (context: Context.Context<R>) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => new InContext(f)
 
-/** `Effect.flatMap` that preserves the form. */
+/** Like `Effect.flatMap`; the result runs without a fiber if its effects do. */
 export const flatMap = <A, E, R, B, E2, R2>(
   self: Effect.Effect<A, E, R>,
   f: (value: A) => Effect.Effect<B, E2, R2>
 ): Effect.Effect<B, E | E2, R | R2> =>
   self instanceof Suspended ? new FlatMap<A, E, R, B, E2, R2>(self, f) : Effect.flatMapEager(self, f)
 
-/** `Effect.map` that preserves the form. */
+/** Like `Effect.map`; the result runs without a fiber if `self` does. */
 export const map = <A, E, R, B>(self: Effect.Effect<A, E, R>, f: (value: A) => B): Effect.Effect<B, E, R> =>
   flatMap(self, (value) => Exit.succeed(f(value)))
 
-/** `Effect.matchCauseEffect` that preserves the form. */
+/** Like `Effect.matchCauseEffect`; the result runs without a fiber if its effects do. */
 export const matchCause = <A, E, R, B, E2, R2, C, E3, R3>(
   self: Effect.Effect<A, E, R>,
   ends: Ends<A, E, B, E2, R2, C, E3, R3>
@@ -343,7 +345,7 @@ export const matchCause = <A, E, R, B, E2, R2, C, E3, R3>(
   return Exit.isSuccess(self) ? ends.onSuccess(self.value) : ends.onFailure(self.cause)
 }
 
-/** `Effect.matchEffect` that preserves the form. */
+/** Like `Effect.matchEffect`; the result runs without a fiber if its effects do. */
 export const match = <A, E, R, B, E2, R2, C, E3, R3>(
   self: Effect.Effect<A, E, R>,
   { onFailure, onSuccess }: {
@@ -359,7 +361,7 @@ export const match = <A, E, R, B, E2, R2, C, E3, R3>(
     onSuccess
   })
 
-/** `Effect.mapError` that preserves the form. */
+/** Like `Effect.mapError`; the result runs without a fiber if `self` does. */
 export const mapError = <A, E, R, E2>(self: Effect.Effect<A, E, R>, f: (error: E) => E2): Effect.Effect<A, E2, R> => {
   if (self instanceof Suspended) return new MapError<A, E, R, E2>(self, f)
   return isReady(self) ? Exit.mapError(self, f) : Effect.mapError(self, f)
@@ -378,7 +380,10 @@ export const onExit = <A, E, R>(
   return self
 }
 
-/** `Effect.provideService` that preserves the form, for a service with a default, such as a reference. */
+/**
+ * Like `Effect.provideService`, for a service that has a default, such as a reference. The result runs without a fiber
+ * if `self` does.
+ */
 export const provide = <A, E, R, I, S>(
   self: Effect.Effect<A, E, R>,
   key: Context.Key<I, S>,

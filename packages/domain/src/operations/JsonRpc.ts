@@ -21,7 +21,7 @@ import type { UpstreamMalformed } from "../errors/UpstreamError.ts"
 import { malformed, servedResponseFailure } from "./Protocol.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
-/** The maximum number of calls in a batch for any gateway: viem's default. */
+/** The largest number of calls in a batch that any gateway accepts. It is viem's default batch size. */
 export const longestBatch = 1_000
 
 /** One call: `id` is its raw text, absent for a notification. `params` defaults to `[]`. */
@@ -40,9 +40,15 @@ export type RpcAnswer =
     readonly message: string
     /** The complete error object. */
     readonly error: Json.Json
-    /** Whether it is not a valid JSON-RPC error object: another address may return a better response. */
+    /**
+     * Whether the upstream's error is not a valid JSON-RPC error object. If so, another address might return a better
+     * response.
+     */
     readonly isOdd?: true
-    /** Whether it was sent with HTTP 401 or 403: the upstream refuses the gateway, whatever the error code. */
+    /**
+     * Whether the error was sent with HTTP 401 or 403, which means that the upstream refuses the gateway, regardless of
+     * the error code.
+     */
     readonly isForbidden?: true
     readonly age?: number
   }
@@ -247,7 +253,7 @@ export type BatchMember = Result.Result<RpcAnswer, UpstreamMalformed>
 /**
  * Splits the responses to a batch in the format and the order that most nodes use; `undefined` if they differ.
  *
- * Every part is one value, and the parts and their envelopes are the whole text, so no other split of it is possible.
+ * Every part is one value, and the parts and their envelopes make up the whole text, so the split is unambiguous.
  */
 const usualResults = (text: string, ids: ReadonlyArray<number>): ReadonlyArray<BatchMember> | undefined => {
   const results: Array<BatchMember> = []
@@ -264,10 +270,10 @@ const usualResults = (text: string, ids: ReadonlyArray<number>): ReadonlyArray<B
 }
 
 /**
- * Decodes the response to a batch with `ids`: a result or an error for each, in the order of `ids`.
+ * Decodes the response to a batch with `ids`: returns a result or an error for each ID, in the order of `ids`.
  *
- * Results may be in any order. A missing or duplicate result fails only its own call; a result with an unknown ID is
- * ignored. Fails as a whole if the text is not an array.
+ * The responses can be in any order. If the response to one call is missing or duplicated, only that call fails; a
+ * response with an unknown ID is ignored. Fails as a whole if the text is not an array.
  */
 export const readBatch = (
   upstream: string,
@@ -298,8 +304,8 @@ export const readBatch = (
 /**
  * Decodes a gateway's HTTP response to the call with `id`.
  *
- * JSON-RPC errors may have any HTTP status. The status, or the problem document, is used only for a response without a
- * JSON-RPC error. A 429 is a rate limit, whatever its body contains.
+ * A JSON-RPC error can have any HTTP status. The status, or the problem document, is used only for a response without a
+ * JSON-RPC error. HTTP 429 is a rate limit, regardless of its body.
  */
 export const parseAnswer = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, ServedFailure> => {
   if (response.status === 429) return Effect.fail(servedResponseFailure(response))

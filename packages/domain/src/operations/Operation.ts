@@ -1,8 +1,8 @@
 /**
  * Declarations of operations: each upstream call is declared once, next to its schemas.
  *
- * Routing, validation, the at-most-once rule, availability errors, rate limits, metric labels, the typed services, the client and
- * the documents are all derived from these declarations.
+ * Routing, validation, the at-most-once rule, availability errors, rate limits, metric labels, the typed services, the
+ * client and the documentation are all derived from these declarations.
  */
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -25,7 +25,7 @@ import * as Continuation from "./Continuation.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
 /**
- * How often a call may be sent: a `read` may be repeated; a `once` call may not be sent again after a byte may have
+ * How often a call can be sent. A `read` can be repeated. A `once` call is not sent again after bytes of it may have
  * reached the upstream.
  */
 export type MethodClass = "read" | "once"
@@ -43,13 +43,13 @@ export type AnyCodec = Schema.ConstraintCodec<unknown, unknown>
 export interface Cost {
   /** Weight in the official API's rate limit; 0 for an operation that only nodes serve. */
   readonly weight: number
-  /** The number of response rows that cost one additional weight (for candles, the venue charges for every 60 rows). */
+  /** The number of response rows that add 1 to the weight (for candles, the venue adds 1 for every 60 rows). */
   readonly rowsPerWeight?: number
-  /** Maximum number of response rows, if rows cost weight. */
+  /** Maximum number of response rows, if rows add weight. */
   readonly maxRows?: number
   /**
-   * The number of batch entries in a request that cost one additional weight (the venue charges 1 + n / 40, rounded
-   * down, for n entries).
+   * The number of batch entries in a request that add 1 to the weight (the weight of n entries is 1 + floor(n / 40) at
+   * the venue).
    */
   readonly entriesPerWeight?: number
   /** Request units in a node provider's plan. */
@@ -75,7 +75,7 @@ export interface CachePolicy {
    * How long after `fresh` the response is served, with its age, while the rate limit is exhausted. Absent: not at all.
    */
   readonly staleIfLimited?: number
-  /** Whether a cached response stays valid when an account changes whose state it contains. */
+  /** Whether a cached response remains valid after the state of an account in it has changed. */
   readonly isFinal?: true
 }
 
@@ -85,13 +85,16 @@ export const cachedForGood: CachePolicy = { fresh: Duration.toMillis("365 days")
 /** The caching of a read's responses. Equal concurrent calls are coalesced even without caching. */
 export interface Caching<Request> {
   // methods, so that an operation with any request type is assignable to `Operation`
-  /** Returns how long the response to a request sent at `now` may be cached; `undefined` if not at all. */
+  /**
+   * Returns the cache policy of the response to a request that is sent at `now`; `undefined` if the response is not
+   * cached.
+   */
   cachePolicy?(request: Request, now: number): CachePolicy | undefined
   /** Returns the cache policy for a caller that accepts a response one block old. */
   cachePolicyOnRequest?(request: Request, now: number): CachePolicy | undefined
   /**
-   * Returns whether a response (for JSON-RPC: its `result`) may be cached: it is not an error, and belongs to this
-   * request.
+   * Returns whether a response (for JSON-RPC: its `result`) is cacheable: it is not an error, and it is the response to
+   * this request.
    */
   isCacheable?(request: Request, answer: Json.Json): boolean
 }
@@ -109,9 +112,9 @@ export interface Operation<
   readonly class: Class
   readonly chain: Chain
   readonly protocol: Protocol
-  /** One sentence for the documents. */
+  /** One sentence for the documentation. */
   readonly summary: string
-  /** The upstream kinds that serve it, in order of preference. */
+  /** The upstream kinds that serve the operation, in order of preference. */
   readonly sources: ReadonlyArray<Source>
   /** Whether the two sources respond differently. Each surface then uses its own source, without failover. */
   readonly sourceOfSurface?: true
@@ -127,22 +130,26 @@ export interface Operation<
   /** The block parameter of a method that reads state: its position, and the supported values. */
   readonly blockParam?: { readonly position: number; readonly supported: ReadonlyArray<StateBlock> }
   /**
-   * Returns the length of a list, recognized from its chunks without joining, decoding or parsing them; `undefined` if
-   * it is not recognized.
+   * Returns the number of elements of a list, counted in its chunks without joining, decoding or parsing them;
+   * `undefined` if the format is not recognized.
    *
-   * For long responses with a fixed format. Every text that it recognizes must decode.
+   * Intended for long responses with a fixed format. Every text that is recognized must also decode.
    */
   readonly recognized?: (pieces: ReadonlyArray<Uint8Array>) => number | undefined
   // a method, so that an operation with any request type is assignable to `Operation`
   /**
-   * Returns the maximum number of rows in the response to a request sent at `now`, if rows cost weight. Default: `cost.maxRows`.
+   * Returns the maximum number of rows in the response to a request sent at `now`, if rows add weight. Default:
+   * `cost.maxRows`.
    */
   mostRows?(request: Request["Type"], now: number): number
-  /** A response that means an error, whatever its HTTP status. */
+  /** A response that means an error, regardless of its HTTP status. */
   readonly refusal?: DeclaredRefusal<Request["Type"], Failures[number]["Type"]>
   /** Returns whether a response is final, regardless of its HTTP status. */
   readonly isFinal?: (answer: UpstreamResponse) => boolean
-  /** Whether request and response are relayed without decoding: two requests are then equal only if their texts are. */
+  /**
+   * Whether request and response are relayed without decoding. Two requests are then equal only if their texts are
+   * equal.
+   */
   readonly verbatim?: true
   /** The schema that validates a relayed request, if it is less strict than `request`. */
   readonly relayedRequest?: AnyCodec
@@ -194,7 +201,7 @@ export const typedMethodMapper = <E, R = never>(
   make: (operation: Operation<string, "read">) => Method<Operation, E, R>
 ) => Struct.lambda<MethodOf<E, R>>(make)
 
-/** Declares a read: it may be retried, hedged, coalesced and cached. */
+/** Declares a read: it can be retried, hedged, coalesced and cached. */
 export const read = <
   const Name extends string,
   Request extends AnyCodec,
@@ -250,7 +257,7 @@ export interface Need {
   readonly recoversSigner?: true
 }
 
-/** Returns the permissions that a call needs; `name` may name a relayed action or query. */
+/** Returns the permissions that a call needs; `passedThrough` is the name of a relayed action or query. */
 export const operationNeed = (
   { chain, class: methodClass, name, protocol }: Pick<Operation, "chain" | "class" | "name" | "protocol">,
   passedThrough: string = name
@@ -266,11 +273,11 @@ const refusal = (missing: NotPermitted["missing"], needed: string): NotPermitted
     missing,
     needed,
     detail: missing === "signers"
-      ? `This caller may send only what its signers signed, and the gateway cannot recover the signer of ${needed}`
+      ? `This caller is allowed to send only what its signers signed, but the gateway cannot recover the signer of ${needed}: use a key without signers`
       : `The scope of this caller does not have ${needed} in its ${missing}`
   })
 
-/** Returns the error for a request outside a scope; `undefined` if the scope covers it. */
+/** Returns the error for a request outside a scope; `undefined` if the scope permits the request. */
 export const notPermitted = (scope: Scope, need: Need): NotPermitted | undefined => {
   const { chains, classes, operations, signers } = scope
   if (chains !== undefined && !chains.includes(need.chain)) return refusal("chains", need.chain)
@@ -282,7 +289,7 @@ export const notPermitted = (scope: Scope, need: Need): NotPermitted | undefined
     : undefined
 }
 
-/** Fails with `NotPermitted` if the scope of the {@link CurrentCaller} does not cover a request. */
+/** Fails with `NotPermitted` if the scope of the {@link CurrentCaller} does not permit a request. */
 export const permitted = (need: Need): Effect.Effect<void, NotPermitted> =>
   Continuation.withContext((context: Context.Context<never>) => {
     const refused = notPermitted(Context.get(context, CurrentCaller).scope, need)
@@ -317,7 +324,7 @@ const segment = (key: PropertyKey | { readonly key: PropertyKey }): string | num
 
 const at = (path: ReadonlyArray<string | number>): string => path.length === 0 ? "the request" : path.join(".")
 
-// more mistakes would not help the caller, nor would the whole text of a long key
+// limits the size of the error: a caller does not need more mistakes, or the whole text of a long key
 const MAX_FAULTS = 16
 const MAX_MESSAGE = 240
 const MAX_SEGMENT = 64

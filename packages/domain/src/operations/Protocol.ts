@@ -111,12 +111,13 @@ export const makeReader = <
 }
 
 /**
- * Why another address, or a later attempt, may succeed; a closed set, which metrics use as a label.
+ * The fault of an attempt after which another address, or a later attempt, might succeed. This is a closed set, which
+ * metrics use as a label.
  *
- * - `declined`: the address reports a protocol error because it cannot serve this call. It is healthy, and would
- *   respond the same again.
- * - `mismatched`: the response is JSON, but not a response to this call. That is weak evidence that other calls fail
- *   too.
+ * - `declined`: the address reports a protocol error because it cannot serve this call. The address is healthy, and
+ *   would respond to the call in the same way again.
+ * - `mismatched`: the response is JSON, but not a response to this call. This indicates only weakly that other calls to
+ *   the address fail too.
  * - `withheld`: no attempt was made.
  */
 export type RetryableFault =
@@ -143,7 +144,7 @@ export interface Refused<E> {
   readonly failure: E
 }
 
-/** The call is still unresolved: another attempt may succeed. */
+/** The call is unresolved: another attempt might succeed. */
 export interface Retryable<A, E> {
   readonly _tag: "Retryable"
   readonly fault: RetryableFault
@@ -193,7 +194,10 @@ export const mismatched = (upstream: string, issue: string): Retryable<never, Up
 
 const startsHtml = /^\s*</u
 
-/** Returns whether a status is in a class that HTTP defines (RFC 9110, section 15); a server cannot forward any other. */
+/**
+ * Returns whether a status is in a class that HTTP defines (RFC 9110, section 15); a server cannot forward another
+ * status.
+ */
 const isKnownStatus = (status: number): boolean => status >= 100 && status <= 599
 
 /**
@@ -207,7 +211,7 @@ export const foreign = (response: UpstreamResponse): string | undefined => {
   if (status >= 300 && status < 400) return `a redirect (HTTP ${status})`
   if (first === undefined && status !== 429) return `an empty body (HTTP ${status})`
   const isHtml = contentType.startsWith("text/html") ||
-    // the first byte decides for most responses
+    // for most responses, the first byte alone shows that the body is not HTML
     (first !== 0x7b && first !== 0x5b && startsHtml.test(response.excerpt(8)))
   return isHtml ? `HTML (HTTP ${status})` : undefined
 }
@@ -247,8 +251,8 @@ export interface CachedContent {
 /**
  * The party that caused the error in a response.
  *
- * - `upstream`: the upstream failed, so a stale response is better.
- * - `caller`: the upstream refused the request as written; an equivalent request in another format may succeed.
+ * - `upstream`: the upstream failed, so a stale cached response is preferable.
+ * - `caller`: the upstream refused the request as written; an equivalent request in another format might succeed.
  */
 export type FaultOwner = "upstream" | "caller"
 
@@ -283,16 +287,19 @@ export type BatchAnswer<Each> =
 export interface ReadProtocol<Call extends { readonly operation: ReadOperation }, A, E> {
   /** Returns the key of a call. Calls of one operation with equal keys are coalesced and cached together. */
   readonly key: (call: Call) => string
-  /** Returns how long a response may be cached; `onRequest` is for a caller that accepts a response one block old. */
+  /**
+   * Returns the cache policy of the response to a call; `undefined` if the response is not cached. `onRequest` is for a
+   * caller that accepts a response one block old.
+   */
   readonly cachePolicy: (call: Call, now: number, onRequest: boolean) => CachePolicy | undefined
-  /** Returns whether a response may be cached: it is not an error, and belongs to this call. */
+  /** Returns whether a response is cacheable: it is not an error, and it is the response to this call. */
   readonly isCacheable: (call: Call, answer: A) => boolean
   /** Returns the maximum cost of a call, if that depends on the call. */
   readonly costOf?: (call: Call, now: number) => Cost
   /**
    * Returns the accounts whose state a call reads, in lower case; `undefined` if it reads no account.
    *
-   * After an action that changes one of them, responses from before the action are not served.
+   * After an action that changes one of these accounts, responses from before the action are not served.
    */
   readonly accountsIn?: (call: Call) => ReadonlyArray<string> | undefined
   readonly codec: CacheCodec<A>

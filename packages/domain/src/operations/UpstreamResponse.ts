@@ -39,7 +39,7 @@ export class UpstreamResponse implements Fields {
   #text: string | undefined
   #json: Json | undefined
 
-  /** `json` is the body as JSON, if it is known. */
+  /** `json` is the body as JSON, if the caller has already made it. */
   constructor({ age, body, candles, contentType, retryAfter, signer, status, upstream }: Fields, json?: Json) {
     this.upstream = upstream
     this.status = status
@@ -65,7 +65,7 @@ export class UpstreamResponse implements Fields {
 
   /** The body as text; `None` if it is not valid UTF-8. */
   get utf8(): Option.Option<string> {
-    // text without replacement characters was decoded from valid UTF-8
+    // text that contains no replacement character was decoded from valid UTF-8
     if (this.#text?.includes("\ufffd") === false) return Option.some(this.#text)
     const text = Utf8.decode(this.body)
     this.#text = Option.getOrElse(text, () => this.text)
@@ -114,7 +114,9 @@ const ofJson = (upstream: string, status: number, json: Json): UpstreamResponse 
 export const json = (upstream: string, status: number, body: string): UpstreamResponse =>
   ofJson(upstream, status, new Json(body))
 
-/** Makes a JSON response from a value without `bigint`, which is not parsed again. */
+/**
+ * Makes a JSON response from a value without `bigint`. The response stores the value, so its text is not parsed again.
+ */
 export const jsonValue = (upstream: string, status: number, value: object): UpstreamResponse =>
   ofJson(upstream, status, parsed(JSON.stringify(value), value))
 

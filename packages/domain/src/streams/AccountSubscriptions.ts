@@ -168,7 +168,7 @@ export const userEvents = subscription({
   }),
   shown: {},
   rows: { member: "fills", id: ["tid"], time: "time", replayed: 0 },
-  // only fills can be queried later
+  // of the rows of this subscription, only fills can be queried later
   refill: { query: "userFillsByTime", rank: 0, isPartial: true },
   example: { user }
 })

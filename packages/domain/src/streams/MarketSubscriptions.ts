@@ -28,7 +28,9 @@ export const l2Book = subscription({
     coin: Coin,
     nSigFigs: orElse(
       Schema.NullOr(
-        Schema.Literals([2, 3, 4, 5]).annotate({ description: "Aggregates prices with the same leading digits" })
+        Schema.Literals([2, 3, 4, 5]).annotate({
+          description: "Number of significant digits to which prices are aggregated"
+        })
       ),
       null
     ),

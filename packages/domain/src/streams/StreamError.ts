@@ -13,7 +13,7 @@ export class SubscriptionRefused extends Schema.TaggedError<SubscriptionRefused>
 }) {}
 
 /**
- * A frame of the stream does not decode. The stream ends; callers of `/ws` still receive the frame unchanged.
+ * A frame of the stream does not decode. The typed stream ends. Callers of `/ws` receive such a frame unchanged.
  *
  * @since 0.1.0
  * @category errors
@@ -32,7 +32,7 @@ export class MalformedFrame extends Schema.TaggedError<MalformedFrame>()("Malfor
 export class SlowConsumer extends Schema.TaggedError<SlowConsumer>()("SlowConsumer", { message: Schema.String }) {}
 
 /**
- * The connection of the stream was lost or could not be opened. Query all events since its last frame.
+ * The connection of the stream was lost or could not be opened. Query all events since the last received frame.
  *
  * @since 0.1.0
  * @category errors

@@ -2,8 +2,8 @@
  * Declarations of subscriptions: each stream of the venue's WebSocket is declared once, next to its schemas.
  *
  * Acknowledgements, the sharing of one upstream subscription between callers, snapshots for callers that join later,
- * refills after a lost connection, the typed service, the client, the sandbox and the documents are all derived from
- * these declarations.
+ * refills after a lost connection, the typed service, the client, the sandbox and the documentation are all derived
+ * from these declarations.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -12,10 +12,11 @@ import * as Json from "../encoding/Json.ts"
 import type { AnyCodec } from "../operations/Operation.ts"
 
 /**
- * The kind of frames that a subscription sends.
+ * How a subscription delivers data.
  *
- * `state`: each frame is the whole state, so the latest one replaces earlier ones. `snapshot`: rows; the first frame lists the
- * latest rows with `isSnapshot: true`. `events`: rows, each sent once.
+ * `state`: each frame is the whole state, so the latest frame replaces earlier ones. `snapshot`: each frame lists rows;
+ * the first frame lists the latest rows and has `isSnapshot: true`. `events`: each frame lists rows; each row is sent
+ * once.
  */
 export type Delivery = "state" | "snapshot" | "events"
 
@@ -23,7 +24,7 @@ export type Delivery = "state" | "snapshot" | "events"
 export interface Rows {
   /** The member of `data` that lists the rows. Absent: `data` itself is the list. */
   readonly member?: string
-  /** The paths in a row whose values together identify it. Empty: rows are compared as a whole. */
+  /** The paths in a row whose values together identify the row. Empty: rows are compared as a whole. */
   readonly id: ReadonlyArray<string>
   /** The path in a row to its time, in milliseconds unless `isInSeconds`. */
   readonly time: string
@@ -36,7 +37,7 @@ export interface Rows {
 export interface Refill {
   /** The query of `POST /info` that returns the missed rows. */
   readonly query: string
-  /** Order of refills, which run one after another; the lowest rank is first. */
+  /** Position of the refill in the sequence of refills, which run one after another. The lowest rank runs first. */
   readonly rank: number
   /** Whether the query returns only some of the missed rows. */
   readonly isPartial?: true
@@ -55,8 +56,8 @@ export interface AnsweredQuery {
   /** Whether the response omits members of orders without a value, as `openOrders` does. */
   readonly isBrief?: true
   /**
-   * The rows and members that change only if the account changes. Two responses with different times are compared by
-   * these.
+   * The rows and members that change only if the account changes. Only these are compared when two responses are from
+   * different times.
    */
   readonly compared?: {
     /** The path of the rows in the response. */
@@ -73,9 +74,9 @@ export interface Subscription<
 > {
   /** The venue's name of the subscription. */
   readonly name: Name
-  /** The channels of its frames. Default: its name. */
+  /** The channels of the subscription's frames. Default: the name of the subscription. */
   readonly channels?: ReadonlyArray<string>
-  /** One sentence for the documents. */
+  /** One sentence for the documentation. */
   readonly summary: string
   /** The topic: a market or a user. The venue limits the number of distinct users over all subscriptions. */
   readonly about: "market" | "user"
@@ -101,12 +102,12 @@ export interface Subscription<
   /** Whether the venue sends frames at regular intervals, so that silence indicates a fault. */
   readonly isSteady?: true
   /**
-   * Whether a caller that joins later cannot be brought up to date. Each caller then gets its own upstream
+   * Whether the current state cannot be sent to a caller that joins later. Each caller then gets its own upstream
    * subscription.
    */
   readonly isUnshared?: true
   readonly refill?: Refill
-  /** Whether its rows are in the event log of watched accounts, from which streams resume. */
+  /** Whether the rows are in the event log of watched accounts, from which streams resume. */
   readonly isLogged?: true
   /**
    * For watched accounts: the queries whose responses the frames contain. Their parameters are the members in `shown`.

@@ -125,7 +125,7 @@ export type StartPosition = Position | "genesis"
 export interface TransactionsRequest {
   /** The account's address in any form; its checksum is verified. */
   readonly address: string | TonAddress
-  /** The start of the stream. Default: from now on. */
+  /** The start of the stream. Default: only new transactions. */
   readonly after?: StartPosition
 }
 
@@ -139,6 +139,6 @@ export interface JettonWalletRequest {
 
 /** The request of a stream of received jetton transfers. */
 export interface JettonTransfersRequest extends JettonWalletRequest {
-  /** The start of the stream. Default: from now on. */
+  /** The start of the stream. Default: only new transactions. */
   readonly after?: StartPosition
 }

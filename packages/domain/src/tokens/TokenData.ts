@@ -11,7 +11,8 @@ export const DEFAULT_DECIMALS = 9
 /**
  * A fungible token, by its master contract.
  *
- * `name` and `symbol` may be absent while `metadata` is `"unresolved"`. They are not unique; only `address` is.
+ * `name` and `symbol` can be absent if `metadata` is `"unresolved"`. Several tokens can have the same name and symbol;
+ * only `address` is unique.
  */
 export const TokenData = Schema.Struct({
   name: Schema.optionalKey(Schema.String),
@@ -30,9 +31,10 @@ export const TokenData = Schema.Struct({
     description: "The master contract in canonical form: bounceable, base64url, not test-only"
   }),
   metadata: Schema.Literals(["onchain", "offchain", "unresolved"]).annotate({
-    description: "Where name, symbol and decimals come from: the contract itself; the document that it refers to (at " +
-      "least one of the three); or `unresolved`: one of them is missing, or is in a document that could not be read, " +
-      "or the stated decimals are not a number from 0 to 255. In this case, decimals may be the default"
+    description:
+      "`onchain`: name, symbol and decimals come from the contract itself. `offchain`: at least one of them comes from the " +
+      "document that the contract refers to. `unresolved`: one of them is missing, or is in a document that could not be read, " +
+      "or the stated decimals are not a number from 0 to 255; `decimals` can then be the default"
   })
 }).annotate({ identifier: "TokenData" })
 export type TokenData = typeof TokenData.Type

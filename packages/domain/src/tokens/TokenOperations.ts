@@ -26,7 +26,7 @@ const Count = Schema.Union([Schema.Natural, Schema.String.check(Schema.isPattern
 /** A 64-bit integer: logical times and shards exceed 2^53, so most clients send a string. */
 const Int64 = Schema.Union([Schema.Int, Schema.BigInt, Schema.String.check(Schema.isPattern(/^-?[0-9]{1,20}$/u))])
 
-/** The cache policy of token data; supplies change with any transaction. */
+/** The cache policy of token data. It is short, because any transaction can change the supply. */
 const someSeconds = (): Operation.CachePolicy => ({ fresh: 10_000, staleIfError: 5 * 60_000 })
 
 const day = 24 * 60 * 60_000
@@ -39,7 +39,7 @@ const computed = (answer: Operation.AnyCodec) => ({
   isCacheable: Operation.decodes(answer)
 } as const)
 
-/** Returns whether a document is a success in every server's format. */
+/** Returns whether a document is a success, in the format of any server. */
 const isSuccess = (_request: unknown, answer: Json): boolean => {
   const value = answer.valueOrUndefined
   if (!Predicate.isObject(value) || Array.isArray(value) || Predicate.hasProperty(value, "error")) return false
@@ -60,7 +60,7 @@ export const getTokenData = Operation.read({
   response: TokenData,
   failures: [InvalidAddress, TokenNotFound],
   cachePolicy: someSeconds,
-  // unlike `response`, the body is in the server's own format
+  // the cached body is in the server's own format, not in that of `response`
   isCacheable: isSuccess
 })
 
@@ -173,7 +173,7 @@ export const getTokenContract = method({
   isCacheable: Operation.decodes(TokenContract)
 })
 
-/** The methods of `POST /api/v2/jsonRPC` by name; `params` is an object, `result` the server's own. */
+/** The methods of `POST /api/v2/jsonRPC` by name; `params` is an object, and `result` is in the server's own format. */
 export const tokenRpcOperations = {
   packAddress,
   unpackAddress,
@@ -244,7 +244,11 @@ export const tokenRpcOperations = {
   getConfigAll: relayed("getConfigAll", "The network's configuration", atBlock),
   getLibraries: relayed("getLibraries", "Library cells by their hashes", { libraries: Schema.Array(Schema.String) }),
   runGetMethod: relayed("runGetMethod", "The result of a contract's get method", getMethod),
-  runGetMethodStd: relayed("runGetMethodStd", "The result of a contract's get method, stack in typed form", getMethod),
+  runGetMethodStd: relayed(
+    "runGetMethodStd",
+    "The result of a contract's get method, with the stack in typed form",
+    getMethod
+  ),
   estimateFee: relayed("estimateFee", "The fees that a message would cost", {
     address: Address,
     body: Schema.String,
@@ -260,7 +264,7 @@ export type TokenRpcOperation = (typeof tokenRpcOperations)[keyof typeof tokenRp
 /** The advice for a message with an unknown outcome. */
 export const messageAdvice =
   "Look for the message among the account's transactions first. A wallet executes the identical bytes at most once, because they contain its seqno, " +
-  "so they may be sent again; do not sign again under another seqno before you know"
+  "so it is safe to send them again. Do not sign again under another seqno before you know the outcome"
 
 const sending = <const Name extends string, Fields extends Record<string, Operation.AnyCodec>>(
   name: Name,
@@ -330,7 +334,7 @@ export const tokenRestReads: ReadonlyArray<TokenRpcOperation> = Object.values(to
 /**
  * The methods of `POST /api/v2/{method}`: all reads, with their params in the body, and those that send messages.
  *
- * `getTokenData` responds in the server's own envelope here.
+ * On these routes, the response of `getTokenData` has the server's own envelope.
  */
 export const tokenRestPosts: ReadonlyArray<TokenRpcOperation | TokenSendOperation> = [
   ...Object.values(tokenRpcOperations),

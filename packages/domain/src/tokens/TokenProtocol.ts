@@ -26,7 +26,7 @@ import type { getTokenData, TokenRpcOperation, TokenSendOperation } from "./Toke
 import * as TokenRpc from "./TokenRpc.ts"
 import * as TonAddress from "./TonAddress.ts"
 
-/** The decoded parameters of a query string, in order. */
+/** The decoded parameters of a query string, in the order of the query string. */
 export type Query = ReadonlyArray<readonly [name: string, value: string]>
 
 /** The encoding of a call: a JSON-RPC envelope, the query of a GET, or the body of a POST to the method's path. */
@@ -74,8 +74,8 @@ const refusal = (params: unknown, faults: ReadonlyArray<RequestFault>): InvalidR
 /**
  * Makes the validation of an operation's params; `[]` means no params.
  *
- * It is as strict as the newer servers: it refuses other arrays and unknown members. It fails with `InvalidAddress` if
- * only addresses are wrong, otherwise with `InvalidRequest`.
+ * The validation is as strict as that of the newer servers: it refuses other arrays and unknown members. It fails with
+ * `InvalidAddress` if only addresses are wrong, otherwise with `InvalidRequest`.
  */
 export const requestCheck = <Request extends AnyCodec>(operation: { readonly request: Request }) => {
   const decode = Schema.decodeUnknownEffect(operation.request, { errors: "all", onExcessProperty: "error" })
@@ -100,7 +100,7 @@ const withoutNulls = (params: Json.Json): Json.Json => {
   return Json.of(`{${given.map(({ end, keyStart }) => text.slice(keyStart, end)).join(",")}}`)
 }
 
-/** Validates the params of a call, and returns them as sent; see {@link requestCheck}. */
+/** Validates the params of a call, and returns the params to send; see {@link requestCheck}. */
 export const check = (
   operation: Operation,
   params: Json.Json
@@ -127,7 +127,7 @@ const parseParam = (text: string): unknown => pythonWords.get(text) ?? Result.ge
 /** Returns the names of the invalid params. */
 const faulty = ({ errors }: InvalidRequest): ReadonlySet<unknown> => new Set(errors.map(({ path: [, name] }) => name))
 
-/** Parses the invalid strings of the params with `way`. */
+/** Parses the invalid strings of the params again, with `way`. */
 const reread = (params: Params, error: InvalidRequest, way: (text: string) => unknown): Params => {
   const names = faulty(error)
   return Object.fromEntries(
@@ -149,7 +149,7 @@ const asked = (query: Query, params: Params) => ({
 /**
  * Parses and validates a query string. Returns its params, and the query string to send.
  *
- * A value is parsed as a number, a boolean or a list only if the method does not accept a string there.
+ * A value is parsed as a number, a boolean or a list only if the method does not accept a string for that param.
  */
 export const paramsOfQuery = (
   operation: TokenRpcOperation,
@@ -170,7 +170,10 @@ export const paramsOfQuery = (
   })
 }
 
-/** Percent encoding turns + into %2B: servers decode a bare + as a space, which makes an address wrong. */
+/**
+ * Encodes a query string. Percent encoding turns + into %2B, because servers decode a bare + as a space, which would
+ * make an address invalid.
+ */
 const queryText = (query: Query): string =>
   query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join("&")
 
@@ -195,8 +198,8 @@ const describesFailure = (members: ReadonlyMap<string, unknown>): boolean =>
   [...members.keys()].some((name) => !around.has(name))
 
 /**
- * Returns whether a response is a failure in a server's own format: servers also send 500 and 503 for invalid requests.
- * A gateway sends a problem document instead.
+ * Returns whether a response is a failure in a server's own format. The status does not show this, because servers also
+ * send 500 and 503 for invalid requests. A gateway sends a problem document instead.
  */
 const isFailure = (text: string, members: ReadonlyMap<string, Json.Span>): boolean => {
   const ok = members.get("ok")

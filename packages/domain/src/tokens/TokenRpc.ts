@@ -118,8 +118,8 @@ const errorAnswer = (
  * Decodes an upstream's response with any status.
  *
  * IDs are not compared: one family of servers omits them, the other converts them to strings, and HTTP already pairs
- * responses with requests. Fails only for a success that is not JSON, or for a response with neither result nor
- * failure.
+ * responses with requests. Fails only if a successful response (2xx) is not a JSON object, or if a response has neither
+ * a result nor a failure.
  */
 export const readAnswer = (response: UpstreamResponse): Effect.Effect<TokenRpcAnswer, UpstreamMalformed> => {
   const { json, status, text, upstream } = response
@@ -225,7 +225,7 @@ const failureOfAnswer = (
  * Makes the reader of an operation's responses, for the JSON-RPC methods and for `getTokenData` over REST.
  *
  * A failure becomes the typed error in its `data`, or else the error for its code and text. Only operations that
- * declare `InvalidAddress` and `TokenNotFound` fail with them.
+ * declare `InvalidAddress` or `TokenNotFound` fail with these errors.
  */
 export const makeReader = <
   Request extends AnyCodec,

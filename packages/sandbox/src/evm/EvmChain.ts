@@ -1,4 +1,4 @@
-/** The parts that the sandbox's two EVM chains share: blocks by the clock, accounts, transactions. */
+/** The functions that the sandbox's two EVM chains share: block times, accounts, transactions. */
 import type { Address, Data, Hash } from "@trigate/domain/encoding/Hex"
 import * as Arr from "effect/Array"
 import * as Option from "effect/Option"
@@ -36,13 +36,16 @@ export interface EvmCall {
   readonly gas: bigint
 }
 
-/** The result of executing code. */
+/** The result of an execution. */
 export interface EvmOutcome {
-  /** The state afterwards. */
+  /** The state after the execution. */
   readonly world: World
-  /** Gas used, after refunds. `call` does not include the gas of a transaction's bytes. */
+  /**
+   * Gas used, after refunds. For `call`, it does not include the intrinsic gas of a transaction (the base cost and the
+   * cost of the input).
+   */
   readonly gasUsed: bigint
-  /** Why the code did not complete: `revert`, `out of gas`, … */
+  /** The reason why the code did not complete: `revert`, `out of gas`, … */
   readonly failure: string | undefined
   /** The return data, or the revert data. */
   readonly returned: Data
@@ -55,11 +58,11 @@ export interface EvmOutcome {
 
 /** Executes code on a state. Rejects if no block can contain the transaction, for example because of a wrong nonce. */
 export interface Machine {
-  /** Runs the bytes of a signed transaction. */
+  /** Executes a signed transaction, given as its bytes. */
   readonly execute: (world: World, block: EvmBlock, bytes: Data) => Promise<EvmOutcome>
-  /** Runs a call as a transaction of its sender, with a gas price of 0. */
+  /** Runs a call as a transaction of the call's sender, with a gas price of 0. */
   readonly estimate: (world: World, block: EvmBlock, call: EvmCall) => Promise<EvmOutcome>
-  /** Runs a call; the sender may be a contract. */
+  /** Runs a call, whose sender can also be a contract. */
   readonly call: (world: World, block: EvmBlock, call: EvmCall) => Promise<EvmOutcome>
 }
 
@@ -70,7 +73,7 @@ export interface Envelope {
   readonly gas: bigint
   readonly input: Data
   readonly signature: { readonly r: Hash; readonly s: Hash; readonly yParity: number }
-  /** EIP-2718 type, and the signed fee parameters. */
+  /** The EIP-2718 type, and the fee parameters that the sender signed. */
   readonly pricing:
     | { readonly type: "0x0"; readonly gasPrice: bigint }
     | { readonly type: "0x1"; readonly gasPrice: bigint; readonly accessList: AccessList }
@@ -82,46 +85,49 @@ export interface Envelope {
     }
 }
 
-/** A signed transaction that the chain has accepted. */
+/** A signed transaction that the chain has accepted, before it has a block. */
 export interface Sent {
   readonly hash: Hash
   readonly from: Address
   /** Null to create a contract. */
   readonly to: Address | null
   readonly envelope: Envelope
-  /** The transaction as sent. */
+  /** The signed transaction, as its sender submitted it. */
   readonly bytes: Data
 }
 
-/** A transaction with a block. */
+/** A transaction that is assigned to a block. */
 export interface Transaction extends Omit<Sent, "bytes"> {
-  /** Number of its block, which may be in the future. */
+  /** Number of the transaction's block, which can be a future block. */
   readonly block: number
-  /** Position in the block. */
+  /** Index of the transaction in its block. */
   readonly index: number
   readonly gasUsed: bigint
   /** Gas used in the block up to and including this transaction. */
   readonly cumulativeGasUsed: bigint
-  /** Position of its first log in the block. */
+  /** Index, in the block, of the first log of the transaction. */
   readonly firstLog: number
   readonly logs: ReadonlyArray<TransactionLog>
   readonly contractAddress: Address | null
   readonly status: "success" | "failure"
-  /** EIP-2718 type as sent; `undefined` for chain families without types. */
+  /** EIP-2718 type as in the receipt; `undefined` for chain families without types. */
   readonly type: string | undefined
-  /** Price of a unit of gas, in wei; `undefined` for chain families whose receipts omit it. */
+  /** Effective gas price, in wei; `undefined` for chain families whose receipts omit it. */
   readonly paid: bigint | undefined
-  /** The fields that its chain family adds to the receipt. */
+  /** The receipt fields that the chain family of the transaction adds. */
   readonly fields: FamilyFields
-  /** Additional fields of the receipt, which override those of the chain family. */
+  /** Additional receipt fields, which override those of the chain family. */
   readonly extras: { readonly [field: string]: unknown }
-  /** First block at which the sequencer preconfirms the receipt; `undefined` without a preconfirmation. */
+  /**
+   * Number of the latest block from which on the sequencer returns a preconfirmed receipt; `undefined` without a
+   * preconfirmation.
+   */
   readonly promisedFrom: number | undefined
-  /** The bytes as sent; `undefined` for a generated transaction. */
+  /** The signed transaction, as its sender submitted it; `undefined` for a generated transaction. */
   readonly bytes: Data | undefined
 }
 
-/** The position of a receipt, for fields of chain families that depend on it. */
+/** The position of a receipt, as input for chain-family fields that depend on it. */
 export interface ReceiptPlace {
   readonly seed: Seed
   readonly hash: Hash
@@ -139,13 +145,13 @@ export interface FamilyFields {
   readonly log: (place: ReceiptPlace, position: number) => { readonly [field: string]: unknown }
 }
 
-/** The times of blocks. */
+/** The parameters that determine the time of each block. */
 export interface BlockClock {
   /** Number of the newest block when the chain starts. */
   readonly first: number
   /** Time of that block, in milliseconds. */
   readonly startedAt: number
-  /** Milliseconds between two blocks. */
+  /** Block interval, in milliseconds. */
   readonly every: number
 }
 
@@ -161,13 +167,13 @@ export interface Ledger {
   /** The transactions by hash, in lower case. Transactions of one block are in the block's order. */
   readonly transactions: ReadonlyMap<Hash, Transaction>
   /**
-   * Accepted transactions that are not in a block. Each waits for an earlier one of its sender, or for a sufficient
-   * balance.
+   * Accepted transactions that are not in a block. Each waits for an earlier transaction of the same sender, or until
+   * the sender's balance is sufficient.
    */
   readonly waiting: ReadonlyArray<Sent>
   /**
-   * The accounts after each block that changed them, in ascending order of blocks. The last entry may be for the next
-   * block.
+   * The accounts after each block that changed them, in ascending order of blocks. The last entry can be for the next
+   * block, which does not exist yet.
    */
   readonly worlds: Arr.NonEmptyReadonlyArray<{ readonly block: number; readonly world: World }>
 }
@@ -175,23 +181,23 @@ export interface Ledger {
 /** The state of a chain at a point in time. */
 export interface EvmChain {
   readonly seed: Seed
-  /** Distinguishes the generated hashes of two chains. */
+  /** The name of the chain. Two chains with different names have different generated hashes. */
   readonly name: string
   readonly chainId: number
   readonly clock: BlockClock
   readonly heads: Heads
   readonly ledger: Ledger
-  /** The chain family of transactions that are sent to it. */
+  /** The receipt fields of transactions that callers submit to this chain. */
   readonly fields: FamilyFields
   /** Base fee of a block, in wei. */
   readonly baseFee: (block: number) => bigint
   /** The proposed priority fee, in wei. */
   readonly priorityFee: bigint
-  /** Returns the data fee of a transaction in addition to its gas, in wei. */
+  /** Returns the layer 1 data fee of a transaction, which its sender pays in addition to gas, in wei. */
   readonly dataFee: (hash: Hash) => bigint
 }
 
-/** Makes a chain with these initial accounts. */
+/** Makes the state of a chain with the accounts of `world` and without transactions. */
 export const genesis = (world: World): Ledger => ({
   transactions: new Map(),
   waiting: [],
@@ -214,12 +220,13 @@ const blockHash = (seed: Seed, chain: string, block: number): Hash => {
 }
 
 /**
- * Returns the hash of a block, from which {@link findBlock} derives its number; zeros if the block does not exist yet.
+ * Returns the hash of a block; zeros if the block does not exist yet. {@link findBlock} converts a hash back to the
+ * block number.
  */
 export const hashAt = ({ heads, name, seed }: EvmChain, block: number): Hash =>
   block < 0 || block > heads.latest ? zeroWord : blockHash(seed, name, block)
 
-/** Returns the number of the block with a hash; `undefined` if it does not exist. */
+/** Returns the number of the block with a hash; `undefined` if there is no such block. */
 export const findBlock = (chain: EvmChain, hash: Hash): number | undefined => {
   const block = Number.parseInt(hash.slice(-numberDigits), 16)
   return block <= chain.heads.latest && hashAt(chain, block) === hash.toLowerCase() ? block : undefined
@@ -228,10 +235,10 @@ export const findBlock = (chain: EvmChain, hash: Hash): number | undefined => {
 /** Returns the number of the next block. */
 export const nextBlock = ({ heads }: EvmChain): number => heads.latest + 1
 
-/** The gas limit of a block, and the maximum gas of a transaction and of a call. */
+/** The gas limit of a block, of a transaction and of a call. */
 export const gasLimit = 30_000_000n
 
-/** Returns a block as the context of running code. */
+/** Returns the block context for code that runs in a block. */
 export const evmBlock = (chain: EvmChain, number: number): EvmBlock => ({
   number,
   timestamp: blockTimestamp(chain.clock, number),
@@ -250,7 +257,7 @@ export const mapWorlds = <State extends Ledger>(state: State, change: (world: Wo
   worlds: Arr.map(state.worlds, ({ block, world }) => ({ block, world: change(world) }))
 })
 
-/** Returns the transactions of a block in order. */
+/** Returns the transactions of a block, in the order of execution. */
 export const transactionsIn = ({ transactions }: Ledger, block: number): ReadonlyArray<Transaction> =>
   [...transactions.values()].filter((transaction) => transaction.block === block)
 
@@ -264,7 +271,7 @@ export const receiptPlace = (chain: EvmChain, { block, hash }: Transaction): Rec
   posted: block <= chain.heads.safe
 })
 
-/** Returns the price of a unit of gas at a base fee. */
+/** Returns the effective gas price of a transaction at a base fee, in wei. */
 export const paidAt = (pricing: Envelope["pricing"], baseFee: bigint): bigint => {
   if (pricing.type !== "0x2") return pricing.gasPrice
   const offered = baseFee + pricing.maxPriorityFeePerGas

@@ -1,7 +1,7 @@
 /**
  * Runs EVM code with `@ethereumjs/vm`.
  *
- * Import this module dynamically: it loads about 300 modules, which only a call that runs code needs.
+ * Import this module dynamically: it loads about 300 modules, which are needed only for calls that run code.
  */
 import { createBlock } from "@ethereumjs/block"
 import { type Common, createCustomCommon, Hardfork, Mainnet, type StateManagerInterface } from "@ethereumjs/common"
@@ -26,7 +26,10 @@ interface State extends StateManagerInterface {
   readonly world: () => World
 }
 
-/** Makes the library's view of a {@link World}. A checkpoint is a reference to the previous value. */
+/**
+ * Makes the state interface that `@ethereumjs/vm` requires, over a {@link World}. A checkpoint is a reference to an
+ * earlier `World`.
+ */
 const makeState = (empty: World): State => {
   let world = empty
   let original = empty
@@ -123,7 +126,7 @@ const toOutcome = ({ createdAddress, execResult }: EVMResult, world: World, gasU
   accessList: []
 })
 
-/** Makes a machine with a chain's rules (Cancun), for one execution at a time. */
+/** Makes a machine for a chain ID with the rules of the Cancun hard fork. It runs only one execution at a time. */
 export const make = (chainId: number): Promise<Machine> => {
   const common = createCustomCommon({ chainId }, Mainnet, { hardfork: Hardfork.Cancun })
   const state = makeState(EvmWorld.make([]))

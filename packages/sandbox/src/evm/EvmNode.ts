@@ -23,7 +23,7 @@ import type { World } from "./EvmWorld.ts"
 
 type Reply = Effect.Effect<unknown, RpcRefusal>
 
-/** Uses the chain's machine exclusively. */
+/** Runs `use` with exclusive access to the chain's machine. */
 export type WithMachine = <A, E>(use: (machine: Machine) => Effect.Effect<A, E>) => Effect.Effect<A, E>
 
 /** Serves a method from a view of the chain; the params are raw JSON text. */
@@ -31,7 +31,7 @@ export type Method<View> = (view: View, params: string) => Reply
 
 const invalidParams: RpcRefusal = { code: -32602, message: "invalid params" }
 
-/** Decodes the params of a method, then serves it. */
+/** Decodes the params of a method, and calls the method with them. */
 export const method = <View, Request>(
   schema: Schema.ConstraintCodec<Request, unknown>,
   answer: (view: View, request: Request) => Reply
@@ -45,7 +45,7 @@ export const method = <View, Request>(
     )
 }
 
-/** Converts a reply to a node's response. */
+/** Converts a reply to the response of a node. */
 export const toRpcAnswer = (reply: Reply): Effect.Effect<RpcAnswer> =>
   Effect.match(reply, {
     onFailure: (error): RpcAnswer => ({
@@ -57,7 +57,7 @@ export const toRpcAnswer = (reply: Reply): Effect.Effect<RpcAnswer> =>
     onSuccess: (value): RpcAnswer => ({ _tag: "Result", result: Json.write(value) })
   })
 
-/** The chain and the machine of a read. */
+/** The chain and the machine that a read method uses. */
 export interface View {
   readonly chain: EvmChain
   readonly withMachine: WithMachine
@@ -128,7 +128,7 @@ const callFailure = ({ failure, returned }: EvmOutcome): RpcRefusal | undefined 
   return { code: 3, message: `execution reverted${reason}`, data: returned }
 }
 
-/** A call, its state, and its block. */
+/** A call, with the state and the block in which it is executed. */
 interface Execution {
   readonly machine: Machine
   readonly world: World
@@ -160,7 +160,7 @@ const running = <A>(answer: (execution: Execution) => Effect.Effect<A, RpcRefusa
 
 const withGas = (execution: Execution, gas: bigint): Execution => ({ ...execution, call: { ...execution.call, gas } })
 
-/** Finds the minimum gas with which a call succeeds, with an error of at most 1/64. */
+/** Finds the minimum gas with which a call succeeds. The result is at most 1/64 too high. */
 const leastGas = (execution: Execution, tooLittle: bigint): Effect.Effect<bigint> => {
   const { gas: enough } = execution.call
   if ((enough - tooLittle) * 64n <= enough) return Effect.succeed(enough)
@@ -214,7 +214,7 @@ const gasPrice = (chain: EvmChain): bigint => chain.baseFee(Chain.nextBlock(chai
 
 const maxHistory = 1_024
 
-// the limit of common nodes: the response contains each percentile for each block
+// at most 100 percentiles, as common nodes allow, because the response contains each percentile for each block
 const Percentiles = Schema.NullOr(Schema.Array(Schema.Finite).check(Schema.isMaxLength(100)))
 
 const feeHistory = (
@@ -237,12 +237,12 @@ const feeHistory = (
   })
 }
 
-/** A record of methods that has at least the given names. */
+/** A record with an entry for each method name in `Names`, and possibly more. */
 export type Methods<Names extends string, V> = { readonly [Name in Names]: Method<V> } & {
   readonly [name: string]: Method<V>
 }
 
-/** The wire names of a table's operations. */
+/** The JSON-RPC method names of a table of operations. */
 export type WireName<Operations extends { readonly [name: string]: { readonly name: string } }> = Operations[
   keyof Operations
 ]["name"]
@@ -304,7 +304,7 @@ const methods = {
 
 const known: ReadonlyMap<string, Method<View>> = new Map(Object.entries(methods))
 
-/** The names of the methods that every chain of the sandbox has. */
+/** The names of the methods that both EVM chains of the sandbox support. */
 export type Name = keyof typeof methods
 
 /** Serves a read, whose params are raw JSON text. */
@@ -313,13 +313,13 @@ export const answer = (view: View, name: string, params: string): Effect.Effect<
   return method === undefined ? Effect.succeed(methodNotFound(name)) : toRpcAnswer(method(view, params))
 }
 
-/** Makes a machine for a chain ID, which is loaded on first use. */
+/** Makes the machine for a chain ID. The EVM library is loaded on first use. */
 export const makeMachine = Effect.fnUntraced(function*(chainId: number): Effect.fn.Return<WithMachine> {
   const lock = yield* Semaphore.make(1)
   const machine = yield* Effect.cached(
     Effect.promise(() => import("./EvmMachine.ts").then(({ make }) => make(chainId)))
   )
-  // a promise cannot be cancelled, so an interrupted call keeps the machine until the promise settles
+  // a promise cannot be cancelled, so the machine remains locked after an interruption until the promise settles
   return (use) => lock.withPermit(Effect.uninterruptible(Effect.flatMap(machine, use)))
 })
 

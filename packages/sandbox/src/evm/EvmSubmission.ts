@@ -74,7 +74,10 @@ const intrinsicGas = ({ envelope: { input, pricing }, to }: Sent): bigint => {
 const offers = (pricing: Envelope["pricing"]): readonly [bigint, bigint] =>
   pricing.type === "0x2" ? [pricing.maxFeePerGas, pricing.maxPriorityFeePerGas] : [pricing.gasPrice, pricing.gasPrice]
 
-/** Returns whether a transaction offers 10 % more than another one, which nodes require of a replacement. */
+/**
+ * Returns whether the fees that a transaction offers are at least 10 % higher than those of another one, as nodes
+ * require for a replacement.
+ */
 const outbids = (later: Sent, earlier: Pick<Sent, "envelope">): boolean => {
   const [fee, tip] = offers(later.envelope.pricing)
   const [earlierFee, earlierTip] = offers(earlier.envelope.pricing)
@@ -143,7 +146,8 @@ const run = Effect.fnUntraced(function*(
 ) {
   const { bytes, envelope: { pricing }, from, hash } = sent
   const block = Chain.evmBlock(chain, Chain.nextBlock(chain))
-  // a waiting transaction was accepted at another base fee
+  // the base fee can have risen since the transaction was accepted, so it is limited to the fee that the transaction
+  // offers
   const baseFee = least(block.baseFee, offers(pricing)[0])
   const outcome = yield* Effect.promise(() => machine.execute(world, { ...block, baseFee }, bytes))
   const { balance } = EvmWorld.readAccount(outcome.world, from)
@@ -171,7 +175,7 @@ const run = Effect.fnUntraced(function*(
   }
 })
 
-/** Moves waiting transactions into the next block, in order, until none is executable. */
+/** Moves waiting transactions into the next block, in order, until none of the remaining ones can be executed. */
 const fill = (chain: EvmChain, machine: Machine, filling: Filling): Effect.Effect<Filling> => {
   const next = filling.waiting.find((sent) => {
     const { balance, nonce } = EvmWorld.readAccount(filling.world, sent.from)
@@ -187,7 +191,7 @@ const isMade = ({ bytes }: Transaction): boolean => bytes === undefined
 const asSent = ({ bytes, envelope, from, hash, to }: Transaction): ReadonlyArray<Sent> =>
   bytes === undefined ? [] : [{ hash, from, to, envelope, bytes }]
 
-/** Returns the state of the chain with its next block. */
+/** Returns the state of the chain that includes the next block. */
 const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => {
   const next = Chain.nextBlock(chain)
   const others = [...chain.ledger.transactions].filter(([, each]) => each.block !== next || isMade(each))
@@ -200,10 +204,10 @@ const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => 
 }
 
 /**
- * Accepts a transaction. It runs in the next block, or waits for an earlier one of its sender.
+ * Accepts a transaction. It is executed in the next block, or waits for an earlier transaction of the same sender.
  *
- * A transaction replaces one with the same sender and nonce that is not in a block yet; the next block is then executed
- * again.
+ * A transaction replaces one with the same sender and nonce that is not in an existing block; the next block is then
+ * executed again.
  */
 export const accept = Effect.fnUntraced(function*(chain: EvmChain, machine: Machine, bytes: Data): Effect.fn.Return<
   { readonly hash: Hash; readonly ledger: Ledger },

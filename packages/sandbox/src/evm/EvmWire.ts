@@ -59,7 +59,10 @@ export const stateAt = (
 const isThere = ({ heads }: EvmChain, number: number | undefined): number is number =>
   number !== undefined && number <= heads.latest
 
-/** Returns a bloom filter for logs: all ones, which matches every topic and needs no hashing. */
+/**
+ * Returns the bloom filter of logs: all ones if there are logs, because such a filter matches every topic and needs no
+ * hashing.
+ */
 const bloom = (logs: ReadonlyArray<unknown>): string => `0x${(logs.length === 0 ? "0" : "f").repeat(512)}`
 
 const inBlock = (chain: EvmChain, { block, index }: Transaction) => ({

@@ -1,4 +1,4 @@
-/** The state of a sandbox's EVM chain: an immutable value, so that storing the state after each block costs little. */
+/** The state of a sandbox's EVM chain. It is an immutable value, so a copy after each block takes little memory. */
 import { type Address, type Data, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
@@ -7,15 +7,15 @@ import * as Option from "effect/Option"
 export interface Account {
   readonly nonce: bigint
   readonly balance: bigint
-  /** `0x` for an account without code. */
+  /** The code of a contract; `0x` for an account without code. */
   readonly code: Data
 }
 
-/** Accounts by address and storage words by {@link wordKey}. */
+/** Accounts by address, and storage words by {@link wordKey}. */
 export interface World {
   readonly accounts: HashMap.HashMap<Address, Account>
   readonly words: HashMap.HashMap<string, Hash>
-  /** Returns the word of a slot that was never written. */
+  /** Returns the initial word of a storage slot that was never written. */
   readonly unwritten: (address: Address, slot: bigint) => Hash
 }
 
@@ -37,7 +37,7 @@ export const make = (
 /** Returns the key of a storage word, normalized for letter case and leading zeros. */
 export const wordKey = (address: Address, slot: bigint): string => `${lowerCase(address)}/${slot.toString(16)}`
 
-/** Returns an account; an empty one if it does not exist. */
+/** Returns an account. For an address without an account, returns an empty account. */
 export const readAccount = ({ accounts }: World, address: Address): Account =>
   Option.getOrElse(HashMap.get(accounts, lowerCase(address)), () => nobody)
 

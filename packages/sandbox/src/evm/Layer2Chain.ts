@@ -21,10 +21,10 @@ import { genesis, latestAt } from "./EvmChain.ts"
 import { quantity } from "./EvmWire.ts"
 import type { World } from "./EvmWorld.ts"
 
-/** A family of layer 2s, by the shape of its receipts. */
+/** A family of layer 2 chains with the same receipt fields. */
 export type Layer2Family = "op-stack" | "op-legacy" | "op-deposit" | "arbitrum" | "zksync" | "linea" | "scroll"
 
-/** A chain family whose transactions are generated. */
+/** A chain family, with the type and the gas price of its generated transactions. */
 interface MadeFamily extends FamilyFields {
   /** EIP-2718 type; `undefined` for chain families without types. */
   readonly type: string | undefined
@@ -34,7 +34,9 @@ interface MadeFamily extends FamilyFields {
 /** The inputs of generated values. */
 type Source = Pick<ReceiptPlace, "hash" | "seed">
 
-/** Returns a generated integer around `middle`, constant for a transaction. */
+/**
+ * Returns a generated integer between 0.5 and 1.5 times `middle`. It is always the same for a transaction and a field.
+ */
 const around = ({ hash, seed }: Source, field: string, middle: number): string =>
   quantity(Math.floor(middle * (0.5 + Random.fraction(Random.series(seed, `receipt/${hash}/${field}`), 0))))
 
@@ -116,7 +118,7 @@ const families: { readonly [Family in Layer2Family]: MadeFamily } = {
 export interface Layer2State extends Ledger {
   /** Time of block {@link firstBlock}, in milliseconds. */
   readonly startedAt: number
-  /** A block that is finalized earlier than by the clock. */
+  /** The number of a block that is finalized even if, by the clock, it would be finalized later. */
   readonly finalizedFloor: number
 }
 
@@ -131,7 +133,7 @@ const finalizedLag = 30
 
 const blockClock = ({ startedAt }: Layer2State): BlockClock => ({ first: firstBlock, startedAt, every: blockTime })
 
-/** Returns the heads at the given time: `safe` follows after 30 seconds, `finalized` after a minute. */
+/** Returns the heads at the given time. Blocks become `safe` after 30 seconds and `finalized` after a minute. */
 const headsAt = (state: Layer2State, now: number): Heads => {
   const latest = latestAt(blockClock(state), now)
   const finalized = Math.min(latest, Math.max(latest - finalizedLag, state.finalizedFloor))
@@ -168,7 +170,10 @@ export interface NewTransaction {
   readonly logs?: ReadonlyArray<TransactionLog>
   /** Additional fields of the receipt, which override those of the chain family. */
   readonly extras?: { readonly [field: string]: unknown }
-  /** Its block, relative to the latest one. Default: 1, the next block; 0 or less is an existing block. */
+  /**
+   * The block of the transaction, relative to the latest one. Default: 1, which is the next block; 0 or less selects an
+   * existing block.
+   */
   readonly inBlocks?: number
   /** Whether the sequencer preconfirms the receipt before its block is sealed. */
   readonly preconfirmed?: boolean
@@ -176,7 +181,10 @@ export interface NewTransaction {
 
 const someone: Address = "0x17281460228691b044e080a5f5257dce8e47f79c"
 
-/** Generates a transaction without running code. Its position leaves room for other transactions in its block. */
+/**
+ * Generates a transaction without running code. Its index and cumulative gas are chosen as if the block contained other
+ * transactions before it.
+ */
 const makeTransaction = (seed: Seed, made: NewTransaction, latest: number): Transaction => {
   const { family = "op-stack", gasUsed = 21_000n, inBlocks = 1 } = made
   const hash = lowerCase(made.hash)

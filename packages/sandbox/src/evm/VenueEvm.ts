@@ -1,4 +1,7 @@
-/** The trading chain's EVM: a block a second, gas prices of small and big blocks, and the big-block flags. */
+/**
+ * The trading chain's EVM: one block per second, gas prices of small and big blocks, and the big-block flags of
+ * accounts.
+ */
 import type { Address, Hash } from "@trigate/domain/encoding/Hex"
 import { evmOperations } from "@trigate/domain/evm/EvmOperations"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
@@ -19,7 +22,7 @@ import { withWord } from "./EvmWorld.ts"
 export interface EvmState extends Ledger {
   /** Time of block {@link firstBlock}, in milliseconds. */
   readonly startedAt: number
-  /** Configured base fees, in wei. The others change from block to block. */
+  /** Base fees that were set, in wei. A base fee that is not set changes from block to block. */
   readonly fees: { readonly small?: bigint; readonly big?: bigint }
 }
 
@@ -85,7 +88,7 @@ const { bigBlockGasPrice, gasPrice, usingBigBlocks } = evmOperations
 const fee = (kind: keyof typeof blockKinds) => ({ evm, now, seed }: EvmView) =>
   Effect.succeed(quantity(baseFee(seed, evm, kind, now)))
 
-/** Methods that only this chain has, or that it implements differently. */
+/** Methods of the trading chain's EVM that {@link EvmNode} does not implement. */
 const own = {
   eth_gasPrice: method(gasPrice.request, fee("small")),
   eth_bigBlockGasPrice: method(bigBlockGasPrice.request, fee("big")),
@@ -116,7 +119,9 @@ export interface EvmControls {
   readonly state: Ref.Ref<EvmState>
   /** Sets a storage word of any contract, in the state after every block. */
   readonly putStorageWord: (address: Address, slot: `0x${string}`, word: Hash) => Effect.Effect<void>
-  /** Sets the base fees of small and big blocks, in wei. An omitted fee changes from block to block again. */
+  /**
+   * Sets the base fees of small and big blocks, in wei. A base fee that is omitted changes from block to block again.
+   */
   readonly setGasPrices: (fees: EvmState["fees"]) => Effect.Effect<void>
 }
 

@@ -11,7 +11,7 @@ export interface AccountEvent {
   readonly user: Address
   /** Orders whose status changed, as in `orderUpdates`. */
   readonly orders?: ReadonlyArray<OrderUpdate>
-  /** Its fills, as in `userFills`. */
+  /** Fills of the account, as in `userFills`. */
   readonly fills?: ReadonlyArray<Fill>
   /** Funding payments, as in `userFundings`. */
   readonly fundings?: ReadonlyArray<unknown>
@@ -19,11 +19,11 @@ export interface AccountEvent {
   readonly ledger?: ReadonlyArray<unknown>
   /** Orders that the venue canceled, as in `userEvents`. */
   readonly nonUserCancel?: ReadonlyArray<{ readonly coin: string; readonly oid: number }>
-  /** Fills of its TWAP orders, as in `userTwapSliceFills`. */
+  /** Fills of the account's TWAP orders, as in `userTwapSliceFills`. */
   readonly twapFills?: ReadonlyArray<unknown>
-  /** Its liquidations, as in `userEvents`. */
+  /** Liquidations of the account, as in `userEvents`. */
   readonly liquidations?: ReadonlyArray<unknown>
-  /** A message, as in `notification`. */
+  /** A text for the account, as in `notification`. */
   readonly notification?: string
 }
 
@@ -43,10 +43,11 @@ export interface VenueFeed {
   readonly ask: (query: { readonly type: string; readonly [member: string]: unknown }) => Effect.Effect<unknown>
   /** Returns the venue's time. */
   readonly now: Effect.Effect<number>
-  /** Account events, from the moment at which a reader starts the stream. */
+  /** Streams account events that occur after the reader starts the stream. */
   readonly accounts: Stream.Stream<AccountEvent>
   /**
-   * Trades of accounts from now on. `recentTrades` lists the newest of them, and others that are derived from the clock.
+   * Streams trades of accounts that occur after the reader starts the stream. The query `recentTrades` lists the newest
+   * of these trades together with synthetic trades, which are derived from the clock.
    */
   readonly markets: Stream.Stream<MarketEvent>
 }

@@ -17,7 +17,7 @@ import type { AccountEvent, VenueFeed } from "./VenueFeed.ts"
 
 /** Options of the sandbox's streams. */
 export interface Options {
-  /** The speed of frames relative to the venue's. Default: 1. */
+  /** The rate of frames relative to the venue's. Default: 1. */
   readonly pace?: number
 }
 
@@ -48,11 +48,11 @@ export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
 
 const isSomething = Predicate.isNotUndefined
 
-/** Emits a value at intervals. */
+/** Computes a value at intervals, and emits each result. */
 const paced = (value: Effect.Effect<unknown>, every: Duration.Duration): Stream.Stream<unknown> =>
   Stream.filter(Stream.fromEffectSchedule(value, Schedule.spaced(every)), isSomething)
 
-/** Emits a value whenever it has changed. */
+/** Computes a value at intervals, and emits it if it differs from the previous one. */
 const changes = (value: Effect.Effect<unknown>, every: Duration.Duration): Stream.Stream<unknown> =>
   Stream.suspend(() => {
     let last = ""
@@ -66,7 +66,7 @@ const changes = (value: Effect.Effect<unknown>, every: Duration.Duration): Strea
 
 const toList = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-/** Emits a snapshot, then new rows. */
+/** Emits a snapshot of a list, and after that only rows that are new in the list. */
 const snapshot =
   (query: string, member: string, take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined): Source =>
   (feed, { user, ...request }) =>
@@ -198,7 +198,7 @@ const sources: { readonly [name: string]: Source } = {
     }),
   trades: (feed, { coin }, every) =>
     Stream.suspend(() => {
-      // the trades of the last list, and those after it
+      // the IDs of the trades in the last `recentTrades` response, and of the trades emitted after it
       let seen = new Set<unknown>()
       let isFirst = true
       const unseen = (trades: ReadonlyArray<unknown>) => {

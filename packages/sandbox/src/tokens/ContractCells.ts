@@ -13,7 +13,7 @@ export interface Cells {
 const minter = Cell.fromBase64(minterCode)
 const wallet = Cell.fromBase64(walletCode)
 
-/** Prefixes of TEP-64: a dictionary of attributes, a URI, and an attribute's text in a chain of cells. */
+/** Prefixes of TEP-64: a dictionary of attributes, a URI, and the text of an attribute in a chain of cells. */
 const prefixes = { onchain: 0, offchain: 1, snake: 0 } as const
 
 const attribute = (text: string): Cell => beginCell().storeUint(prefixes.snake, 8).storeStringTail(text).endCell()
@@ -58,8 +58,8 @@ export const contractCells = (contract: Contract): Cells | undefined => {
 }
 
 /**
- * Decodes an account's jetton contract; `undefined` for any other account. The `content` of a master is taken from the
- * seed.
+ * Decodes an account's jetton contract; `undefined` for any other account. The `content` of a jetton master is the
+ * seeded one.
  */
 export const readJetton = ({ code, data }: Cells, seeded: Contract | undefined): Contract | undefined => {
   const slice = data.beginParse()

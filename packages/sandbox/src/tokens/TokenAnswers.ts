@@ -8,7 +8,7 @@ import type * as TokenMachine from "./TokenMachine.ts"
 import type { TokenAnswer, TokenState } from "./TokenServer.ts"
 import * as TokenServer from "./TokenServer.ts"
 
-/** Methods that the virtual machine serves even for a contract without code: balance and transactions. */
+/** Methods that the virtual machine serves also for a contract without code: balance and transactions. */
 const ledger: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getTransactions"])
 
 /** Methods that run code, or return the results of code. */
@@ -19,7 +19,10 @@ const running: ReadonlySet<TokenServer.Method> = new Set([
   "runGetMethodStd"
 ])
 
-/** Methods that are served from the seed until code has run, and by the virtual machine after that. */
+/**
+ * Methods that are served from the seed until the virtual machine has executed a message, and by the virtual machine
+ * after that.
+ */
 const following: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getAddressState", "getTokenData"])
 
 /** Makes the handlers over a state. The virtual machine is loaded with the first call that needs it. */

@@ -22,7 +22,7 @@ export interface AccountView {
   readonly state: "active" | "uninitialized" | "frozen"
   readonly code: Cell | undefined
   readonly data: Cell | undefined
-  /** Its last transaction; `undefined` before the first. */
+  /** The last transaction of the account; `undefined` if there are no transactions. */
   readonly last: { readonly lt: bigint; readonly hash: Uint8Array } | undefined
 }
 
@@ -42,8 +42,8 @@ export interface MachineRefusal {
 const keptTransactions = 1_000
 
 /**
- * The initial balance of each seeded contract for fees, in nanotons; `getAddressBalance` returns the same before the virtual
- * machine runs.
+ * The initial balance of each seeded contract, in nanotons, from which it pays fees. `getAddressBalance` returns this
+ * amount also before the virtual machine is loaded.
  */
 const seedBalance = 50_000_000n
 
@@ -60,7 +60,7 @@ const refusal = (cause: unknown): MachineRefusal => ({
 })
 
 /**
- * Makes the virtual machine over the contracts of a state. If a test later adds, replaces or removes a contract, the
+ * Makes the virtual machine over the contracts of a state. If a test adds, replaces or removes a contract later, the
  * change applies to the next call.
  */
 export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
@@ -117,7 +117,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
   }
 
   return {
-    /** Returns an account; uninitialized and empty if it was never written. */
+    /** Returns an account. An account that was never written is uninitialized and empty. */
     account: (account: TonAddress.Account): Effect.Effect<AccountView> =>
       inTurn(Effect.gen(function*() {
         const contract = yield* Effect.promise(() => blockchain.getContract(toAddress(account)))
@@ -133,7 +133,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
         }
       })),
 
-    /** Runs a get method, by its name or its number. */
+    /** Runs a get method of a contract. The method is selected by its name or its numeric ID. */
     runGetMethod: (
       account: TonAddress.Account,
       method: string | number,
@@ -142,7 +142,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
       inTurn(Effect.gen(function*() {
         const contract = yield* Effect.promise(() => blockchain.getContract(toAddress(account)))
         const ran = yield* Effect.promise(() =>
-          // a method that ends with an exit code has completed; the exit code is its result
+          // a method that ends with an exit code has completed, and the exit code is part of its result
           contract.get(method, [...stack]).catch((cause: unknown) =>
             cause instanceof GetMethodError
               ? { exitCode: cause.exitCode, gasUsed: cause.gasUsed, stack: [] }

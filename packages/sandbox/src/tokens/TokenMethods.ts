@@ -62,7 +62,9 @@ const entry = (item: TupleItem): readonly [type: string, value: unknown] => {
   }
 }
 
-/** Decodes a stack in the clients' format: pairs of a type and a number or a bag of cells in base64. */
+/**
+ * Decodes a stack in the clients' format: pairs of a type and a value, which is a number or a bag of cells in base64.
+ */
 const decodeStack = Schema.decodeUnknownOption(
   Schema.Array(Schema.Tuple([Schema.String, Schema.Union([Schema.String, Schema.Int])]))
 )
@@ -143,7 +145,7 @@ const transactionBody = ({ parsed }: Asked, transaction: Transaction) => {
   }
 }
 
-/** Decodes a count or a logical time, from digits or a number. */
+/** Parses a count or a logical time, which can be a JSON number or a string of digits. */
 const integer = (params: unknown, name: string): bigint | undefined => {
   const value = Predicate.hasProperty(params, name) ? params[name] : undefined
   if (Predicate.isBigInt(value)) return value
@@ -203,7 +205,10 @@ export const addressMethods: { readonly [name: string]: MachineMethod } = {
     Effect.succeed(refused(asked, "Unknown method: the sandbox supports only runGetMethod", 422))
 }
 
-/** The methods that are served by the virtual machine once it has executed a message, and from the seed before that. */
+/**
+ * The methods that are served by the virtual machine after the first message was executed, and from the seed before
+ * that.
+ */
 export const followingMethods: { readonly [name: string]: MachineMethod } = {
   getAddressBalance: Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
     return ok(asked, (yield* machine.account(asked.parsed)).balance.toString())
@@ -214,7 +219,7 @@ export const followingMethods: { readonly [name: string]: MachineMethod } = {
   getTokenData
 }
 
-/** Executes a message; the responses of the three methods differ in whether they contain its hash. */
+/** Executes a message. The three methods that send a message differ in whether their responses contain its hash. */
 export const send = Effect.fnUntraced(function*(
   machine: TokenMachine,
   view: TokenServer.View,

@@ -24,7 +24,7 @@ const mostAgentDays = 180
 /** Maximum number of named API wallets of an account. */
 const mostAgents = 3
 
-/** The suffix of an API wallet's name with the end of its validity. */
+/** The suffix of an API wallet's name that contains the end of its validity. */
 const untilShape = / valid_until ([0-9]{1,16})$/u
 
 const zeroAddress = `0x${"0".repeat(40)}`
@@ -32,7 +32,10 @@ const zeroAddress = `0x${"0".repeat(40)}`
 const without = (agents: Account["extraAgents"], name: string): Account["extraAgents"] =>
   agents.filter((agent) => agent.name !== name)
 
-/** `approveAgent`. An API wallet replaces the one with the same name; an unnamed one replaces the unnamed one. */
+/**
+ * `approveAgent`. A named API wallet replaces the one with the same name; an unnamed API wallet replaces the previous
+ * unnamed one.
+ */
 export const approveAgent = (
   context: ActionContext,
   { agentAddress, agentName }: ActionOf<"approveAgent">
@@ -71,7 +74,7 @@ export const approveAgent = (
 
 /** The minimum balance of a builder in perpetuals, in millionths of a dollar. */
 const builderFunds = 100_000_000n
-/** The maximum builder fee in tenths of a basis point: one percent, for spot. */
+/** The maximum builder fee, in tenths of a basis point: one percent, which is the venue's limit for spot. */
 const highestBuilderFee = 1_000n
 
 /** `approveBuilderFee`. Its rate is a percentage: `0.1%` is 100 tenths of a basis point. */
@@ -190,14 +193,17 @@ const abstractions = {
   portfolioMargin: "portfolioMargin"
 } as const
 
-/** Returns the account of a user-signed flag: the acting one, or one of its sub-accounts. */
+/** Returns the account to which a user-signed flag applies: the acting account, or one of its sub-accounts. */
 const target = (context: ActionContext, user: string): TradingAccount | undefined => {
   if (lowerCase(user) === context.user) return actor(context)
   const sub = context.venue.state.accounts.get(lowerCase(user))
   return sub?.subAccount?.master === context.user ? sub : undefined
 }
 
-/** `userSetAbstraction` and `agentSetAbstraction`. The sandbox stores the mode; margin is always computed in the default mode. */
+/**
+ * `userSetAbstraction` and `agentSetAbstraction`. The sandbox stores the mode, but always computes margin in the
+ * default mode.
+ */
 export const setAbstraction = (
   context: ActionContext,
   abstraction: keyof typeof abstractions,
@@ -264,7 +270,7 @@ const Signers = Schema.fromJsonString(Schema.NullOr(Schema.Struct({
 
 const decodeSigners = Schema.decodeUnknownOption(Signers)
 
-/** `convertToMultiSigUser`. The text `null` converts back. */
+/** `convertToMultiSigUser`. The text `null` as signers converts the account back to a normal account. */
 export const convertToMultiSig = (
   context: ActionContext,
   { signers }: ActionOf<"convertToMultiSigUser">

@@ -114,7 +114,7 @@ export const activeAssetData = (venue: Venue, account: TradingAccount, coin: str
   const free = Margin.withdrawable(venue, account, asset.dex)
   const size = account.clearings.get(asset.dex)?.positions.get(coin)?.size ?? 0n
   const lots = mark === 0n ? 0n : free * BigInt(value) / mark
-  // an order that closes a position needs no margin, and releases the position's margin
+  // closing the position needs no margin and releases the position's margin, so twice its size can be traded
   const extra = 2n * abs(size)
   const buys = lots + (size < 0n ? extra : 0n)
   const sells = lots + (size > 0n ? extra : 0n)

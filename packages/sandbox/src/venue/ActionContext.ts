@@ -11,7 +11,7 @@ import { changeAccount } from "./VenueState.ts"
 /** The context of an action: the acting account, the time, and the venue. */
 export interface ActionContext {
   readonly venue: Venue
-  /** Accounts, API wallets and stake: all state except trading. An action replaces this value. */
+  /** The accounts, API wallets and stake: all state except trading. An action assigns a new value to change them. */
   identity: VenueState
   /** The acting account. */
   readonly user: Address
@@ -24,7 +24,7 @@ export interface ActionResponse {
   readonly data?: unknown
 }
 
-/** The venue's response, or its rejection text. */
+/** The venue's response to an accepted action, or the text with which the venue rejects the action. */
 export type ActionDecision = Result.Result<ActionResponse, string>
 
 /** The response of most actions. */
@@ -37,21 +37,21 @@ export const refuse = (text: string): ActionDecision => Result.fail(text)
 export const actor = ({ user, venue }: ActionContext): TradingAccount => ensureAccount(venue.state, user)
 
 /**
- * Returns the account of an address, which is created if necessary; `undefined` if the venue already has the maximum
- * number of accounts.
+ * Returns the account of an address, and creates it if it does not exist; `undefined` if the venue already has the
+ * maximum number of accounts.
  */
 export const receiver = ({ venue }: ActionContext, address: Address): TradingAccount | undefined =>
   venue.state.accounts.has(lowerCase(address)) || venue.state.accounts.size < venue.limits.accounts
     ? ensureAccount(venue.state, address)
     : undefined
 
-/** Registers an account that receives money. */
+/** Registers the account of an address that receives money, if the address does not have one yet. */
 export const open = (context: ActionContext, address: Address): TradingAccount => {
   context.identity = changeAccount(context.identity, address, {})
   return ensureAccount(context.venue.state, address)
 }
 
-/** Maximum number of stored ledger entries. */
+/** Maximum number of stored ledger entries of an account. */
 const remembered = 2_000
 
 /** Adds an entry to the ledgers of accounts. */

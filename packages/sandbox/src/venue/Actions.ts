@@ -16,7 +16,7 @@ import * as Twaps from "./Twaps.ts"
 import * as Vaults from "./Vaults.ts"
 import * as Words from "./Words.ts"
 
-/** Executes a decoded action. */
+/** Executes an action that was already decoded. */
 export type Executable = (context: ActionContext) => ActionDecision
 
 const ofLegs = (type: string, statuses: ReadonlyArray<Orders.LegStatus>): ActionDecision =>
@@ -48,7 +48,7 @@ const agentSendAsset = (context: ActionContext, action: ActionOf<"agentSendAsset
     ? Transfers.sendAsset(context, action)
     : refuse(Words.insufficientTransfer)
 
-/** Decodes an action; `None` if it does not have the shape of its type. */
+/** Decodes an action of one type; `None` if the action does not have the shape of the type. */
 type Reader = (action: unknown) => Option.Option<Executable>
 
 const play = <S extends AnyCodec>(
@@ -59,7 +59,7 @@ const play = <S extends AnyCodec>(
   return (action) => Option.map(decode(action), (decoded): Executable => (context) => handler(context, decoded))
 }
 
-/** The actions executed here. `VenueExchange` executes the actions about stake, jailing and blocks. */
+/** The actions that this module executes. `VenueExchange` executes the actions about stake, jailing and blocks. */
 const handlers = {
   order: play(actionSchemas.order, ({ user, venue }, action) => ofLegs("order", Orders.placeAll(venue, user, action))),
   cancel: play(
@@ -140,14 +140,14 @@ const handlers = {
   spotUser: play(actionSchemas.spotUser, spotUser)
 } satisfies { readonly [Type in ActionType]?: Reader }
 
-/** A type of action that is executed here. */
+/** A type of action that this module executes. */
 export type PlayedType = keyof typeof handlers
 
 const readers: ReadonlyMap<string, Reader> = new Map(Object.entries(handlers))
 
-/** The types of actions that are executed here. */
+/** The types of actions that this module executes. */
 export const playedTypes: ReadonlySet<string> = new Set(readers.keys())
 
-/** Decodes an action of a type that is executed here; `None` for any other type or shape. */
+/** Decodes an action of a type that this module executes; `None` for any other type or shape. */
 export const read = (type: string, action: unknown): Option.Option<Executable> =>
   readers.get(type)?.(action) ?? Option.none()

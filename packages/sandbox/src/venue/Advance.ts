@@ -3,7 +3,8 @@
  * filled or triggered, and accounts below their margin are liquidated. TWAP slices, funding and scheduled cancellations
  * are executed when they are due.
  *
- * A minute in which no event is possible is skipped. The result does not depend on how often time is advanced.
+ * A minute in which no event is possible is skipped. The result for a period is the same, no matter in how many steps
+ * time is advanced.
  */
 import type { Asset } from "./Assets.ts"
 import { hype } from "./Assets.ts"
@@ -27,7 +28,7 @@ const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** Maximum period, in milliseconds, that is simulated. Of a longer period, only the last part is simulated. */
+/** Maximum simulated period, in milliseconds. If a period is longer, only its last part is simulated. */
 const longest = 31 * 24 * hour
 
 const isWatched = ({ asks, bids, holders, triggers }: MarketState): boolean =>
@@ -85,7 +86,7 @@ const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
   for (const holder of holders) {
     for (const clearing of ensureAccount(venue.state, holder).clearings.values()) {
-      // values each position at the worse of its two prices
+      // uses, for each position, the price at which its value is lower
       const worst: Margin.Mark = (asset) => {
         const a = markAt(venue, asset, from)
         const b = markAt(venue, asset, to)
@@ -152,7 +153,7 @@ const nextStop = (venue: Venue, watched: ReadonlyArray<Watched>, now: number): n
   return isSkipped ? Math.floor(to / second) * second : soonest
 }
 
-/** Ends the orders in delisted coins, and closes the positions in them at the mark price. */
+/** Ends the open orders in delisted coins, and closes the positions in delisted coins at the mark price. */
 const settleDelisted = (venue: Venue, info: InfoState): void => {
   for (const market of venue.state.markets.values()) {
     const { asks, bids, coin, holders, triggers } = market
@@ -170,7 +171,7 @@ export const to = (venue: Venue, info: InfoState, now: number): void => {
   if (now - venue.state.now > longest) venue.state.now = now - longest
   venue.hash = zeroHash
   while (venue.state.now < now) {
-    // nothing happens within a second
+    // nothing happens between two whole seconds
     if (now < nextSecond(venue.state.now)) {
       venue.state.now = now
       return

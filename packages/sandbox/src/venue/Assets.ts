@@ -1,4 +1,4 @@
-/** The tradable assets: their numbers in orders, tick and lot sizes, and balances. */
+/** The tradable assets: their IDs in orders, tick and lot sizes, and balances. */
 import type { SpotToken } from "@trigate/domain/info/SpotMeta"
 import type { CandleMarket } from "./CandleMarket.ts"
 import { coinDex, findMarket } from "./CandleMarket.ts"
@@ -15,14 +15,14 @@ interface AssetSteps {
   readonly pxDecimals: number
 }
 
-/** A perpetual. A price in ticks times a size in lots is an amount in millionths of a dollar. */
+/** A perpetual. A price in ticks, multiplied by a size in lots, is an amount in millionths of a dollar. */
 export interface Perpetual extends AssetSteps {
   readonly kind: "perpetual"
   readonly dex: string
   readonly maxLeverage: number
 }
 
-/** A spot pair. A price in ticks times a size in lots is an amount in 10^-8 of the quote token. */
+/** A spot pair. A price in ticks, multiplied by a size in lots, is an amount in units of 10^-8 of the quote token. */
 export interface SpotPair extends AssetSteps {
   readonly kind: "spot"
   readonly base: SpotToken
@@ -41,7 +41,7 @@ export interface Listing {
   readonly tokens: ReadonlyMap<number, SpotToken>
   /** Builder-deployed dexes, in the order of `perpDexs`. */
   readonly dexes: ReadonlyArray<string>
-  /** The time of the next listing. */
+  /** The time at which the next coin is listed, in milliseconds. This list of assets is complete until then. */
   readonly until: number
 }
 
@@ -75,7 +75,7 @@ const spotPairs = ({ markets, spotMeta }: InfoState, now: number): ReadonlyArray
     const quote = tokens.get(quoteIndex)
     if (market === undefined || market.listedAt >= now || base === undefined || quote === undefined) return []
     const { priceDecimals, sizeDecimals } = market
-    // the products of ticks and lots would not be whole wei
+    // with other decimals, a price in ticks times a size in lots would not be a whole number of wei
     if (quote.weiDecimals !== priceDecimals + sizeDecimals || base.weiDecimals < sizeDecimals) return []
     return [{
       kind: "spot",

@@ -1,8 +1,8 @@
 /**
  * The coins of the venue: their number formats, and their prices, candles and books as functions of time.
  *
- * Any period is summarized from the largest aligned blocks in it, each in constant time. So the bars of all intervals
- * are consistent with each other, and with prices and books.
+ * The candle of any period is computed from the largest aligned blocks in the period, each in constant time. Therefore
+ * the bars of all intervals are consistent with each other, and with prices and books.
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
@@ -18,11 +18,11 @@ export interface CandleMarket {
    * Name in `candleSnapshot`: a perpetual, a spot pair by name or `@index`, or a perpetual of a builder-deployed dex, `dex:COIN`.
    */
   readonly coin: string
-  /** The priced asset. Markets of the same asset have the same price path. */
+  /** The asset that determines the price. Markets of the same asset have the same price path. */
   readonly asset: string
   /** Mean price. */
   readonly price: number
-  /** Typical daily move, relative: 0.03 is 3 %. */
+  /** Typical size of the price change in a day, relative to the price: 0.03 is 3 %. */
   readonly volatility: number
   /** Trades per minute. */
   readonly tradeRate: number
@@ -30,7 +30,7 @@ export interface CandleMarket {
   readonly tradeLots: number
   /** Decimals of a size. */
   readonly sizeDecimals: number
-  /** Maximum decimals of a price. A price also has at most five significant digits. */
+  /** Maximum decimals of a price. Independently of this limit, a price has at most five significant digits. */
   readonly priceDecimals: number
   /** Time of the first trade, in milliseconds: a UTC midnight. There are no bars before it. */
   readonly listedAt: number
@@ -41,9 +41,12 @@ export interface CandleMarket {
    * is open.
    */
   readonly marginMode?: "noCross" | "strictIsolated"
-  /** The time since which its fees are a tenth of the normal fees; absent without growth mode. */
+  /** The time, in milliseconds, from which on growth mode reduces the fees to a tenth; absent without growth mode. */
   readonly growingSince?: number
-  /** The total value of all positions, in whole dollars, above which no position may grow; absent without a cap. */
+  /**
+   * The open-interest cap, in whole dollars: no position can grow while the value of all positions is above it. Absent
+   * without a cap.
+   */
   readonly openInterestCap?: number
 }
 
@@ -57,7 +60,7 @@ export const findMarket = (markets: ReadonlyMap<string, CandleMarket>, coin: str
   return market?.delistedAt === undefined ? market : undefined
 }
 
-/** Returns the dex of a perpetual: `""` for the venue's own, `undefined` for spot pairs. */
+/** Returns the dex of a perpetual: `""` for the venue's own dex. Returns `undefined` for spot pairs. */
 export const coinDex = (coin: string): string | undefined =>
   coin.includes("/") || coin.startsWith("@") ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
 
@@ -77,7 +80,7 @@ const listed: ReadonlyArray<
 
 const midnight = (day: string): number => DateTime.toEpochMillis(DateTime.makeUnsafe(`${day}T00:00:00Z`))
 
-/** The terms of a builder's perpetuals. */
+/** The margin mode, the growth mode and the open-interest cap of perpetuals on builder-deployed dexes. */
 const builderTerms = {
   marginMode: "noCross",
   growingSince: midnight("2025-11-23"),
@@ -108,12 +111,15 @@ const minute = 60_000
 /** In minutes. */
 const day = 1440
 
-/** Makes the market of a spot pair that is not listed above: a small coin, with the names and decimals of its tokens. */
+/**
+ * Makes the market of a spot pair that is not in `listed`: a coin with a small volume, and with the names and decimals
+ * of its tokens.
+ */
 const pairMarket = (seed: Seed, { name, tokens: [base] }: SpotPair, tokens: ReadonlyMap<number, SpotToken>) => {
   const family = Random.series(seed, `market/${name}`)
   const token = tokens.get(base)
   const sizeDecimals = token?.szDecimals ?? 2
-  // coins with a high price have small lots, so that all five digits of the price are printed
+  // coins with more size decimals get a higher price, so that all five significant digits of the price are printed
   const price = 10 ** (sizeDecimals - 2 + 2 * Random.fraction(family, 0))
   return {
     coin: name,
@@ -121,7 +127,7 @@ const pairMarket = (seed: Seed, { name, tokens: [base] }: SpotPair, tokens: Read
     price,
     volatility: 0.03 + 0.07 * Random.fraction(family, 1),
     tradeRate: 0.2 + 3 * Random.fraction(family, 2),
-    // about 200 units of the quote token
+    // a typical trade is worth about 200 units of the quote token
     tradeLots: Math.max(1, Math.round((200 / price) * 10 ** sizeDecimals)),
     sizeDecimals,
     priceDecimals: 8 - sizeDecimals,
@@ -130,7 +136,7 @@ const pairMarket = (seed: Seed, { name, tokens: [base] }: SpotPair, tokens: Read
   }
 }
 
-/** Makes a market for each pair of the spot metadata, in addition to the perpetuals. */
+/** Makes a market for each perpetual and for each pair of the spot metadata. */
 export const makeMarkets = (seed: Seed, { tokens, universe }: SpotMeta): ReadonlyArray<CandleMarket> => {
   const byIndex = new Map(tokens.map((token) => [token.index, token]))
   const named = new Set(markets.map(({ coin }) => coin))
@@ -168,17 +174,20 @@ interface Octave {
 /** Lengths of the blocks, in minutes. Each divides the next. */
 const blocks = [1, 15, 240, 1440] as const
 
-/** The movement of the price's logarithm on each time scale, in units of the daily volatility. */
+/**
+ * Amplitude of the movement of the price's logarithm on each time scale (minutes), in units of the daily volatility.
+ */
 const priceScales = [[1, 0.03], [15, 0.11], [240, 0.34], [day, 1], [8 * day, 2.6], [64 * day, 6]] as const
 
 /**
- * How many minutes the time of trading may deviate from the clock, on each time scale.
+ * For each time scale (minutes): how far the trade count can deviate from a constant rate, in minutes of average
+ * trading.
  *
- * The deviations together change by less than a minute in each minute, so the number of trades never decreases.
+ * Within a minute, the sum of the deviations changes by less than a minute, so the number of trades never decreases.
  */
 const activityScales = [[1, 0.2], [15, 2.2], [day, 170]] as const
 
-/** Maximum deviation of a price from the path within a minute, in units of the daily volatility. */
+/** Maximum deviation of the price from the path within a minute, in units of the daily volatility. */
 const wick = 0.02
 
 const octaves = (seed: Seed, name: string, scales: ReadonlyArray<readonly [step: number, amplitude: number]>) =>
@@ -226,7 +235,7 @@ const reach = blocks.map((block) =>
 
 const blockAt = (rank: number): number => blocks[rank] ?? day
 
-/** Returns the index of the inner block that contains the extreme of a block. */
+/** Returns the index of the inner block that contains the extreme of an outer block. */
 const holder = (family: Series, rank: number, parent: number): number =>
   Random.below(family, parent * blocks.length + rank, blockAt(rank) / blockAt(rank - 1))
 
@@ -249,7 +258,7 @@ const point = (path: CandlePath, at: number): Extremes => {
   return { high: value, low: value }
 }
 
-/** Returns the extremes from `from`, a whole minute, to `to`, which may be inside a minute. */
+/** Returns the extremes from `from`, which is a whole minute, to `to`, which can be inside a minute. */
 const extremes = (path: CandlePath, from: number, to: number): Extremes => {
   let found = merge(point(path, from), point(path, to))
   let at = from
@@ -266,7 +275,7 @@ const extremes = (path: CandlePath, from: number, to: number): Extremes => {
 const tradesBy = (path: CandlePath, rate: number, at: number): number =>
   Math.floor(rate * (at + sum(path.activity, at, 1)))
 
-/** Returns the lots of the first `count` trades, with `typical` lots in a typical one. */
+/** Returns the total lots of the first `count` trades. `typical` is the number of lots in a typical trade. */
 const lotsIn = (path: CandlePath, typical: number, count: number): number =>
   Math.floor(typical * (count + 0.45 * (Random.fraction(path.sizes, count) * 2 - 1)))
 
@@ -331,8 +340,8 @@ export const bars = (
 }
 
 /**
- * Returns statistics of a market for the last 24 hours, or since its listing if that is shorter: the price at both ends, and
- * the traded volume in lots of 10^-sizeDecimals.
+ * Returns statistics of a market for the last 24 hours, or for the time since its listing if this is shorter: the price
+ * at the start and at the end, and the traded volume in lots of 10^-sizeDecimals.
  */
 export const dayStatistics = (seed: Seed, market: CandleMarket, now: number) => {
   const path = priceWalk(seed, market)
@@ -343,11 +352,14 @@ export const dayStatistics = (seed: Seed, market: CandleMarket, now: number) => 
   return { price: priceAt(to), before: priceAt(from), lots: lotsBy(to) - lotsBy(from) }
 }
 
-/** Returns the price at the given time. It is monotone between whole minutes. */
+/** Returns the price at the given time. Between two whole minutes, the price only rises or only falls. */
 export const priceAt = (seed: Seed, market: CandleMarket, now: number): number =>
   market.price * Math.exp(level(priceWalk(seed, market), now / minute))
 
-/** Returns the smallest price step: the fifth significant digit, at most 1, and not finer than the market's decimals. */
+/**
+ * Returns the smallest price step: one unit of the fifth significant digit, but at most 1 and not finer than the
+ * market's decimals.
+ */
 const stepAt = ({ priceDecimals }: CandleMarket, price: number): number =>
   Math.max(10 ** -priceDecimals, 10 ** Math.min(0, Math.floor(Math.log10(price)) - 4))
 
@@ -355,7 +367,10 @@ const depth = 20
 
 const ranks = Array.from({ length: depth }, (_, index) => index + 1)
 
-/** Makes both sides of a book, best level first, one step away from the price. Sizes change once a minute. */
+/**
+ * Makes both sides of a book. The best level of each side is first, and is one step from the price. Sizes change once a
+ * minute.
+ */
 export const makeBook = (
   seed: Seed,
   market: CandleMarket,
@@ -364,14 +379,14 @@ export const makeBook = (
   return bookAround(seed, market, now, priceAt(seed, market, now))
 }
 
-/** Makes a book around another price. */
+/** Makes a book like {@link makeBook}, but around a given price. */
 export const bookAround = (
   seed: Seed,
   market: CandleMarket,
   now: number,
   price: number
 ): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
-  // the step of the highest level, which may have one more digit before the decimal point
+  // the step at the highest level, whose price can have one more digit before the decimal point
   const step = stepAt(market, price + depth * stepAt(market, price))
   const family = Random.series(seed, `book/${market.coin}/${Math.floor(now / minute)}`)
   const side = (direction: 1 | -1) =>

@@ -1,6 +1,6 @@
 /**
- * Converts between decimal text and integers of its smallest unit: prices in ticks, sizes in lots, amounts in millionths of a
- * dollar or wei.
+ * Converts between decimal text and integers in the smallest unit: ticks for prices, lots for sizes, millionths of a
+ * dollar or wei for amounts.
  */
 
 const shape = /^(-?)([0-9]+)(?:\.([0-9]+))?$/u
@@ -8,7 +8,7 @@ const shape = /^(-?)([0-9]+)(?:\.([0-9]+))?$/u
 /**
  * Parses a decimal string into units of `10^-decimals`.
  *
- * Returns `undefined` for any other text, and for a number with more decimals.
+ * Returns `undefined` for text that is not a decimal number, and for a number with more than `decimals` decimals.
  */
 export const parse = (text: string, decimals: number): bigint | undefined => {
   const match = shape.exec(text)
@@ -30,7 +30,10 @@ export const print = (value: bigint, decimals: number): string => {
   return `${value < 0n ? "-" : ""}${digits.slice(0, cut)}.${digits.slice(cut, end)}`
 }
 
-/** Returns the number of significant digits of decimal text; 0 for a whole number, which may have any number of digits. */
+/**
+ * Returns the number of significant digits of decimal text. Returns 0 for a whole number, because prices that are whole
+ * numbers can have any number of digits.
+ */
 export const significantDigits = (text: string): number => {
   const [whole = "", fraction = ""] = text.split(".")
   const decimals = fraction.replace(/0+$/u, "")

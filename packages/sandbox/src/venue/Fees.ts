@@ -1,4 +1,7 @@
-/** Trading fees: rates by the volume of the fourteen days before today, a referral's discount, and a builder fee. */
+/**
+ * Trading fees: rates by the volume of the fourteen days before today, the discount for referred accounts, and builder
+ * fees.
+ */
 import * as Decimals from "./Decimals.ts"
 import type { TradingAccount } from "./TradingState.ts"
 
@@ -53,7 +56,10 @@ export interface FeeTier {
 /** Returns the first millisecond of a day. */
 export const startOfDay = (time: number): number => Math.floor(time / day) * day
 
-/** Returns the fee tier of an account at the given time. The volume of a day counts from the next day. */
+/**
+ * Returns the fee tier of an account at the given time. The volume of a day counts toward the tier from the next day
+ * on.
+ */
 export const feeTier = ({ volumes }: TradingAccount, now: number): FeeTier => {
   if (volumes.size === 0) return schedule
   const today = startOfDay(now)
@@ -74,7 +80,7 @@ const parseRate = (text: string): bigint => {
   return rate
 }
 
-/** The percentage of its fee that a referred account saves, and that its referrer earns. */
+/** The percentage by which the fee of a referred account is reduced. */
 const referralDiscount = 4n
 export const referrerShare = 10n
 
@@ -98,7 +104,7 @@ export const computeFee = (
   return account.referrer === undefined ? fee : fee * (100n - referralDiscount) / 100n
 }
 
-/** Returns a builder's share of an amount, in tenths of a basis point, rounded down. */
+/** Returns the builder fee on an amount, rounded down. `tenthsOfBp` is the rate in tenths of a basis point. */
 export const builderFeeAmount = (amount: bigint, tenthsOfBp: bigint): bigint => amount * tenthsOfBp / 100_000n
 
 /** Adds an amount to an account's traded volume. `usd` is in millionths of a dollar. */

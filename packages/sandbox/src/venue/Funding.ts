@@ -1,4 +1,4 @@
-/** Funding: every hour longs pay shorts the hourly rate on the value of their positions. */
+/** Funding: every hour, long positions pay short positions the hourly rate on their value. */
 import type { Perpetual } from "./Assets.ts"
 import { printSz, printUsd } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
@@ -16,16 +16,16 @@ const rateDecimals = 8
 const rate = Decimals.parse(fundingRate, rateDecimals) ?? 0n
 const one = 10n ** BigInt(rateDecimals)
 
-/** Maximum number of stored payments and values of an account. */
+/** Maximum number of stored funding payments, and of stored account values, of an account. */
 const remembered = 2_000
 
-/** Rounds against the payer by the smallest amount, so that only the house gains from rounding. */
+/** Rounds by at most one unit against the account, so that only the house gains from rounding. */
 const roundDown = (amount: bigint): bigint => {
   const quotient = amount / one
   return amount < 0n && quotient * one !== amount ? quotient - 1n : quotient
 }
 
-/** Pays the funding of an hour, with the house as the counterparty. */
+/** Pays the funding of one hour for an account. The house is the counterparty. */
 export const pay = (venue: Venue, account: TradingAccount): void => {
   for (const clearing of account.clearings.values()) {
     for (const [coin, position] of clearing.positions) {

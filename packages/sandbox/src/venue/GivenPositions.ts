@@ -1,4 +1,7 @@
-/** Sets positions for tests, as if traded with the synthetic orders, without fees and fills. */
+/**
+ * Sets positions for tests. The result is as if the positions had been traded with the synthetic orders, but without
+ * fees and fills.
+ */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { Perpetual } from "./Assets.ts"
 import { readPx } from "./Assets.ts"

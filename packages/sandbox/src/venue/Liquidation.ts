@@ -1,6 +1,6 @@
 /**
- * Liquidation: an account below its maintenance margin is closed at the market. If it is below two thirds of that
- * margin, the house takes it over.
+ * Liquidation: positions of an account below its maintenance margin are closed at the market. If the account is below
+ * two thirds of that margin, the house takes over the positions.
  */
 import type { Asset, Perpetual } from "./Assets.ts"
 import { printPx, printSz, printUsd } from "./Assets.ts"
@@ -53,7 +53,7 @@ const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size
     user,
     coin: asset.coin,
     isBuy,
-    // any price: the house takes over the part that the book does not fill
+    // at any price: the house takes over the part that the book does not fill
     px: isBuy ? mark * 2n : 1n,
     origSz: abs(size),
     sz: abs(size),
@@ -70,7 +70,7 @@ const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size
   }
 }
 
-/** Transfers a position to the house at its mark price. */
+/** Transfers a position of an account to the house, at the mark price. */
 const takeOver = (venue: Venue, account: TradingAccount, asset: Perpetual, size: bigint): void => {
   const order = closingOrder(venue, account.address, asset, size)
   const px = markPrice(venue, asset)
@@ -108,7 +108,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
       const before = clearing.cash
       takeOver(venue, account, asset, size)
       if (!book.isCross) {
-        // the remaining value of an isolated position goes to the house, even if it is negative
+        // the remaining value of an isolated position is transferred to the house, even if it is negative
         venue.state.house.cash += clearing.cash - before
         clearing.cash = before
       }
@@ -125,12 +125,12 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
       }
     })
     OrderLife.report(venue, order, order.sz === 0n ? "filled" : met.sz === 0n ? "iocCancelRejected" : "canceled")
-    // the rest of the account may be above its maintenance margin again
+    // checks again, because the account can now be above its maintenance margin
     const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing)
     if (book.isCross && crossValue >= crossMaintenance) break
   }
   if (book.isCross && (isBackstop || clearing.positions.size === 0 && clearing.cash < 0n)) {
-    // the remaining balance goes to the house, even if it is negative
+    // the remaining balance of the account is transferred to the house, even if it is negative
     venue.state.house.cash += clearing.cash
     clearing.cash = 0n
   }

@@ -1,5 +1,6 @@
 /**
- * The value of an account, the margin of its positions and orders, and the remaining balance. Amounts are millionths of a dollar.
+ * The value of an account, the margin of its positions and orders, and the withdrawable balance. Amounts are in
+ * millionths of a dollar.
  */
 import type { Perpetual } from "./Assets.ts"
 import { abs, divideUp, max } from "./Decimals.ts"
@@ -8,7 +9,10 @@ import type { Clearing, Position, TradingAccount } from "./TradingState.ts"
 import { ensureClearing } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
-/** Returns the perpetual of a coin; `undefined` if it was delisted while positions are open. */
+/**
+ * Returns the perpetual of a coin; `undefined` for a delisted coin (an account can still have a position in it) and for
+ * spot coins.
+ */
 export const perpetualByCoin = (venue: Venue, coin: string): Perpetual | undefined => {
   const asset = venue.listing.byCoin.get(coin)
   return asset?.kind === "perpetual" ? asset : undefined
@@ -17,13 +21,16 @@ export const perpetualByCoin = (venue: Venue, coin: string): Perpetual | undefin
 /** Returns the price at which positions are valued, in ticks. */
 export type Mark = (asset: Perpetual) => bigint
 
-/** A leverage and whether the margin is cross. */
+/** A leverage, and whether the margin mode is cross. */
 export interface LeverageSetting {
   readonly isCross: boolean
   readonly value: number
 }
 
-/** Returns the leverage of an account in a perpetual. Default: the maximum, cross where that is allowed. */
+/**
+ * Returns the leverage of an account in a perpetual. Default: the maximum leverage, with cross margin if the perpetual
+ * allows it.
+ */
 export const leverageSetting = (account: TradingAccount, asset: Perpetual): LeverageSetting =>
   account.leverage.get(asset.coin) ?? { isCross: asset.market.marginMode === undefined, value: asset.maxLeverage }
 
@@ -34,7 +41,7 @@ export const signedValue = (position: Position, mark: bigint): bigint => positio
 export const maintenanceMargin = (asset: Perpetual, position: Position, mark: bigint): bigint =>
   abs(position.size * mark) / BigInt(2 * asset.maxLeverage)
 
-/** Returns the margin that a position uses; for an isolated position, this is the amount set aside for it. */
+/** Returns the margin that a position uses. For an isolated position, this is the margin assigned to it. */
 export const marginUsedBy = (position: Position, mark: bigint): bigint =>
   position.isCross
     ? abs(position.size * mark) / BigInt(position.leverage)
@@ -46,7 +53,7 @@ export const unrealizedPnl = (position: Position, mark: bigint): bigint =>
 
 /** The sums of an account in a dex. */
 export interface MarginSums {
-  /** Value of the cross account: cash and cross positions. */
+  /** Value of the cross account: cash and cross positions at their mark prices. */
   readonly crossValue: bigint
   /** Value of the account including isolated positions. */
   readonly value: bigint
@@ -55,7 +62,7 @@ export interface MarginSums {
   readonly crossMarginUsed: bigint
   readonly marginUsed: bigint
   readonly crossMaintenance: bigint
-  /** Cash after the cost of isolated positions. */
+  /** Cash minus the cost of all positions, including isolated ones (`totalRawUsd`). */
   readonly raw: bigint
 }
 
@@ -103,7 +110,7 @@ export const marginSums = (
   }
 }
 
-/** Returns the maximum size of a position in lots if open orders of one side were filled. */
+/** Returns the maximum size, in lots, that a position would have if all open orders of one side were filled. */
 const worstLots = (
   account: TradingAccount,
   coin: string,
@@ -118,7 +125,7 @@ const worstLots = (
 
 const nothingMore = { bids: 0n, asks: 0n }
 
-/** Returns the margin that positions and open orders in a perpetual require of the cross account. */
+/** Returns the margin that the cross account needs for the positions and open orders in a perpetual. */
 const neededIn = (
   venue: Venue,
   account: TradingAccount,
@@ -132,14 +139,14 @@ const neededIn = (
     ? leverageSetting(account, asset)
     : { isCross: position.isCross, value: position.leverage }
   const lots = worstLots(account, asset.coin, size, more)
-  // an isolated position already has its margin
+  // an isolated position already has its own margin
   const counted = isCross ? lots : lots - abs(size)
   return counted === 0n ? 0n : divideUp(counted * markPrice(venue, asset), BigInt(value))
 }
 
 /**
- * Returns the margin that all positions and open orders of an account require in a dex, with additional lots of one side in one
- * perpetual.
+ * Returns the margin that an account needs for all its positions and open orders in a dex. Optionally adds lots to one
+ * side of a perpetual.
  */
 export const needed = (
   venue: Venue,
@@ -161,7 +168,7 @@ export const needed = (
   return total
 }
 
-/** Returns the withdrawable amount: the part that neither positions nor open orders require. */
+/** Returns the withdrawable amount, which neither positions nor open orders need as margin. */
 export const withdrawable = (venue: Venue, account: TradingAccount, dex: string): bigint => {
   const clearing = account.clearings.get(dex)
   return clearing === undefined
@@ -169,7 +176,7 @@ export const withdrawable = (venue: Venue, account: TradingAccount, dex: string)
     : max(0n, marginSums(venue, clearing).crossValue - needed(venue, account, clearing, dex))
 }
 
-/** Returns whether an account has the margin for an order. */
+/** Returns whether an account has enough margin for an order. */
 export const allows = (
   venue: Venue,
   account: TradingAccount,
@@ -186,7 +193,8 @@ export const allows = (
 }
 
 /**
- * Returns the price, in ticks, at which a position would be liquidated if only its own price moved; `undefined` without such a price.
+ * Returns the mark price, in ticks, at which a position would be liquidated if all other prices stay the same;
+ * `undefined` if there is no such price.
  */
 export const liquidationPx = (
   venue: Venue,
@@ -201,7 +209,7 @@ export const liquidationPx = (
     ? crossValue - crossMaintenance
     : position.raw + signedValue(position, mark) - own
   const double = BigInt(2 * asset.maxLeverage)
-  // for a long position, each tick down costs the position's size and reduces the maintenance margin
+  // per tick down, the value of a long position falls by its size, and its maintenance margin falls too
   const perTick = position.size > 0n
     ? position.size - position.size / double
     : position.size + position.size / double

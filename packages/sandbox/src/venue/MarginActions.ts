@@ -11,7 +11,7 @@ import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"
 import * as Words from "./Words.ts"
 
-/** Decimals of a leverage. */
+/** Decimals of the leverage in `topUpIsolatedOnlyMargin`. */
 const leverageDecimals = 4
 
 const findPerpetual = ({ listing }: Venue, id: number): Perpetual | undefined => {
@@ -60,7 +60,10 @@ export const updateLeverage = (
   return done
 }
 
-/** `updateIsolatedMargin`: adds millionths of a dollar to an isolated position, or removes them. */
+/**
+ * `updateIsolatedMargin`: adds margin to an isolated position or removes margin from it. The amount is in millionths of
+ * a dollar.
+ */
 export const updateIsolatedMargin = (
   context: ActionContext,
   { asset: id, ntli }: ActionOf<"updateIsolatedMargin">
@@ -78,7 +81,7 @@ export const updateIsolatedMargin = (
   if (change > 0n && Margin.withdrawable(venue, account, asset.dex) < change) return refuse(Words.marginIncrease)
   const mark = markPrice(venue, asset)
   const notional = abs(position.size) * mark
-  // as for transfers: the initial margin, and a tenth of the notional value
+  // the remaining margin must cover the initial margin and a tenth of the notional value, as for transfers
   const kept = max(divideUp(notional, BigInt(position.leverage)), notional / 10n)
   if (change < 0n && asset.market.marginMode === "strictIsolated") return refuse(Words.strictReduction)
   if (change < 0n && position.raw + position.size * mark + change < kept) return refuse(Words.marginReduction)
@@ -88,7 +91,10 @@ export const updateIsolatedMargin = (
   return done
 }
 
-/** `topUpIsolatedOnlyMargin`: adds the margin that lowers the leverage of a strictly isolated position to the given one. */
+/**
+ * `topUpIsolatedOnlyMargin`: adds the margin that reduces the leverage of a strictly isolated position to the requested
+ * leverage.
+ */
 export const topUp = (
   context: ActionContext,
   { asset: id, leverage }: ActionOf<"topUpIsolatedOnlyMargin">

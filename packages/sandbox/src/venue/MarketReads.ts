@@ -37,14 +37,15 @@ const bookLevels = (side: PriceTimeBook.BookSide<VenueOrder>, quotes: ReadonlyAr
 }
 
 /**
- * How prices of a book are aggregated: to this number of significant digits, and then to multiples of the last digit.
+ * The aggregation of a book's prices: `nSigFigs` is the number of significant digits, and `mantissa` is the step of the
+ * last digit.
  */
 export interface Aggregation {
   readonly nSigFigs: number
   readonly mantissa: number
 }
 
-/** Returns the step of a price aggregated to `nSigFigs` digits, in ticks. */
+/** Returns the step of aggregated prices around `px`, in ticks. */
 const aggregationStep = (px: bigint, { mantissa, nSigFigs }: Aggregation): bigint => {
   const digits = px.toString().length
   return digits <= nSigFigs ? 1n : 10n ** BigInt(digits - nSigFigs) * BigInt(mantissa)
@@ -77,7 +78,10 @@ export const book = (
   return [print(bookLevels(bids, quotes.bids), true), print(bookLevels(asks, quotes.asks), false)]
 }
 
-/** Returns the mean of the best prices; the mark price if a side is empty. Orders of accounts inside the spread change it. */
+/**
+ * Returns the mean of the best bid and the best ask; the mark price if a side of the book is empty. Orders of accounts
+ * inside the synthetic spread change this mean.
+ */
 export const mid = (venue: Venue, asset: Asset): string => {
   const { asks, bids } = refreshed(venue, asset)
   if (bids.prices.length === 0 && asks.prices.length === 0) return printPx(asset, markPrice(venue, asset))
@@ -87,11 +91,11 @@ export const mid = (venue: Venue, asset: Asset): string => {
     : Decimals.print((bid + ask) * 5n, asset.pxDecimals + 1)
 }
 
-/** Returns the trades of accounts, newest first. */
+/** Returns the trades in which an account took part, newest first. */
 export const tradeRows = ({ state }: Venue, coin: string): ReadonlyArray<Trade> =>
   state.markets.get(coin)?.trades.toReversed() ?? []
 
-/** Returns the total lots of all positions in a perpetual on one side, without those of the house. */
+/** Returns the total lots of all positions on one side of a perpetual. The house's own position is not included. */
 export const openInterest = ({ state }: Venue, asset: Asset): bigint => {
   const market = state.markets.get(asset.coin)
   if (market === undefined || asset.kind === "spot") return 0n
@@ -102,7 +106,7 @@ export const openInterest = ({ state }: Venue, asset: Asset): bigint => {
   return total
 }
 
-/** Returns whether the positions in a perpetual have reached its cap, so that none of them may grow. */
+/** Returns whether the open interest of a perpetual has reached its cap, so that no position in it can grow. */
 export const isCapped = (venue: Venue, asset: Perpetual): boolean => {
   const { openInterestCap } = asset.market
   return openInterestCap !== undefined &&
@@ -111,10 +115,10 @@ export const isCapped = (venue: Venue, asset: Perpetual): boolean => {
 
 const minute = 60_000
 
-/** The number of samples of played prices for a bar. */
+/** The number of intervals into which replayed prices of a bar are divided for sampling. */
 const looks = 16
 
-/** Applies played prices to bars. */
+/** Replaces the prices of bars by replayed prices, for the period in which prices are replayed. */
 const playedBars = (
   venue: Venue,
   market: CandleMarket.CandleMarket,
@@ -137,7 +141,7 @@ const playedBars = (
   })
 }
 
-/** `candleSnapshot`: the bars of the price path, with the trades of accounts. */
+/** `candleSnapshot`: the bars of the price path, which also include the trades of accounts. */
 export const bars = (venue: Venue, market: CandleMarket.CandleMarket, window: CandleWindowRequest, now: number) => {
   const made = playedBars(venue, market, CandleMarket.bars(venue.seed, market, window, now), now)
   const traded = venue.state.markets.get(market.coin)?.minutes

@@ -1,8 +1,8 @@
 /**
  * Matching by price-time priority.
  *
- * At one price, the orders of accounts precede the synthetic ones, which are renewed each second and are therefore the
- * newest. An order never matches an order of the same account: the resting order is canceled.
+ * At a price, orders of accounts have priority over synthetic orders, which are renewed each second and are therefore
+ * newer. An order never matches an order of the same account: in that case, the resting order is canceled.
  */
 import type { Trade } from "@trigate/domain/info/Market"
 import type { Asset } from "./Assets.ts"
@@ -19,13 +19,13 @@ import * as TradingState from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit, nextTid, zeroHash } from "./Venue.ts"
 
-/** The immediate fill of an order: its lots, and its ticks times lots. */
+/** The immediate fill of an order: the filled lots, and their value in ticks times lots. */
 export interface Filled {
   readonly sz: bigint
   readonly paid: bigint
 }
 
-/** Maximum number of stored trades and minutes of a market. */
+/** Maximum number of stored trades, and of stored minutes with trades, of a market. */
 const rememberedTrades = 500
 const rememberedMinutes = 5_000
 const minute = 60_000
@@ -71,13 +71,16 @@ const record = (
   emit(venue, { kind: "book", coin: asset.coin })
 }
 
-/** Handles the fill of a resting order: its status, the orders that waited for it, and those that it replaces. */
+/**
+ * Reports the status of a resting order after a fill. If it is filled completely, activates its children and ends its
+ * siblings.
+ */
 const settled = (venue: Venue, order: VenueOrder): void => {
   OrderLife.report(venue, order, order.sz === 0n ? "filled" : "open")
   if (order.sz === 0n) release(venue, order)
 }
 
-/** Activates the triggers of a filled order's children, and ends its siblings. */
+/** Queues the children of a filled order until their triggers are reached, and ends its siblings. */
 export const release = (venue: Venue, order: VenueOrder): void => {
   const account = TradingState.ensureAccount(venue.state, order.user)
   for (const child of order.children) {
@@ -91,7 +94,7 @@ export const release = (venue: Venue, order: VenueOrder): void => {
   }
 }
 
-/** Ends reduce-only orders whose position is closed. */
+/** Ends reduce-only orders that can no longer reduce a position, because it is closed or reversed. */
 export const endReducers = (venue: Venue, asset: Asset, user: VenueOrder["user"]): void => {
   if (asset.kind === "spot") return
   const account = TradingState.ensureAccount(venue.state, user)
@@ -107,7 +110,7 @@ const fillableLots = (venue: Venue, asset: Asset, maker: VenueOrder): bigint =>
     ? min(maker.sz, OrderLife.reducible(TradingState.ensureAccount(venue.state, maker.user), asset, maker))
     : maker.sz
 
-/** Returns whether the account of a resting order lacks the margin for its fill. */
+/** Returns whether the account of a resting order has too little margin for the fill of the order. */
 const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => {
   if (asset.kind === "spot" || maker.reduceOnly) return false
   const account = TradingState.ensureAccount(venue.state, maker.user)
@@ -117,7 +120,7 @@ const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => 
   return Margin.marginSums(venue, clearing).crossValue < Margin.needed(venue, account, clearing, asset.dex)
 }
 
-/** Returns the next resting order of a side that can be filled. Ends the orders before it that cannot be filled. */
+/** Returns the next resting order of a side that can be filled. Ends the preceding orders that cannot be filled. */
 const nextMaker = (
   venue: Venue,
   asset: Asset,
@@ -197,7 +200,7 @@ const withQuote = (
 /**
  * Fills an incoming order against crossing orders.
  *
- * Does not end the orders that have nothing left to reduce; the caller does.
+ * Does not end reduce-only orders that can no longer reduce a position; the caller must do that.
  */
 export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Meeting): Filled => {
   const market = refreshed(venue, asset)
@@ -223,7 +226,7 @@ export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Mee
   return { sz, paid }
 }
 
-/** Returns the best prices of both sides, of accounts' and synthetic orders, in ticks. */
+/** Returns the best bid and the best ask, in ticks, among the orders of accounts and the synthetic orders. */
 export const bestPrices = (venue: Venue, asset: Asset): { readonly bid?: bigint; readonly ask?: bigint } => {
   const { asks, bids, quotes } = refreshed(venue, asset)
   const bid = [PriceTimeBook.best(bids)?.px, firstQuote(quotes.bids)?.px].filter((px) => px !== undefined)
@@ -239,7 +242,7 @@ const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
   const side = isBid ? bids : asks
   const first = PriceTimeBook.best(side)
   const mark = markPrice(venue, asset)
-  // most orders are not near the price, and the synthetic ones take time to make
+  // returns early in the usual case, because making the synthetic orders is slow
   if (first === undefined || (isBid ? first.px < mark : first.px > mark)) return
   const market = refreshed(venue, asset)
   const quotes = isBid ? market.quotes.asks : market.quotes.bids
@@ -261,7 +264,7 @@ const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
   }
 }
 
-/** Fills the resting orders that the price path has reached, each at its own price. */
+/** Fills the resting orders that the price path has reached, each at the price of the order. */
 export const sweep = (venue: Venue, asset: Asset): void => {
   sweepSide(venue, asset, true)
   sweepSide(venue, asset, false)

@@ -1,4 +1,4 @@
-/** The life cycle of an order: its queue, its reservations, and its end. */
+/** The life cycle of an order: its queue, its reserved funds, and its end. */
 import type { Asset } from "./Assets.ts"
 import { min } from "./Decimals.ts"
 import * as PriceTimeBook from "./PriceTimeBook.ts"
@@ -10,7 +10,7 @@ import { emit } from "./Venue.ts"
 /** Maximum number of stored orders of an account. */
 export const rememberedOrders = 2_000
 
-/** Stores an order, and removes the oldest completed one. */
+/** Stores an order. If the account has too many orders, removes the oldest completed one. */
 export const remember = (account: TradingAccount, order: VenueOrder): void => {
   account.orders.set(order.oid, order)
   if (order.cloid !== null) account.byCloid.set(order.cloid, order.oid)
@@ -23,7 +23,7 @@ export const remember = (account: TradingAccount, order: VenueOrder): void => {
   }
 }
 
-/** Sets the status of an order, and notifies its followers. */
+/** Sets the status of an order, and emits an event for the venue's followers. */
 export const report = (venue: Venue, order: VenueOrder, status: string): void => {
   order.status = status
   order.statusTimestamp = venue.state.now
@@ -32,7 +32,7 @@ export const report = (venue: Venue, order: VenueOrder, status: string): void =>
 
 const bookSide = (market: MarketState, { isBuy }: VenueOrder) => isBuy ? market.bids : market.asks
 
-/** Returns the token that an open spot order reserves, and the amount for a size. */
+/** Returns the token that an open spot order reserves, and the reserved amount for a number of lots. */
 const reserved = (asset: Asset, order: VenueOrder, lots: bigint) =>
   asset.kind !== "spot"
     ? undefined
@@ -50,7 +50,7 @@ const expose = (account: TradingAccount, order: VenueOrder, lots: bigint): void 
   if (of.bids === 0n && of.asks === 0n) account.exposure.delete(order.coin)
 }
 
-/** Reserves the funds for lots of an order in a book; negative lots release them. */
+/** Reserves the funds for lots of an order in the book. A negative number of lots releases funds. */
 const reserve = (account: TradingAccount, asset: Asset, order: VenueOrder, lots: bigint): void => {
   if (asset.kind === "perpetual") return expose(account, order, lots)
   const of = reserved(asset, order, lots)
@@ -75,7 +75,7 @@ export const awaitTrigger = (venue: Venue, order: VenueOrder): void => {
   ensureMarket(venue.state, order.coin).triggers.set(order.oid, order)
 }
 
-/** Removes an order from its queue, and refunds its reservation. */
+/** Removes an order from its queue, and releases its reserved funds. */
 export const withdraw = (venue: Venue, asset: Asset | undefined, order: VenueOrder): void => {
   const account = ensureAccount(venue.state, order.user)
   const market = ensureMarket(venue.state, order.coin)
@@ -89,7 +89,7 @@ export const withdraw = (venue: Venue, asset: Asset | undefined, order: VenueOrd
   order.place = "gone"
 }
 
-/** Reduces the size of an order that is filled in the book. */
+/** Reduces the size of an order in the book after a fill. */
 export const reduce = (venue: Venue, asset: Asset, order: VenueOrder, lots: bigint): void => {
   if (order.place === "book") reserve(ensureAccount(venue.state, order.user), asset, order, -lots)
   order.sz -= lots
@@ -100,7 +100,7 @@ export const reduce = (venue: Venue, asset: Asset, order: VenueOrder, lots: bigi
   order.place = "gone"
 }
 
-/** Ends an order without a fill, together with the orders that wait for it. */
+/** Ends an order, together with the orders that wait for its fill. The order itself is not filled. */
 export const end = (venue: Venue, order: VenueOrder, status: string): void => {
   if (order.place === "gone") return
   withdraw(venue, venue.listing.byCoin.get(order.coin), order)
@@ -109,7 +109,7 @@ export const end = (venue: Venue, order: VenueOrder, status: string): void => {
   order.children = none
 }
 
-/** Ends an order that its user did not cancel. */
+/** Ends an order that its user did not cancel, and emits a `nonUserCancel` event. */
 export const endByVenue = (venue: Venue, order: VenueOrder, status: string): void => {
   end(venue, order, status)
   emit(venue, { kind: "nonUserCancel", user: order.user, coin: order.coin, oid: order.oid })
@@ -121,7 +121,7 @@ export const available = (account: TradingAccount, token: number): bigint => {
   return balance === undefined ? 0n : balance.total - balance.hold
 }
 
-/** Returns the number of lots by which an order can reduce a position. */
+/** Returns the maximum number of lots by which an order can reduce a position. */
 export const reducible = (account: TradingAccount, asset: Asset, order: VenueOrder): bigint => {
   if (asset.kind === "spot") return order.sz
   const size = account.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n

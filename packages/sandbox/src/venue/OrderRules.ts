@@ -1,4 +1,6 @@
-/** Checks an order before it is matched: tick and lot size, minimum value, price band, triggers, and caps. */
+/**
+ * Checks an order before it is matched: tick and lot size, minimum value, price band, triggers, and open-interest caps.
+ */
 import type { OrderRequest } from "@trigate/domain/actions/ActionSchemas"
 import type { Asset } from "./Assets.ts"
 import { printPx, readPx } from "./Assets.ts"
@@ -12,7 +14,7 @@ import type { TradingAccount, VenueOrder } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./Words.ts"
 
-/** A refused order: the status that the order gets, and the text of the response. */
+/** The refusal of an order: the order's status, and the text of the response. */
 export interface OrderRefusal {
   /** Absent if the venue refuses the order before it assigns an ID. */
   readonly status?: string
@@ -33,7 +35,7 @@ const minimumValue = ({ pxDecimals, szDecimals }: Asset): bigint => 10n * 10n **
 export const isReached = (isBuy: boolean, { px, tpsl }: NonNullable<VenueOrder["trigger"]>, mark: bigint): boolean =>
   isBuy === (tpsl === "sl") ? mark >= px : mark <= px
 
-/** Decodes the parameters that depend on the order alone. */
+/** Decodes the parameters that can be checked without the state of the market or the account. */
 export const readTerms = (
   asset: Asset,
   { p, s, t }: OrderRequest,
@@ -64,7 +66,7 @@ const band = 80n
 const isOutOfBand = (px: bigint, mark: bigint): boolean =>
   px * 100n > mark * (100n + band) || px * 100n < mark * (100n - band)
 
-/** Returns the refusal of an order before it is matched; `undefined` if it may be matched. */
+/** Returns the reason to refuse an order before it is matched; `undefined` if the order is acceptable. */
 export const findRefusal = (
   venue: Venue,
   account: TradingAccount,
@@ -76,7 +78,7 @@ export const findRefusal = (
     return { text: Words.triggerPrice(asset), status: "badTriggerPxRejected" }
   }
   const reducible = order.reduceOnly ? OrderLife.reducible(account, asset, order) : undefined
-  // an order that closes a whole position may be small
+  // an order that closes a whole position can have a smaller value
   if (order.px * order.sz < minimumValue(asset) && !order.isPositionTpsl && reducible === undefined) {
     return {
       text: asset.kind === "spot" ? Words.minimumSpotNotional(asset, asset.quote.name) : Words.minimumNotional(asset),

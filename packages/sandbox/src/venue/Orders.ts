@@ -62,7 +62,7 @@ const parseOrder = (
   statusTimestamp: venue.state.now
 })
 
-/** Matches a valid order, and adds the remainder to the book or ends it. */
+/** Matches a valid order. The unfilled part is added to the book, or ended for an immediate-or-cancel order. */
 export const execute = (venue: Venue, asset: Asset, order: VenueOrder): LegStatus => {
   const account = ensureAccount(venue.state, order.user)
   if (order.reduceOnly) order.sz = min(order.sz, OrderLife.reducible(account, asset, order))
@@ -116,7 +116,7 @@ const place = (venue: Venue, account: TradingAccount, draft: Draft, children: Re
   return status
 }
 
-/** Makes an order that waits until its parent is filled. */
+/** Makes an order that waits until its parent order is filled. */
 const adopt = (venue: Venue, account: TradingAccount, draft: Draft): ReadonlyArray<VenueOrder> => {
   const terms = OrderRules.readTerms(draft.asset, draft.request, false)
   if ("text" in terms) return []
@@ -125,7 +125,7 @@ const adopt = (venue: Venue, account: TradingAccount, draft: Draft): ReadonlyArr
   return [order]
 }
 
-/** Returns the builder of an order if its fee is approved, otherwise `refused`. */
+/** Returns the builder of an order if the user has approved its fee; `refused` if not. */
 const findBuilder = (
   account: TradingAccount,
   builder: ActionOf<"order">["builder"]
@@ -136,7 +136,7 @@ const findBuilder = (
   return fee > 0n && (account.builders.get(address) ?? -1n) < fee ? "refused" : { address, tenthsOfBp: fee }
 }
 
-/** Places the orders of an action. Returns the status of each, or one rejection of all. */
+/** Places the orders of an action. Returns the status of each order, or one rejection of the whole action. */
 export const placeAll = (
   venue: Venue,
   user: Address,
@@ -171,7 +171,7 @@ export const placeAll = (
     ]
 }
 
-/** Finds an open order by the venue's order ID or the client's. */
+/** Finds an open order by the venue's order ID or by the client order ID. */
 const findOpen = (account: TradingAccount, name: number | bigint | string): VenueOrder | undefined => {
   const oid = typeof name === "string"
     ? account.byCloid.get(name.toLowerCase()) ?? account.byCloid.get(name)
@@ -209,7 +209,10 @@ export const cancelAllByCloid = (
   return cancels.map(({ asset, cloid }) => cancelOne(venue, account, asset, cloid))
 }
 
-/** Replaces orders by new ones with new IDs. If only the new parameters are invalid, the old order remains. */
+/**
+ * Replaces orders by new orders with new IDs. If the new parameters are invalid regardless of market and account, the
+ * old order remains open.
+ */
 export const modifyAll = (
   venue: Venue,
   user: Address,

@@ -1,4 +1,4 @@
-/** Price paths that override the seeded ones: recorded bars or custom points, at any speed. */
+/** Price paths that replace the seeded ones: recorded bars, or price points of a test, at any speed. */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import type { CandleMarket } from "./CandleMarket.ts"
 import type { PricePath } from "./Venue.ts"
@@ -11,7 +11,10 @@ export interface PricePoint {
   readonly price: number
 }
 
-/** Returns the price points of bars: open, high and low in the order that fits the bar's direction, and close. */
+/**
+ * Returns the price points of bars: open, low, high, close for a rising bar, and open, high, low, close for a falling
+ * bar.
+ */
 export const pricePoints = (
   bars: ReadonlyArray<Pick<Candle, "t" | "T" | "o" | "h" | "l" | "c">>
 ): ReadonlyArray<PricePoint> =>
@@ -42,27 +45,32 @@ const priceIn = (points: ReadonlyArray<PricePoint>, time: number): number | unde
   return before.price + (after.price - before.price) * (time - before.time) / (after.time - before.time)
 }
 
-/** Price points that are played from the time `from`, at a speed relative to real time, until the next points start. */
+/**
+ * Price points that are replayed from the time `from` until the next set of points starts. `speed` is relative to real
+ * time.
+ */
 export interface Played {
   readonly from: number
   readonly speed: number
   readonly points: ReadonlyArray<PricePoint>
 }
 
-/** The played points of each coin, oldest first. */
+/** The replayed points of each coin. The oldest set of points is first. */
 export type PlayedCoins = ReadonlyMap<string, ReadonlyArray<Played>>
 
-/** Maximum number of stored paths for a coin; bars before the oldest one have the prices of the underlying path. */
+/**
+ * Maximum number of stored point sets of a coin. Before the oldest set, bars have the prices of the underlying path.
+ */
 const mostPlayed = 100
 
-/** Plays points for a coin from `played.from` on. */
+/** Adds price points of a coin, which are replayed from `played.from` on. */
 export const play = (coins: PlayedCoins, coin: string, played: Played): PlayedCoins =>
   new Map(coins).set(coin, [...coins.get(coin) ?? [], played].slice(-mostPlayed))
 
-/** Returns the time, on the clock of the points, that is played at the time `now`. */
+/** Converts the time `now` to the corresponding time of the replayed points. */
 const timeIn = ({ from, points, speed }: Played, now: number): number => (points[0]?.time ?? 0) + (now - from) * speed
 
-/** Makes a path that plays points for some coins, and uses another path for all others. */
+/** Makes a path that replays points for the coins in `coins`, and uses the path `others` for all other coins. */
 export const played = (others: PricePath, coins: PlayedCoins): PricePath => {
   const current = ({ coin }: CandleMarket, now: number): Played | undefined =>
     coins.get(coin)?.findLast(({ from, points }) => from <= now && points.length > 0)
@@ -83,7 +91,7 @@ export const played = (others: PricePath, coins: PlayedCoins): PricePath => {
   }
 }
 
-/** Makes a path on which time passes faster after the given time. */
+/** Makes a path on which time passes `speed` times as fast after the time `from`. */
 export const faster = (path: PricePath, from: number, speed: number): PricePath => {
   const timeAt = (now: number): number => now <= from ? now : from + (now - from) * speed
   return speed === 1 ? path : {

@@ -1,8 +1,8 @@
 /**
  * One side of an order book: prices from the worst to the best, and the orders at each price in order of arrival.
  *
- * It is plain data, so that a snapshot can clone it. Adding an order takes logarithmic time in the number of prices; finding the
- * best order takes constant time.
+ * It is plain data, which a snapshot can clone. Adding an order takes logarithmic time in the number of prices; finding
+ * the best order takes constant time.
  */
 
 /** The members of an order that a book uses. */
@@ -27,7 +27,10 @@ export const make = <Order extends Resting>(isBid: boolean): BookSide<Order> => 
   levels: new Map()
 })
 
-/** Returns the index of a price, or its insertion point, among the prices of a side. */
+/**
+ * Returns the index of a price among the prices of a side. If the price is not there, returns the index at which to
+ * insert it.
+ */
 const levelIndex = ({ isBid, prices }: BookSide<Resting>, px: bigint): number => {
   let low = 0
   let high = prices.length
@@ -40,7 +43,7 @@ const levelIndex = ({ isBid, prices }: BookSide<Resting>, px: bigint): number =>
   return low
 }
 
-/** Adds an order behind all others at its price. */
+/** Adds an order behind all other orders at the same price. */
 export const add = <Order extends Resting>(side: BookSide<Order>, order: Order): void => {
   const level = side.levels.get(order.px)
   if (level !== undefined) {
@@ -62,7 +65,7 @@ export const remove = <Order extends Resting>(side: BookSide<Order>, { oid, px }
   return true
 }
 
-/** Returns the order that is matched next: the oldest order at the best price. */
+/** Returns the order that is matched first: the oldest order at the best price. */
 export const best = <Order extends Resting>({ levels, prices }: BookSide<Order>): Order | undefined => {
   const px = prices[prices.length - 1]
   return px === undefined ? undefined : levels.get(px)?.values().next().value

@@ -1,4 +1,4 @@
-/** The synthetic orders of a market: twenty prices on each side of the price path, renewed each second. */
+/** The synthetic orders of a market: twenty price levels on each side of the price path, renewed each second. */
 import type { Asset } from "./Assets.ts"
 import * as CandleMarket from "./CandleMarket.ts"
 import * as Decimals from "./Decimals.ts"
@@ -21,7 +21,7 @@ const toQuotes = (asset: Asset, levels: ReturnType<typeof CandleMarket.bookAroun
 const currentSecond = ({ state: { now } }: Venue): number => Math.floor(now / second)
 
 /**
- * Returns the market with the synthetic orders of the venue's current second, minus the parts already filled in that
+ * Returns the market with the synthetic orders of the current second, without the parts that were filled in that
  * second.
  */
 export const refreshed = (venue: Venue, asset: Asset): MarketState => {
@@ -41,7 +41,10 @@ export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
     asset.pxDecimals
   ) ?? 0n
 
-/** Returns the mark price in ticks, which is the price of the price path. No synthetic ask is below it, and no bid above. */
+/**
+ * Returns the mark price in ticks, which is the price of the price path. All synthetic asks are at or above it, and all
+ * synthetic bids at or below it.
+ */
 export const markPrice = (venue: Venue, asset: Asset): bigint => {
   const market = ensureMarket(venue.state, asset.coin)
   const at = currentSecond(venue)

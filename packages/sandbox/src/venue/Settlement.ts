@@ -1,8 +1,9 @@
 /**
- * Settles a trade for an account: money, position or balances, fees, profit, and the fill in its list.
+ * Settles a trade for one account: money, position or balances, fees, profit, and the entry in the account's list of
+ * fills.
  *
- * Every amount that one party pays is received by another one: an account, the house as counterparty of synthetic
- * orders, or the fees.
+ * Every amount that one party pays is received by another party: an account, the house as counterparty of synthetic
+ * orders, or the venue's fees.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { Fill } from "@trigate/domain/info/Order"
@@ -54,7 +55,7 @@ const newPosition = (isCross: boolean, leverage: number): TradingState.Position 
   funding: { allTime: 0n, sinceOpen: 0n, sinceChange: 0n }
 })
 
-/** Changes a position by a trade without its fee. Returns the realized profit. */
+/** Changes a position by a trade, without charging a fee. Returns the realized profit. */
 export const movePosition = (
   venue: Venue,
   account: TradingAccount,
@@ -109,7 +110,10 @@ export const movePosition = (
   return closedPnl
 }
 
-/** Distributes the shares of a fee; the venue receives the rest. All in millionths of a dollar. */
+/**
+ * Distributes a fee: adds `share` to the rewards of the builder, a part of `fee` to those of the referrer, and the
+ * remainder to the venue. Amounts are in millionths of a dollar.
+ */
 const collect = (venue: Venue, account: TradingAccount, fee: bigint, builder: VenueOrder["builder"], share: bigint) => {
   const { house } = venue.state
   if (builder !== undefined) TradingState.ensureAccount(venue.state, builder.address).rewards += share
@@ -167,7 +171,7 @@ const settleSpot = (
   const { house, now } = venue.state
   const amount = isBuy ? got : paid
   const fee = Fees.computeFee(account, now, amount, { crossed, isSpot: true })
-  // builders earn on payments in the quote token only
+  // the builder of a spot buy receives nothing, because the fee of a buy is paid in the base token
   const share = builder === undefined || isBuy
     ? 0n
     : Fees.builderFeeAmount(paid, builder.tenthsOfBp) / weiPerUsd * weiPerUsd
@@ -200,7 +204,7 @@ const settleSpot = (
   }
 }
 
-/** Settles one side of a trade for an account, and lists its fill. */
+/** Settles one side of a trade for an account, and adds the fill to the account's list. */
 export const settle = (
   venue: Venue,
   asset: Asset,
@@ -245,7 +249,7 @@ export const settle = (
   return fill
 }
 
-/** Settles the side of the synthetic orders. It pays no fees. */
+/** Settles the side of a trade that belongs to the synthetic orders. This side pays no fees. */
 export const settleHouse = (venue: Venue, asset: Asset, isBuy: boolean, px: bigint, sz: bigint): void => {
   const { house } = venue.state
   const paid = px * sz

@@ -1,4 +1,6 @@
-/** The spot tokens and pairs of the venue: a few real ones and many generated ones, with gaps in their indexes. */
+/**
+ * The spot tokens and pairs of the venue: a few real ones and many generated ones. The sequence of indexes has gaps.
+ */
 import type { SpotMeta, SpotPair, SpotToken } from "@trigate/domain/info/SpotMeta"
 import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
@@ -52,7 +54,7 @@ const makeName = (seed: Seed, index: number): string => {
     { length: 2 + Random.below(family, 0, 2) },
     (_, part) => syllables[Random.below(family, part + 1, syllables.length)] ?? ""
   )
-  // one name in sixteen ends in a space, as some real names do
+  // one name in sixteen ends with a space, because some real names do
   return `${parts.join("").toUpperCase()}${Random.below(family, 9, 16) === 0 ? " " : ""}`
 }
 
@@ -77,7 +79,7 @@ const madeToken = (seed: Seed, index: number): SpotToken => {
 
 const lastToken = 460
 
-/** From this position on, token indexes have gaps, so that a token's position differs from its index. */
+/** From this position on, the sequence of token indexes has gaps, so a token's position differs from its index. */
 const firstTokenHole = 300
 
 const isHole = (seed: Seed, kind: string, index: number): boolean =>
@@ -89,8 +91,9 @@ const madeTokens = (seed: Seed): ReadonlyArray<SpotToken> =>
     .map((index) => madeToken(seed, index))
 
 /**
- * Makes pairs of tokens whose position equals their index. Some libraries look up tokens by position: ccxt, and the
- * venue's Python SDK before 0.23.0. The SDK's constructor raises an error if a pair names an unlisted token.
+ * Makes pairs of those tokens whose position in the list equals their index. Some libraries look up tokens by position:
+ * ccxt, and the venue's Python SDK before 0.23.0. The constructor of the SDK fails if a pair names a token that is not
+ * listed.
  */
 const madePairs = (seed: Seed, tokens: ReadonlyArray<SpotToken>): ReadonlyArray<SpotPair> =>
   tokens.filter(({ index }) => index < firstTokenHole)
@@ -108,7 +111,8 @@ const byIndex = (a: { readonly index: number }, b: { readonly index: number }): 
 /**
  * Makes all spot tokens and pairs for a seed.
  *
- * Both have gaps in their indexes, so a position is not an index. Every token of a pair is listed, at the position of its index.
+ * The indexes of tokens and of pairs have gaps, so the position of an entry can differ from its index. For every token
+ * of a pair, the position equals the index.
  */
 export const make = (seed: Seed): SpotMeta => {
   const tokens = madeTokens(seed)

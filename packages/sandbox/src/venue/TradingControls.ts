@@ -1,4 +1,4 @@
-/** The interface of trading: for actions and queries at the clock's time, for followers, and for tests. */
+/** The interface to trading: for actions and queries, for followers of events, and for tests. */
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
 import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
 import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
@@ -23,18 +23,20 @@ import type { InfoState } from "./VenueAnswer.ts"
 import type { VenueState } from "./VenueState.ts"
 import { changeAccount } from "./VenueState.ts"
 
-/** Receives events in order of occurrence. */
+/** Receives the events of the venue in order of occurrence. */
 export type Follower = (events: ReadonlyArray<VenueEvent>, venue: Venue) => void
 
-/** Reads and sets the state of trading. Addresses may have any letter case; amounts are decimal text. */
+/** Reads and sets the state of trading. Addresses can have any letter case. Amounts are decimal text. */
 export interface TradingControls {
-  /** Returns the venue after advancing it to a time. The venue changes in place, so use it immediately. */
+  /**
+   * Returns the venue after advancing it to a time. The venue is changed in place later, so use the result immediately.
+   */
   readonly at: (info: InfoState, now: number) => Venue
-  /** Advances the venue to the clock's time, and delivers events to its followers. */
+  /** Advances the venue to the current time, and delivers its events to the followers. */
   readonly tick: Effect.Effect<void>
-  /** Delivers events to the venue's followers. */
+  /** Delivers pending events to the followers. */
   readonly flush: Effect.Effect<void>
-  /** Registers a follower until the returned effect runs. */
+  /** Registers a follower. The returned effect removes it. */
   readonly follow: (follower: Follower) => Effect.Effect<Effect.Effect<void>>
   /**
    * Executes an action of an account without a signature or a nonce, and without counting a request. Creates the
@@ -43,31 +45,34 @@ export interface TradingControls {
   readonly act: (user: Address, action: SentAction) => Effect.Effect<ActionResponse, ActionRejected>
   /** Deposits dollars into an account's perpetuals. */
   readonly depositUsd: (user: Address, amount: string) => Effect.Effect<void>
-  /** Deposits an amount of a spot token, by its index. Does nothing if the token does not exist. */
+  /** Deposits an amount of a spot token, which is selected by its index. Does nothing if the token does not exist. */
   readonly depositSpot: (user: Address, token: number, amount: string) => Effect.Effect<void>
   /**
-   * Sets the position of an account in a perpetual, as if it had been traded with the synthetic orders at `entryPx`.
-   * Default `entryPx`: the mark price. `size` is negative when short; a size of zero closes the position at that price.
-   * Does nothing if the perpetual does not exist.
+   * Sets the position of an account in a perpetual, as if it had been traded against the synthetic orders at `entryPx`.
+   * Default `entryPx`: the mark price. A negative `size` is a short position; a size of zero closes the position at
+   * `entryPx`. Does nothing if the perpetual does not exist.
    */
   readonly setPosition: (user: Address, coin: string, size: string, entryPx?: string) => Effect.Effect<void>
   /**
-   * Plays prices for a coin from now on instead of the seeded ones: the points of recorded bars
-   * (`PricePaths.pricePoints`), or a test's own. At speed 60, an hour of them takes a minute. Default speed: 1. After
-   * the last point the price is constant, so a single point sets a constant price.
+   * Replays prices for a coin from now on instead of the seeded ones: points of recorded bars (see
+   * `PricePaths.pricePoints`) or custom points. At speed 60, an hour of points is replayed in a minute. Default speed:
+   * 1. After the last point the price is constant, so a single point sets a constant price.
    */
   readonly playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed?: number) => Effect.Effect<void>
-  /** Returns the venue's time: the clock's, plus the time by which it was advanced. */
+  /** Returns the venue's time: the clock's time plus the total by which `advance` was called. */
   readonly now: Effect.Effect<number>
-  /** Advances the venue's time immediately by a number of milliseconds. It then stays ahead of the clock. */
+  /**
+   * Advances the venue's time immediately by a number of milliseconds. After that, the venue's time remains ahead of
+   * the clock by this number.
+   */
   readonly advance: (milliseconds: number) => Effect.Effect<void>
   /** Returns a copy of the trading state. */
   readonly snapshot: Effect.Effect<TradingSnapshot>
-  /** Restores a copy. Time does not go back: events since the copy's time are simulated again. */
+  /** Restores a copy. The venue's time does not go back: the period since the copy is simulated again. */
   readonly restore: (snapshot: TradingSnapshot) => Effect.Effect<void>
 }
 
-/** A copy of trading: the stored state, and the played prices. */
+/** A copy of trading: the stored state, and the replayed prices. */
 export interface TradingSnapshot {
   readonly state: TradingState
   readonly played: PricePaths.PlayedCoins
@@ -75,14 +80,14 @@ export interface TradingSnapshot {
 
 const second = 1_000
 
-/** Maximum simulated milliseconds between two yields to the event loop. */
+/** Maximum simulated milliseconds before the simulation yields to the event loop. */
 const stretch = 300_000
 
 /** Makes trading over a venue and its other state. */
 export const make = (
   venue: Venue,
   { clock, identity, info }: {
-    /** The venue's time before it is advanced. */
+    /** The venue's time without the milliseconds by which `advance` was called. */
     readonly clock: Effect.Effect<number>
     readonly identity: Ref.Ref<VenueState>
     readonly info: Ref.Ref<InfoState>
@@ -96,7 +101,7 @@ export const make = (
   const setPlayed = (coins: PricePaths.PlayedCoins): void => {
     played = coins
     venue.path = PricePaths.played(base, coins)
-    // the synthetic orders of this second are around the previous price
+    // discards the mark prices and synthetic orders of this second, which are based on the previous price path
     for (const market of venue.state.markets.values()) Object.assign(market, withoutPrices())
   }
   const flush = Effect.sync(() => {
@@ -109,7 +114,7 @@ export const make = (
     Advance.to(venue, yield* Ref.get(info), yield* now)
     return venue
   })
-  /** Changes trading at the clock's time. Creates the account on first use. */
+  /** Changes the state of trading at the current time. Creates the account on first use. */
   const change = (user: Address, set: (venue: Venue) => void) =>
     current.pipe(
       Effect.tap((venue) => Effect.sync(() => set(venue))),
@@ -170,7 +175,7 @@ export const make = (
       Effect.map(
         current,
         ({ state }) => {
-          // synthetic orders are made once per whole second
+          // starts at a whole second, because synthetic orders are made once per second
           const from = Math.floor(state.now / second) * second
           setPlayed(PricePaths.play(played, coin, { from, speed, points }))
         }

@@ -1,4 +1,7 @@
-/** Converts the venue's events to account events for streams: one event for each account per action or per second. */
+/**
+ * Converts the venue's events to account events for streams. An action, or a second, produces one event for each
+ * account.
+ */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

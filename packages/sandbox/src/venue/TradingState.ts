@@ -1,7 +1,8 @@
 /**
  * The state of trading: markets with their books, and accounts with money, positions, orders and fills.
  *
- * It is plain data that changes in place, so that an order does not copy it. A snapshot is a structured clone.
+ * It is plain data that is changed in place, so that executing an order does not copy the state. A snapshot is a
+ * structured clone.
  */
 import type { TimeInForce } from "@trigate/domain/actions/ActionSchemas"
 import type { Hash } from "@trigate/domain/encoding/Hex"
@@ -26,14 +27,19 @@ export interface VenueOrder {
   readonly cloid: string | null
   readonly timestamp: number
   readonly trigger?: { readonly px: bigint; readonly isMarket: boolean; readonly tpsl: "tp" | "sl" }
-  /** Whether it has the size of the position when it is triggered, and ends with the position. */
+  /**
+   * Whether the order applies to the whole position: its size is set when it is triggered, and it ends when the
+   * position is closed.
+   */
   readonly isPositionTpsl: boolean
   readonly builder?: { readonly address: Address; readonly tenthsOfBp: bigint }
-  /** Orders that wait until this one is filled. */
+  /** Orders that wait until this order is filled. */
   children: ReadonlyArray<VenueOrder>
-  /** The other orders of a group of which only one can be filled. */
+  /** The IDs of the other orders in a group of which only one can be filled. */
   siblings: ReadonlyArray<number>
-  /** The queue that it is in: a book, the triggers, its parent's children, or none. */
+  /**
+   * The queue that contains the order: a book, the triggers, the children of its parent order, or `gone` for no queue.
+   */
   place: "book" | "trigger" | "parent" | "gone"
   /** The venue's status: `open`, `filled`, `canceled`, … */
   status: string
@@ -41,26 +47,26 @@ export interface VenueOrder {
   readonly twapId?: number
 }
 
-/** The children or siblings of most orders: shared, so that an order does not allocate them. */
+/** An empty list for orders without children or siblings. It is shared, so that an order does not allocate an array. */
 export const none: ReadonlyArray<never> = []
 
 /** A position in a perpetual. */
 export interface Position {
-  /** Lots, negative when short. */
+  /** Size in lots; negative for a short position. */
   size: bigint
-  /** The cost of the position, in millionths of a dollar; positive. */
+  /** The cost of the position, in millionths of a dollar. It is positive also for a short position. */
   entry: bigint
   readonly isCross: boolean
   leverage: number
-  /** The margin set aside for an isolated position, minus the position's cost. */
+  /** The margin assigned to an isolated position, minus the position's cost. */
   raw: bigint
-  /** Funding paid, in millionths of a dollar. */
+  /** Funding paid by the position, in millionths of a dollar. */
   readonly funding: { allTime: bigint; sinceOpen: bigint; sinceChange: bigint }
 }
 
 /** The money and positions of an account in the perpetuals of a dex. */
 export interface Clearing {
-  /** Millionths of a dollar, after the cost of all cross positions. */
+  /** Millionths of a dollar. The cost of all cross positions is deducted. */
   cash: bigint
   readonly positions: Map<string, Position>
 }
@@ -70,7 +76,7 @@ export interface SpotBalance {
   total: bigint
   /** Reserved for open orders. */
   hold: bigint
-  /** The cost of the balance, in wei of USDC. */
+  /** The acquisition cost of the balance, in wei of USDC. */
   entry: bigint
 }
 
@@ -86,7 +92,7 @@ export interface Twap {
   readonly randomize: boolean
   readonly startedAt: number
   executedSz: bigint
-  /** Value executed so far, in ticks × lots. */
+  /** Executed value, in ticks times lots. */
   executedNtl: bigint
   slices: number
   status: { readonly status: "activated" | "terminated" | "finished" } | {
@@ -133,7 +139,7 @@ export interface TradingAccount {
   readonly leverage: Map<string, { readonly isCross: boolean; readonly value: number }>
   /** Orders in a book or waiting for a trigger, oldest first. */
   readonly open: Map<number, VenueOrder>
-  /** Lots of open orders that could increase a position, by coin. */
+  /** The lots of open orders that can increase a position, by coin. */
   readonly exposure: Map<string, { bids: bigint; asks: bigint }>
   /** The newest orders, oldest first. */
   readonly orders: Map<number, VenueOrder>
@@ -163,9 +169,9 @@ export interface TradingAccount {
   abstraction: "default" | "disabled" | "unifiedAccount" | "portfolioMargin" | "dexAbstraction"
   optedOutOfDusting: boolean
   subAccount: { readonly master: Address; readonly name: string } | undefined
-  /** Pending withdrawals from staking: HYPE in wei, and the time of arrival. */
+  /** Pending withdrawals from staking to spot: the amount in wei of HYPE, and the time of arrival. */
   unstaking: ReadonlyArray<{ readonly wei: bigint; readonly at: number }>
-  /** The account with which its stake is linked, and whether both accounts have accepted the link. */
+  /** The account that is linked to this one for staking, and whether both accounts have accepted the link. */
   stakingLink: { readonly user: Address; readonly isFinal: boolean } | undefined
 }
 
@@ -181,7 +187,7 @@ export interface Vault {
   readonly shares: Map<Address, { shares: bigint; lockedUntil: number }>
 }
 
-/** One price level of the synthetic book. */
+/** A price level of the synthetic orders. */
 export interface Quote {
   readonly px: bigint
   sz: bigint
@@ -202,19 +208,19 @@ export interface MarketState {
   readonly bids: BookSide<VenueOrder>
   readonly asks: BookSide<VenueOrder>
   readonly triggers: Map<number, VenueOrder>
-  /** The second of the mark price, and the price. */
+  /** The mark price, and the second for which it was computed. */
   mark: { readonly second: number; readonly px: bigint }
-  /** The second of the synthetic orders, and their unfilled part, best first. */
+  /** The synthetic orders with their unfilled sizes, best first, and the second for which they were made. */
   quotes: { readonly second: number; readonly bids: Array<Quote>; readonly asks: Array<Quote> }
   /** Trades of accounts, newest last. */
   readonly trades: Array<Trade>
-  /** Trades by minute since the epoch. */
+  /** Trades of accounts, by the number of the minute since the epoch. */
   readonly minutes: Map<number, MinuteTrades>
-  /** Accounts with a position. */
+  /** The accounts that have a position in this market. */
   readonly holders: Set<Address>
 }
 
-/** The money of the synthetic orders' counterparty, and the venue's fees. */
+/** The balances of the house, which is the counterparty of synthetic orders, and the venue's fee income. */
 export interface House {
   cash: bigint
   readonly positions: Map<string, bigint>
@@ -239,7 +245,7 @@ export interface TradingState {
   readonly house: House
   /** Net deposits into the perpetuals of each dex, in millionths of a dollar. */
   readonly netDeposits: Map<string, bigint>
-  /** Net deposits, by spot token, in its wei; perpetuals' dollars count as USDC. */
+  /** Net deposits of each spot token, in wei of the token. Dollars in perpetuals count as USDC. */
   readonly deposited: Map<number, bigint>
 }
 
@@ -324,7 +330,7 @@ export const ensureBalance = ({ spot }: TradingAccount, token: number): SpotBala
   return made
 }
 
-/** The prices of a market before its first use. */
+/** Empty prices, for a market before its first use. */
 export const withoutPrices = (): Pick<MarketState, "mark" | "quotes"> => ({
   mark: { second: -1, px: 0n },
   quotes: { second: -1, bids: [], asks: [] }
@@ -348,12 +354,12 @@ export const ensureMarket = (state: TradingState, coin: string): MarketState => 
   return made
 }
 
-/** Adds to an amount by key. */
+/** Adds an amount to the entry of a key. A missing entry counts as 0. */
 export const addTo = <Key>(amounts: Map<Key, bigint>, key: Key, amount: bigint): void => {
   amounts.set(key, (amounts.get(key) ?? 0n) + amount)
 }
 
-/** Moves dollars into an account's perpetuals in a dex, or out of them. */
+/** Deposits dollars into an account's perpetuals in a dex, or withdraws them. */
 export const moveCash = (
   { netDeposits }: TradingState,
   account: TradingAccount,
@@ -364,7 +370,7 @@ export const moveCash = (
   addTo(netDeposits, dex, usd)
 }
 
-/** Appends to a list that retains at least `newest` entries. The list is truncated when it has twice that length. */
+/** Appends an entry to a list. When the list has twice `newest` entries, truncates it to the last `newest` ones. */
 export const append = <A>(list: Array<A>, entry: A, newest: number): void => {
   list.push(entry)
   if (list.length >= 2 * newest) list.splice(0, list.length - newest)

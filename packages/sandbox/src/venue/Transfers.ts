@@ -27,7 +27,7 @@ const readAmount = (text: string, decimals: number): bigint | undefined => {
   return amount === undefined || amount <= 0n ? undefined : amount
 }
 
-/** Returns the token of an action: `PURR:0x…`, or its name or ID alone. */
+/** Returns the token that an action names: as `PURR:0x…`, or by its name or its ID alone. */
 const parseToken = ({ listing }: Venue, text: string): SpotToken | undefined => {
   const [name, id] = text.split(":")
   return [...listing.tokens.values()].find((token) =>
@@ -35,7 +35,10 @@ const parseToken = ({ listing }: Venue, text: string): SpotToken | undefined => 
   )
 }
 
-/** Moves money of perpetuals. Returns whether the sender's balance was sufficient. */
+/**
+ * Moves dollars from the perpetuals of `from` to the perpetuals of `to`. Returns whether the withdrawable amount was
+ * sufficient.
+ */
 export const moveUsd = (
   venue: Venue,
   from: TradingAccount,
@@ -50,8 +53,8 @@ export const moveUsd = (
 }
 
 /**
- * Withdraws wei of a spot token from an account, with that part of its cost. Returns the cost, or `undefined` if funds are
- * insufficient.
+ * Withdraws wei of a spot token from an account. Returns the proportional part of the balance's acquisition cost, or
+ * `undefined` if the available balance is too low.
  */
 const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigint | undefined => {
   if (available(from, token) < wei) return undefined
@@ -91,7 +94,10 @@ export const usdSend = (context: ActionContext, { amount, destination }: ActionO
   return done
 }
 
-/** Returns the value of wei of a spot token at the mark price of its pair with USDC; zero for a token without one. */
+/**
+ * Returns the value of wei of a spot token at the mark price of its USDC pair. Returns zero for a token without such a
+ * pair.
+ */
 const valueInUsd = (venue: Venue, { index }: SpotToken, wei: bigint): bigint => {
   if (index === usdc) return wei / weiPerUsd
   for (const asset of venue.listing.byId.values()) {
@@ -154,7 +160,7 @@ export const classTransfer = (
   return done
 }
 
-/** `usdClassTransfer`. Its amount may name a sub-account: `10 subaccount:0x…`. */
+/** `usdClassTransfer`. The text of its amount can name a sub-account: `10 subaccount:0x…`. */
 export const usdClassTransfer = (
   context: ActionContext,
   { amount, toPerp }: ActionOf<"usdClassTransfer">
@@ -241,7 +247,7 @@ export const sendAsset = (
 /** The fee of a withdrawal: one dollar. */
 const withdrawalFee = 1_000_000n
 
-/** `withdraw3`: withdraws the amount from the venue, less its fee. */
+/** `withdraw3`: debits the amount, and pays it out minus the fee. */
 export const withdraw = (context: ActionContext, { amount }: ActionOf<"withdraw3">): ActionDecision => {
   const { venue } = context
   const usd = readAmount(amount, usdDecimals)
@@ -289,7 +295,7 @@ export const sendToEvm = (context: ActionContext, action: ActionOf<"sendToEvmWit
   return done
 }
 
-/** `subAccountTransfer`: dollars of perpetuals. */
+/** `subAccountTransfer`: moves dollars between the perpetuals of an account and of its sub-account. */
 export const subAccountTransfer = (
   context: ActionContext,
   { isDeposit, subAccountUser, usd: amount }: ActionOf<"subAccountTransfer">
@@ -343,7 +349,7 @@ export const subAccountSpotTransfer = (
   return done
 }
 
-/** `cDeposit`: HYPE from spot to staking. */
+/** `cDeposit`: moves HYPE from the spot balance to the staking balance. */
 export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): ActionDecision => {
   const account = actor(context)
   if (wei === 0n || takeSpot(account, hype, wei) === undefined) return refuse(Words.insufficientTransfer)
@@ -361,7 +367,10 @@ export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): Ac
 /** The duration of a withdrawal from staking to spot. */
 export const unstakingTime = 7 * day
 
-/** `cWithdraw`: HYPE from staking to spot, after seven days. At most five withdrawals are pending. */
+/**
+ * `cWithdraw`: moves HYPE from the staking balance to the spot balance. The HYPE arrives after seven days. At most five
+ * withdrawals can be pending.
+ */
 export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">): ActionDecision => {
   const account = actor(context)
   const { stake } = readIdentity(context.identity, context.user)
@@ -377,19 +386,19 @@ export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">):
   return done
 }
 
-/** Sets an account's initial dollars in perpetuals. */
+/** Sets the initial dollars of an account in perpetuals. */
 export const endowUsd = (venue: Venue, address: Address, usd: bigint): void => {
   moveCash(venue.state, ensureAccount(venue.state, address), ownDex, usd)
   addTo(venue.state.deposited, usdc, usd * weiPerUsd)
 }
 
-/** Deposits dollars from outside into perpetuals. */
+/** Deposits dollars from outside the venue into an account's perpetuals. */
 export const depositUsd = (venue: Venue, address: Address, usd: bigint): void => {
   endowUsd(venue, address, usd)
   note({ venue }, { type: "deposit", usdc: printUsd(usd) }, ensureAccount(venue.state, address))
 }
 
-/** Deposits wei of a spot token from outside. */
+/** Deposits wei of a spot token from outside the venue. */
 export const depositSpot = (venue: Venue, address: Address, token: number, wei: bigint): void => {
   const account = ensureAccount(venue.state, address)
   ensureBalance(account, token).total += wei

@@ -42,7 +42,7 @@ export const fireReached = (venue: Venue, asset: Asset): void => {
   if (triggers.size === 0) return
   const mark = markPrice(venue, asset)
   for (const order of triggers.values()) {
-    // an earlier one may have ended this one
+    // an order that was triggered earlier in this loop can have ended this order
     if (order.place !== "trigger" || order.trigger === undefined) continue
     if (isReached(order.isBuy, order.trigger, mark)) fire(venue, asset, order, mark)
   }

@@ -1,6 +1,6 @@
 /**
- * TWAP orders: a slice every 30 seconds, at most 3 % beyond the mark price. The unfilled part of a slice is added to
- * later ones.
+ * TWAP orders: one slice every 30 seconds, at a price of at most 3 % beyond the mark price. The unfilled part of a
+ * slice is added to later slices.
  */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import type { Address } from "@trigate/domain/encoding/Hex"
@@ -23,7 +23,7 @@ const sliceEvery = 30_000
 const slicesPerMinute = 2
 const shortest = 5
 const longest = 1_440
-/** The maximum size of a slice that catches up, as a multiple of an ordinary slice. */
+/** The maximum size of a slice with unfilled parts of earlier slices, as a multiple of an ordinary slice. */
 const catchUp = 3n
 const slippage = 3n
 const rememberedTwaps = 200
@@ -37,7 +37,7 @@ export type TwapStatus =
 /** Returns the asset of a TWAP order. */
 const twapAsset = (venue: Venue, twap: Twap): Asset | undefined => venue.listing.byCoin.get(twap.coin)
 
-/** Places a TWAP order. Its first slice is executed at once. */
+/** Places a TWAP order, and executes its first slice immediately. */
 export const placeTwap = (venue: Venue, user: Address, { twap }: Pick<ActionOf<"twapOrder">, "twap">): TwapStatus => {
   const account = ensureAccount(venue.state, user)
   const asset = venue.listing.byId.get(twap.a)

@@ -1,6 +1,6 @@
 /**
- * Vaults: accounts for which a leader trades, and of which depositors own shares. In the sandbox, leaders receive no
- * share of profits.
+ * Vaults: a leader trades for the account of a vault, and depositors own shares of the account. In the sandbox, leaders
+ * receive no part of the depositors' profits.
  */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
@@ -22,7 +22,7 @@ const usd = 1_000_000n
 const smallestVault = 100n * usd
 const smallestDeposit = 5n * usd
 const lockup = 86_400_000
-/** The leader's minimum share of a vault: one twentieth. */
+/** The leader of a vault must own at least one twentieth of all its shares. */
 const leaderPart = 20n
 
 /** Returns the value of a vault, in millionths of a dollar. */
@@ -90,7 +90,7 @@ export const modify = (context: ActionContext, action: ActionOf<"vaultModify">):
   return done
 }
 
-/** `vaultTransfer`: a deposit, or a withdrawal after the lockup of a day. */
+/** `vaultTransfer`: deposits, or withdraws after a lockup of one day. */
 export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer">): ActionDecision => {
   const { user, venue } = context
   const address = lowerCase(action.vaultAddress)
@@ -136,7 +136,7 @@ export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer
   return done
 }
 
-/** `vaultDistribute`: to all depositors by their shares. */
+/** `vaultDistribute`: pays an amount to all depositors in proportion to their shares. */
 export const distribute = (context: ActionContext, action: ActionOf<"vaultDistribute">): ActionDecision => {
   const { venue } = context
   const vault = ledVault(context, action.vaultAddress)

@@ -1,4 +1,4 @@
-/** The running venue: its state, its listings, its price path, and undelivered events. */
+/** The running venue: its state, its listings, its price path, and events that are not delivered yet. */
 import type { Address, Hash } from "@trigate/domain/encoding/Hex"
 import type { Trade } from "@trigate/domain/info/Market"
 import type { Fill } from "@trigate/domain/info/Order"
@@ -34,9 +34,15 @@ export type VenueEvent =
 /** The price of a market as a function of time. */
 export interface PricePath {
   readonly priceAt: (market: CandleMarket, now: number) => number
-  /** Returns whether the price is monotone between two times of one minute, so that a quiet minute can be skipped. */
+  /**
+   * Returns whether the price only rises, or only falls, between two times of one minute. If so, a minute without
+   * events can be skipped.
+   */
   readonly isMonotone: (market: CandleMarket, from: number, to: number) => boolean
-  /** Returns the time since which a coin's prices differ from those of the seed; `undefined` if they never do. */
+  /**
+   * Returns the time from which on the prices of a coin are replayed instead of seeded; `undefined` if they are seeded
+   * only.
+   */
   readonly playedSince: (coin: string) => number | undefined
 }
 
@@ -51,11 +57,11 @@ export const seededPath = (seed: Seed): PricePath => ({
 export interface VenueLimits {
   /** Maximum number of accounts. */
   readonly accounts: number
-  /** Number of latest fills of an account to retain; up to twice as many are stored. */
+  /** The number of latest fills to store for each account. Up to twice as many are stored at times. */
   readonly fills: number
 }
 
-/** The default retention limits; the real venue lists 10 000 fills. */
+/** The default retention limits; the real venue lists up to 10 000 fills of an account. */
 export const defaultLimits: VenueLimits = { accounts: 10_000, fills: 10_000 }
 
 /** The running venue. */
@@ -68,15 +74,15 @@ export interface Venue {
   path: PricePath
   info: InfoState
   listing: Assets.Listing
-  /** Undelivered events; `undefined` while the venue has no follower. */
+  /** Events that are not delivered yet; `undefined` while the venue has no follower. */
   events: Array<VenueEvent> | undefined
-  /** The hash of the currently executed action. */
+  /** The hash of the action that is being executed. */
   hash: Hash
-  /** Returns whether the venue rejects the next order as an injected fault. */
+  /** Returns whether to reject the next order, as an injected fault. */
   rejectsOrder: () => boolean
 }
 
-/** Makes a venue that has been advanced to a time. */
+/** Makes a venue whose time is `now`. */
 export const make = (seed: Seed, info: InfoState, now: number, limits: VenueLimits = defaultLimits): Venue => ({
   limits,
   seed,
@@ -90,10 +96,10 @@ export const make = (seed: Seed, info: InfoState, now: number, limits: VenueLimi
   rejectsOrder: () => false
 })
 
-/** The hash of events without an action: TWAP slices, funding, liquidations. */
+/** The hash for events that are not caused by an action: TWAP slices, funding, liquidations. */
 export const zeroHash: Hash = `0x${"0".repeat(64)}`
 
-/** Updates the listings to the current ones. */
+/** Updates the list of assets if `info` has changed or a new coin is listed. */
 export const relist = (venue: Venue, info: InfoState, now: number): void => {
   if (venue.info === info && now <= venue.listing.until) return
   venue.info = info
@@ -108,10 +114,10 @@ export const emit = (venue: Venue, event: VenueEvent): void => {
 /** Generates the hash of a new transaction. */
 export const nextHash = (venue: Venue): Hash => Random.hex(venue.seed, `tx/${venue.state.nextTx++}`, 64)
 
-/** Generates the ID of a new trade: 50 bits that look random, as the venue's do. */
+/** Generates the ID of a new trade: a number of 50 bits that looks random, like the venue's trade IDs. */
 export const nextTid = (venue: Venue): number => {
   const family = Random.series(venue.seed, "tid")
   const at = venue.state.nextTid++
-  // the low bits are a counter, so that IDs are unique
+  // the low bits are a counter, which makes IDs unique
   return (Random.uint32(family, at) % 0x40_0000) * 0x1000_0000 + at
 }

@@ -1,4 +1,4 @@
-/** Untyped queries about a user: stake, signers, and empty lists for features that the sandbox does not have. */
+/** Untyped queries about a user: stake, signers, and empty lists for features that the sandbox does not support. */
 import { Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Hype from "@trigate/signing/Hype"
 import * as Schema from "effect/Schema"
@@ -30,7 +30,7 @@ const amount = (wei: bigint): string => {
 
 const nothing = (): ReadonlyArray<never> => []
 
-/** Maximum number of rows that the venue lists. */
+/** Maximum number of rows in a list of the venue. */
 const mostRows = 2_000
 
 const subAccounts = ({ trading, user }: View) => {
@@ -52,7 +52,10 @@ interface StakingRow {
   readonly delta: { readonly [event: string]: object }
 }
 
-/** Returns delegations, staking deposits and withdrawals, newest first. A withdrawal is listed again when it has arrived. */
+/**
+ * Returns delegations, staking deposits and withdrawals, newest first. A completed withdrawal has two entries: its
+ * start and its arrival.
+ */
 const stakingHistory = ({ account, now, trader }: View): ReadonlyArray<StakingRow> => {
   const delegated = account.delegationHistory.map(({ hash, isUndelegate, time, validator, wei }): StakingRow => ({
     time,
@@ -71,7 +74,8 @@ const stakingHistory = ({ account, now, trader }: View): ReadonlyArray<StakingRo
         : [{ time: arrives, hash: zeroHash, delta: { withdrawal: { amount, phase: "finalized" } } }])
     ]
   })
-  // at the same time, a deposit comes before its delegation
+  // the list is newest first, and the sort is stable: a delegation precedes the deposit of the same time, which it
+  // followed
   return [...delegated, ...moved.toReversed()].toSorted((one, other) => other.time - one.time).slice(0, mostRows)
 }
 
@@ -124,7 +128,7 @@ const sinceTypes = [
 
 const types = Object.keys(answers).filter((type): type is keyof typeof answers => Object.hasOwn(answers, type))
 
-/** The untyped queries about a user that are served here. */
+/** The untyped queries about a user that this module serves. */
 export const AccountRead = Schema.Union([
   Schema.Struct({ type: Schema.Literals(types), user: Address }),
   Schema.Struct({

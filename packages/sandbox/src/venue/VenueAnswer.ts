@@ -1,4 +1,4 @@
-/** The state for queries of `POST /info`, and the forms of responses. */
+/** The state that queries of `POST /info` read, and functions that make their responses. */
 import type { SpotMeta } from "@trigate/domain/info/SpotMeta"
 import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
@@ -23,7 +23,7 @@ export interface Listing extends InfoState {
   readonly now: number
 }
 
-/** The state of a query: the listing, the venue's accounts, and trading at that time. */
+/** The state of a query: the listing, the venue's accounts, and trading at the time of the query. */
 export interface InfoView extends Listing {
   readonly venue: VenueState
   readonly trading: Venue
@@ -31,7 +31,10 @@ export interface InfoView extends Listing {
 
 const upstream = "trading-api"
 
-/** Makes the response to a query; `undefined` becomes the venue's HTTP 500 `null`, for an unknown name. */
+/**
+ * Makes the response to a query. For `undefined`, which is the result for an unknown name, it is HTTP 500 `null`, as
+ * from the venue.
+ */
 export const known = (value: unknown): UpstreamResponse.UpstreamResponse =>
   value === undefined
     ? UpstreamResponse.json(upstream, 500, "null")
@@ -47,7 +50,10 @@ export const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJso
 /** Serves a typed query; the body is parsed JSON. */
 export type QueryHandler = (view: InfoView, body: unknown) => UpstreamResponse.UpstreamResponse
 
-/** Makes the handler of an operation with its decoded request. `accepts` is the subset that the sandbox supports, if smaller. */
+/**
+ * Makes the handler of an operation, which decodes the request. `accepts` returns whether the sandbox supports a
+ * request. Default: all requests are supported.
+ */
 export const on = <Request extends AnyCodec, Response extends AnyCodec>(
   operation: Operation<string, "read", Request, Response>,
   answer: (view: InfoView, request: Request["Type"]) => Response["Encoded"] | undefined,

@@ -15,7 +15,7 @@ import { bars } from "./CandleMarket.ts"
 const make = Effect.gen(function*() {
   const { info, seed, trading } = yield* SandboxState
 
-  /** Returns the market of a series, and the bars that have closed since its listing. */
+  /** Returns the market of a series, and the range of its bars that have closed since the listing. */
   const findMarket = Effect.fnUntraced(function*({ coin, interval }: Series) {
     const { markets } = yield* Ref.get(info.state)
     const market = markets.get(coin)
@@ -59,7 +59,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * The candle history of the context's sandbox, for a gateway to export.
+ * Provides the candle history of the context's sandbox for the export routes of a gateway.
  *
  * @since 0.1.0
  * @category layers

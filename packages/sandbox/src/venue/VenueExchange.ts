@@ -39,18 +39,21 @@ type Decision<A> = Result.Result<A, string>
 const refuseIf = (refused: boolean, refusal: string): Decision<void> =>
   refused ? Result.fail(refusal) : Result.succeed(undefined)
 
-/** The form that the venue accepts, without `venueChain`, which is the documentation's name of a field. */
+/**
+ * The form that the venue accepts: with `hyperliquidChain` instead of `venueChain`, a name that only the documentation
+ * uses.
+ */
 const WireTokenDelegate = TokenDelegate.check(
   Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
 )
 
-/** The actions on state other than trading, in the form that the venue accepts. */
+/** The actions that change state other than trading, in the form that the venue accepts. */
 const IdentityAction = Schema.Union([WireTokenDelegate, JailSelf, UnjailSelf, EvmUserModify])
 type IdentityAction = typeof IdentityAction.Type
 
 const day = 86_400_000
 
-/** Maximum number of delegations of an account that the venue lists. */
+/** Maximum number of delegations per account that the venue lists. */
 const listedDelegations = 100
 
 /** The time and the nonce of an executed action. */
@@ -98,7 +101,7 @@ const setJailed = (state: VenueState, signer: Address, jailed: boolean): Decisio
     : Result.succeed({ ...state, validators: withEntry(state.validators, signer, { ...validator, jailed }) })
 }
 
-/** Executes an action of `user` that is not about trading. Fails with the venue's rejection text. */
+/** Executes an action of `user` that does not change trading. Fails with the venue's rejection text. */
 const executeIdentity = (
   state: VenueState,
   user: Address,
@@ -119,9 +122,10 @@ const executeIdentity = (
 export const retainedNonces = 100
 
 /**
- * Uses a nonce of a signer at the time `now`. Fails with the venue's rejection text.
+ * Marks a nonce of a signer as used at the time `now`. Fails with the venue's rejection text.
  *
- * A nonce must be inside a window around the venue's time, unused, and above the lowest of the 100 highest.
+ * A nonce must be inside a window around the venue's time, unused, and above the lowest of the signer's 100 highest
+ * nonces.
  */
 export const useNonce = (
   state: VenueState,
@@ -143,23 +147,26 @@ export const useNonce = (
   return Result.succeed({ ...state, nonces: HashMap.set(state.nonces, signer, next) })
 }
 
-/** The signer, and the signing scheme. */
+/** The signer of a body, and the signing scheme. */
 type ActionSigner =
   | Pick<Exclude<RecoveredSigner, { readonly scheme: "multiSig" }>, "scheme" | "signer">
   | Extract<RecoveredSigner, { readonly scheme: "multiSig" }>
 
-/** A parsed body: its envelope, its action, the wrapped action if any, and the signers of both. */
+/** A parsed body: its envelope, the action, the wrapped action of a multi-sig, and the signer of each. */
 interface Submission {
   readonly envelope: SignedEnvelope
-  /** Present for a multi-sig action. */
+  /** The multi-sig wrapper; absent for other actions. */
   readonly wrapper: typeof MultiSig.Type | undefined
-  /** The action to execute, as sent. */
+  /** The action to execute, as the caller sent it. */
   readonly action: SentAction
   readonly executable: Executable
   readonly signed: ActionSigner
 }
 
-/** Checks the action alone: its network, and that its nonce equals the body's. */
+/**
+ * Checks the members of an action that do not depend on the venue's state: the network, and that the action's nonce
+ * equals the nonce of the body.
+ */
 const checkAction = (profile: VenueProfile, action: SentAction, nonce: number): Decision<void> => {
   const type = UserSigned.find(action.type)
   if (type === undefined) return Result.succeed(undefined)
@@ -168,13 +175,15 @@ const checkAction = (profile: VenueProfile, action: SentAction, nonce: number): 
   return refuseIf(field !== undefined && action[field.name] !== nonce, VenueRefusal.nonceMismatch)
 }
 
-/** Returns whether the validity of an API wallet has ended. */
+/** Returns whether the validity period of an API wallet has ended. */
 const hasExpired = ({ extraAgents, mainAgent }: Account, agent: Address, now: number): boolean => {
   const terms = mainAgent?.address === agent ? mainAgent : extraAgents.find(({ address }) => address === agent)
   return terms !== undefined && terms.validUntil < now
 }
 
-/** Returns the account of a key: its own, or the account whose API wallet it is. */
+/**
+ * Returns the account for which a key signs: the key's own account, or the account that approved it as an API wallet.
+ */
 const accountBehind = (state: VenueState, signer: Address, now: number): Address | undefined => {
   if (state.accounts.has(signer)) return signer
   const user = state.agents.get(signer)
@@ -218,7 +227,10 @@ const multiSigUser = (
 
 const isCancel = (type: string): boolean => type === "cancel" || type === "cancelByCloid"
 
-/** Counts the legs of an action. Cancels have a separate limit, so that orders can always be canceled. */
+/**
+ * Counts the legs of an action as requests. Cancels have a higher limit, so that orders can still be canceled when the
+ * limit for other actions is reached.
+ */
 const admitRequest = (state: VenueState, venue: Venue, user: Address, action: SentAction): Decision<VenueState> => {
   const { reserved, volume } = findAccount(venue.state, user)
   const next = countRequests(state, user) + legCount(action)
@@ -233,10 +245,10 @@ const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
   expiresAfter !== undefined && expiresAfter !== null && expiresAfter < now
 
 /**
- * Executes a submission; `sentAt` is the time at which it was sent, by the real clock.
+ * Executes a submission; `sentAt` is the time at which it was sent, by the machine's clock.
  *
- * A refusal before the nonce check changes nothing. After that check the nonce counts as used, even if the action is
- * then refused. A multi-sig wrapper uses the nonce of its leader.
+ * A refusal before the nonce check changes nothing. After that check the nonce is used, even if the action is then
+ * refused. A multi-sig wrapper uses a nonce of its leader.
  */
 const decide = (
   state: VenueState,
@@ -296,7 +308,7 @@ export const playedTypes: ReadonlySet<string> = new Set([
 
 /**
  * Returns the venue's response to a body that it cannot decode. For an action type that the sandbox does not support,
- * the response names the type.
+ * the response contains the type.
  */
 const wrongShape = (body: unknown): UpstreamResponse.UpstreamResponse => {
   const type = executedType(body)
@@ -334,7 +346,7 @@ const readEnvelope = (envelope: SignedEnvelope) =>
     return { envelope, wrapper, action, executable: yield* readExecutable(action) }
   })
 
-/** The state on which actions are executed. */
+/** The state that actions read and change. */
 export interface ExchangeState {
   readonly venue: VenueControls
   readonly info: InfoControls
@@ -362,7 +374,7 @@ const answerTo = Effect.fnUntraced(function*(
       failure.innerIndex === undefined ? VenueRefusal.invalidOuterSigner : VenueRefusal.invalidInnerSigner
     )
   }
-  // callers sign by the real clock, even if the venue's is ahead
+  // uses the machine's clock, by which callers sign, even if the venue's time is ahead
   const sentAt = yield* Clock.currentTimeMillis
   const now = yield* trading.now
   const listed = yield* Ref.get(info.state)
@@ -375,7 +387,7 @@ const answerTo = Effect.fnUntraced(function*(
   return Result.match(decision, { onFailure: refused, onSuccess: accepted })
 })
 
-/** A body whose signer was recovered before, which takes longer than everything else. */
+/** A body whose signer the caller has already recovered, because recovery is the slowest step. */
 export interface Recovered {
   readonly signed: SignedEnvelope
   /** Absent if the signer cannot be recovered. */
@@ -383,18 +395,19 @@ export interface Recovered {
 }
 
 /**
- * Returns whether the envelope of a body is the one that the venue would decode: the gateway renames a field only in
- * actions that are signed as typed data, and the co-signers of a multi-sig are recovered from the body.
+ * Returns whether the venue would decode the same envelope as the gateway did. This is not so for actions signed as
+ * typed data, in which the gateway renames a field, and for multi-sig actions, whose co-signers are recovered from the
+ * body.
  */
 const isAsSent = ({ signed: { action: { type } }, signer }: Recovered): boolean =>
   signer !== undefined && type !== "multiSig" && UserSigned.find(type) === undefined
 
 /**
- * Handles a body as the real venue does: one body at a time, on behalf of the recovered signer.
+ * Handles bodies as the real venue does: one at a time, on behalf of the recovered signer.
  *
- * The caller may already have decoded the body and recovered the signer; the co-signers are always recovered here. For
- * unknown action types, and for forms that appear only in the venue's documentation, the response is HTTP 422. For a
- * refusal, it is HTTP 200 with `status: "err"`.
+ * The caller can pass a decoded body with its recovered signer; co-signers are always recovered here. For unknown
+ * action types, and for forms that appear only in the venue's documentation, the response is HTTP 422. For a refusal,
+ * it is HTTP 200 with `status: "err"`.
  */
 export const submit = (
   profile: VenueProfile,

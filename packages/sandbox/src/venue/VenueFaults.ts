@@ -1,4 +1,4 @@
-/** Injects faults between the venue and its callers. The seed determines which requests they affect. */
+/** Injects faults between the venue and its callers. The seed determines which requests are affected. */
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import type { SandboxFaults } from "@trigate/domain/SandboxFaults"
 import { none } from "@trigate/domain/SandboxFaults"
@@ -6,15 +6,15 @@ import * as Effect from "effect/Effect"
 import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
 
-/** The faults with a probability. */
+/** The faults that have a probability. */
 export type SharedFault = Exclude<keyof SandboxFaults, "latency">
 
 /** Reads and sets the faults of a sandbox. */
 export interface VenueFaults {
   readonly get: () => SandboxFaults
-  /** Sets some of the faults. The others do not change. */
+  /** Sets the faults in `faults`. Other faults do not change. */
   readonly set: (faults: Partial<SandboxFaults>) => Effect.Effect<void>
-  /** Returns whether a fault affects the next request. */
+  /** Returns whether a fault affects the next request, which depends on the seed and the fault's probability. */
   readonly happens: (fault: SharedFault) => boolean
   /**
    * Runs a request after the venue's latency. If the rate-limit fault affects it, returns HTTP 429 without running it.

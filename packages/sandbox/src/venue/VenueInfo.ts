@@ -48,13 +48,13 @@ import * as VenueTrading from "./VenueTrading.ts"
 const minute = 60_000
 const hour = 60 * minute
 
-/** The coins that have been listed; those that were delisted since remain. */
+/** The coins that have been listed, including delisted ones. */
 const listedIn = ({ markets, now }: Listing): ReadonlyArray<CandleMarket> =>
   [...markets.values()].filter(({ listedAt }) => listedAt < now)
 
 const isTraded = ({ delistedAt }: CandleMarket): boolean => delistedAt === undefined
 
-/** The perpetuals of a dex in the order of their numbers. */
+/** The perpetuals of a dex, in the order of their asset IDs. */
 const universe = (listing: Listing, dex: string): ReadonlyArray<CandleMarket> =>
   listedIn(listing).filter(({ coin }) => coinDex(coin) === dex)
 
@@ -79,7 +79,7 @@ const context = ({ now, seed, trading }: InfoView, market: CandleMarket) => {
   }
 }
 
-/** A time as the venue prints it: in UTC without naming it, and without a fraction of zero. */
+/** Formats a time as the venue does: in UTC without the suffix `Z`, and without milliseconds if they are zero. */
 const printTime = (time: number): string =>
   DateTime.formatIso(DateTime.makeUnsafe(time)).replace(/Z$/u, "").replace(/\.000$/u, "")
 
@@ -108,7 +108,7 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
 
 const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
 
-/** Returns the prices of a perpetual. The prices of a delisted perpetual no longer change. */
+/** Returns the prices of a perpetual. For a delisted perpetual, they are constant. */
 export const perpetualContext = (view: InfoView, market: CandleMarket): AssetContext => {
   if (market.delistedAt !== undefined) {
     const last = printPrice(market, priceAt(view.seed, market, market.delistedAt))
@@ -147,7 +147,7 @@ export const metaAndContexts = (listing: InfoView, dex: string): MetaAndAssetCon
     : [listed, universe(listing, dex).map((market) => perpetualContext(listing, market))]
 }
 
-/** Returns the hourly funding of a perpetual in a window: at most 500 rows, oldest first. */
+/** Returns the hourly funding rates of a perpetual in a window: at most 500 rows, oldest first. */
 const fundingHistory = (listing: Listing, coin: string, startTime: number, endTime: number) => {
   const market = findMarket(listing.markets, coin)
   if (market === undefined || coinDex(coin) === undefined) return undefined
@@ -161,7 +161,7 @@ const fundingHistory = (listing: Listing, coin: string, startTime: number, endTi
   }))
 }
 
-/** Returns the next funding of each perpetual of the venue's own dex. */
+/** Returns the next funding rate of each perpetual of the venue's own dex. */
 const predictedFundings = (listing: Listing) =>
   perpetuals(listing, "").map(({ coin }) => [coin, [["HlPerp", {
     fundingRate,
@@ -172,7 +172,8 @@ const predictedFundings = (listing: Listing) =>
 /**
  * `spotMetaAndAssetCtxs`: all spot pairs, and the prices of those that trade in the sandbox.
  *
- * Pair indexes have gaps. Libraries read the second list by index, so it has an entry for each gap. Every entry names its coin.
+ * The sequence of pair indexes has gaps. Libraries use an index as the position in the second list, so this list also
+ * has an entry for each missing index. Every entry contains its coin.
  */
 export const spotMetaAndContexts = (listing: InfoView) => {
   const { markets, spotMeta } = listing
@@ -208,7 +209,7 @@ export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
     oracleUpdater: null,
     feeRecipient: null,
     assetToStreamingOiCap: openInterestCaps(listing, name),
-    // only perpDeploy changes these, and the sandbox does not support it
+    // only `perpDeploy` actions change these members, and the sandbox does not support such actions
     subDeployers: [],
     deployerFeeScale: "1.0",
     lastDeployerFeeScaleChangeTime: "1970-01-01T00:00:00",
@@ -216,7 +217,7 @@ export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
   }))
 ]
 
-/** The limits of the dex of a builder, and of one transfer between dexes. */
+/** The limits of a builder-deployed dex, and of one transfer between dexes, in dollars. */
 const dexLimits = { totalOiCap: "400000000.0", oiSzCapPerPerp: "1000000000.0", maxTransferNtl: "150000000.0" } as const
 
 /** `perpDexLimits`: `null` for the venue's own dex, `undefined` for an unknown one. */
@@ -231,22 +232,22 @@ const perpDexStatus = (view: InfoView, dex: string) =>
     ? { totalNetDeposit: printUsd(view.trading.state.netDeposits.get(dex) ?? 0n) }
     : undefined
 
-/** The perpetuals of a dex whose positions may not grow. */
+/** The perpetuals of a dex whose positions can no longer grow, because the open-interest cap is reached. */
 const cappedCoins = (view: InfoView, dex: string): ReadonlyArray<string> =>
   perpetuals(view, dex).flatMap(({ coin }) => {
     const asset = view.trading.listing.byCoin.get(coin)
     return asset?.kind === "perpetual" && MarketReads.isCapped(view.trading, asset) ? [coin] : []
   })
 
-/** Duration, in seconds, of an auction of the right to deploy. The next auction begins when it ends. */
+/** Duration of an auction for the right to deploy, in seconds. When an auction ends, the next one begins. */
 const auctionSeconds = 111_600
 
-/** HYPE at which every auction ends. */
+/** The price at the end of every auction, in HYPE. */
 const lowestGas = 500
 
 /**
- * `perpDeployAuctionStatus`: there are no bidders, so the price falls evenly from the seed's initial price to the
- * lowest price.
+ * `perpDeployAuctionStatus`. The auctions have no bidders, so the price falls linearly from the seed's initial price to
+ * the lowest price.
  */
 const deployAuction = ({ now, seed }: Listing) => {
   const seconds = now / 1_000
@@ -291,7 +292,10 @@ export const l2Book = ({ markets, now, seed, trading }: InfoView, coin: string, 
 /** Maximum number of trades in a query's response. */
 const listedTrades = 30
 
-/** Returns the latest trades of a coin: those of accounts, and one at the end of each of the last ten minutes. */
+/**
+ * Returns the latest trades of a coin: the trades of accounts, and a synthetic trade at the end of each of the last ten
+ * minutes.
+ */
 export const recentTrades = ({ markets, now, seed, trading }: InfoView, coin: string) => {
   const market = findMarket(markets, coin)
   if (market === undefined) return undefined
@@ -401,7 +405,10 @@ const passthroughAnswer = (listing: InfoView, read: typeof PassthroughRead.Type)
   }
 }
 
-/** Returns the response to an untyped query. For a query that the sandbox does not support, the error names it. */
+/**
+ * Returns the response to an untyped query. If the sandbox does not support the query, the error contains the type of
+ * the query.
+ */
 const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.UpstreamResponse => {
   const passthrough = decodePassthrough(body)
   if (Option.isSome(passthrough)) return known(passthroughAnswer(view, passthrough.value))
@@ -415,8 +422,8 @@ const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.
 /**
  * Serves a query.
  *
- * For an unknown coin or dex, the response is HTTP 500 `null`; the book of an unknown coin is `null`. For another type
- * or shape, it is HTTP 422. For a body that is not JSON, it is HTTP 400.
+ * For an unknown coin or dex, the response is HTTP 500 `null`; only `l2Book` returns HTTP 200 `null` for an unknown
+ * coin. For a query of another type or shape, the response is HTTP 422. For a body that is not JSON, it is HTTP 400.
  */
 export const answer = (view: InfoView, body: Uint8Array): UpstreamResponse.UpstreamResponse => {
   const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
@@ -431,11 +438,11 @@ export const answer = (view: InfoView, body: Uint8Array): UpstreamResponse.Upstr
 export interface InfoControls {
   /** Spot metadata and coins. */
   readonly state: Ref.Ref<InfoState>
-  /** Lists a coin with candles, or replaces it. */
+  /** Lists a coin with candles. Replaces the coin if it is already listed. */
   readonly listCoin: (market: CandleMarket) => Effect.Effect<void>
   /**
-   * Delists a coin: its orders end, and positions in it are closed at the mark price. After that, queries respond as
-   * for an unknown coin; `meta` still lists it, as delisted.
+   * Delists a coin: its orders end, and positions in it are closed at the mark price. After that, queries about the
+   * coin get the same response as for an unknown coin. `meta` still contains the coin, marked as delisted.
    */
   readonly delistCoin: (coin: string) => Effect.Effect<void>
 }

@@ -4,7 +4,7 @@ import type { Address } from "@trigate/domain/encoding/Hex"
 /** The signature recovers to an address that is neither an account nor an API wallet. */
 export const unknownUser = (signer: Address) => `User or API Wallet ${signer} does not exist.`
 
-/** An API wallet signed an action that only its account's own key may sign. */
+/** An API wallet signed an action that only the key of the account itself can sign. */
 export const mustDeposit = (signer: Address) => `Must deposit before performing actions. User: ${signer}`
 
 export const duplicateNonce = (nonce: number) => `Invalid nonce: duplicate nonce ${nonce}`
@@ -15,7 +15,7 @@ export const nonceTooLow = (nonce: number, lowest: number) => `Invalid nonce: no
 /** The nonce is above the window. */
 export const nonceTooHigh = (nonce: number, highest: number) => `Invalid nonce: nonce too high ${nonce} > ${highest}`
 
-/** The action's own nonce differs from the body's. */
+/** The nonce in the action differs from the nonce of the body. */
 export const nonceMismatch = "Nonce mismatch."
 
 export const wrongNetwork = "Mainnet and testnet require different signature."
@@ -23,21 +23,21 @@ export const expired = "Action already expired"
 export const multiSigRequired = "Multi-sig required"
 export const thresholdNotMet = "Multi-sig threshold not met"
 
-/** An inner signature recovers to an unauthorised signer. */
+/** The signature of a co-signer recovers to an address that is not authorized. */
 export const invalidInnerSigner = "Invalid multi-sig inner signer"
 
-/** The outer signature is not the leader's, or the leader is not authorized. */
+/** The outer signature is not from the leader, or the leader is not authorized. */
 export const invalidOuterSigner = "Invalid multi-sig outer signer"
 
 export const outerSignerUnknown = "Multi-sig outer signer must be an L1 user."
 
-/** The named account is not a multi-sig account. */
+/** The account named in the wrapper is not a multi-sig account. */
 export const invalidMultiSigUser = "Invalid multi-sig user"
 
-/** More than ten users. */
+/** The rule of a multi-sig account names more than ten users. */
 export const tooManySigners = "Too many multi-sig signers"
 
-/** A threshold below one, or above the number of users. */
+/** The threshold of a multi-sig account is below one, or above the number of users. */
 export const invalidThreshold = "Invalid multi-sig threshold"
 
 export const authorizedUserUnknown = "Multi-sig authorized user must exist on L1"

@@ -24,25 +24,25 @@ export interface MultiSigRule {
 
 /** Stake that an account has delegated to one validator. */
 export interface Delegation {
-  /** HYPE x 10^8. */
+  /** Amount, in units of 10^-8 HYPE. */
   readonly wei: bigint
-  /** The end of the lockup, a day after stake was last added, in milliseconds. */
+  /** The end of the lockup, in milliseconds: one day after stake was last added. */
   readonly lockedUntil: number
 }
 
-/** A delegation, or its withdrawal. */
+/** An event that adds stake to a delegation or withdraws stake from it. */
 export interface DelegationEvent {
   readonly time: number
   readonly hash: Hash
   readonly validator: Address
-  /** HYPE x 10^8. */
+  /** Amount, in units of 10^-8 HYPE. */
   readonly wei: bigint
   readonly isUndelegate: boolean
 }
 
 /** An account that exists on the venue. */
 export interface Account {
-  /** Staking balance that is not delegated, in HYPE x 10^8. */
+  /** Staking balance that is not delegated, in units of 10^-8 HYPE. */
   readonly stake: bigint
   /** Delegated stake by validator. */
   readonly delegations: ReadonlyMap<Address, Delegation>
@@ -52,33 +52,33 @@ export interface Account {
   readonly extraAgents: ReadonlyArray<ExtraAgent>
   /** The unnamed API wallet. */
   readonly mainAgent?: { readonly address: Address; readonly validUntil: number } | undefined
-  /** Whether its EVM transactions use big blocks. */
+  /** Whether EVM transactions of the account use big blocks. */
   readonly usingBigBlocks: boolean
   /** The rule of a multi-sig account; absent for any other account. */
   readonly multiSig?: MultiSigRule | undefined
-  /** The leader of a vault or a sub-account; absent for any other account. */
+  /** The leader of this vault or the master account of this sub-account; absent for any other account. */
   readonly leader?: Address
-  /** Maximum total number of actions. */
+  /** Maximum number of actions that the account can send in total. */
   readonly requestLimit: number
 }
 
-/** A validator, which its own account jails and unjails. */
+/** A validator. The account of the validator can jail and unjail it. */
 export interface Validator {
   readonly name: string
   readonly jailed: boolean
-  /** Stake delegated to it, in HYPE x 10^8. */
+  /** Stake delegated to the validator, in units of 10^-8 HYPE. */
   readonly stake: bigint
 }
 
 /** The venue's state except trading. Every address in it is in lower case. */
 export interface VenueState {
   readonly accounts: ReadonlyMap<Address, Account>
-  /** The account of each API wallet. */
+  /** The account of each API wallet, by the wallet's address. */
   readonly agents: ReadonlyMap<Address, Address>
   readonly validators: ReadonlyMap<Address, Validator>
   /**
-   * The highest nonces that each signer has used, ascending. An immutable map whose versions share structure, so that an action
-   * does not copy it.
+   * The highest nonces that each signer has used, ascending. The type is a persistent map, so that an action does not
+   * copy all nonces.
    */
   readonly nonces: HashMap.HashMap<Address, ReadonlyArray<number>>
   /** The number of actions sent by each account. */
@@ -128,7 +128,7 @@ export interface VenueControls {
   readonly validator: (address: Address) => Effect.Effect<Option.Option<Validator>>
   /** Sets fields of an account; creates it on first use. */
   readonly setAccount: (address: Address, fields: Partial<Account>) => Effect.Effect<void>
-  /** Adds stake, in HYPE x 10^8, to an account; creates it on first use. */
+  /** Adds stake, in units of 10^-8 HYPE, to an account; creates the account on first use. */
   readonly fundAccount: (address: Address, wei: bigint) => Effect.Effect<void>
   /** Registers a validator; creates its account on first use. */
   readonly addValidator: (address: Address, validator: Omit<Validator, "stake">) => Effect.Effect<void>
@@ -138,17 +138,20 @@ export interface VenueControls {
   readonly makeMultiSig: (address: Address, rule: MultiSigRule) => Effect.Effect<void, ActionRejected>
   /** Authorizes an API wallet to sign L1 actions for an account. */
   readonly approveAgent: (agent: Address, account: Address) => Effect.Effect<void>
-  /** Registers a vault or sub-account with its leader. */
+  /** Registers a vault or a sub-account, with the account that leads it. */
   readonly addVault: (vault: Address, leader: Address) => Effect.Effect<void>
   /** Sets whether an account uses big EVM blocks. */
   readonly setBigBlocks: (address: Address, usingBigBlocks: boolean) => Effect.Effect<void>
-  /** Limits the total number of actions of an account. Default: no limit. */
+  /** Limits the number of actions that an account can send in total. Default: no limit. */
   readonly limitRequests: (address: Address, limit: number) => Effect.Effect<void>
 }
 
 const maxAuthorizedUsers = 10
 
-/** Returns the venue's rejection text for the rule of a multi-sig account; `undefined` if it accepts the rule. */
+/**
+ * Returns the text with which the venue rejects the rule of a multi-sig account; `undefined` if the venue accepts the
+ * rule.
+ */
 export const multiSigRefusal = (
   state: VenueState,
   address: Address,

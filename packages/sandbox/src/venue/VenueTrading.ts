@@ -10,10 +10,10 @@ import { accountOrNew, countRequests } from "./VenueState.ts"
 
 const accountIn = ({ trading }: InfoView, user: Address): TradingAccount => findAccount(trading.state, user)
 
-/** Maximum number of rows that the venue lists. */
+/** Maximum number of rows in a list of the venue. */
 const mostRows = 2_000
 
-/** Maximum number of actions of an account without volume. */
+/** Maximum number of actions of an account without traded volume. */
 const startingRequests = 10_000
 
 const findRole = (view: InfoView, user: Address) => {
@@ -26,7 +26,7 @@ const findRole = (view: InfoView, user: Address) => {
   return { role: venue.accounts.has(user) ? "user" : "missing" }
 }
 
-/** Responses from the venue's state of an account. An unknown address has an empty account. */
+/** The handlers of queries about an account. For an unknown address, they return an empty account. */
 export const answers = {
   clearinghouseState: on(
     InfoOperations.clearinghouseState,

@@ -32,10 +32,10 @@ import * as SharedRedis from "../stores/SharedRedis.ts"
 
 /** The result for one address or store. */
 export interface Finding {
-  /** The name of the address: its upstream's label and its position, never its URL. */
+  /** The upstream's label and the position of the address, or the name of the store; never a URL. */
   readonly name: string
   readonly state: "answers" | "fails" | "wrong chain" | "configured" | "not configured"
-  /** Details as a short text; may be empty. */
+  /** A short text with details; can be empty. */
   readonly detail: string
   readonly isSound: boolean
 }
@@ -48,9 +48,9 @@ const faults: { readonly [O in AttemptOutcome]?: string } = {
   not_sent: "no connection",
   timeout: "no response in time",
   broken: "the connection broke",
-  refused: "the probe was refused: is the endpoint key right?",
-  server_fault: "a fault of the server",
-  malformed: "not the expected response"
+  refused: "the probe was refused: check the endpoint key in the URL",
+  server_fault: "the server reported an error (HTTP 5xx)",
+  malformed: "unexpected response: check the URL"
 }
 
 /**
@@ -74,14 +74,21 @@ const checkUpstream = (upstream: Upstream.Upstream, chain: Chain, instead: strin
       if (fault !== undefined) return failing(name, fault)
       if (outcome === "rate_limited") return sound(name, "its rate limit is used up")
       if (chain === "none") return sound(name, "")
-      if (chainId === undefined) return failing(name, "it does not return its chain id: is the endpoint key right?")
+      if (chainId === undefined) {
+        return failing(name, "it does not return its chain ID: check the endpoint key in the URL")
+      }
       return chainId === wanted
         ? sound(name, `chain ${chainId}`)
-        : { name, state: "wrong chain", detail: `chain ${chainId}, but ${wantedBy} is on ${wanted}`, isSound: false }
+        : {
+          name,
+          state: "wrong chain",
+          detail: `chain ${chainId}, but ${wantedBy} is on chain ${wanted}`,
+          isSound: false
+        }
     })
   })
 
-/** Runs an effect with a layer, which is then closed. */
+/** Runs an effect with a layer, and closes the layer afterwards. */
 const within = <A, E, R, Provided>(effect: Effect.Effect<A, E, R | Provided>, layer: Layer.Layer<Provided>) =>
   Effect.scoped(Effect.flatMap(Layer.build(layer), (context) => Effect.provideContext(effect, context)))
 
@@ -117,7 +124,7 @@ const archiveFindings = ({ tradingNodeArchive, tradingNodeUrl }: Decoded) => {
 
 const deadline = "3 seconds"
 
-/** Returns whether an effect succeeds in time. */
+/** Returns whether an effect succeeds within the deadline. */
 const works = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<boolean, never, R> =>
   Effect.isSuccess(Effect.timeout(effect, deadline))
 
@@ -142,14 +149,14 @@ const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
     if (!(yield* exists(file))) {
       return (yield* exists(path.dirname(path.resolve(file))))
         ? sound("database", "SQLite: the gateway will create the file")
-        : failing("database", "SQLite: the folder does not exist")
+        : failing("database", "SQLite: the folder of the file does not exist; create it")
     }
   }
   const answers = yield* within(
     works(SqlClient.use((sql) => sql`SELECT 1`)),
     ActionLogStore.layerDatabase(place.value, "existing")
   )
-  return answers ? sound("database", kind) : failing("database", `${kind}: it does not respond to queries`)
+  return answers ? sound("database", kind) : failing("database", `${kind} does not respond to queries`)
 })
 
 /**
@@ -182,10 +189,12 @@ const adminFinding = Effect.fnUntraced(function*(settings: Decoded) {
   const { host, port } = settings
   return Hosts.isOwnMachine(host)
     ? found(`${host}:${port}, on the callers' listener`)
-    : absent("admin", `${declared.adminPort.env} configures a separate listener`)
+    : absent("admin", `set ${declared.adminPort.env} to serve the admin routes`)
 })
 
-/** Reads the settings and probes each address and store in them once. Fails with `SettingsError`. Does not listen. */
+/**
+ * Reads the settings, and probes each configured address and store once. Fails with `SettingsError`. Does not listen.
+ */
 export const findings = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const settings = yield* Settings.read(sources)
   const [upstreams, archives, redis, database, admin, callers] = yield* Effect.all([

@@ -12,7 +12,10 @@ import type { Socket } from "node:net"
 
 /** The connection limits; each has a default. */
 export interface Bounds {
-  /** Maximum number of open connections. Default: 4096. One address may have a quarter of them. */
+  /**
+   * Maximum number of open connections. Default: 4096. One client address (IPv6: one /64 network) can have at most a
+   * quarter of them.
+   */
   readonly maxConnections?: number
   /** Maximum time without progress while the server reads a request or writes a response. Default: 15 seconds. */
   readonly stallTimeout?: Duration.Duration
@@ -41,9 +44,9 @@ const countByAddress = (server: Server, most: number, trusted: ReadonlyArray<IpN
   })
 }
 
-/** Closes a connection without progress if the server waits for its client to send or to read. */
+/** Closes a stalled connection if the client has not sent its whole request, or does not read the response. */
 function closeStalled(this: ServerResponse, socket: Socket): void {
-  // a client that waits for a response may wait for as long as the call takes
+  // a client that waits for its response is not stalled, however long the operation takes
   if (!this.req.complete || socket.writableLength > 0) socket.destroy()
 }
 

@@ -2,9 +2,9 @@
  * The load of the process. While the event loop lags, or the memory for requests in flight is exhausted, new work is
  * refused.
  *
- * The memory consists of bodies being read or processed, and of unread responses. Before a body is read, it counts with
- * its declared length; after that, with its current size. A response is never refused: beyond the limit, the connection
- * with the oldest unread response is closed.
+ * The memory consists of request bodies that are being read or processed, and of unread responses. A body counts with
+ * its declared length before it is read, and with its current size afterwards. A response is never refused: if the
+ * unread responses exceed the limit, the connections with the oldest ones are closed.
  */
 import { local } from "@trigate/domain/Caller"
 import { Overloaded } from "@trigate/domain/errors/CallerError"
@@ -53,8 +53,8 @@ export class Load extends Context.Service<Load, {
   /** Releases the bytes of a body. */
   readonly release: (held: BodyReservation) => void
   /**
-   * Counts the bytes of a response as unread until the returned function is called. If the limit is exceeded before
-   * that, `cut` may be called to close the connection.
+   * Counts the bytes of a response as unread until the returned function is called. If unread responses exceed the
+   * limit before that, `cut` is called for the oldest ones, and has to close the connection.
    */
   readonly unread: (bytes: number, cut: () => void) => () => void
 }>()("@trigate/server/process/Load") {}
@@ -76,7 +76,7 @@ export const unlimited: Load["Service"] = {
 export interface Options {
   /** The maximum event-loop lag, which is also the interval of the timer that measures it. */
   readonly maxLag: Duration.Duration
-  /** The maximum total bytes of bodies, and separately of unread responses. */
+  /** The maximum total bytes of request bodies. The same limit applies separately to unread responses. */
   readonly memory: number
 }
 
@@ -84,8 +84,8 @@ export interface Options {
 export const defaults: Options = { maxLag: Duration.millis(100), memory: 64 * 1024 * 1024 }
 
 /**
- * The last quarter of the memory is reserved for bodies of at most this many bytes, so that large bodies do not block
- * small ones.
+ * The last quarter of the memory is reserved for bodies of at most this number of bytes, so that large bodies do not
+ * block small ones.
  */
 const largeBody = 64 * 1024
 
@@ -110,7 +110,7 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
     else byCaller.set(held.caller, all)
   }
 
-  // one caller may use at most a quarter, so that memory is left for others
+  // one caller can reserve at most a quarter of the memory, so that others can send bodies too
   const isFree = ({ caller }: BodyReservation, bytes: number, more: number): boolean =>
     more <= 0 ||
     bodyBytes + more <= (bytes > largeBody ? memory * 3 / 4 : memory) &&
@@ -125,7 +125,7 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
     ProcessMetrics.gauge(metrics.unreadBytes.series({}), () => answerBytes)
   ])
 
-  // a property rather than a function: every request reads it
+  // `isBusy` is a property rather than a function, because every request reads it
   const load = {
     isBusy: false,
     take: (held: BodyReservation, bytes: number) => {

@@ -1,5 +1,5 @@
 /**
- * The log on standard output: program messages and the access log, in lines of one format.
+ * The log on standard output: program messages and the access log, in one line format.
  *
  * A line is JSON. On a terminal it is readable text with the same members in the same order.
  */
@@ -48,7 +48,10 @@ export const peopleLine = ({ cause, level, message, time, ...members }: Line): s
     (cause === undefined ? "" : `\n${printableLines(text(cause))}`)
 }
 
-/** Makes a logger of program messages in a format. Messages may quote text from clients and servers. */
+/**
+ * Makes a logger of program messages in a format. The messages can quote text from clients and servers, so control
+ * characters are escaped.
+ */
 export const logger = (format: (line: Line) => string): Logger.Logger<unknown, string> =>
   Logger.make((options) => printableLines(format(toLine(options))))
 

@@ -13,7 +13,7 @@ import * as Metric from "effect/Metric"
 import * as Schedule from "effect/Schedule"
 import { metrics } from "./Metrics.ts"
 
-/** For each member of a sample, its metric and the series that count. */
+/** For each member of a sample, its metric, and which series of the metric are included. */
 const sampled: {
   readonly [Name in Exclude<keyof HistorySample, "time">]-?: {
     readonly metric: string
@@ -39,7 +39,7 @@ const sampled: {
   deliveries: { metric: metrics.streamDeliveries.name }
 }
 
-/** Whether callers send requests of a route; the console's own requests are left out. */
+/** Returns whether callers use a route. Excludes the routes of the console, of probes and of unmatched requests. */
 const isOfCallers = (route: string): boolean => !/^(?:admin|health|sandbox)\.|^other$/u.test(route)
 
 /**

@@ -48,7 +48,7 @@ export const metrics = {
   ...actionLog,
   auditLogLost: counter(
     "trigate_audit_log_lost_total",
-    "Lines of the audit log that were lost because it could not be written"
+    "Lines of the audit log that were lost because the log could not be written"
   ),
   ...archive,
   streamSockets: gauge("trigate_stream_sockets", "Open WebSockets of callers"),
@@ -56,15 +56,18 @@ export const metrics = {
   streamClosed: counter("trigate_stream_closed_total", "WebSockets of callers that ended, by reason", ["reason"]),
   streamConflated: counter(
     "trigate_stream_conflated_total",
-    "States replaced by later ones because their WebSocket was not being read"
+    "States that were replaced by newer ones because the client did not read its WebSocket"
   ),
   ...streams,
   ...accounts,
-  buildInfo: gauge("trigate_build_info", "Always 1; its labels are the running version", ["version", "node"]),
+  buildInfo: gauge("trigate_build_info", "Always 1; the labels are the running versions of Trigate and of Node", [
+    "version",
+    "node"
+  ]),
   // prom-client's names, so that dashboards for Node work unchanged
   processCpuUser: counter("process_cpu_user_seconds_total", "Processor time spent in the program, in seconds"),
   processCpuSystem: counter("process_cpu_system_seconds_total", "Processor time spent in the kernel, in seconds"),
-  processCpu: counter("process_cpu_seconds_total", "Processor time spent in both, in seconds"),
+  processCpu: counter("process_cpu_seconds_total", "Processor time spent in the program and in the kernel, in seconds"),
   processStart: gauge("process_start_time_seconds", "When the process started, in seconds since 1970"),
   processResidentMemory: gauge("process_resident_memory_bytes", "Resident memory of the process, in bytes"),
   processOpenFds: {

@@ -39,7 +39,7 @@ const errorCode = (error: unknown): string =>
 const problemBody = ([status, title]: RequestRefusal, detail: string): string =>
   JSON.stringify({ type: ProblemDetails.blankType, title, status, detail })
 
-/** Formats a response for a socket without a parsed request. */
+/** Formats a refusal as raw HTTP, for a socket without a parsed request. */
 const refusalResponse = (refusal: RequestRefusal, detail: string): string => {
   const body = problemBody(refusal, detail)
   return `HTTP/1.1 ${refusal.join(" ")}\r\ncontent-type: ${ProblemDetails.contentType}\r\n` +
@@ -53,7 +53,7 @@ const socketPath = /^(?:\/[^/?#]+)?\/(?:ws|evm|l2)(?:\?|$)|^\/[^/?#]+(?:\?|$)/u
 const isSocketRequest = ({ headers, url = "" }: Http.IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === "websocket" && socketPath.test(url)
 
-/** Refuses a request on behalf of the program, and closes the connection once the request has ended. */
+/** Refuses a request on behalf of the program, and closes the connection after the request has been received. */
 const refuse = (
   request: Http.IncomingMessage,
   response: Http.ServerResponse,
@@ -74,8 +74,8 @@ const refuse = (
 }
 
 /**
- * Refuses a request that arrived before the program handles requests. Nothing of it was executed, so it may be sent
- * again.
+ * Refuses a request that arrived before the program handles requests. Nothing of it was executed, so the client can
+ * send it again.
  */
 const refuseEarly = (request: Http.IncomingMessage, response: Http.ServerResponse, detail: string): void => {
   const { body, headers, status } = ProblemResponse.problem(
@@ -132,7 +132,7 @@ class ParkingServer extends Http.Server {
   readonly #keep = (request: Http.IncomingMessage, response: Http.ServerResponse): void => {
     if (this.#parked.size < maxParked) {
       this.#parked.set(request, response)
-      // the client disconnected; a response that waits behind another one has no event for that
+      // the request emits `close` if the client disconnects; a response that waits behind another one emits no event
       request.once("close", () => this.#parked.delete(request))
     } else {
       refuseEarly(request, response, "The server is starting, and too many requests wait for it")
@@ -155,7 +155,7 @@ class ParkingServer extends Http.Server {
 /**
  * Makes the server without listening, for a platform layer or a framework that listens by itself.
  *
- * It may listen before the program handles requests: up to {@link maxParked} requests wait until a listener for
+ * The server can listen before the program handles requests: up to {@link maxParked} requests wait until a listener for
  * `request` is added. Further requests, and requests that still wait when the server closes, are refused with
  * `Overloaded`.
  */
@@ -194,8 +194,8 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
 const maxPending = 65_535
 
 /**
- * Maximum time for requests in flight to complete when a gateway shuts down; then the same time for connections to
- * close.
+ * Maximum time for requests in flight to complete when a gateway shuts down. After that, connections have the same time
+ * to close.
  */
 export const maxDrainWait = Duration.seconds(20)
 
@@ -241,8 +241,8 @@ const isBindError = (error: Error): boolean => Predicate.hasProperty(error, "sys
 /**
  * Checks that an address can be bound. Fails like {@link layer} if it cannot.
  *
- * It does not listen, so no client can connect: it binds the address for an outgoing connection to port 0, where
- * nothing listens.
+ * Does not listen, so no client can connect. Instead it binds the address for an outgoing connection to port 0, where
+ * no server listens.
  */
 export const checkAddress = ({ host, port }: Pick<Options, "host" | "port">): Effect.Effect<void, ServeError> =>
   Effect.callback<void, ServeError>((resume) => {

@@ -9,35 +9,34 @@
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** Maximum number of requests on a connection that may wait behind another response. */
+/** Maximum number of requests on a connection that can wait behind another response. */
 export const maxWaiting = 64
 
 const ignore = (): void => {}
 
 const waiting = new WeakMap<Socket, number>()
 
-/** Connections that close after a pending response. */
+/** Connections that Node closes after a response that is still pending. */
 const ending = new WeakSet<Socket>()
 
 /**
  * Returns whether to handle a request whose response waits behind another one.
  *
- * Beyond the limit, the connection is closed, which cancels its requests: a client that sends that many requests does
- * not read responses.
+ * If more than {@link maxWaiting} requests wait, the connection is closed, which cancels its requests.
  */
 export const admits = (response: ServerResponse): boolean => {
   const { headers, socket } = response.req
-  // its response would never be read, so it must not be executed (RFC 9112, section 9.6)
+  // the connection closes before this response is sent, so the request must not be executed (RFC 9112, section 9.6)
   if (ending.has(socket)) return false
   const count = waiting.get(socket) ?? 0
   if (socket.destroyed || count >= maxWaiting) {
     socket.destroy()
     return false
   }
-  // Node would send the head of such a response before a pending `100 Continue`, and the client would miscount the
-  // responses
+  // Node would write the head of a waiting response before its buffered `100 Continue`, and the client would misread
+  // the responses
   response.writeContinue = ignore
-  // otherwise Node closes the connection after the response
+  // Node closes the connection after the response to a request with `Expect` whose `100 Continue` was not sent
   if (headers.expect !== undefined) ending.add(socket)
   waiting.set(socket, count + 1)
   response.once("finish", () => waiting.set(socket, (waiting.get(socket) ?? 0) - 1))

@@ -40,7 +40,7 @@ export const gauge = (metric: Metric.Gauge<number>, read: (context: Context.Cont
 /** Resolution of the event-loop delay histogram, in milliseconds. */
 const resolution = 10
 
-/** Milliseconds for which readers share one reading of the event-loop delay. */
+/** Milliseconds for which concurrent readers share one reading of the event-loop delay. */
 const newestFor = 1000
 
 interface Delay {
@@ -100,7 +100,7 @@ const register = Effect.gen(function*() {
     gauge(metrics.processStart.series({}), () => startedAt),
     gauge(metrics.processResidentMemory.series({}), () => process.memoryUsage.rss()),
     ...(process.platform === "linux"
-      // one of the entries is the directory handle itself
+      // one entry of the directory is the handle with which it is read
       ? [gauge(metrics.processOpenFds.series({}), () => readdirSync("/proc/self/fd").length - 1)]
       : []),
     gauge(metrics.heapTotal.series({}), () => process.memoryUsage().heapTotal),

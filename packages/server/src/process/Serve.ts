@@ -25,10 +25,10 @@ import { metrics } from "./Metrics.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
 
 const actionLogs: { readonly [B in Backing]: string } = {
-  memory: "in memory, lost with this process (TRIGATE_DATABASE_URL stores it)",
+  memory: "in memory, lost when this process ends (set TRIGATE_DATABASE_URL to store it)",
   SQLite: "in a SQLite file, for this gateway alone",
   Postgres: "in Postgres",
-  Redis: "claims in Redis, bytes in memory and lost with this process (TRIGATE_DATABASE_URL stores them)"
+  Redis: "claims in Redis; bytes in memory, lost when this process ends (set TRIGATE_DATABASE_URL to store them)"
 }
 
 const describeCallers = (settings: Decoded): ReadonlyArray<string> => {
@@ -36,8 +36,8 @@ const describeCallers = (settings: Decoded): ReadonlyArray<string> => {
   const place = Option.flatten(Result.getSuccess(CallerStore.findLocation(settings)))
   return [
     Option.match(place, {
-      onNone: () => "  callers: every client that can reach it (TRIGATE_CALLERS=open)",
-      onSome: (found) => `  callers: those with a key in ${CallerStore.describeLocation(found)}`
+      onNone: () => "  callers: every client that can reach the gateway (TRIGATE_CALLERS=open)",
+      onSome: (found) => `  callers: clients with a key in ${CallerStore.describeLocation(found)}`
     })
   ]
 }
@@ -48,9 +48,9 @@ const actionLines = (settings: Decoded): ReadonlyArray<string> => {
   const { env } = declared.relayActions
   const { relayActions = "known" } = Admission.toOptions(settings)
   const words = {
-    known: `every known type, orders included (${env} restricts them)`,
+    known: `every known type, including orders (set ${env} to restrict them)`,
     none: `none (${env}=none)`,
-    all: `any type, also unknown ones (${env}=*)`
+    all: `any type, including unknown ones (${env}=*)`
   } as const
   const actions = `  actions: ${
     Predicate.isString(relayActions)
@@ -73,7 +73,7 @@ const describeArchive = (settings: Decoded): ReadonlyArray<string> => {
   if (settings.archive.length === 0) return []
   const wishes = settings.archive.map(({ coin, interval }) => `${coin}:${interval}`).join(", ")
   const place = Option.match(ActionLogStore.findDatabase(settings), {
-    onNone: () => "in memory, lost with this process (TRIGATE_DATABASE_URL stores it)",
+    onNone: () => "in memory, lost when this process ends (set TRIGATE_DATABASE_URL to store it)",
     onSome: ({ kind }) => `in ${kind}`
   })
   return [`  candle archive of ${wishes}: ${place}`]
@@ -119,7 +119,7 @@ ${[describeChains(settings, isSandboxWanted), ...describeCallers(settings)].join
   )
 })
 
-/** The exporter to the configured collector; loaded only if one is configured. */
+/** Returns the layer that exports to the configured collector. Loads its module only if a collector is configured. */
 const telemetry = (settings: Decoded): Layer.Layer<never> => {
   const { otelSdkDisabled, otlpEndpoint } = settings
   return otelSdkDisabled || Option.isNone(otlpEndpoint)
@@ -139,7 +139,9 @@ const read = Effect.fnUntraced(function*(sources: Settings.Sources) {
       : `Settings read again: ${applied.join(", ")} applied`
   )
   if (needsRestart.length > 0) {
-    yield* Effect.logWarning(`A restart is needed for ${needsRestart.join(", ")}: until then the old value stays`)
+    yield* Effect.logWarning(
+      `Restart the gateway to apply ${needsRestart.join(", ")}: until then, the old values are used`
+    )
   }
 })
 

@@ -65,7 +65,7 @@ const watched = Effect.map(HttpClient.HttpClient, (client) => {
     HttpClient.tap(({ status }) =>
       status < 400 ? logChange(false, "") : logChange(true, `responds with HTTP ${status}`)
     ),
-    // the client's messages quote the URL
+    // a fixed text, because the HTTP client's messages contain the URL
     HttpClient.tapError(() => logChange(true, "cannot be reached"))
   )
 })
@@ -108,7 +108,7 @@ const signals = (settings: Settings, endpoint: string) => {
 }
 
 /**
- * Exports until the layer's scope closes, then flushes, for at most 3 seconds.
+ * Exports telemetry until the layer's scope closes, then flushes pending data, for at most 3 seconds.
  *
  * @since 0.1.0
  * @category layers

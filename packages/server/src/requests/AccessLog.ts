@@ -41,7 +41,7 @@ export interface RequestLogEntry {
  * @category services
  */
 export class AccessLog extends Context.Service<AccessLog, {
-  /** Absent without an access log; entries are then not built. */
+  /** Absent if there is no access log, so that entries are not built. */
   readonly write?: (entry: RequestLogEntry) => void
 }>()("@trigate/server/requests/AccessLog") {}
 

@@ -83,7 +83,7 @@ export const makeAcceptor = () => {
   return (request: IncomingMessage, head: Buffer): CallerSocket | undefined => {
     const { socket } = request
     let accepted: CallerSocket | undefined
-    // calls back synchronously, or never if the client has disconnected
+    // `handleUpgrade` calls back synchronously, or never if the client has disconnected
     if (!socket.destroyed) {
       server.handleUpgrade(request, socket, head, (ws) => {
         accepted = new WsSocket(ws, socket)

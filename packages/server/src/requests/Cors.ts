@@ -12,11 +12,11 @@ import * as Predicate from "effect/Predicate"
 import { header } from "./IncomingRequest.ts"
 import type { IncomingRequest } from "./IncomingRequest.ts"
 
-/** The origins whose pages may read responses: a list, or any. */
+/** The origins whose pages are allowed to read responses: a list, or any. */
 export type Origins = ReadonlyArray<string> | "*"
 
 /**
- * The headers that a page may send: those that the gateway reads, and any other header.
+ * The headers that a page is allowed to send: those that the gateway reads, and any other header.
  *
  * Libraries add their own headers (`x-ton-client-version`, trace headers), which are not forwarded. For a request
  * without credentials, `*` allows every header except `Authorization`, which may contain a caller's key.
@@ -31,7 +31,7 @@ const sent = [
   "*"
 ].join(", ")
 
-/** The headers that a page may read in addition to the CORS-safelisted ones. */
+/** The headers that a page is allowed to read in addition to the CORS-safelisted ones. */
 const read = [
   "age",
   "ratelimit",
@@ -65,8 +65,8 @@ const allowing = (origins: Origins) => {
 /**
  * Returns the origin of the requesting page, unless it is the gateway's own or an allowed one.
  *
- * Such a page could not read the response, but the request would take effect. Browsers send the origin with every
- * `POST`, and `Sec-Fetch-Site` with other requests.
+ * A page of another origin cannot read the response, but its request would take effect. Browsers send the origin with
+ * every `POST`, and `Sec-Fetch-Site` with other requests.
  */
 export const foreignTo = (origins: Origins | undefined) => {
   const allowed = allowing(origins ?? [])

@@ -3,7 +3,8 @@
  *
  * It serves a `POST` with a small body to the exact path of a relaying route in the contract, and the handshake of a
  * WebSocket. The request is observed and served by its route like any other. This module only reads the request from
- * Node and writes the response. It runs synchronously until an operation has to wait; a fiber runs the rest.
+ * Node and writes the response. A request runs synchronously until an operation has to wait; its remaining steps run in
+ * a fiber.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Context from "effect/Context"
@@ -66,7 +67,8 @@ export const add = ({ keyed, open }: Routes, method: string, path: string, answe
 }
 
 /**
- * Serves requests in their server's context. Both functions return `false` for a request that the adapter must serve.
+ * Serves requests in the context of their server. Both functions return `false` for a request that Effect's HTTP
+ * adapter must serve.
  */
 export interface Lane {
   readonly serve: (
@@ -78,14 +80,14 @@ export interface Lane {
   readonly upgrade: (server: Context.Context<HttpServer.HttpServer>, request: IncomingMessage, head: Buffer) => boolean
 }
 
-/** A reference to a gateway's lane, set once its routes are built. */
+/** A reference to a gateway's lane. The gateway sets it after it has built its routes. */
 export interface Entrance {
   lane: Lane | undefined
 }
 
 /**
- * Serves the requests that reach the HTTP server in the context, until the scope closes. The fast lane handles those
- * that it can, and the app handles all others.
+ * Serves the requests that reach the HTTP server in the context, until the scope closes. The fast lane handles the
+ * requests that it supports, and the app handles all others.
  */
 export const serve = Effect.fnUntraced(function*<E>(
   app: Effect.Effect<HttpServerResponse, E, HttpServerRequest | Scope.Scope>,
@@ -95,7 +97,7 @@ export const serve = Effect.fnUntraced(function*<E>(
   const server = yield* Effect.context<HttpServer.HttpServer>()
   const before = listener.listeners("request")
   yield* HttpServer.serveEffect(app)
-  // the server itself removes the listener that queues requests
+  // excludes the listener that queues requests: the server removed it when the app's listener was added
   const own = listener.listeners("request").filter((each) => before.includes(each))
   const ofApp = listener.listeners("request").filter((each) => !before.includes(each))
   const upgradesOfApp = listener.listeners("upgrade")
@@ -114,7 +116,7 @@ export const serve = Effect.fnUntraced(function*<E>(
 })
 
 /**
- * Returns whether the lane may serve a request: its body is small, and its response does not wait behind another one on
+ * Returns whether the lane can serve a request: its body is small, and its response does not wait behind another one on
  * the connection.
  */
 const isPlain = ({ headers, method }: IncomingMessage, { socket }: ServerResponse): boolean =>
@@ -136,7 +138,10 @@ const find = (
   return ofKey !== undefined && plainKey.test(key) && !isReserved(key) ? { answer: ofKey, key } : undefined
 }
 
-/** Maximum number of bytes to copy; copying a longer body costs more than writing a second chunk. */
+/**
+ * Maximum number of bytes of a body that is copied into one chunk with the head. For a longer body, copying costs more
+ * than writing a second chunk.
+ */
 const copied = 16 * 1024
 
 const decodeLatin1 = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
@@ -217,7 +222,8 @@ export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane
         const route = request.method === "GET" ? find(routes, "GET", path) : undefined
         if (route === undefined) return false
         const { socket } = request
-        // Node has removed the server's listeners from the connection
+        // Node has removed its `error` listener from an upgraded connection; without a listener, an error would end the
+        // process
         socket.on("error", constVoid)
         begin(server, route, request, socket, () => Exit.succeed(accept(request, head)))
         return true

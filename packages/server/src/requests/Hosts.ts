@@ -14,7 +14,7 @@ import * as Option from "effect/Option"
 /** The hosts that a gateway serves in addition to loopback hosts: a list of names, with any port, or any host. */
 export type Hosts = ReadonlyArray<string> | "*"
 
-// names that a browser always resolves to its own machine (RFC 6761, section 6.3)
+// names that a browser always resolves to the machine on which it runs (RFC 6761, section 6.3)
 const loopback = /^(?:(?:[a-z0-9_-]+\.)*localhost\.?|127(?:\.[0-9]{1,3}){3}|\[::1\])(?::[0-9]*)?$/iu
 
 const isLoopback = (address: SocketAddress): boolean =>
@@ -39,8 +39,8 @@ export const make = (address: SocketAddress | undefined, hosts: Hosts | undefine
 }
 
 /**
- * Makes the check for the server's address in the context. Caches the previous host, because almost all requests have
- * the same one.
+ * Makes the check for the server's address in the context. Caches the result for the previous host, because almost all
+ * requests have the same one.
  */
 export const check = (hosts: Hosts | undefined) => {
   let serves: ReturnType<typeof make> | undefined

@@ -20,7 +20,7 @@ export interface IncomingRequest {
   readonly keyInPath: Redacted.Redacted | undefined
   /** Node's message; absent on another server. */
   readonly message: IncomingMessage | undefined
-  /** The platform's request; absent if the request is directly from Node. */
+  /** The request of Effect's HTTP adapter; absent if the request came directly from Node's server. */
   readonly adapted: HttpServerRequest | undefined
   /** Completes the handshake of a WebSocket; returns `undefined` if the client has disconnected. Absent for other requests. */
   readonly upgrade: (() => Effect.Effect<CallerSocket.CallerSocket | undefined>) | undefined
@@ -57,7 +57,7 @@ export const fromAdapter = (adapted: HttpServerRequest, keyInPath?: Redacted.Red
   }
 }
 
-/** Returns the value of a header; `undefined` for a header that may occur several times. */
+/** Returns the value of a header; `undefined` if the header is absent or has several values. */
 export const header = ({ headers }: Pick<IncomingRequest, "headers">, name: string): string | undefined => {
   const value = headers[name]
   return Predicate.isString(value) ? value : undefined

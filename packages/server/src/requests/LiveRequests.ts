@@ -39,20 +39,20 @@ const most = 500
 
 const make = Effect.map(Clock.currentTimeMillis, (started) => {
   const watch = { until: 0 }
-  // sequence numbers continue to increase after a restart
+  // starts at the current time, so that sequence numbers also increase across a restart
   let last = started
   let noted: Array<LiveRequest> = []
   return LiveRequests.of({
     watch,
     note: (entry) => {
-      // a polling page sends these requests continuously
+      // excludes requests that the console sends continuously
       if (/^(?:admin|health)\./u.test(entry.route)) return
       noted.push({ ...entry, sequence: last += 1 })
       if (noted.length > most) noted.shift()
     },
     after: (sequence) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
-        // drops requests from before a pause, because the list would look complete with them
+        // drops the requests from before a pause in recording, because the list would look complete with them
         if (now >= watch.until) noted = []
         watch.until = now + attention
         return noted.filter((each) => each.sequence > sequence)

@@ -1,10 +1,10 @@
 /**
- * Observes each request of the gateway's routes, and requests below its path that match no route.
+ * Observes each request of the gateway's routes, and each request below the gateway's prefix that matches no route.
  *
- * It assigns an ID, counts the request as in flight, reads `Cache-Control` and responds to preflights. It adds headers
- * to the response, counts it in the metrics and writes it to the access log. The response to a request that matches no
- * route, or that fails because of a defect of the gateway, is a problem document. Other routes of the server are not
- * affected.
+ * Assigns an ID to the request, counts it as in flight, reads its `Cache-Control`, and responds to preflights. Adds
+ * headers to the response, counts the response in the metrics, and writes it to the access log. The response to a
+ * request that matches no route, or that fails because of a defect of the gateway, is a problem document. Other routes
+ * of the server are not affected.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Continuation from "@trigate/domain/operations/Continuation"
@@ -42,15 +42,15 @@ import * as RequestMetrics from "./RequestMetrics.ts"
 
 /** Options of the observation of requests. */
 export interface Options extends NotFoundRoutes.Options {
-  /** The hosts that are served in addition to loopback hosts. */
+  /** The `Host` values that are accepted in addition to loopback hosts. */
   readonly hosts: Hosts.Hosts | undefined
-  /** The origins whose pages may read responses, sign and send. */
+  /** The origins whose pages are allowed to read responses, and to send actions, transactions and messages. */
   readonly origins: Cors.Origins | undefined
 }
 
 const plainId = /^[A-Za-z0-9._-]{1,64}$/u
 
-// the caller's ID if it is plain text, otherwise a random prefix of this process and a counter
+// the caller's `x-request-id` if it is plain text, otherwise a random prefix of this process and a counter
 const makeIds = Effect.map(Random.nextIntBetween(0, 36 ** 6), (seed) => {
   const prefix = seed.toString(36).padStart(6, "0")
   let count = 0
@@ -115,9 +115,10 @@ const notFound = (cause: Cause.Cause<HttpServerError | unhandled>): boolean =>
   cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
 
 /**
- * The server's own request, if a span of the server surrounds it.
+ * Effect's request, if a span of Effect's server surrounds it.
  *
- * Effect ends that span after the response, and records in it the URL of the request, which may contain a caller's key.
+ * Effect ends the span after the response, and records in it the URL of the request, which may contain a caller's key.
+ * {@link conceal} replaces that URL.
  */
 const TracedRequest = Context.Reference<HttpServerRequest.HttpServerRequest | undefined>(
   "@trigate/server/requests/Observe/TracedRequest",
@@ -130,7 +131,9 @@ const nodeResponse = (request: HttpServerRequest.HttpServerRequest): ServerRespo
   return response instanceof ServerResponse ? response : undefined
 }
 
-/** Replaces the URL in the server's span with the path of the route, so that it contains nothing from the caller. */
+/**
+ * Replaces the URL in the server's span with the path of the route, so that the span contains no text from the caller.
+ */
 const conceal = (traced: HttpServerRequest.HttpServerRequest, path: string): void => {
   Object.defineProperty(traced, "url", { value: path })
 }
@@ -157,7 +160,7 @@ export interface Observed {
   ) => Effect.Effect<A, HttpServerError | unhandled, R>
   /** Observes a route of the gateway. */
   readonly route: (handled: Handled) => Handled
-  /** Observes all routes of the server, and responds to requests that match none. */
+  /** Wraps the server's app: responds to requests below the gateway's prefix that match no route. */
   readonly server: (app: Handled) => Handled
 }
 
@@ -198,10 +201,10 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     { age, headers, id = "", quota }: RequestRecord.RequestRecord,
     answer: HttpServerResponse.HttpServerResponse
   ): { readonly [name: string]: string } => ({
-    // Trigate's own headers come first in the response
+    // a first time, so that the route's headers precede the others in the response
     ...answer.headers,
     ...protective,
-    // a page has its own values for two of these headers
+    // a second time, because a page's own values replace two of the protective headers
     ...answer.headers,
     "x-request-id": id,
     ...(age === undefined ? undefined : { age: String(age) }),
@@ -316,7 +319,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   )
 
   const isBelow = ({ url }: HttpServerRequest.HttpServerRequest): boolean =>
-    // not every target is a path: OPTIONS may have `*`
+    // not every request target is a path: the target of `OPTIONS` can be `*`
     prefix === "" || (url.startsWith(prefix) && /^(?:[/?]|$)/u.test(url.slice(prefix.length)))
 
   return {

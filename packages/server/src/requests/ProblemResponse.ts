@@ -17,13 +17,13 @@ const encode = Schema.encodeResult(GatewayError)
 const encodeProblem = (error: GatewayErrorType): object => Result.getOrElse(encode(error), () => ({}))
 
 /**
- * Marks a request as not executed, so that a load balancer may send it to another replica even if it is not idempotent.
+ * Marks a request as not executed, so that a load balancer can send it to another replica even if it is not idempotent.
  */
 const tryAnother = { "x-trigate-try-another": "true" }
 
 /**
- * Returns the headers of an error: `Retry-After`, whether another replica may be tried, and how to authenticate (RFC 9110,
- * 11.6.1).
+ * Returns the headers of an error: `Retry-After`, whether another replica can be tried, and how to authenticate (RFC
+ * 9110, section 11.6.1).
  */
 export const problemHeaders = (error: GatewayErrorType): { readonly [name: string]: string } => {
   if (error._tag === "Unauthorized") return { "www-authenticate": "Bearer" }
@@ -37,8 +37,8 @@ export const problemHeaders = (error: GatewayErrorType): { readonly [name: strin
  * Returns the members that clients of the chain's own servers read in a refusal.
  *
  * Without `code`, the venue's Python SDK raises a `KeyError`, and its Go SDK prints only "API error 0". If the body has
- * no text member `error`, ccxt retries after most statuses and treats some as success. A refusal that the same request
- * would receive again therefore has that member.
+ * no text member `error`, ccxt retries after most statuses and treats some as success. A refusal that a retry of the
+ * same request would not change therefore has that member.
  */
 const nativeMembers = (path: string, status: number, message: string, isFinal: boolean): object => {
   if (path.includes("/api/v2/")) return { ok: false, error: message, code: status }
@@ -46,7 +46,7 @@ const nativeMembers = (path: string, status: number, message: string, isFinal: b
   return { code: status, msg: message, ...(isFinal ? { error: message } : {}) }
 }
 
-// clients recognize a 401 by its status alone
+// excludes 401, because clients recognize it by the status alone
 const isFinalStatus = (status: number): boolean => status >= 400 && status < 500 && ![401, 408, 429].includes(status)
 
 const isFinalError = ({ group, status }: GatewayErrorType): boolean =>
@@ -76,7 +76,9 @@ export const answerProblem = (
     return Exit.succeed(problem(error, path))
   })
 
-/** Makes a problem document without its own type: unknown route, wrong method, or a defect of the gateway. */
+/**
+ * Makes a problem document of the type `about:blank`: for an unknown route, a wrong method, or a defect of the gateway.
+ */
 export const plainProblem = (
   status: number,
   title: string,

@@ -65,7 +65,8 @@ type Decoder = (
   done: (error: Error | null, output: Uint8Array) => void
 ) => void
 
-// a frame declares its decoder's memory: RFC 8878 recommends support for 8 MiB, while zlib would allow 128 MiB
+// a zstd frame declares how much memory its decoder needs: RFC 8878 recommends to support 8 MiB (2^23 bytes), while
+// zlib would allow 128 MiB
 const zstd = { [Zlib.constants.ZSTD_d_windowLogMax]: 23 }
 
 const decoders: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
@@ -80,7 +81,7 @@ const otherCoding: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unre
   "The content encoding must be one of identity, gzip, deflate, br and zstd"
 )
 const notCoded: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unreadable(
-  "The body does not decompress by its content encoding"
+  "The body cannot be decompressed with its content encoding"
 )
 
 const decompressed = (decode: Decoder, body: Uint8Array, limit: number) =>
@@ -91,7 +92,7 @@ const decompressed = (decode: Decoder, body: Uint8Array, limit: number) =>
     })
   })
 
-/** Reads a body through the platform, on any kind of server. */
+/** Reads a body through Effect's HTTP adapter, which works on any kind of server. */
 const portable = (request: HttpServerRequest, limit: number) =>
   request.arrayBuffer.pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)),
@@ -102,16 +103,16 @@ const portable = (request: HttpServerRequest, limit: number) =>
   )
 
 /**
- * Returns whether the events of Node's message can be used to read the body. They cannot after `100 Continue`, for a
- * second read, or after decompression.
+ * Returns whether the events of Node's message can be used to read the body. They cannot be used if the client expects
+ * `100 Continue`, for a second read, or after middleware has decompressed the body.
  */
 const isReadable = (message: IncomingMessage, request: IncomingRequest): boolean =>
   !message.readableDidRead && message.headers["content-encoding"] === request.headers["content-encoding"] &&
   message.headers.expect === undefined
 
 /**
- * Maximum number of bytes of a body that is not counted. Most bodies are this small, and a connection has only a few of
- * them.
+ * Maximum number of bytes of a body for which no memory is reserved. Most bodies are this small, and a connection has
+ * only a few of them.
  */
 const smallBody = 4 * 1024
 
@@ -121,8 +122,8 @@ const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array =>
 /**
  * Reads a body through the events of Node's message.
  *
- * The platform reads through a stream and copies the chunks. For a small request that takes 13 microseconds, more than
- * Node needs for the heads of request and response together.
+ * Effect's adapter would read through a stream and copy the chunks. For a small request that would take 13
+ * microseconds, more than Node needs for the heads of request and response together.
  */
 const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
   Continuation.callback<Uint8Array, BodyFailure>((resume) => {
@@ -140,14 +141,14 @@ const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
       if (refusal === undefined) {
         chunks.push(chunk)
       } else {
-        // discards the rest, so that the client can read the response
+        // discards later chunks, so that the client can read the response
         message.off("data", onData)
         end(refusal)
       }
     }
     message.on("data", onData)
     message.on("end", () => end(Exit.succeed(joined(chunks))))
-    // this event follows `end` and every error; only the first event counts
+    // `close` follows `end` and every error; only the first event has an effect
     message.on("close", () => end(broken))
     return () => {
       isOver = true
@@ -155,7 +156,7 @@ const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
     }
   })
 
-/** Reserves memory for a body of the given size. Returns `false` if too little is left. */
+/** Reserves memory for a body of `size` bytes. Returns `false` if too little memory is left. */
 type MayHave = (size: number) => boolean
 
 /** Returns whether a body has at most 4 KiB according to its `Content-Length`. */
@@ -170,7 +171,7 @@ const sent = (
   const { adapted, message } = request
   if (message !== undefined && isReadable(message, request)) return fromNode(message, limit, mayHave)
   if (adapted === undefined) return broken
-  // a body that the platform reads may have the maximum size
+  // Effect's adapter does not report the size while it reads, so memory for the maximum size is reserved
   return mayHave(limit) ? portable(adapted, limit) : overloaded
 }
 

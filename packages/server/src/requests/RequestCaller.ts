@@ -38,7 +38,7 @@ const queryName = "api_key"
 /** Returns whether a query parameter is the caller's key rather than a method's parameter. */
 export const isQueryName = (name: string): boolean => name === queryName
 
-// decodes the names, as for a method's parameters
+// `URLSearchParams` decodes the names, as it does for the parameters of methods
 const inQuery = (url: string): ReadonlyArray<string> => {
   const start = url.indexOf("?")
   return start < 0 ? [] : new URLSearchParams(url.slice(start + 1)).getAll(queryName)
@@ -71,11 +71,11 @@ const requestKeys = (request: IncomingRequest): ReadonlyArray<string> => {
 
 const refuse = (detail: string) => Effect.suspend(() => Effect.fail(new Unauthorized({ detail })))
 
-const routeAsKey = refuse("The name of a route is not an endpoint key")
+const routeAsKey = refuse("The first segment of the path must be an endpoint key, not the name of a route")
 const noKey = refuse(
   "This gateway requires a key: send it in Authorization: Bearer, in X-API-Key or as the first segment of the path"
 )
-const severalKeys = refuse("The request carries two different keys")
+const severalKeys = refuse("The request contains two different keys: send only one")
 
 /** Parses an IP address; converts an IPv4-mapped IPv6 address to IPv4, and ignores a zone (`fe80::1%eth0`). */
 export const parseAddress = (text: string): NetAddress.IpAddress | undefined => {
@@ -98,7 +98,8 @@ const forwardedFor = /(?:^|;)\s*for=(?<node>"[^"]*"|[^;]*)/iu
 const forwardedHops = (request: IncomingRequest): ReadonlyArray<NetAddress.IpAddress | undefined> => {
   const forwarded = header(request, "forwarded")
   const list = header(request, "x-forwarded-for")
-  // a proxy writes one of the two headers, and may forward the other as its client sent it
+  // if both headers are present, none is trusted: a proxy writes one of them, and might forward the other as its client
+  // sent it
   if (forwarded !== undefined && list !== undefined) return []
   if (list !== undefined) return list.split(",").map(parseForwardedNode)
   return (forwarded?.split(",") ?? []).map((hop) => parseForwardedNode(forwardedFor.exec(hop)?.groups?.["node"] ?? ""))
@@ -159,7 +160,7 @@ const byAddress = (trusted: ReadonlyArray<IpNetwork.IpNetwork>) => {
 /** The errors that refuse a caller. */
 export type CallerRefusal = Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable
 
-/** The authorization of requests. */
+/** Authorizes requests. */
 export interface Serving {
   /** Runs an effect with the request's caller as `CurrentCaller`. Refuses the request while the gateway is overloaded. */
   readonly serve: <A, E, R>(
@@ -223,9 +224,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       }
     })
 
-  /**
-   * Makes an admitted request. It counts against the quota until the request, and all work that outlives it, has ended.
-   */
+  /** Makes an admitted request. Its counts end when the request, and all work that outlives the request, has ended. */
   const admitted = (caller: Caller, record: RequestRecord, { end }: Quotas.Counted): Admitted => {
     const ends = [end]
     let holders = 0
@@ -242,7 +241,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       provide: (effect) =>
         Continuation.provide(Continuation.provide(effect, CurrentCaller, caller), CurrentKeepCounted, keep),
       countMore: (calls) =>
-        // the request may end in the meantime
+        // the request can end before the further calls are counted; until then, `keep` extends its count
         Effect.acquireUseRelease(
           Effect.sync(keep),
           () => Effect.uninterruptible(Effect.map(count(caller, record, calls), ({ end }) => void ends.push(end))),
@@ -270,11 +269,11 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       if (record.admitted === undefined && isRefused) return overloaded
       let counting: Admitted | undefined
       const served = Continuation.flatMap(identifyCaller(request, record), (caller) => {
-        // a guarded listener has already counted the request
+        // on the admin listener, the guard has already counted the request
         if (record.admitted?.caller.id === caller.id) return servedFor(record.admitted)
         if (!isCounted(caller.quota)) return servedFor(uncounted(caller))
         record.caller = caller
-        // a counted request has to run, because its count ends with it
+        // uninterruptible, because a count that is not recorded in `counting` would never end
         return Continuation.flatMap(
           Continuation.uninterruptible(
             Continuation.map(

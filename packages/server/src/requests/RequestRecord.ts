@@ -18,7 +18,10 @@ import { unlimited } from "../process/Load.ts"
 /** An admitted request, counted against its caller's quota. */
 export interface Admitted {
   readonly caller: Caller
-  /** Provides the caller to an effect of the request, and counts the request until work that outlives it has ended. */
+  /**
+   * Provides the caller to an effect of the request. Work that outlives the request can extend its count through
+   * `CurrentKeepCounted`.
+   */
   readonly provide: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /**
    * Counts further calls of the request. If the quota does not allow all of them, fails and counts none. Absent without
@@ -53,7 +56,7 @@ export interface RequestRecord extends Head {
   quota: Fields | undefined
   /** Age in seconds of the oldest cached response that was used; `undefined` if all are from upstream. */
   age: number | undefined
-  /** The page's origin if it is not allowed: see `Cors.foreignTo`. */
+  /** The origin of the page that sent the request, if that origin is not allowed: see `Cors.foreignTo`. */
   foreign: string | undefined
   /** The span of the request; `undefined` without a tracer, or if the route has no spans. */
   span: Tracer.Span | undefined
@@ -62,7 +65,7 @@ export interface RequestRecord extends Head {
   body: BodyReservation | undefined
   /** The caller and its quota, if they were determined before the request reached its route. */
   admitted: Admitted | undefined
-  /** The verified key, if the ordinary route verified one. */
+  /** The key in the request, if keys are required. */
   key: Redacted.Redacted | undefined
 }
 
@@ -104,7 +107,8 @@ export const foreignRefusal = ({ foreign }: RequestRecord): NotPermitted | undef
   foreign === undefined ? undefined : new NotPermitted({
     missing: "origins",
     needed: foreign.slice(0, 128),
-    detail: "A page of another site may not sign or send; TRIGATE_CORS_ORIGINS lists the origins whose pages may"
+    detail:
+      "A page of another site is not allowed to sign or send; TRIGATE_CORS_ORIGINS lists the origins whose pages are allowed"
   })
 
 /** Returns the tag of the request's error, otherwise the result of the first operation that failed. */

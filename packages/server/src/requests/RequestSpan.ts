@@ -61,13 +61,16 @@ const within = <A, E, R>(
   span.attribute("http.request.method", record.method)
   if (path !== undefined) span.attribute("http.route", path)
   return Effect.onExitPrimitive(Effect.withParentSpan(self, span), (exit) => {
-    // a client that disconnected receives no response
+    // an interruption means that the client disconnected: it receives no response that would end the span
     if (exit._tag === "Failure" && Cause.hasInterrupts(exit.cause)) span.end(currentNanos(context), exit)
     return undefined
   })
 }
 
-/** Records the name of the served route, and its path if the router does not know it. */
+/**
+ * Serves a request of a route: records the route's name, and creates its span if there is a tracer. `path` is the path
+ * of a route that Effect's router did not select.
+ */
 export const named = <A, E, R>(
   route: string,
   self: Effect.Effect<A, E, R>,

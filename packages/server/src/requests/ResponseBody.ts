@@ -19,7 +19,7 @@ const inertType = (contentType: string): string =>
     ? contentType
     : "application/octet-stream"
 
-/** The body of an upstream's response, in chunks. They are joined only for a writer that needs one chunk. */
+/** The body of an upstream's response, in chunks. The chunks are joined only for a writer that needs one chunk. */
 export class PiecedBody extends Body.Uint8Array {
   readonly #response: UpstreamResponse
 
@@ -41,8 +41,8 @@ export class PiecedBody extends Body.Uint8Array {
 const warningHeader = "x-trigate-warning"
 
 /**
- * Returns the headers of a relayed response. If the response is from an upstream gateway, one header explains to which
- * gateway its text refers.
+ * Returns the headers of a relayed response. If the response is a problem document of an upstream gateway, the warning
+ * header explains to which gateway its text refers.
  */
 const headersBeside = (
   { isProblem, upstream }: UpstreamResponse,
@@ -51,7 +51,7 @@ const headersBeside = (
   if (!isProblem) return headers
   const given = headers[warningHeader]
   const whose =
-    `This response is from ${upstream}, which is also a gateway: "this gateway" and its settings refer to ${upstream}`
+    `This response is from ${upstream}, which is also a gateway: in it, "this gateway" and the names of settings refer to ${upstream}`
   return { ...headers, [warningHeader]: given === undefined ? whose : `${given}; ${whose}` }
 }
 
@@ -89,7 +89,7 @@ export const relayed = (
     Exit.succeed(relayedIn(Context.get(context, CurrentRequestRecord), operation, response, headers))
   )
 
-/** Makes a response from JSON text of the gateway. */
+/** Makes a response from JSON text that the gateway encoded. */
 export const jsonResponse = (
   body: string,
   status = 200,

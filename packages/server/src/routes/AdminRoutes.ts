@@ -1,4 +1,4 @@
-/** The operator's routes: the action log, its outcomes, callers and their requests. */
+/** The operator's routes: the action log, the outcomes of actions, callers and their requests. */
 import type { CallerKey, IssuedKey, NotedRequest, RateLimitUse } from "@trigate/api/AdminApi"
 import { KeyCreation, KeyRevocation, KeyRotation } from "@trigate/api/AdminApi"
 import { GatewayApi } from "@trigate/api/GatewayApi"
@@ -60,8 +60,8 @@ export type Administering = <A, E, R>(
 /**
  * Authorizes the operator: if keys are required, a caller whose scope contains `admin`.
  *
- * A gateway without keys serves these routes to every client that reaches them, so only the operator must be able to
- * reach them.
+ * If keys are not required, these routes are served to every client that can reach them. Clients other than the
+ * operator must therefore not be able to reach the listener.
  */
 export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> = Effect.gen(function*() {
   const { check } = yield* CallerKeys
@@ -70,7 +70,7 @@ export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> 
     serve(fromAdapter(request), check === undefined ? handled : Effect.andThen(administers, handled))
 })
 
-// the body contains the signature
+// omits the body, because it contains the signature
 const listed = ({ body: _, fingerprint, ...entry }: Unanswered) => ({ id: fingerprint, ...entry })
 
 /** Fails if a page of another origin sends the request. */

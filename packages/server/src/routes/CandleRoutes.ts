@@ -69,7 +69,10 @@ const makeExports = Effect.map(Semaphore.make(1), (reads) => {
     else openBy.set(caller, left)
   }
   return {
-    /** Counts an export, against its caller's quota too, until the scope of its request closes. */
+    /**
+     * Counts an export until the scope of its request closes. The request counts against its caller's quota for the
+     * same time.
+     */
     begin: Effect.gen(function*() {
       const { id } = yield* CurrentCaller
       if (open >= maxOpen.all) return yield* tooManyOpen

@@ -1,7 +1,8 @@
 /**
  * `GET /`: the console, a page about this gateway that loads nothing from other origins.
  *
- * Its files are built from `packages/console` into the folder `console` of this package. `npm ci` does so in a checkout.
+ * Its files are built from `packages/console` into the folder `console` of this package. In a checkout, `npm ci` builds
+ * them.
  */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"

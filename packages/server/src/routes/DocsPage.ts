@@ -25,15 +25,15 @@ import { createHash } from "node:crypto"
 export interface Options {
   /** Whether to include the routes about the gateway itself. */
   readonly health: boolean
-  /** The path before all routes; empty for none. */
+  /** The prefix of all paths; empty if there is none. */
   readonly prefix: string
 }
 
 const hash = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
 
 /**
- * The `Content-Security-Policy`: the page may run its own script, use its own style and send requests to this gateway; no page may
- * frame it.
+ * The `Content-Security-Policy`: allows the page's own script and style, and requests to this gateway; forbids to frame
+ * the page.
  */
 const policy = [
   "default-src 'none'",

@@ -51,7 +51,7 @@ export class EncodedApi extends HttpApi.make("gateway").add(
 /** The part of the contract about the gateway itself. */
 export class HealthApi extends HttpApi.make("gateway").add(groups.health) {}
 
-/** The part of the contract about the gateway for callers, if there is an admin listener. */
+/** The part of the contract about the gateway itself that callers can use if there is an admin listener. */
 export class ShortHealthApi extends HttpApi.make("gateway").add(
   HttpApiGroup.make("health").add(groups.health.endpoints.live, groups.health.endpoints.ready)
 ) {}
@@ -74,7 +74,7 @@ const inspect = HttpApiBuilder.group(
   })
 )
 
-/** The handler of token data on a path. */
+/** Returns the handler of the token data route at a path. */
 const tokenData = (path: string) =>
   Effect.map(TokenChain, (tokens) =>
     Effect.fnUntraced(function*(address: string) {
@@ -231,7 +231,7 @@ export const layer = HttpApiBuilder.layer(EncodedApi).pipe(
 export const layerHealth = HttpApiBuilder.layer(HealthApi).pipe(Layer.provide(health), Layer.provide(problems))
 
 /**
- * Health without metrics, and without the upstreams and stores.
+ * Health routes that omit the metrics, the upstreams and the stores, for an `HttpRouter`.
  *
  * @since 0.1.0
  * @category layers

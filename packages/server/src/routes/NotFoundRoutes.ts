@@ -32,7 +32,7 @@ export const ofDocs: Methods = { "/openapi.json": ["GET"], "/docs": ["GET"] }
 
 const declared: ReadonlySet<string> = new Set(Object.keys(methodsByPath(GatewayApi)))
 
-/** Returns whether the contract declares a path without a key, whether or not it is served. */
+/** Returns whether the contract declares a path without a key, even if this server does not serve it. */
 export const isDeclared = (path: string): boolean => declared.has(path)
 
 const isKey = Schema.is(EndpointKey)
@@ -60,13 +60,13 @@ interface Unanswered {
   readonly headers: { readonly [name: string]: unknown }
 }
 
-/** The existing routes. */
+/** The routes that exist on the server. */
 export interface Options {
   /** Whether the routes of the API reference exist. */
   readonly docs: boolean
   /** The existing routes of the contract. */
   readonly methods: Methods
-  /** The path before all routes; empty for none. */
+  /** The prefix of all paths; empty if there is none. */
   readonly prefix: string
 }
 

@@ -145,7 +145,7 @@ export const info = (relaysAnyType: boolean) =>
         return Continuation.flatMap(parseRequest(text, body), (json) =>
           Continuation.map(InfoProtocol.parseCall(json, surface, relaysAnyType), (call) => {
             if (bareQuery.test(text) && bare[surface].size < MAX_BARE) {
-              // without the bytes, which are a view of a socket buffer
+              // caches the text instead of the received bytes, which are a view of a larger socket buffer
               bare[surface].set(text, { ...call, body: Json.parsed(text, json.valueOrUndefined) })
             }
             return call
@@ -172,7 +172,7 @@ const tokenPosts: ReadonlyMap<string, TokenRpcOperation | TokenSendOperation> = 
   tokenRestPosts.map((each) => [each.name, each])
 )
 
-// the last segment of the path is the method: there is a route for each
+// the last segment of the path is the name of the method; each method has its own route
 const parseTokenCall = Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
   const { path, query: asked } = urlParts(request)
   const name = path.slice(path.lastIndexOf("/") + 1)

@@ -1,8 +1,8 @@
 /**
  * The JSON-RPC routes: `POST /evm`, `POST /l2` and `POST /api/v2/jsonRPC`, each derived from its table of operations.
  *
- * A caller's ID is returned unchanged, and a result is the upstream's text. The responses of a batch are in the order
- * of its calls, and a failed call does not affect the others. A notification is not relayed, and has no response.
+ * The `id` of a call is returned unchanged, and its result is the upstream's text. The responses of a batch are in the
+ * order of its calls, and a failed call does not affect the others. A notification is not relayed, and has no response.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CallError, GatewayError } from "@trigate/domain/errors/GatewayError"
@@ -74,7 +74,7 @@ export interface Asked {
   readonly surface: Surface
 }
 
-/** The limit on values for the longest batch: a call has up to a dozen values, more if it contains a filter. */
+/** The JSON limits for the longest batch. A call has up to a dozen values; more if it contains a filter. */
 const limits = { ...Json.defaultLimits, maxValues: 20_000 }
 
 const parseError = -32700
@@ -227,7 +227,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     values: ReadonlyArray<unknown>,
     asked: Asked
   ): Effect.Effect<string | undefined> => {
-    if (texts.length === 0) return refuseBatch(texts, "A batch has at least one call", asked)
+    if (texts.length === 0) return refuseBatch(texts, "The batch is empty: send at least one call", asked)
     if (texts.length > definition.maxBatch) return refuseBatch(texts, tooManyCalls, asked)
     const answers = answerCalls(texts, values, asked)
     const countMore = texts.length > 1 ? asked.record.admitted?.countMore : undefined

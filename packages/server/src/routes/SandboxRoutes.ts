@@ -71,7 +71,9 @@ const group = ({ snapshots, state }: Controlled) => {
   const reset = Effect.fnUntraced(function*({ snapshot: id }: SandboxReset) {
     if (id === undefined) return yield* state.reset
     const known = snapshots.get(id)
-    if (known === undefined) return yield* refuse(["snapshot"], "Unknown snapshot: see GET /admin/sandbox")
+    if (known === undefined) {
+      return yield* refuse(["snapshot"], "Unknown snapshot: GET /admin/sandbox lists the snapshots")
+    }
     yield* state.restore(known)
   })
 

@@ -42,7 +42,7 @@ const encoders: { readonly [C in Coding]: Encoder } = {
   identity: Effect.succeed
 }
 
-/** Returns the weight of a coding in `Accept-Encoding` (RFC 9110, section 12.5.3). */
+/** Returns the quality value of a content coding in `Accept-Encoding` (RFC 9110, section 12.5.3). */
 const codingWeight = (accepted: string, coding: Coding): number => {
   let others = 0
   for (const member of accepted.split(",")) {
@@ -74,7 +74,7 @@ interface Representation {
 const represent = (coding: Coding, { body, contentType, policy }: Content): Effect.Effect<Representation> =>
   Effect.map(encoders[coding](body), (encoded) => {
     const etag = `"${createHash("sha256").update(encoded).digest("base64url").slice(0, 22)}"`
-    // a cached copy has to be revalidated, because an update of the gateway changes the page
+    // the browser has to revalidate a cached copy, because an update of the gateway changes the page
     const headers = {
       etag,
       vary: "accept-encoding",
@@ -92,7 +92,8 @@ const represent = (coding: Coding, { body, contentType, policy }: Content): Effe
   })
 
 /**
- * Runs an effect on first use, in its own scope, so that a client that disconnects does not interrupt it for others.
+ * Runs an effect once, at its first use. The effect has its own scope, so that a client that disconnects does not
+ * interrupt it for others.
  */
 const once = <A, R>(effect: Effect.Effect<A, never, R>, scope: Scope.Scope): Effect.Effect<A, never, R> => {
   let running: Fiber.Fiber<A> | undefined

@@ -27,7 +27,7 @@ const isSecret = (value: unknown): boolean =>
     : typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype &&
       Object.values(value).some(isSecret))
 
-/** Returns the value and the source of a setting that was given. */
+/** Returns the value and the source of a setting that was set. */
 const readGiven = (given: GivenSetting | undefined, isSecret: boolean): Pick<SettingValue, "source" | "value"> => {
   if (given === undefined) return {}
   const { source, text } = given

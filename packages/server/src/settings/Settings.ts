@@ -35,7 +35,7 @@ import { settings as telemetry } from "./TelemetrySettings.ts"
 
 const Host = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9.:_-]{1,255}$/u))
 
-// as in a `Host` header, without the port
+// the format of a `Host` header without the port
 const HostName = Schema.String.check(
   Schema.isPattern(/^(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])$/u)
 )
@@ -44,7 +44,7 @@ const Port = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ mi
 
 const mebibyte = 1024 * 1024
 
-// a caller may use a quarter, which must fit the largest body before and after decompression
+// one caller can use a quarter of the memory; a quarter must fit the largest body, before and after decompression
 const MemoryInFlight = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(8)).pipe(
   Schema.decodeTo(Schema.Finite, {
     decode: SchemaGetter.transform((mebibytes) => mebibytes * mebibyte),
@@ -59,15 +59,15 @@ const BatchCalls = Schema.FiniteFromString.check(
 
 const namesFile = filtered("a path without line breaks", (text) => /^[^\r\n\0]{1,4096}$/u.test(text))
 
-// a path without such an extension is more likely a misspelled keyword
+// a value other than `open`, `keys` or a `.json` path is more likely a misspelled keyword than a path
 const Callers = Schema.String.check(Schema.isPattern(/^(?:open|keys|[^\0]+\.json)$/u))
 
-// a read is repeated after a failure, at any node
+// only methods that read, because a failed call is sent again, to any node
 const isRead = filtered("a method that only reads", (name) => !/send|submit|subscri|filter/iu.test(name))
 const Method = Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]{1,100}$/u), isRead)
 const familyNames = Struct.keys(families)
 
-// in the form of browsers: lower case, no default port, no path
+// an origin as browsers write it: lower case, no default port, no path
 const isOrigin = filtered("an origin", (text) => URL.canParse(text) && new URL(text).origin === text)
 
 const RedisUrl = Schema.RedactedFromValue(Schema.String.check(
@@ -114,7 +114,7 @@ export const settings = {
     group: "Callers",
     needsRestart: true,
     meaning:
-      "who may call: those with a key in the database (`keys`) or in a key file, or every client that can reach the gateway " +
+      "who is allowed to call: clients with a key in the database (`keys`) or in a key file, or every client that can reach the gateway " +
       "(`open`)",
     takes: "`open`, `keys`, or the path of a key file that ends in `.json`"
   }, "unset: every client on a loopback address; on any other address the gateway does not start"),
@@ -128,7 +128,7 @@ export const settings = {
   hosts: optional("TRIGATE_HOSTS", Schema.Union([Any, nonEmptyWords(HostName)]), {
     group: "Listening",
     meaning:
-      "hosts that requests may name besides localhost, its subdomains, 127.0.0.0/8 and [::1]; for any other host, the response is " +
+      "hosts that requests are allowed to name, besides localhost, its subdomains, 127.0.0.0/8 and [::1]; for any other host, the response is " +
       "a 421",
     takes: "host names or IP addresses without port, comma separated, or `*`"
   }, "unset: none on a loopback address, any host on other addresses"),
@@ -153,14 +153,14 @@ export const settings = {
   ...upstream,
   relayInfo: withDefault("TRIGATE_RELAY_INFO", OnOff, "on", {
     group: "Relaying",
-    meaning: "relay /info queries of any type, not only those that are typed",
+    meaning: "relay /info queries of any type, not only of the documented types",
     takes: onOff
   }),
   relayMethods: list("TRIGATE_RELAY_METHODS", nonEmptyWords(Schema.Union([Schema.Literals(familyNames), Method])), {
     group: "Relaying",
     meaning:
       "JSON-RPC methods that /evm and /l2 relay besides the declared ones, by name or by family; the params of a " +
-      "method outside of the families are not validated, and a call may be sent more than once",
+      "method outside of the families are not validated, and a call can be sent more than once",
     takes: `${
       familyNames.map((name) => `\`${name}\``).join(", ")
     }, or exact names of methods that do not send, submit, ` +
@@ -173,13 +173,14 @@ export const settings = {
   }),
   corsOrigins: optional("TRIGATE_CORS_ORIGINS", Schema.Union([Any, nonEmptyWords(Schema.String.check(isOrigin))]), {
     group: "Callers",
-    meaning: "origins whose pages may call the gateway from a browser, and sign and send through it",
+    meaning:
+      "origins whose pages are allowed to call the gateway from a browser, and to send actions, transactions and messages",
     takes: "origins like `https://app.example`, comma separated, or `*`"
   }, "unset: none"),
   maxConnections: withDefault("TRIGATE_MAX_CONNECTIONS", Count, "4096", {
     group: "Limits",
     needsRestart: true,
-    meaning: "maximum open connections of callers; one address may use a quarter of them",
+    meaning: "maximum open connections of callers; one client address can use at most a quarter of them",
     takes: "an integer above zero"
   }),
   memoryInFlight: withDefault("TRIGATE_MEMORY_IN_FLIGHT", MemoryInFlight, "64", {
@@ -221,14 +222,14 @@ export const settings = {
     group: "Stores",
     needsRestart: true,
     meaning:
-      "send signed actions while Redis, which stores their nonces, is unreachable or late; another replica may then send the same nonce",
+      "send signed actions while Redis, which stores their nonces, is unreachable or late; another replica might then send the same nonce",
     takes: onOff
   }),
   databaseUrl: optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
     group: "Stores",
     needsRestart: true,
     meaning:
-      "database of the action log, which then survives a crash, and of the callers' keys; replicas may share a Postgres. Without Redis, it also " +
+      "database of the action log, so that the log survives a crash, and of the callers' keys; replicas can share a Postgres. Without Redis, it also " +
       "counts quotas and stores the events of accounts. While the database cannot be written, signed actions are refused",
     takes: "a postgres:// URL, or the path of a SQLite file"
   }, "unset: in memory"),
@@ -237,7 +238,7 @@ export const settings = {
     needsRestart: true,
     meaning:
       "coins whose candles are recorded, each with the smallest recorded interval; larger intervals are built from it. " +
-      "They are stored in the database of `TRIGATE_DATABASE_URL`, otherwise in memory",
+      "The candles are stored in the database of `TRIGATE_DATABASE_URL`, otherwise in memory",
     takes: "`coin:interval`, such as `BTC:1m,@107:5m`, or `*:1h` for every other coin; comma separated"
   }, "unset: nothing is recorded"),
   ...sandbox,
@@ -258,7 +259,9 @@ export const addressNames = ["tradingApiUrl", "tradingNodeUrl", "tokenChainUrl",
 /** Returns the flag of a setting in `trigate sandbox`: `seed` for `sandbox-seed`. */
 export const sandboxFlag = (flag: string): string => flag.replace(/^sandbox-/u, "")
 
-/** The text of a setting as given, and where: `--port`, `TRIGATE_PORT`, `port in trigate.config.yaml`. */
+/**
+ * A setting as it was set: its text, and its source, such as `--port`, `TRIGATE_PORT` or `port in trigate.config.yaml`.
+ */
 export interface GivenSetting {
   readonly text: string
   readonly source: string
@@ -266,7 +269,7 @@ export interface GivenSetting {
 
 /** The decoded settings. */
 export interface Settings extends Values<typeof settings> {
-  /** The settings that were given, by the name of their variable, if the settings were read from sources. */
+  /** The settings that were set, by the name of their variable; absent if the settings were not read from sources. */
   readonly sources?: ReadonlyMap<string, GivenSetting>
 }
 

@@ -32,7 +32,7 @@ const names = Struct.keys(settings)
 
 const addresses: ReadonlySet<string> = new Set(addressNames)
 
-/** The given settings by the name of their variable. */
+/** The settings that were set, by the name of their variable. */
 type Given = ReadonlyMap<string, GivenSetting>
 
 /** Returns the description of a setting's error, without secrets. */

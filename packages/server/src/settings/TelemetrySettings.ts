@@ -3,7 +3,7 @@ import { filtered, isBaseUrl, optional, withDefault, words } from "@trigate/doma
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 
-// OpenTelemetry uses `true` where the settings of Trigate use `on`; a settings file may contain either
+// OpenTelemetry uses `true` and `false` where Trigate's settings use `on` and `off`; a settings file can contain either
 const TrueFalse = Schema.Literals(["true", "false", "on", "off"]).pipe(
   Schema.decodeTo(Schema.Boolean, {
     decode: SchemaGetter.transform((word) => word === "true" || word === "on"),
@@ -32,7 +32,7 @@ const SecretPairs = Pairs.pipe(
   Schema.decodeTo(Schema.Record(Schema.String, Schema.RedactedFromValue(Schema.String)))
 )
 
-// redacted, because a vendor's endpoint may contain a key
+// redacted, because the URL of a collector may contain a key
 const OtlpEndpoint = Schema.RedactedFromValue(Schema.String.check(isBaseUrl))
 
 const Millis = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThan(0)).pipe(

@@ -1,4 +1,7 @@
-/** Selects the action log's store from the settings, for the gateway that writes it and the tool that reads it. */
+/**
+ * Selects the action log's store from the settings: for the gateway that writes the log, and for the tool that reads
+ * it.
+ */
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import type { Backing } from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
@@ -17,7 +20,7 @@ export type DatabaseLocation =
   | { readonly kind: "Postgres"; readonly url: Redacted.Redacted }
   | { readonly kind: "SQLite"; readonly file: string }
 
-// a SQLite file is `path`, `sqlite:path` or `file:path`
+// a SQLite file is configured as `path`, `sqlite:path` or `file:path`
 const parseLocation = (url: Redacted.Redacted): DatabaseLocation => {
   const text = Redacted.value(url)
   if (/^postgres(?:ql)?:/u.test(text)) return { kind: "Postgres", url }
@@ -35,7 +38,7 @@ export const chooseBacking = (settings: Settings): Backing =>
     onSome: ({ kind }) => kind
   })
 
-// the maximum duration of state `sent`: the deadline, and some time to record the outcome
+// the maximum time in the state `sent`: the deadline of the action, and time to record its outcome
 const leaseTime = (onceDeadline: Duration.Duration): Duration.Duration =>
   Duration.sum(onceDeadline, Duration.seconds(10))
 
@@ -48,8 +51,8 @@ export const toSqlOptions = ({ network, onceDeadline }: Settings): ActionLogSql.
 /**
  * Provides the client of a database. `create` creates a SQLite file if it does not exist.
  *
- * It loads its driver when the layer is built and connects on first use, so a gateway can start while its database is
- * unreachable.
+ * The layer loads the driver when it is built, and connects on first use. A gateway can therefore start while its
+ * database is unreachable.
  *
  * @since 0.1.0
  * @category layers

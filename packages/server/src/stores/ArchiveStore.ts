@@ -41,7 +41,7 @@ const electionLayer = (settings: Settings): Layer.Layer<never> => {
 }
 
 /**
- * The configured recorder. It receives bars from streams, if there are any.
+ * The configured recorder. It receives bars from streams if there are streams.
  *
  * @since 0.1.0
  * @category layers
@@ -54,7 +54,7 @@ export const layerRecorder = (
     CandleRecording.layer({
       wishes: settings.archive,
       weight: settings.tradingApiWeight,
-      // callers have the other half
+      // callers can use the other half of the subscriptions
       maxLive: Math.floor(settings.streamSubscriptions / 2),
       ...(streams === undefined ? {} : { candles: Streams.make(streams).candle })
     }),

@@ -1,8 +1,9 @@
 /**
  * Writes the audit log as lines of JSON, to a file or to standard output.
  *
- * Sending an action never waits for it. While the log cannot be written, for example because the disk is full, lines
- * are buffered. Beyond {@link backlog} lines, the newest are dropped, counted, and reported in the program's log.
+ * Sending an action never waits for the audit log. While the log cannot be written, for example because the disk is
+ * full, lines are buffered. Beyond {@link backlog} lines, the newest are dropped, counted, and reported in the
+ * program's log.
  */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
@@ -37,7 +38,7 @@ export const backlog = 8192
  * @category services
  */
 export class AuditLogWriter extends Context.Service<AuditLogWriter, {
-  /** Absent without an audit log; settlements then write no entry. */
+  /** Absent if there is no audit log. */
   readonly write?: AuditLog.AuditLog["Service"]["write"]
   /** Reopens the file after log rotation. If that fails, logs a warning and keeps the open file in use. */
   readonly reopen: Effect.Effect<void>
@@ -76,7 +77,7 @@ export const lineWriter = Effect.fnUntraced(function*(
     return Effect.logInfo(`The audit log is written again; ${count} lines were lost`)
   })
 
-  // a failed write may have left a partial line, which a line break ends
+  // a failed write may have left a partial line; a line break ends that line
   const writeBatch = (text: string) =>
     Effect.suspend(() => append(isFailing ? `\n${text}` : text)).pipe(
       Effect.tapError(reportFailure),
@@ -142,7 +143,7 @@ export const layerFile = (path: string): Layer.Layer<AuditLogWriter, SettingsErr
   )
 
 /**
- * The audit log on standard output, together with the other lines.
+ * The audit log on standard output, between the lines of the program's log and of the access log.
  *
  * @since 0.1.0
  * @category layers

@@ -33,8 +33,8 @@ const isLoopback = (host: string): boolean =>
 /**
  * Returns the location of the required keys; `None` if the gateway requires no keys.
  *
- * Fails if other machines can reach the gateway and the settings do not say who may call, or if the location of the
- * keys is not configured.
+ * Fails if other machines can reach the gateway and the settings do not configure who is allowed to call, or if the
+ * location of the keys is not configured.
  */
 export const findLocation = (settings: Settings): Result.Result<Option.Option<StoreLocation>, SettingsError> => {
   const callers = Option.getOrUndefined(settings.callers)
@@ -82,7 +82,7 @@ export const layerStore = (
       )
   ))
 
-// Node's hash function takes a tenth of the time
+// Node's hash function takes a tenth of the time of the default hasher
 const hasher = Layer.succeed(Key.Hasher, (text) => hash("sha256", text))
 
 const storeLayer = (place: StoreLocation): Layer.Layer<CallerKeys.CallerKeys | KeyStore, KeyStoreFault, FileSystem> =>
@@ -98,7 +98,7 @@ const storeLayer = (place: StoreLocation): Layer.Layer<CallerKeys.CallerKeys | K
   )
 
 /**
- * The required keys, with changes by the operator. Fails if the store cannot be used.
+ * The keys that callers must have, and the operator's changes to them. Fails if the store cannot be used.
  *
  * @since 0.1.0
  * @category layers

@@ -21,7 +21,8 @@ export interface Options {
   readonly deadline?: Duration.Input
 }
 
-// passes the next time as text, because a Redis number would lose its fraction of a millisecond
+// the script returns times as text, because Redis converts a Lua number to an integer, without the fraction of a
+// millisecond
 const countScript = Redis.script((key: string, ...rest: ReadonlyArray<string | number>) => [key, ...rest], {
   numberOfKeys: 1,
   lua: `local interval, tolerance = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -16,7 +16,7 @@ import * as Random from "effect/Random"
 export const givenUpAfter = 120_000
 
 /**
- * A request to count, by the store's own clock, because the clocks of the processes differ and can be set back.
+ * A request to count. The store uses its own clock, because the clocks of the processes differ and can be set back.
  *
  * Times are in milliseconds, as in {@link Quotas.Rate}.
  */
@@ -25,7 +25,7 @@ export interface Asked {
   /** The unique name of the request, which ends with `*` and the number of its calls. */
   readonly request: string
   readonly calls: number
-  /** Interval between requests; 0 without a limit of requests per second. */
+  /** Interval between requests, in milliseconds; 0 without a limit of requests per second. */
   readonly interval: number
   readonly tolerance: number
   /** Maximum number of concurrent calls; 0 without a limit. */
@@ -33,8 +33,8 @@ export interface Asked {
 }
 
 /**
- * The result of counting, and a time in milliseconds. For a counted request: how far the time of the caller's next
- * allowed request is in the future. For a refused request: how long to wait before a retry.
+ * The result of counting, and a time in milliseconds. After `counted`, the time until the caller's next request is
+ * allowed. After a refusal (`requests` or `concurrent`), the time to wait before a retry.
  */
 export type QuotaAnswer = readonly [word: "counted" | "requests" | "concurrent", millis: number]
 
@@ -48,7 +48,7 @@ export interface Store {
   readonly end: (caller: string, request: string) => Effect.Effect<unknown, SharedState.SharedStoreUnreachable>
 }
 
-/** Makes the quotas over a store. */
+/** Makes `Quotas` whose counters are in a store. */
 export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: Store) {
   const state = yield* SharedState.make({ use: "quotas", store: name, ...(deadline === undefined ? {} : { deadline }) })
   const process = (yield* Random.nextIntBetween(0, 36 ** 8)).toString(36)
@@ -80,7 +80,8 @@ export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: St
   }
 
   return Quotas.make((caller, rate, now, calls) => {
-    // the shared count is at least this process's own count, so requests beyond it need not reach the store
+    // the shared count is at least this process's own count, so a request over the limit by that count is refused
+    // without a query
     const here = count(caller, rate, now, calls)
     return "wait" in here
       ? Effect.succeed(here)

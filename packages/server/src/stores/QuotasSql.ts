@@ -53,7 +53,7 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
   const sql = yield* SqlClient.SqlClient
   const scope = yield* Effect.scope
   /**
-   * Lets an interrupted caller continue immediately, because interrupting a statement takes as long as the statement.
+   * Lets an interrupted caller continue immediately; interrupting the statement would take as long as the statement.
    */
   const leaving = <A, E>(statement: Effect.Effect<A, E>) =>
     Effect.flatMap(
@@ -68,7 +68,7 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
 
   const now = sql.literal("(extract(epoch FROM statement_timestamp()) * 1000)::float8")
 
-  /** The number of concurrent calls; the name of each request contains its number of calls. */
+  /** Returns the SQL for the number of concurrent calls: the sum of the numbers at the end of the requests' names. */
   const runningIn = (column: string) =>
     sql`(SELECT coalesce(sum(coalesce(substring(key FROM '[*]([0-9]+)$'), '1')::int), 0)
       FROM jsonb_each(${sql.literal(column)}) WHERE value::float8 > ${now})`

@@ -38,10 +38,10 @@ const sharding = ({ network, silence = "8 seconds" }: Options, name: string) =>
     Layer.provide(Runners.layerNoop),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provide(SqlRunnerStorage.layerWith({ prefix: `trigate_recorder_${network}` })),
-    // a runner is alive while the database receives its heartbeats
+    // no health checks: a runner is alive while the database receives its heartbeats
     Layer.provide(RunnerHealth.layerNoop),
     Layer.provide(ShardingConfig.layer({
-      // this address is never used
+      // Effect requires an address, but nothing connects to it
       runnerAddress: Option.some(RunnerAddress.make({ host: name, port: 0 })),
       shardsPerGroup: 1,
       shardLockExpiration: silence,
@@ -75,7 +75,7 @@ export const layer = (options: Options): Layer.Layer<never, never, SqlClient> =>
             Layer.provide(database)
           )
         ).pipe(
-          // a database error may contain its host name
+          // logs no cause, because a database error may contain the host name of the database
           Effect.tapCause(() => Effect.logWarning("The election of a recorder failed; it is retried in 5 seconds")),
           Effect.sandbox,
           Effect.retry(Schedule.spaced(PAUSE)),

@@ -25,7 +25,7 @@ const fault = (message: string): SettingsError => new SettingsError({ setting: e
 const parseBar = (file: string) => ({ bar, row }: CandleImport.Row) =>
   Effect.mapError(Effect.fromResult(bar), (why) => fault(`row ${row} of ${file}: ${why}`))
 
-/** Reads the bars of a file, in its order. */
+/** Reads the bars of a file, in the order of the file. */
 const barsOfFile = Effect.fnUntraced(function*({ coin, file, interval }: PriceSource & { readonly file: string }) {
   const files = yield* FileSystem.FileSystem
   const unreadable = () => fault(`${file} cannot be read`)
@@ -50,7 +50,7 @@ const barsOfArchive = Effect.fnUntraced(function*(settings: Settings, { coin, in
   const place = ActionLogStore.findDatabase(settings)
   if (Option.isNone(place)) {
     return yield* fault(
-      `${coin}:${interval} names no file, and ${declared.databaseUrl.env} does not name a database with an archive`
+      `${coin}:${interval} has no file, and ${declared.databaseUrl.env} does not name a database with a candle archive`
     )
   }
   const { layerDatabase } = yield* Effect.promise(() => import("./ArchiveStore.ts"))
@@ -77,7 +77,7 @@ const loadPoints = Effect.fnUntraced(function*(settings: Settings, source: Price
     : yield* barsOfFile({ ...source, file })
   const name = file ?? `the candle archive of ${coin}:${interval}`
   if (bars.length === 0) return yield* fault(`${name} has no bars`)
-  if (bars.length > maxBars) return yield* fault(`${name} has more than ${maxBars} bars`)
+  if (bars.length > maxBars) return yield* fault(`${name} has more than ${maxBars} bars, the maximum for a coin`)
   const unordered = bars.find(({ t }, index) => t <= (bars[index - 1]?.t ?? -1))
   if (unordered !== undefined) {
     return yield* fault(`the bars of ${name} are not in order: see the bar that opens at ${unordered.t}`)

@@ -27,7 +27,8 @@ const connection = (driver: typeof NodeRedis, url: Redacted.Redacted, signal: Ab
 const connect = Effect.fnUntraced(function*(url: Redacted.Redacted, signal: AbortSignal) {
   // imported on use: a gateway without Redis starts in less time
   const driver = yield* Effect.promise(() => import("@effect/platform-node/NodeRedis"))
-  // an interruption would close the client, which waits for the same responses; the signal ends it instead
+  // an interruption would close the client, and closing waits for responses that a hanging Redis never sends; `signal`
+  // ends the attempt instead
   const context = yield* Effect.uninterruptible(Layer.build(connection(driver, url, signal)))
   const { client } = Context.get(context, driver.NodeRedis)
   // closing would wait for responses that a hanging Redis never sends
@@ -51,9 +52,9 @@ const make = Effect.fnUntraced(function*(url: Redacted.Redacted) {
   const connecting = yield* Effect.forkScoped(
     Effect.retry(attempt, Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")]))
   )
-  // added after the fork, so that it runs before the fork is awaited
+  // finalizers run in reverse order: this one ends the connection attempts before the scope waits for the forked fiber
   yield* Effect.addFinalizer((exit) => Scope.close(connections, exit))
-  // usually connects before the first request
+  // waits at most one second, in which the connection is usually made, so that the first request can use it
   yield* Effect.timeoutOption(Fiber.await(connecting), "1 second")
   const absent = new Redis.RedisError({ cause: "not connected yet" })
   const use = <A>(f: (redis: Redis.Redis["Service"]) => Effect.Effect<A, Redis.RedisError>) =>

@@ -1,4 +1,7 @@
-/** The open sockets and event streams of each caller, and the bytes that it may still send and receive in this second. */
+/**
+ * The open sockets and event streams of each caller, and the bytes that the caller can still send and receive in this
+ * second.
+ */
 import type { Caller } from "@trigate/domain/Caller"
 import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import * as Effect from "effect/Effect"
@@ -11,23 +14,23 @@ import type { Traffic } from "./SocketSession.ts"
 export interface Limits {
   /** Maximum number of open sockets and event streams. */
   readonly sockets: number
-  /** Maximum number of bytes per second over all of them. */
+  /** Maximum number of bytes per second from a caller, over all of its sockets. */
   readonly bytesIn: number
   readonly bytesOut: number
 }
 
-/** The use by all callers. */
+/** The open sockets and the remaining bytes of all callers. */
 export interface CallerUse {
-  /** Fails if a caller may not open another socket. */
+  /** Fails if a caller has the maximum number of open sockets and event streams. */
   readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
-  /** Counts a socket, and returns the remaining bytes of its caller. */
+  /** Counts a socket, and returns the remaining bytes of the socket's caller. */
   readonly open: (caller: Caller) => Traffic
   readonly close: (caller: Caller) => void
-  /** Adds the bytes of a second. */
+  /** Adds the bytes of one second for every caller. */
   readonly refill: () => void
 }
 
-/** Counts the use by callers. */
+/** Makes the counters of callers' open sockets and remaining bytes. */
 export const make = ({ bytesIn, bytesOut, sockets }: Limits): CallerUse => {
   const callers = new Map<string, Traffic & { open: number }>()
   return {
@@ -51,7 +54,7 @@ export const make = ({ bytesIn, bytesOut, sockets }: Limits): CallerUse => {
     },
     refill: () => {
       for (const use of callers.values()) {
-        // bytes beyond the limit count in the next second
+        // bytes beyond the limit are deducted from the next second
         use.in.left = Math.min(bytesIn, use.in.left + bytesIn)
         use.out.left = Math.min(bytesOut, use.out.left + bytesOut)
       }
@@ -61,7 +64,10 @@ export const make = ({ bytesIn, bytesOut, sockets }: Limits): CallerUse => {
 
 const nothing = new Uint8Array()
 
-/** Makes a function that waits until the caller of a stream may receive bytes, and counts them. A closed stream sends none. */
+/**
+ * Makes a function that waits until the caller of a stream is allowed to receive bytes, and then counts them. Returns
+ * no bytes if the stream is closed.
+ */
 export const charge = (stream: ServedEvents, allowance: Allowance) => (bytes: Uint8Array): Effect.Effect<Uint8Array> =>
   Effect.suspend(() => {
     stream.isThrottled = allowance.left <= 0

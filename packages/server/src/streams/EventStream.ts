@@ -21,9 +21,9 @@ import type { Closing } from "./SocketSession.ts"
 /** Options of a stream. */
 export interface Options {
   readonly streams: SharedStreams
-  /** Its validated subscriptions. */
+  /** The validated subscriptions of the stream. */
   readonly topics: ReadonlyArray<Topic>
-  /** The position from which it resumes; `undefined` if the caller sends no position, or a malformed one. */
+  /** The position from which the stream resumes; `undefined` if the caller sent no position, or a malformed one. */
   readonly from: ResumePosition.ResumePosition | undefined
   readonly queue: Bounds
   readonly now: () => number
@@ -38,7 +38,7 @@ export const eventStreamHeaders = { "cache-control": "no-store", "x-accel-buffer
 /** A comment, which clients ignore. */
 export const keepalive = ": keepalive\n\n"
 
-/** Milliseconds that a client waits before it reconnects. */
+/** The frame that makes a client wait 1000 milliseconds before it reconnects. */
 const retry = "retry: 1000\n\n"
 
 // text without a line break is one line of data
@@ -50,13 +50,13 @@ const eventText = (data: string, id: string | undefined, event?: string): string
 /** An event stream that the gateway counts, drains and closes. */
 export interface ServedEvents {
   caller: Caller
-  /** The headers that identify the page that opened it; `undefined` for a program. */
+  /** The headers that identify the page that opened the stream; `undefined` for a program. */
   page: HttpServerRequest["headers"] | undefined
   readonly closing: Closing | undefined
-  /** Whether its bytes wait because the caller has used up its limit. */
+  /** Whether the stream waits because the caller has used up its bytes per second. */
   isThrottled: boolean
   readonly conflated: number
-  /** Returns whether a caller's scope covers it. */
+  /** Returns whether a caller's scope includes the stream. */
   readonly isCoveredBy: (caller: Caller) => boolean
   /** The text of the stream. It ends when the gateway closes it. */
   readonly texts: Stream.Stream<Uint8Array>
@@ -64,7 +64,7 @@ export interface ServedEvents {
   readonly close: (closing: Closing) => void
   /** Ends the stream and drops pending events. */
   readonly end: () => void
-  /** Writes a comment after a time without an event. */
+  /** Writes a comment if no event was written for {@link quietFor} milliseconds. */
   readonly keepAlive: () => void
 }
 
@@ -72,7 +72,7 @@ export interface ServedEvents {
 export class EventStream implements ServedEvents {
   caller: Caller
   readonly openedAt: number
-  /** The headers that identify the page that opened it; `undefined` for a program. */
+  /** The headers that identify the page that opened the stream; `undefined` for a program. */
   page: HttpServerRequest["headers"] | undefined
   closing: Closing | undefined
   isThrottled = false
@@ -110,12 +110,12 @@ export class EventStream implements ServedEvents {
     for (const topic of options.topics) this.#seat.subscribe(topic)
   }
 
-  /** The number of its subscriptions. */
+  /** The number of the stream's subscriptions. */
   get subscriptions(): number {
     return this.#options.topics.length
   }
 
-  /** Returns whether a caller's scope covers its subscriptions. */
+  /** Returns whether a caller's scope allows the stream's subscriptions. */
   isCoveredBy(caller: Caller): boolean {
     return isCovered(caller, this.#options.topics)
   }
@@ -141,7 +141,7 @@ export class EventStream implements ServedEvents {
     this.#flush()
   }
 
-  /** Writes a comment after a time without an event. */
+  /** Writes a comment if no event was written for {@link quietFor} milliseconds. */
   keepAlive(): void {
     if (this.#options.now() - this.#writtenAt < quietFor) return
     if (this.#events.length > 0 || this.#states.size > 0) return
@@ -159,7 +159,7 @@ export class EventStream implements ServedEvents {
     }
     this.#bytes += text.length
     const { bytes, frames } = this.#options.queue
-    // a single snapshot may exceed the limit
+    // up to 64 pending events can exceed the limit of bytes, because a single snapshot can exceed it
     if (this.#events.push(text) > frames || (this.#bytes > bytes && this.#events.length > 64)) {
       this.close(this.isThrottled ? "bytesOut" : "slow")
     }
@@ -171,7 +171,7 @@ export class EventStream implements ServedEvents {
     wake?.()
   }
 
-  /** Waits for events, and returns all pending ones. */
+  /** Waits for frames, and returns all pending frames as one text. */
   readonly #take: Effect.Effect<string, Cause.Done> = Effect.suspend(() => {
     if (this.#isOver) return Cause.done()
     if (this.#events.length > 0 || this.#states.size > 0) {

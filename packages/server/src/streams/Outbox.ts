@@ -1,9 +1,9 @@
 /**
  * The outgoing frames of one WebSocket.
  *
- * Frames are written directly while the socket accepts them. Once its buffer is full, or the caller's bytes of this
- * second are used up, frames wait: the latest state of each kind, and events in a queue with a maximum number and size.
- * An event is never dropped: beyond the limit the socket is closed.
+ * Frames are written directly while the socket accepts them. If the socket's buffer is full, or the caller has used up
+ * its bytes of this second, frames wait: the latest state of each kind, and events in a queue with a maximum number and
+ * size. An event is never dropped: if the queue exceeds its limits, the socket is closed.
  */
 import type { Socket } from "node:net"
 
@@ -35,8 +35,8 @@ export class Outbox {
   conflated = 0
 
   /**
-   * `allowance` is shared by all sockets of the caller. `onOverflow` receives `true` if the socket is not being read,
-   * `false` if the allowance is used up.
+   * `allowance` is shared by all sockets of the caller. `onOverflow` receives `true` if the client does not read the
+   * socket, `false` if the allowance is used up.
    */
   constructor(socket: Socket, bounds: Bounds, allowance: Allowance, onOverflow: (isSlow: boolean) => void) {
     this.#socket = socket

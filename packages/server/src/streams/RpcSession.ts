@@ -23,7 +23,7 @@ import * as WebSocketFrame from "./WebSocketFrame.ts"
 export interface Surroundings extends SocketSurroundings {
   readonly chain: Chain
   readonly feed: EvmFeed
-  /** Returns the response of the HTTP route to a message. */
+  /** Returns the response that the HTTP route would return to a message. */
   readonly reply: (text: string, caller: Caller) => Effect.Effect<string | undefined>
 }
 
@@ -32,13 +32,16 @@ const frameLimits: Json.Limits = { ...Json.defaultLimits, maxValues: 20_000 }
 const Filter = Schema.Struct({
   address: Schema.optionalKey(Schema.NullOr(Schema.Union([Address, Schema.Array(Address)]))),
   topics: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.NullOr(Schema.Union([Hash, Schema.Array(Hash)]))))),
-  // a block tag has no effect: logs are sent as blocks arrive
+  // a tag such as `latest` has no effect: logs are sent as blocks arrive
   fromBlock: Schema.optionalKey(Schema.Union([Quantity, Schema.Null, Schema.String])),
   positions: Schema.optionalKey(Schema.Boolean)
 })
 const decodeFilter = Schema.decodeUnknownOption(Filter)
 
-/** Decodes the start of a `newHeads` subscription. MetaMask and others send an empty object, or anything else. */
+/**
+ * Decodes the block at which a `newHeads` subscription starts. Other values are ignored, such as the empty object that
+ * MetaMask sends.
+ */
 const decodeStart = Schema.decodeUnknownOption(
   Schema.Struct({ fromBlock: Schema.Union([Schema.Literal("latest"), Quantity]) })
 )
@@ -61,7 +64,10 @@ const interestIn = (
       return Result.succeed({ kind })
     case "newPendingTransactions":
       return detail === true
-        ? Result.fail({ code: -32602, message: "invalid params: hashes of pending transactions only" })
+        ? Result.fail({
+          code: -32602,
+          message: "invalid params: newPendingTransactions sends hashes only, not whole transactions"
+        })
         : Result.succeed({ kind })
     case "logs": {
       const filter = decodeFilter(detail ?? {})

@@ -21,7 +21,10 @@ import * as WebSocketFrame from "./WebSocketFrame.ts"
 /** The environment of a session. */
 export interface Surroundings extends SocketSurroundings {
   readonly streams: SharedStreams
-  /** Serves a post. Returns the member `response` of its frame; `undefined` for a query that the venue cannot decode. */
+  /**
+   * Serves a post. Returns the member `response` of the response frame; `undefined` for a query that the venue cannot
+   * decode.
+   */
   readonly post: (kind: "action" | "info", payload: string, caller: Caller) => Effect.Effect<string | undefined>
 }
 
@@ -33,11 +36,14 @@ const pongFrame = WebSocketFrame.textFrame(VenueProtocol.pong)
 const isPostId = (id: unknown): boolean =>
   Predicate.isBigInt(id) ? id >= 0n && id < 2n ** 64n : Number.isSafeInteger(id) && Number(id) >= 0
 
-/** Returns why a caller may not read a subscription with a name, or without a name; `undefined` if it may. */
+/**
+ * Returns the error if a caller's scope does not allow the subscription `name`, or, without a name, any stream of the
+ * trading chain; otherwise `undefined`.
+ */
 const scopeRefusal = ({ scope }: Caller, name?: string) =>
   notPermitted(scope, { chain: "trading", class: "read", ...(name === undefined ? {} : { name }) })
 
-/** Returns whether a caller's scope covers its subscriptions. */
+/** Returns whether a caller's scope allows the subscriptions to all of the topics. */
 export const isCovered = (caller: Caller, topics: Iterable<Topic>): boolean => {
   if (scopeRefusal(caller) !== undefined) return false
   for (const { name } of topics) if (scopeRefusal(caller, name) !== undefined) return false
@@ -80,12 +86,12 @@ export class Session extends SocketSession implements ResumableSink {
     this.write(VenueProtocol.dataFrame(ResumePosition.channel, ResumePosition.printResumption(resumption)))
   }
 
-  /** The number of its subscriptions. */
+  /** The number of the socket's subscriptions, including the pending ones. */
   get subscriptions(): number {
     return (this.#pending?.size ?? 0) + this.#seat.size()
   }
 
-  /** Returns whether a caller's scope covers its subscriptions. */
+  /** Returns whether a caller's scope allows the socket's subscriptions. */
   isCoveredBy(caller: Caller): boolean {
     return isCovered(caller, this.#seat.topics())
   }
@@ -145,7 +151,7 @@ export class Session extends SocketSession implements ResumableSink {
     const pending = this.#pending ??= new Set()
     pending.add(key)
     this.fork(Effect.map(streams.check(subscription), (found) => {
-      // the caller may have unsubscribed in the meantime
+      // the caller may have unsubscribed during the lookup
       if (!pending.delete(key) || this.isOver) return
       if (found === undefined) this.#seat.subscribe(topic)
       else this.#fail(found)

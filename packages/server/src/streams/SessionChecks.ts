@@ -26,7 +26,8 @@ export const checkProgress = (session: SocketSession, at: number): void => {
   }
   const written = connection.bytesWritten - connection.writableLength
   const read = connection.bytesRead
-  // written bytes show progress only while the outbox is full: before, the operating system may just buffer them
+  // written bytes show progress only while the outbox is full; otherwise the operating system might only have buffered
+  // them
   if (read !== progress.read || (written !== progress.written && session.outbox.isFull)) progress.at = at
   progress.written = written
   progress.read = read
@@ -40,7 +41,10 @@ export const checkProgress = (session: SocketSession, at: number): void => {
   }
 }
 
-/** Checks the keys of sessions, each key once. Closes those whose key is no longer valid, or no longer covers them. */
+/**
+ * Checks the keys of sessions, each key once. Closes the sessions whose key is no longer valid, or whose key's scope no
+ * longer allows them.
+ */
 export const checkKeys = (
   { check }: CallerKeys["Service"],
   sessions: Iterable<readonly [ServedEvents | SocketSession, Redacted.Redacted | undefined]>
@@ -66,7 +70,7 @@ export const checkKeys = (
         }
       },
       onFailure: (error) => {
-        // if the keys cannot be read, it is unknown whether a key is valid
+        // if the key store cannot be read, the sessions stay open, because their keys may be valid
         if (error._tag === "Unauthorized") { for (const session of held) session.close("key") }
       }
     }), { discard: true })

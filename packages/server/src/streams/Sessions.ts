@@ -1,7 +1,7 @@
 /**
  * The WebSockets of all callers of a gateway. They persist across changes of settings, and end with the gateway.
  *
- * Checks each of them once a second: pings, progress, and the validity of keys.
+ * Checks pings and progress once a second, and the validity of keys every two seconds.
  */
 import { resume as resumeQuery } from "@trigate/api/Paths"
 import type { CallerKeys } from "@trigate/callers/CallerKeys"
@@ -68,7 +68,7 @@ export type Speech =
   | { readonly protocol: "venue"; readonly streams: SharedStreams }
   | ({ readonly protocol: "jsonrpc" } & SocketRequests.RpcRoute)
 
-/** The caller that opens a socket, and its request's record. */
+/** The caller that opens a socket, and the record of the request. */
 export interface Opener {
   readonly caller: Caller
   readonly record: RequestRecord.RequestRecord
@@ -87,28 +87,28 @@ export interface Opening extends Opener {
  * @category services
  */
 export class Sessions extends Context.Service<Sessions, {
-  /** Returns the streams; `undefined` if the trading chain is not configured. */
+  /** Returns the streams of the trading chain; `undefined` if that chain is not configured. */
   readonly streams: () => SharedStreams | undefined
   /** Applies new settings. */
   readonly use: (serving: Serving) => void
   /** Closes the sockets of pages whose origin the new settings do not allow. */
   readonly closeForeign: (isForeign: (headers: HttpServerRequest["headers"]) => boolean) => void
-  /** Fails if a caller may not open another socket. */
+  /** Fails if a caller has the maximum number of open sockets. */
   readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
   /**
-   * Upgrades a request to a WebSocket and starts its session. Then interrupts its own fiber, because the request has no
-   * response.
+   * Upgrades a request to a WebSocket and starts its session. Then interrupts its own fiber, because the route has no
+   * response to send.
    */
   readonly run: (opening: Opening, speech: Speech) => Effect.Effect<never>
   /** Returns the state of the EVM chains' feeds. */
   readonly feeds: () => ReadonlyArray<FeedStatus>
-  /** Opens an event stream for a caller. It counts as a socket until the response ends. */
+  /** Opens an event stream for a caller. The stream counts as a socket until the response ends. */
   readonly events: (
     asked: EventStreamRequest,
     caller: Caller,
     record: RequestRecord.RequestRecord
   ) => Effect.Effect<Stream.Stream<Uint8Array>>
-  /** Serves another event stream. It counts as a socket until the response ends. */
+  /** Serves an event stream that has been made by its route. The stream counts as a socket until the response ends. */
   readonly serve: (
     stream: ServedEvents,
     headers: HttpServerRequest["headers"],
@@ -116,7 +116,9 @@ export class Sessions extends Context.Service<Sessions, {
   ) => Stream.Stream<Uint8Array>
   /** Maximum number of subscriptions on one socket. */
   readonly mostSubscriptions: number
-  /** Closes all sockets, spread over a time. Returns when all are closed, or soon after that time. */
+  /**
+   * Closes all sockets, spread over the time `within`. Returns when all sockets are closed, or soon after that time.
+   */
   readonly drain: (within: Duration.Duration) => Effect.Effect<void>
 }>()("@trigate/server/streams/Sessions") {}
 
@@ -137,15 +139,18 @@ const parseResume = (url: string): ResumableSeat.Start | undefined => {
   return text === null ? undefined : { from: ResumePosition.parse(text) }
 }
 
-/** Opens the streams of a gateway over queries; the returned function returns `undefined` while the chain is not configured. */
+/**
+ * Opens the streams of the trading chain, which reads through `queries`. The returned function returns `undefined`
+ * while that chain is not configured.
+ */
 export type OpenStreams = (queries: Queries) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
 
-/** Opens the subscriptions to an EVM chain over its reads. */
+/** Opens the feed for the subscriptions to an EVM chain. The feed queries the node through `ask`. */
 export type OpenFeed = (chain: FeedChain, ask: AskNode) => Effect.Effect<EvmFeed.EvmFeed, never, Scope.Scope>
 
 const isCommonFailure = Schema.is(CommonFailure)
 
-/** Feeds that poll. */
+/** Opens a feed that polls the node for new blocks. */
 const pollFeed: OpenFeed = (chain, ask) => EvmFeed.make({ serving: feedServing[chain], ask })
 
 /** Makes the sockets of a gateway over its streams. */
@@ -165,7 +170,10 @@ export const make = Effect.fnUntraced(function*(
   const metrics = StreamMetrics.make(context)
   let serving: Serving | undefined
   const isServing = yield* Deferred.make<void>()
-  /** Runs a query over the current settings. The recorder subscribes before the first ones are applied. */
+  /**
+   * Runs a query with the services of the current settings. Waits for the first settings, because the recorder
+   * subscribes before they are applied.
+   */
   const withInfo = <A, E>(ask: (info: Queries) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.suspend(() =>
       serving === undefined ? Effect.andThen(Deferred.await(isServing), withInfo(ask)) : ask(serving.info)
@@ -346,7 +354,7 @@ export const make = Effect.fnUntraced(function*(
       for (const session of open.slice(from, from + each)) session.close("drain" satisfies Closing)
       if (from + each < open.length) yield* Effect.sleep("50 millis")
     }
-    // sockets that do not respond are destroyed
+    // after two seconds, destroys the sockets that did not respond to the close frame
     for (let waited = 0; sessions.size > 0 && waited < 40; waited++) yield* Effect.sleep("50 millis")
     for (const session of sessions.keys()) session.connection.destroy()
   })
@@ -384,7 +392,8 @@ export const defaults: Options = {
 }
 
 /**
- * The sockets of a gateway. A function, so that two gateways in one program share none.
+ * Provides the sockets of a gateway. This is a function, so that two gateways in one program do not share their
+ * sockets.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,7 @@
-/** Serves the requests that callers send as messages of a socket. Each is refused, counted and measured like a request over HTTP. */
+/**
+ * Serves the requests that callers send as messages of a socket. Each request is refused, counted and measured like a
+ * request over HTTP.
+ */
 import type { Quotas } from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"

@@ -1,4 +1,4 @@
-/** A caller's WebSocket, independent of its protocol: its limits, and its end. */
+/** A caller's WebSocket, independent of its protocol: its limits, and how it ends. */
 import type { Caller } from "@trigate/domain/Caller"
 import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
@@ -13,12 +13,12 @@ import * as WebSocketFrame from "./WebSocketFrame.ts"
 /** The reasons why the gateway closes a socket, with close codes (RFC 6455, section 7.4). */
 export const closings = {
   drain: [1001, "The gateway is restarting: connect again"],
-  binary: [1003, "Only text frames are read"],
-  key: [1008, "The key is no longer valid"],
+  binary: [1003, "Binary frames are not supported: send text frames"],
+  key: [1008, "The key is no longer valid, or its scope no longer allows these subscriptions"],
   origin: [1008, "Pages of this origin are no longer allowed"],
-  rate: [1008, "Too many messages"],
-  bytesIn: [1008, "Too many bytes per second"],
-  bytesOut: [1013, "More bytes per second than this caller may receive: subscribe to less"],
+  rate: [1008, "Too many messages or bytes per minute: send less"],
+  bytesIn: [1008, "Too many bytes per second from this caller: send less"],
+  bytesOut: [1013, "More bytes per second than this caller is allowed to receive: subscribe to less"],
   slow: [1013, "Frames were not read in time: connect again"]
 } as const
 
@@ -27,16 +27,16 @@ export type Closing = keyof typeof closings
 
 /** The limits of a socket. */
 export interface Limits {
-  /** Maximum number and bytes of pending events for a socket that is not read. */
+  /** Maximum number and bytes of pending events for a socket whose client does not read. */
   readonly queue: Bounds
-  /** Maximum number of messages per minute from the caller. */
+  /** Maximum number of messages per minute on one socket. */
   readonly messages: number
   readonly subscriptions: number
   /** Maximum number of concurrent posts. */
   readonly posts: number
 }
 
-/** The environment that sessions share. */
+/** The limits and functions that all sessions share. */
 export interface SocketSurroundings {
   readonly limits: Limits
   readonly now: () => number
@@ -45,7 +45,7 @@ export interface SocketSurroundings {
   readonly closed: (session: SocketSession, reason: string) => void
 }
 
-/** The remaining bytes of a caller in this second. */
+/** The remaining bytes of a caller in this second, in each direction. */
 export interface Traffic {
   readonly in: Allowance
   readonly out: Allowance
@@ -56,16 +56,16 @@ export interface Opened {
   readonly caller: Caller
   readonly socket: CallerSocket
   readonly traffic: Traffic
-  /** The ID of its request, and the name of its route. */
+  /** The ID of the request that opened the socket, and the name of the request's route. */
   readonly id: string
   readonly route: string
-  /** The headers that identify the page that opened it; `undefined` for a program. */
+  /** The headers that identify the page that opened the socket; `undefined` for a program. */
   readonly page: HttpServerRequest["headers"] | undefined
 }
 
 const minute = 60_000
 
-/** The bytes per minute that a caller may send, for each message per minute that it may send. */
+/** Average bytes of a message: the maximum bytes per minute are this number times the maximum messages per minute. */
 const bytesPerMessage = 4096
 
 /** One socket of a caller. */
@@ -79,10 +79,10 @@ export abstract class SocketSession implements SocketReader {
   /** The number of frames read from the caller. */
   received = 0
   closing: Closing | undefined
-  /** The time at which a close frame was sent, in milliseconds. */
+  /** The time at which a close frame was sent, in milliseconds since 1970. */
   closedAt: number | undefined
   isOver = false
-  /** The time of the last progress, and the byte counts at that time; see `watch`. */
+  /** The time of the last progress, and the byte counts at that time; see `SessionChecks.checkProgress`. */
   readonly progress: { at: number; written: number; read: number; pinged: number }
   readonly outbox: Outbox
   readonly #socket: CallerSocket
@@ -112,13 +112,13 @@ export abstract class SocketSession implements SocketReader {
     )
   }
 
-  /** The number of its subscriptions. */
+  /** The number of the socket's subscriptions. */
   abstract get subscriptions(): number
-  /** Returns whether a caller's scope covers it and its subscriptions. */
+  /** Returns whether a caller's scope allows the socket and its subscriptions. */
   abstract isCoveredBy(caller: Caller): boolean
   /** Handles one message of the caller. */
   protected abstract handle(text: string): void
-  /** Ends its subscriptions. */
+  /** Ends the socket's subscriptions. */
   protected abstract leave(): void
 
   /** Closes the socket with a reason. Later calls have no effect. */

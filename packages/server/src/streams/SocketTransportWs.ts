@@ -1,4 +1,7 @@
-/** WebSockets to upstreams over the package `ws`, which pauses its socket while its messages are not read. */
+/**
+ * WebSockets to upstreams over the package `ws`. The package stops reading from a connection while its messages are not
+ * consumed.
+ */
 import * as NodeWS from "@effect/platform-node/NodeWS"
 import * as SocketTransport from "@trigate/upstream/streams/SocketTransport"
 import * as Layer from "effect/Layer"

@@ -18,8 +18,8 @@ import * as Effect from "effect/Effect"
 /** The response to a posted request, and its label in metrics. */
 export interface Reply {
   /**
-   * The member `response` of the frame; `undefined` if the venue cannot decode the query, to which it then sends an
-   * error frame.
+   * The member `response` of the frame; `undefined` if the venue cannot decode the query, for which the venue sends an
+   * error frame instead.
    */
   readonly response: string | undefined
   readonly operation: string
@@ -40,7 +40,7 @@ export interface Services {
 export interface Post {
   /** The JSON of the member `payload`. */
   readonly payload: string
-  /** For the audit log. */
+  /** The ID of the request, for the audit log. */
   readonly requestId: string
 }
 

@@ -37,7 +37,7 @@ import type { Opener, Speech } from "./Sessions.ts"
 const badHandshake = ProblemResponse.plainProblem(
   400,
   "Bad Request",
-  "The handshake of a WebSocket has Sec-WebSocket-Version: 13 and 16 bytes in base64 as Sec-WebSocket-Key (RFC 6455, section 4.1)"
+  "The handshake of a WebSocket needs Sec-WebSocket-Version: 13 and 16 bytes in base64 as Sec-WebSocket-Key (RFC 6455, section 4.1)"
 )
 
 const subprotocols = /^[!#$%&'*+.^_`|~\w-]+(?:\s*,\s*[!#$%&'*+.^_`|~\w-]+)*$/u
@@ -58,7 +58,7 @@ const noUpgrade = ProblemResponse.plainProblem(
   426,
   "Upgrade Required",
   "This route is a WebSocket: connect to it with ws:// or wss://",
-  // without `close`, a client that requested an upgrade would wait
+  // without `close`, a client that requested an upgrade would wait for more data on the connection
   { headers: { upgrade: "websocket", connection: "Upgrade, close" } }
 )
 
@@ -79,7 +79,10 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     keys: yield* CallerKeys,
     log: yield* AccessLog.AccessLog
   })
-  /** Fails if the caller may not open another stream of a chain. */
+  /**
+   * Fails if the origin of the requesting page is not allowed, or if the caller's scope does not allow reads of the
+   * chain.
+   */
   const admitted = (chain: FeedChain) =>
     Continuation.withContext((context: Context.Context<never>) => {
       const record = Context.get(context, RequestRecord.CurrentRequestRecord)

@@ -28,21 +28,21 @@ export const settings = {
   streamCallerMessages: withDefault("TRIGATE_STREAM_CALLER_MESSAGES", Count, "2000", {
     group: "Streams",
     needsRestart: true,
-    meaning: "maximum messages per minute from one WebSocket of a caller; beyond the limit, it is closed",
+    meaning: "maximum messages per minute from one WebSocket of a caller; beyond the limit, the WebSocket is closed",
     takes: count
   }),
   streamCallerBytesIn: withDefault("TRIGATE_STREAM_CALLER_KIB_IN", Kibibytes, "1024", {
     group: "Streams",
     needsRestart: true,
     meaning:
-      "KiB per second that one caller may send over all of its WebSockets; beyond the limit, the WebSocket is closed",
+      "maximum KiB per second from one caller over all of its WebSockets; beyond the limit, the WebSocket is closed",
     takes: count
   }),
   streamCallerBytesOut: withDefault("TRIGATE_STREAM_CALLER_KIB_OUT", Kibibytes, "65536", {
     group: "Streams",
     needsRestart: true,
     meaning:
-      "KiB per second that one caller may receive over all of its WebSockets and event streams; beyond the limit, frames are queued",
+      "maximum KiB per second to one caller over all of its WebSockets and event streams; beyond the limit, frames are queued",
     takes: count
   }),
   streamPosts: withDefault("TRIGATE_STREAM_POSTS", Count, "100", {
@@ -54,13 +54,15 @@ export const settings = {
   streamQueueFrames: withDefault("TRIGATE_STREAM_QUEUE_FRAMES", Count, "10000", {
     group: "Streams",
     needsRestart: true,
-    meaning: "maximum pending events of a WebSocket whose client does not read; beyond the limit, it is closed",
+    meaning:
+      "maximum pending events of a WebSocket whose client does not read; beyond the limit, the WebSocket is closed",
     takes: count
   }),
   streamQueueBytes: withDefault("TRIGATE_STREAM_QUEUE_KIB", Kibibytes, "1024", {
     group: "Streams",
     needsRestart: true,
-    meaning: "maximum KiB of pending events of a WebSocket whose client does not read; beyond the limit, it is closed",
+    meaning:
+      "maximum KiB of pending events of a WebSocket whose client does not read; beyond the limit, the WebSocket is closed",
     takes: count
   }),
   streamDrain: withDefault("TRIGATE_STREAM_DRAIN", Age, "5 seconds", {

@@ -80,7 +80,9 @@ class ItemEvents implements ServedEvents {
   keepAlive(): void {}
 }
 
-/** Returns the position after which a stream begins: that of the last received event, or the one in the query. */
+/**
+ * Returns the position after which a stream begins: the position of the last received event, or the one in the query.
+ */
 const startIn = (request: IncomingRequest, query: URLSearchParams) => {
   const last = header(request, "last-event-id")
   const text = last ?? query.get("after") ?? undefined
@@ -127,7 +129,7 @@ export const make = Effect.gen(function*() {
     const record = yield* RequestRecord.CurrentRequestRecord
     const caller = yield* CurrentCaller
     yield* sessions.admit(caller)
-    // fails now, while an HTTP status can still be sent
+    // read before the response begins, so that a failure is still sent with an HTTP status
     const newest = yield* Effect.mapError(latestPosition({ address: account }), unwrapReason)
     const after = start ?? newest
     const texts = open(after).pipe(
@@ -139,7 +141,10 @@ export const make = Effect.gen(function*() {
     return HttpServerResponse.stream(stream, { contentType: "text/event-stream", headers: eventStreamHeaders })
   })
 
-  /** Fails if the caller may not read the chain. */
+  /**
+   * Fails if the origin of the requesting page is not allowed, or if the caller's scope does not allow reads of the
+   * chain.
+   */
   const admitted = Effect.gen(function*() {
     const refusal = RequestRecord.foreignRefusal(yield* RequestRecord.CurrentRequestRecord)
     if (refusal !== undefined) return yield* refusal

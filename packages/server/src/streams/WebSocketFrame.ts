@@ -1,4 +1,4 @@
-/** Frames of a WebSocket as a server writes them (RFC 6455, section 5.2): unmasked and whole. */
+/** Frames of a WebSocket as a server writes them (RFC 6455, section 5.2): unmasked and not fragmented. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { Frame } from "@trigate/upstream/streams/Topic"
 
@@ -23,7 +23,7 @@ export const textFrame = (text: string): Uint8Array => {
   return bytes
 }
 
-/** Returns the bytes of a frame, encoded once for all of its callers. */
+/** Returns the bytes of a frame, encoded once for all callers that receive the frame. */
 export const wireBytes = (frame: Pick<Frame, "text" | "wire">): Uint8Array => frame.wire ??= textFrame(frame.text)
 
 /** The bytes of a ping without content. */

@@ -197,7 +197,7 @@ describe("a caller's key", () => {
       assert.isAbove(answers.filter((answer) => answer.startsWith("200")).length, 4)
       assert.isAbove(answers.filter((answer) => answer.startsWith("401")).length, 20)
       assert.include(running.printed(), `"caller":"key:alice","key":"${alice.record.prefix}"`)
-      assert.include(running.printed(), "  callers: those with a key in SQLite\n")
+      assert.include(running.printed(), "  callers: clients with a key in SQLite\n")
       // written as the gateway ended
       const used = (yield* store.list).map(({ lastUsedAt, name }) => [name, lastUsedAt !== undefined])
       assert.sameDeepMembers(used, [["alice", true], ["ended", false]])

@@ -26,7 +26,8 @@ const posted = (url: string, path: string, body: string, headers: Headers) =>
 const json: Headers = [["content-type", "application/json"]]
 const from = (origin: string): Headers => [...json, ["origin", origin], ["sec-fetch-site", "cross-site"]]
 
-const detail = "A page of another site may not sign or send; TRIGATE_CORS_ORIGINS lists the origins whose pages may"
+const detail =
+  "A page of another site is not allowed to sign or send; TRIGATE_CORS_ORIGINS lists the origins whose pages are allowed"
 
 const problemOf = (needed: string) => ({
   type: "urn:trigate:problem:not-permitted",

@@ -200,7 +200,10 @@ describe("a socket is closed", () => {
     Effect.gen(function*() {
       const { socket } = yield* opened({ TRIGATE_STREAM_CALLER_MESSAGES: "5" })
       for (let count = 0; count < 6; count++) socket.send("{\"method\":\"ping\"}")
-      assert.deepStrictEqual(yield* closed(socket), { code: 1008, reason: "Too many messages" })
+      assert.deepStrictEqual(yield* closed(socket), {
+        code: 1008,
+        reason: "Too many messages or bytes per minute: send less"
+      })
       assert.strictEqual(socket.of("pong").length, 5)
     }))
 
@@ -223,7 +226,10 @@ describe("a socket is closed", () => {
       const socket = yield* openSocket(`${url}/${key}/ws`)
       const kept = yield* openSocket(`${url}/${other}/ws`)
       yield* store.revoke({ name: "one" })
-      assert.deepStrictEqual(yield* closed(socket), { code: 1008, reason: "The key is no longer valid" })
+      assert.deepStrictEqual(yield* closed(socket), {
+        code: 1008,
+        reason: "The key is no longer valid, or its scope no longer allows these subscriptions"
+      })
       kept.send("{\"method\":\"ping\"}")
       assert.strictEqual((yield* next(kept)).channel, "pong")
     }))

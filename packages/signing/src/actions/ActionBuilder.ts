@@ -11,7 +11,7 @@ import * as OrderAction from "./OrderAction.ts"
 
 /** The optional members of an L1 action's request, and its nonce. */
 export interface L1Options {
-  /** Milliseconds, unique for each signer; take it from a `NonceSource`. */
+  /** Milliseconds since 1970, unique for each signer; take it from a `NonceSource`. */
   readonly nonce: number
   /** The vault or sub-account on whose behalf the action is signed. */
   readonly vaultAddress?: Address | undefined
@@ -24,7 +24,7 @@ export interface Stake {
   readonly validator: Address
   /** HYPE x 10^8, from 1 to 2^64 - 1; `Hype.weiFromHype` computes it from a decimal amount. */
   readonly wei: bigint
-  /** Milliseconds, unique for each signer; take it from a `NonceSource`. */
+  /** Milliseconds since 1970, unique for each signer; take it from a `NonceSource`. */
   readonly nonce: number
   /**
    * Chain ID of the typed data in 0x hex. Default: 0x66eee. The venue accepts any chain ID; a browser wallet accepts
@@ -170,8 +170,8 @@ export const delegate = (stake: Stake) => moveStake(false, stake)
 export const undelegate = (stake: Stake) => moveStake(true, stake)
 
 /**
- * Signs an L1 action of any type. Its members must be in the order in which the venue hashes them; integers may be
- * bigints.
+ * Signs an L1 action of any type. The action's members must be in the order in which the venue hashes them; integers
+ * can be bigints.
  *
  * Fails with `UnsignableAction` for an action of another signing scheme.
  *
@@ -251,7 +251,7 @@ export const jailSelf = (options: L1Options) => signL1({ type: "CSignerAction", 
 export const unjailSelf = (options: L1Options) => signL1({ type: "CSignerAction", unjailSelf: null } as const, options)
 
 /**
- * Sends the account's EVM transactions to big blocks (one per minute, 30M gas) until it is changed.
+ * Sends the account's EVM transactions to big blocks (one per minute, 30M gas) until the setting is changed.
  *
  * @since 0.1.0
  * @category builders
@@ -277,7 +277,7 @@ export const useBigBlocks = (options: L1Options) =>
   signL1({ type: "evmUserModify", usingBigBlocks: true } as const, options)
 
 /**
- * Sends the account's EVM transactions to small blocks (one per second, 3M gas) until it is changed.
+ * Sends the account's EVM transactions to small blocks (one per second, 3M gas) until the setting is changed.
  *
  * @since 0.1.0
  * @category builders

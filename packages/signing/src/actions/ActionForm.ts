@@ -1,7 +1,7 @@
 /**
  * Converts an action to the venue's form, and reports the differences.
  *
- * These mistakes are visible without a signature. The members and their types are declared in `ActionOrder`.
+ * Finding these mistakes requires no signature. The members and their types are declared in `ActionOrder`.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { Mistake } from "@trigate/domain/Inspection"
@@ -38,7 +38,7 @@ export const quoted = (value: unknown): string => {
 
 const isTuple = (shape: Shape): shape is ReadonlyArray<Shape> => Array.isArray(shape)
 
-/** Returns the allowed words of a closed set; `undefined` for any other shape. */
+/** Returns the allowed words of a shape that is a closed set of words; `undefined` for any other shape. */
 const allowedWords = (shape: Shape): ReadonlyArray<string> | undefined =>
   Predicate.isString(shape) && shape.includes("|") ? shape.split("|") : undefined
 
@@ -141,7 +141,7 @@ const shapeForm = (
     const inner = membersForm(reading, members, only, path)
     return { value: inner.value, faults: [...wrongShape(whole, value, path).faults, ...inner.faults] }
   }
-  // a word such as "Limit" or "limit" instead of an object with that member
+  // the value is a word, such as "Limit" or "limit", instead of an object with that member
   return wrongShape(whole, value, path)
 }
 
@@ -259,7 +259,7 @@ const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Move
       faults: [...faults, ...held.slice(0, 4).map((key) => moveFault(path, key, [...path, name, key].join(".")))]
     }
   }
-  // members of one form of an object, without the member that names the form
+  // the action has the members of an object, without the member that names this form of the object
   const ones = [...order].filter(([, { presence, shape }]) => presence === "oneOf" && isMembers(shape))
   for (const [name, place] of ones) {
     const held = unknown.filter((key) => place.members.has(key))
@@ -334,8 +334,8 @@ const mayNotBeEmpty = new Set(["orders", "cancels", "modifies", "marginTiers", "
 /**
  * Returns an object of an action in the venue's form, and its mistakes. Removes members that the venue ignores.
  *
- * `isHashed` means that the exact format of values is hashed, as inside a wrapper. Otherwise only the numeric value of
- * a chain ID is relevant.
+ * `isHashed` means that the exact text of each value is hashed, as inside a multi-sig wrapper. If it is false, a chain
+ * ID is accepted in any 0x hex format, because only its numeric value is signed.
  */
 export const normalizeAction = (order: ActionOrder, given: Given, path: Path, isHashed = true): Form =>
   membersForm({ type: given["type"], isHashed }, order, given, path)

@@ -47,11 +47,11 @@ export type Unhashable = MsgPack.MsgPackUnencodable | UnsignableAction
 
 /** The values that are hashed with the action. `null` and absent are equivalent. */
 export interface HashContext {
-  /** Milliseconds, unsigned 64 bits. */
+  /** Milliseconds since 1970, an unsigned 64-bit integer. */
   readonly nonce: number | bigint
   /** The vault or sub-account on whose behalf the action is signed, 20 bytes. */
   readonly vaultAddress?: string | null | undefined
-  /** Milliseconds, unsigned 64 bits. */
+  /** Milliseconds since 1970, an unsigned 64-bit integer. */
   readonly expiresAfter?: number | bigint | null | undefined
 }
 
@@ -79,7 +79,8 @@ const expiryBytes = (expiresAfter: HashContext["expiresAfter"]): Result.Result<U
     : Result.map(uint64("expiresAfter", expiresAfter), (expiry) => concat(absent, expiry))
 
 /**
- * Returns the hashed bytes: MessagePack of the value, nonce, vault marker, expiry marker.
+ * Returns the bytes to hash: the value in MessagePack, the nonce, the vault and the expiry, the last two each after a
+ * marker byte.
  *
  * The value must already be in the venue's key order. Fails with `MsgPackUnencodable` or {@link UnsignableAction}.
  */
@@ -106,8 +107,8 @@ const agent = Signable.structType("Agent", [
 ])
 
 /**
- * The signing domain of L1 actions, the same on every network. A wallet that is connected to another chain refuses to
- * sign in it.
+ * The signing domain of L1 actions, the same on every network. Its chain ID is 1337. A wallet that is connected to
+ * another chain refuses to sign in this domain.
  */
 const agentDomain = Signable.domain("Exchange", 1337)
 

@@ -16,7 +16,7 @@ export type Shape = Kind | Words | Members | ReadonlyArray<Shape>
  *
  * The suffix of a name states the properties of the member:
  *
- * - `[]`: a list, whose items have the shape. One of the following may come after it.
+ * - `[]`: a list, whose items have the shape. One of the following suffixes can follow it.
  * - `?`: optional; `null` means absent.
  * - `!`: may be `null`, and the `null` is then hashed.
  * - `|`: one of the members marked this way is required.
@@ -233,7 +233,7 @@ const published: { readonly [Type in ActionTypeOf<"l1">]: Members } = {
   vaultTransfer: { vaultAddress: "address", isDeposit: "flag", usd: "integer" }
 }
 
-/** Whether a member may be absent or null; see {@link Members}. */
+/** Whether a member can be absent or null; see {@link Members}. */
 export type Presence = "required" | "optional" | "nullable" | "oneOf"
 
 /** The position of a member, and its shape. */
@@ -285,7 +285,10 @@ const isLeftOut = ({ optional }: MemberPosition, item: unknown): boolean => opti
 
 type Standing = "inOrder" | "otherOrder" | "notNamed"
 
-/** Compares a value with its order, without allocation, because nearly every body is already in order. */
+/**
+ * Compares the members of a value with the venue's order. Allocates nothing, because nearly every body is already in
+ * order.
+ */
 const standing = (order: ActionOrder, given: unknown): Standing => {
   let found: Standing = "inOrder"
   if (Array.isArray(given)) {
@@ -330,8 +333,8 @@ const putMembers = (
 /**
  * Sorts the members of an action into an order, at every level.
  *
- * An action with an unknown member is returned unchanged: the venue may support that member, and only the sender knows
- * its position.
+ * An action with an unknown member is returned unchanged: the venue might support that member, and only the sender
+ * knows its position.
  */
 export const arrange = (
   order: ActionOrder,

@@ -176,8 +176,8 @@ export interface Position {
 }
 
 /**
- * Checks the format of a chain ID. Its exact format matters only if it is hashed, in a wrapper; otherwise any hex is
- * valid.
+ * Checks the format of a chain ID. The exact format matters only inside a multi-sig wrapper, where the text is hashed;
+ * elsewhere, any 0x hex is valid.
  */
 export const chainIdFault = (value: unknown, isHashed: boolean): ValueFault | undefined => {
   const repaired = chainIdIn(value)

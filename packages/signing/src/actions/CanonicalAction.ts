@@ -41,7 +41,7 @@ const unknownForm = (profile: VenueProfile, type: KnownType, action: Action): Un
   const { advice, documented, real } = formKeys[type]
   const complete = keyOrders[type].some((keys) => keys.every((key) => Object.hasOwn(action, spell(profile, key))))
   return complete || !Object.hasOwn(action, documented)
-    ? new UnsignableAction({ reason: "shape", path: [], detail: `${type} takes ${real.join(" or ")}` })
+    ? new UnsignableAction({ reason: "shape", path: [], detail: `${type} must have the members ${real.join(" or ")}` })
     : new UnsignableAction({ reason: "documentedForm", path: [documented], detail: advice })
 }
 
@@ -68,14 +68,15 @@ const single = (profile: VenueProfile, action: Action): Result.Result<Action, Un
  * Converts an action to the form in which its multi-sig wrapper is hashed. Fails with `UnsignableAction`, also for a
  * nested wrapper.
  *
- * Only here does the key order of a user-signed action matter: outside a wrapper it is signed field by field.
+ * The key order of a user-signed action matters only inside a wrapper, which is hashed whole. Outside a wrapper, the
+ * action is signed field by field.
  */
 export const canonicalizeInner = (
   profile: VenueProfile,
   action: Action
 ): Result.Result<Action, UnsignableAction> =>
   action["type"] === "multiSig"
-    ? Result.fail(wrongShape("type", "another than multiSig"))
+    ? Result.fail(wrongShape("type", "an action type other than multiSig"))
     : Result.map(single(profile, action), (spelled) => {
       const type = UserSigned.find(spelled["type"])
       return type === undefined ? spelled : ActionOrder.arrange(UserSigned.order(profile)(type), spelled)
@@ -101,9 +102,9 @@ export const canonicalizeMultiSig = (
 /**
  * Converts an action to the venue's form. Fails with `UnsignableAction`, also for a wrapper inside a wrapper.
  *
- * The four decoded actions get the venue's key order, lower-case addresses and the profile's chain field, and lose
- * members that the venue ignores. Actions with published members get the venue's order at every level
- * ({@link ActionOrder.l1}). All other actions keep their own order.
+ * `multiSig`, `evmUserModify`, `CSignerAction` and `tokenDelegate` get the venue's key order, lower-case addresses and
+ * the profile's chain field, and lose members that the venue ignores. Actions with published members get the venue's
+ * order at every level ({@link ActionOrder.l1}). All other actions keep their own order.
  */
 export const canonicalize = (
   profile: VenueProfile,

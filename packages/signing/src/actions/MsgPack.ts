@@ -102,7 +102,10 @@ const ascii = /^[\0-\x7f]*$/
 
 interface EncodingFault {
   readonly reason: typeof Reason.Type
-  /** Innermost key first: the path is collected while the recursion unwinds, so that it costs nothing on success. */
+  /**
+   * The path of the value, innermost key first. It is collected while the recursion unwinds, so that it costs nothing
+   * on success.
+   */
   readonly path: Array<string | number>
 }
 
@@ -213,11 +216,12 @@ const writer = new ByteWriter()
  * Encodes a parsed JSON value. Fails with {@link MsgPackUnencodable}.
  *
  * Integers (numbers or bigints) have the smallest encoding. Above 2^32 - 1 that is `uint64`, and never `float64`, which
- * is the usual mistake of JavaScript encoders. Other numbers are `float64`. Members of a map keep their order
- * (JavaScript lists integer-like keys first). `undefined` members are omitted, `null` is encoded.
+ * is the usual mistake of JavaScript encoders. Other numbers are `float64`. Members of a map are encoded in the
+ * object's order, in which JavaScript lists integer-like keys first. `undefined` members are omitted, `null` is
+ * encoded.
  */
 export const encode = (value: unknown): Result.Result<Uint8Array, MsgPackUnencodable> => {
-  // a parsed JSON value has no getters, so no other write can occur before the copy
+  // encoding a parsed JSON value runs no getters, so nothing else writes to the buffer before the copy
   writer.clear()
   const found = write(writer, value, 0)
   return found === undefined

@@ -29,7 +29,9 @@ export interface Steps {
 export interface Trigger {
   readonly kind: "takeProfit" | "stopLoss"
   readonly priceInQuote: string
-  /** Whether it becomes a market order. The order's `priceInQuote` then limits the price. */
+  /**
+   * Whether the order becomes a market order when it is triggered. If so, the order's `priceInQuote` limits the price.
+   */
   readonly isMarket: boolean
 }
 
@@ -116,7 +118,7 @@ const decimal = (
   if (read === undefined) return refuse([name], `a plain decimal of at most ${longest} characters`)
   const fitted = cut(read)
   return fitted === "0" && (least === "aboveZero" || read !== "0")
-    ? refuse([name], "more than zero, also after it is cut")
+    ? refuse([name], "more than zero, also after truncation to the asset's steps")
     : Result.succeed(fitted)
 }
 
@@ -153,10 +155,10 @@ export const fit = (
 }
 
 /**
- * Returns the limit price of a market order: the mid price, moved by a percentage against the order, truncated to the
+ * Returns the limit price of a market order: the mid price plus (buy) or minus (sell) a percentage, truncated to the
  * tick size.
  *
- * Truncation is towards zero, so the limit price of a buy order may be up to one tick lower.
+ * Truncation is towards zero, so the limit price of a buy order can be up to one tick below the exact value.
  */
 export const worstPrice = (mid: string, side: Order["side"], slippagePercent: number, steps: Steps): string => {
   const factor = side === "buy" ? 1 + slippagePercent / 100 : 1 - slippagePercent / 100

@@ -19,7 +19,9 @@ export type Member =
 /** Name and type of a field. */
 export type Field = Pick<Member, "name" | "type">
 
-/** The name and type of a field of any message, including fields that no action has. */
+/**
+ * The name and type of a field of any EIP-712 message; unlike {@link Field}, the type can be one that no action uses.
+ */
 export interface NamedType {
   readonly name: string
   readonly type: string
@@ -81,8 +83,8 @@ const encodeType = (primaryType: string, fields: ReadonlyArray<NamedType>) =>
 const textHashes = new Map<string, Uint8Array>()
 
 /**
- * Maximum number of cached text hashes; limited, because callers choose the text. The cache is for network names, which
- * are in every message.
+ * Maximum number of cached text hashes; limited, because callers choose the text. The cache saves the hashing of
+ * network names, which are in every message.
  */
 const cachedTexts = 64
 
@@ -147,7 +149,10 @@ export const domain = (name: string, chainId: number | bigint): Domain => ({
   ])
 })
 
-/** Makes a domain with the fields that another program declares; `name` and `chainId` are only displayed. */
+/**
+ * Makes a domain whose hashed fields and values are `fields` and `members`, as declared by another program. `name` and
+ * `chainId` are only displayed.
+ */
 export const domainWith = (
   fields: ReadonlyArray<NamedType>,
   members: ReadonlyArray<Member>,

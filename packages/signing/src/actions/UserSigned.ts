@@ -36,7 +36,10 @@ const define = (name: string, ...fields: ReadonlyArray<Signable.Field>): Layout 
 /** An optional string: if it is absent or null, the venue signs the empty string. */
 const orEmpty: ReadonlyMap<unknown, string> = new Map([[undefined, ""], [null, ""]])
 
-/** The abbreviations of an abstraction that a multi-sig sends. The full names are signed. */
+/**
+ * Abbreviations of the values of `abstraction`. A multi-sig action is sent with the abbreviation and signed with the
+ * full name.
+ */
 const abstractions: ReadonlyMap<unknown, string> = new Map([
   ["i", "disabled"],
   ["u", "unifiedAccount"],
@@ -46,7 +49,7 @@ const abstractions: ReadonlyMap<unknown, string> = new Map([
 /** The user-signed actions of the catalog, as the venue's documentation and client libraries sign them. */
 const published: { readonly [Type in ActionTypeOf<"userSigned">]: Layout } = {
   tokenDelegate: define("TokenDelegate", address("validator"), wei, flag("isUndelegate"), nonce),
-  // its addresses are signed as strings, so their letter case matters
+  // the addresses of this action are signed as strings, so their letter case matters
   sendAsset: {
     ...define(
       "SendAsset",
@@ -121,8 +124,8 @@ const l1: SigningScheme = { scheme: "l1" }
  * Returns the signing scheme of an action without an inner action.
  *
  * Fails with `UnsignableAction` (`unknownType`) for an unknown action with a `signatureChainId`. Only user-signed
- * actions have that member, but its fields are unknown; hashed as an L1 action, it would recover to an unrelated
- * address.
+ * actions have that member, but the fields to sign are unknown for this type. Hashed as an L1 action, the signature
+ * would recover to an unrelated address.
  */
 export const signingScheme = (
   action: Readonly<Record<string, unknown>>
@@ -195,7 +198,10 @@ export const order = memoize((profile: VenueProfile) =>
 
 const domains: (profile: VenueProfile) => Map<number | bigint, Signable.Domain> = memoize(() => new Map())
 
-/** Maximum number of cached domains; limited, because callers choose the chain ID. Only a few chains are in use. */
+/**
+ * Maximum number of cached domains; limited, because callers choose the chain ID. A small cache is enough, because only
+ * a few chains are in use.
+ */
 const cachedDomains = 64
 
 /** Returns the domain of a `signatureChainId`: 0x hex of at most 64 bits. Fails with `UnsignableAction`. */

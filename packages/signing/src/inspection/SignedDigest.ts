@@ -1,4 +1,7 @@
-/** Computes the digest of a view of a request. Each intermediate step runs once. */
+/**
+ * Computes the digests of views. A view is a hypothesis about how a request was hashed and signed. Each intermediate
+ * step runs once.
+ */
 import * as Result from "effect/Result"
 import * as ActionHash from "../actions/ActionHash.ts"
 import * as MsgPack from "../actions/MsgPack.ts"
@@ -17,7 +20,9 @@ const encoded = ({ encoding, json }: View, value: unknown): Bytes => {
   return encoding === undefined ? MsgPack.encode(value) : Result.succeed(Loose.encode(encoding, value))
 }
 
-/** Returns the encoded bytes of a hashed value. `name` identifies the value, because one view may hash several. */
+/**
+ * Returns the encoded bytes of a hashed value. `name` identifies the value, because one view can hash several values.
+ */
 type Encode = (view: View, name: "action" | "wrapper" | "payload", value: () => unknown) => Bytes
 
 type Bytes = Result.Result<Uint8Array, unknown>
@@ -41,7 +46,10 @@ const hashed = (view: View, bytes: Bytes): Bytes => {
   })
 }
 
-/** Concatenates the preimage in the venue's order: the vault after a marker, 1 or 0, and the expiry after a 0. */
+/**
+ * Concatenates the preimage in the venue's order: action, nonce, 1 and the vault (or 0 without a vault), then 0 and the
+ * expiry if there is one.
+ */
 export const venuePreimage = ({ action, expires, nonce, vault }: Preimage): Uint8Array =>
   concat(
     action,
@@ -85,7 +93,7 @@ const innerSignable = (
   return agentTypedData(view, encode(view, "payload", () => view.rewrite(MultiSig.innerValue(whole), sentValue)))
 }
 
-/** Returns the typed data of a part under a view, before reshaping. */
+/** Returns the typed data of a part under a view, before {@link View.reshape} is applied. */
 const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = encodeAnew): SignableOf => {
   const part = view.otherPart ? given === "outer" ? "inner" : "outer" : given
   const whole = viewWrapper(view)
@@ -145,7 +153,10 @@ export const digester = (part: Part, sent: unknown): DigestOf => {
 /** Returns the signed digest of a part under a view; `sent` is the action as sent. */
 export const viewDigest = (view: View, part: Part, sent: unknown): Bytes => digester(part, sent)(view)
 
-/** Returns the typed data of a part of a view, reshaped as the view requires; `undefined` for a part without typed data. */
+/**
+ * Returns the typed data of a part of a view, changed by {@link View.reshape}; `undefined` for a part without typed
+ * data.
+ */
 export const viewTypedData = (view: View, part: Part, sent: unknown): Signable.Signable | undefined => {
   const found = viewSignable(view, part, sent)
   return Result.isFailure(found) ? undefined : view.reshape(found.success)

@@ -1,5 +1,5 @@
 /**
- * Generates messages that a signer may have signed by mistake instead of the correct one.
+ * Generates messages that a signer could have signed by mistake instead of the correct one.
  *
  * A wrong signature recovers to an unrelated address, which does not identify the mistake. So each likely mistake is
  * reproduced. If the resulting digest recovers to the expected signer, the signer made that mistake.
@@ -17,14 +17,14 @@ import * as SignedDigest from "./SignedDigest.ts"
 import * as SignedView from "./SignedView.ts"
 import type { Part, View } from "./SignedView.ts"
 
-/** A digest that may have been signed, and the mistakes that produce it. */
+/** A digest that the signer could have signed, and the mistakes that produce it. */
 export interface SignedReading {
   /** Returns the mistakes, computed on demand; an empty list for the correct digest. */
   readonly mistakes: () => ReadonlyArray<Mistake>
   readonly digest: Uint8Array
   /**
-   * How likely it is that the signature is damaged as well. `unlikely` mistakes and pairs are only tried with the
-   * unchanged signature.
+   * The class of the reading, which determines whether it is also tried with a damaged signature. `unlikely` mistakes
+   * and pairs are tried only with the unchanged signature.
    */
   readonly rank: "right" | "likely" | "single" | "unlikely" | "pair"
 }
@@ -32,14 +32,14 @@ export interface SignedReading {
 /** Converts a digest to 0x hex. */
 export const digestHex = toHex
 
-/** One form of one mistake. */
+/** A view with one mistake, which is one of the forms of a variation. */
 interface Single {
   readonly view: View
   readonly mistakes: () => ReadonlyArray<Mistake>
   readonly variation: Variation
-  /** The index of the view in its variation. */
+  /** The index of the view among the views that the variation generates. */
   readonly index: number
-  /** The number of more likely forms of the variation with distinct digests. */
+  /** The number of forms of this variation that are more likely and have distinct digests. */
   readonly form: number
 }
 
@@ -79,14 +79,14 @@ const combineMistakes = (start: View, subject: Examined, first: Single, second: 
   }
   const both = SignedView.combined(start, first.view, second.view)
   if (both !== undefined) return both
-  // both change the same part of the action, so the second mistake is applied to the result of the first
+  // both change the same part of the action: apply the second mistake to the result of the first
   for (const { view } of singleMistakes(first.view, second.variation, subject, second.index, second.index + 1)) {
     return view
   }
   return undefined
 }
 
-/** The state of the search over one action that may have been signed. */
+/** The state of the search over one action that could have been signed. */
 interface Search {
   readonly start: View
   readonly digestOf: SignedDigest.DigestOf
@@ -94,13 +94,19 @@ interface Search {
   readonly singles: Array<Single>
 }
 
-/** Maximum total of hashed bytes. Every reading hashes the whole action, and callers choose its size. */
+/**
+ * Maximum total size of the hashed bytes, over all readings. Every reading hashes the whole action, whose size the
+ * caller chooses.
+ */
 const maxHashed = 320 * 1024
 
-/** Maximum size, in hashed bytes, of an action that is searched; one reading of it takes some milliseconds. */
+/**
+ * Maximum size, in hashed bytes, of an action for which readings are tried. One reading of an action of this size takes
+ * some milliseconds.
+ */
 const maxSearched = 16 * 1024
 
-/** Maximum number of readings of a small action. */
+/** Maximum number of readings per action; a large action has fewer, see `maxHashed`. */
 const maxReadings = 1500
 
 const countReadings = ({ action }: CanonicalAction): number =>
@@ -138,7 +144,7 @@ const pairsIn = (singles: ReadonlyArray<Single>): ReadonlyArray<readonly [Single
     .map(({ pair }) => pair)
 }
 
-/** For each mistake, the number of its most likely forms that are also tried with a damaged signature. */
+/** The number of forms of each mistake, most likely first, that are also tried with a damaged signature. */
 const likelyForms = 2
 
 const readingRank = (isEarly: boolean, form: number): SignedReading["rank"] =>
@@ -148,13 +154,13 @@ const readingRank = (isEarly: boolean, form: number): SignedReading["rank"] =>
 const earlyPairs = 110
 
 /**
- * Generates the readings of a request, most likely first: single mistakes, then pairs. Each digest occurs once; a
- * larger action has fewer readings. A step without a new digest yields `undefined`, so that the caller can let the
- * event loop run.
+ * Generates the readings of a request, most likely first: single mistakes, then pairs. Each digest occurs once. The
+ * larger the action, the fewer readings are generated. A step without a new digest yields `undefined`, so that the
+ * caller can let the event loop run.
  *
- * `actions` are the actions that may have been signed, in the venue's form. The action of `request` is the one that was
- * sent, with its key order. `known` are addresses that may have been signed as the vault, such as the owner of an API
- * wallet.
+ * `actions` are the actions that could have been signed, in the venue's form. The action of `request` is the one that
+ * was sent, with its key order. `known` are addresses that could have been signed as the vault, such as the owner of an
+ * API wallet.
  */
 export function* readings(
   profile: VenueProfile,

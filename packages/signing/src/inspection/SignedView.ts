@@ -34,7 +34,7 @@ export interface View {
   readonly context: ActionHash.HashContext
   /** Changes the value before it is hashed. */
   readonly rewrite: Rewrite
-  /** The encoding of the action before it is hashed; `undefined` for the venue's. */
+  /** The encoding of the action before it is hashed; `undefined` for the venue's encoding. */
   readonly encoding: Loose.Encoding | undefined
   /** The style of JSON to hash instead of MessagePack. */
   readonly json: Loose.JsonStyle | undefined
@@ -54,7 +54,10 @@ export interface View {
   readonly asL1: boolean
 }
 
-/** Members of a view. Two mistakes that change the same one of them cannot be combined. */
+/**
+ * Members of a view that only one mistake can change. Two mistakes that change the same one of these members cannot be
+ * combined.
+ */
 const exclusive = ["profile", "wrapper", "json", "arrange", "hashBytes", "digest", "asTyped"] as const
 
 /** Returns the correct view of a request; `canonical` is its action. */
@@ -77,7 +80,10 @@ export const right = (profile: VenueProfile, canonical: CanonicalAction, context
   asL1: false
 })
 
-/** Returns the member that repeats the nonce of the body. All user-signed actions have one, and some L1 actions. */
+/**
+ * Returns the member that repeats the nonce of the body. All user-signed actions and some L1 actions have such a
+ * member.
+ */
 export const nonceKey = ({ action, context }: View): string | undefined =>
   ["nonce", "time"].find((key) => {
     const value = toUint64(action[key])
@@ -120,7 +126,9 @@ export const withRewrite = (view: View, rewrite: Rewrite): View => ({
   rewrite: (value, sent) => rewrite(view.rewrite(value, sent), sent)
 })
 
-/** Combines two changes of an action's members; `undefined` if both change the same member or the order. */
+/**
+ * Combines two changes of an action's members; `undefined` if both change the same member, or if both change the order.
+ */
 const combinedActions = (right: Action, first: Action, second: Action): Action | undefined => {
   if (second === right) return first
   if (first === right) return second
@@ -173,7 +181,7 @@ export const combined = (right: View, first: View, second: View): View | undefin
   }
 }
 
-/** Returns an own member or an item. */
+/** Returns an object's own member, or a list's item. */
 export const readMember = (value: unknown, key: string | number): unknown =>
   Predicate.isObjectOrArray(value) && Object.hasOwn(value, key) && Predicate.hasProperty(value, key)
     ? value[key]
@@ -206,7 +214,10 @@ export const hashedValue = (view: View, part: Part, sent: unknown): Hashed => {
 
 const maxDifferences = 16
 
-/** Returns the differences between two values: unequal values, members of only one, and the order of common members. */
+/**
+ * Returns the differences between two values: unequal values, members that only one of them has, and another order of
+ * the members that both have.
+ */
 export const differences = (
   sent: unknown,
   canonical: unknown,

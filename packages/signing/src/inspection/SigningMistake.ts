@@ -25,7 +25,7 @@ export interface Kind {
   /** A description of the mistake, for the documentation. */
   readonly made: string
   /**
-   * How it is detected.
+   * How the mistake is detected.
    *
    * - `body`: from the body alone.
    * - `search`: by reproducing the message with the mistake, and comparing the recovered signer.
@@ -33,7 +33,7 @@ export interface Kind {
    * - `signers`: from the recovered signers.
    */
   readonly by: "body" | "search" | "signature" | "signers"
-  /** Whether the venue recovers another signer because of it. */
+  /** Whether the mistake makes the venue recover another signer. */
   readonly changesSigner: boolean
   /** The mistake and its correction, for use after "but" or "and". ASCII, if the mistake's data are ASCII. */
   readonly clause: Clause
@@ -358,7 +358,10 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     "another key signed",
     ({ expected, found }) => `it is by ${found}: sign with the key of ${expected}`
   ),
-  refused: ofSigners("the gateway refuses it for another reason", ({ found }) => `POST /exchange refuses it: ${found}`)
+  refused: ofSigners(
+    "the gateway refuses the request for a reason other than a signing mistake",
+    ({ found }) => `POST /exchange refuses it: ${found}`
+  )
 }
 
 const quotedPath = (path: Mistake["path"]): string => path.length === 0 ? whole : SigningWarning.pathText(path)

@@ -15,7 +15,7 @@ export interface SigningWarning {
 }
 
 const otherNetworkAdvice =
-  "SDKs for Python, Go, Rust and Java sign for testnet under any base URL but their own constant: " +
+  "SDKs for Python, Go, Rust and Java sign for testnet unless the base URL is their own mainnet constant: " +
   "see docs/guides/from-python-go-rust.md"
 
 /** Returns a warning about a signature for the other network: one or two sentences of ASCII. */
@@ -91,7 +91,9 @@ export const ofOrder = (sent: unknown, canonical: unknown, path: Path = []): Rea
     kind: "fieldOrder",
     path,
     message:
-      `The fields of ${path.length === 0 ? "the action" : pathText(path)} are in another order than is hashed: ` +
+      `The fields of ${
+        path.length === 0 ? "the action" : pathText(path)
+      } are not in the order in which they are hashed: ` +
       hashed.slice(0, maxKeys).map((key) => printable(key.slice(0, 64))).join(", ")
   }]
   return here.concat(keys.flatMap((key) => ofOrder(sent[key], canonical[key], [...path, key])))

@@ -1,6 +1,6 @@
 /**
- * Chains to which wallets connect. A wallet may sign with the ID of its chain, although the venue hashes another chain
- * ID.
+ * Chains to which wallets connect. A wallet can sign with the ID of the chain to which it is connected, although the
+ * venue hashes another chain ID.
  */
 
 /** A chain by its ID. */
@@ -10,8 +10,7 @@ export interface WalletChain {
 }
 
 /**
- * Most likely first: the venue's bridge and its test network, Ethereum, the venue's EVM, then the chains that wallets
- * list.
+ * The chains, most likely first: those of the venue's bridge, Ethereum, the venue's EVM, then others that wallets list.
  */
 export const walletChains: ReadonlyArray<WalletChain> = [
   { id: 42_161, name: "Arbitrum One" },
@@ -20,7 +19,7 @@ export const walletChains: ReadonlyArray<WalletChain> = [
   { id: 999, name: "HyperEVM" },
   { id: 998, name: "HyperEVM testnet" },
   { id: 8453, name: "Base" },
-  { id: 1337, name: "a local chain, as of L1 actions" },
+  { id: 1337, name: "the chain ID of L1 actions" },
   { id: 10, name: "OP Mainnet" },
   { id: 56, name: "BNB Smart Chain" },
   { id: 137, name: "Polygon" },

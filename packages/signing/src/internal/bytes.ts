@@ -15,10 +15,13 @@ const addressPattern = /^0x[0-9a-fA-F]{40}$/
 /** Returns the character code of a hexadecimal digit in lower case. */
 const digitCode = (value: number): number => value + (value < 10 ? 0x30 : 0x57)
 
-/** The codes of the digits of up to 64 bytes. */
+/** Reused buffer for the character codes of the hex digits of up to 64 bytes. */
 const codes = [...new Uint8Array(128)]
 
-/** Encodes bytes in 0x hex. Up to 64 bytes become one flat string; noble joins strings, and each stays in memory. */
+/**
+ * Encodes bytes in 0x hex. Up to 64 bytes become one flat string; noble concatenates one string per byte, and the
+ * engine retains each of them in memory.
+ */
 export const toHex = (bytes: Uint8Array): Hex => {
   if (bytes.length > 64) return `0x${bytesToHex(bytes)}`
   let at = 0
@@ -30,7 +33,10 @@ export const toHex = (bytes: Uint8Array): Hex => {
   return `0x${String.fromCharCode(...codes.slice(0, at))}`
 }
 
-/** Returns the value of an ASCII hexadecimal digit: the low bits of a digit are its value, those of a letter 9 less. */
+/**
+ * Returns the value of an ASCII hexadecimal digit. For 0 to 9 the value is the code's low four bits; for a letter it is
+ * 9 more than these bits.
+ */
 const nibble = (code: number): number => (code & 0x0f) + (code >> 6) * 9
 
 /** Writes the bytes of a hex string, which must be 0x and an even number of digits. */
@@ -95,7 +101,7 @@ export const uint64Bytes = (value: bigint): Uint8Array => {
   return bytes
 }
 
-/** Replaced by {@link loadKeccak}; both libraries return the same digests. */
+/** The hash function in use. {@link loadKeccak} replaces it with a faster one that returns the same digests. */
 let hash: (bytes: Uint8Array) => Uint8Array = keccak_256
 
 /** Returns the keccak-256, with Ethereum's padding instead of SHA-3's. Uses noble until {@link loadKeccak} has run. */
@@ -117,11 +123,13 @@ const createHasher = Effect.flatMap(
   ({ createKeccak }) => Effect.tryPromise(() => createKeccak(256))
 )
 
-/** Makes {@link keccak256} about ten times as fast. If WebAssembly is unavailable, it keeps using noble. */
+/**
+ * Makes {@link keccak256} about ten times as fast. If WebAssembly is unavailable, `keccak256` continues to use noble.
+ */
 export const loadKeccak: Effect.Effect<void> = Effect.match(createHasher, {
   onFailure: () => undefined,
   onSuccess: (hasher) => {
-    // Hashing is synchronous, so one hasher serves every call.
+    // hashing is synchronous, so all calls can share one hasher
     hash = (bytes) => hasher.init().update(bytes).digest("binary")
   }
 })

@@ -148,7 +148,7 @@ const write = (encoding: Encoding, value: unknown, parts: Array<Uint8Array>): vo
   } else parts.push(Uint8Array.of(0xc0))
 }
 
-/** Encodes a value in a variant of MessagePack. The caller must have limited its depth. */
+/** Encodes a value in a variant of MessagePack. The caller must have limited the depth of the value. */
 export const encode = (encoding: Encoding, value: unknown): Uint8Array => {
   const parts: Array<Uint8Array> = []
   write(encoding, value, parts)

@@ -47,7 +47,7 @@ export const keysByLength = rewriter({
 
 export const reversedKeys = rewriter({ members: (all) => all.toReversed() })
 
-/** Sorts like {@link sortedKeys}, in the innermost objects only, or in all others only. */
+/** Sorts members like {@link sortedKeys}, either in the innermost objects only, or in all other objects only. */
 export const sortedInside = rewriter({
   members: (all) => all.some(([key]) => key === "type") ? all : all.toSorted(([a], [b]) => a < b ? -1 : 1)
 })
@@ -60,7 +60,10 @@ export const typeLast = rewriter({
   members: (all) => [...all.filter(([key]) => key !== "type"), ...all.filter(([key]) => key === "type")]
 })
 
-/** Returns the objects of an action, grouped by equivalent position. */
+/**
+ * Returns the paths of an action's objects, in groups. Objects are in one group if their paths differ only in list
+ * indexes and their members are the same.
+ */
 const objectsIn = (value: unknown): ReadonlyArray<ReadonlyArray<ActionForm.Path>> => {
   const groups = new Map<string, Array<ActionForm.Path>>()
   const walk = (part: unknown, path: ActionForm.Path): void => {

@@ -23,7 +23,7 @@ export interface Subject {
   readonly view: View
   readonly request: SignedRequest
   readonly part: Part
-  /** Addresses that may have been signed as the vault: the expected signer, and other known ones. */
+  /** Addresses that could have been signed as the vault: the expected signer, and other known ones. */
   readonly known: ReadonlyArray<string>
 }
 
@@ -76,8 +76,8 @@ export const edited = (view: View, paths: ReadonlyArray<ActionForm.Path>, edit: 
 }
 
 /**
- * Maximum number of values that are varied individually. A larger batch comes from a program, which treats all values
- * alike.
+ * Maximum number of values that are changed one at a time. Beyond that, values are mostly changed all together: a
+ * program made the batch, and it makes the same mistake in every value.
  */
 export const maxLeaves = 16
 

@@ -1,4 +1,6 @@
-/** Mistakes in the rest of the preimage (nonce, vault, expiry), in its encoding, and in the signed digest. */
+/**
+ * Mistakes in the nonce, vault and expiry of the preimage, in the encoding of the preimage, and in the signed digest.
+ */
 import { sha256 } from "@noble/hashes/sha2"
 import { sha3_256 } from "@noble/hashes/sha3"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -250,7 +252,10 @@ export const personal = (bytes: Uint8Array): Uint8Array =>
 
 const asText = (bytes: Uint8Array): Uint8Array => Utf8.encode(toHex(bytes))
 
-/** Signs a plain message: the digest or the hash in it, each as bytes or as hex text, or the unhashed bytes. */
+/**
+ * Signs a plain message instead of typed data: the digest or the hash inside the typed data, each as bytes or as hex
+ * text, or the bytes before hashing.
+ */
 export const plainMessages: Vary = ({ view }) =>
   [
     Signable.digestBytes,
@@ -296,8 +301,8 @@ export const times = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary 
 /**
  * Signs another nonce. To correct a single action, send it with the signed nonce.
  *
- * All signatures of a multi-sig wrapper share its nonce, so a co-signer that signed another nonce has to sign again;
- * the path is then empty.
+ * All signatures of a multi-sig wrapper share its nonce, so a co-signer that signed another nonce has to sign again.
+ * For a wrapper, the path of the finding is empty.
  */
 export const nonces = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
   const right = BigInt(request.nonce)

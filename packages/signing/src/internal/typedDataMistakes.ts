@@ -153,7 +153,10 @@ export const domainMistakes: Vary = function*(subject) {
 
 const quantityHex = (id: number): string => `0x${id.toString(16)}`
 
-/** Uses the domain of a chain to which a wallet is connected. A multi-sig wrapper hashes its chain ID too. */
+/**
+ * Signs in the domain of a chain to which wallets connect. In a multi-sig wrapper, the chain ID is also part of the
+ * hashed value.
+ */
 export const chainMistakes: Vary = function*(subject) {
   const { part, view } = subject
   const typed = subjectTypedData(subject)
@@ -250,7 +253,7 @@ const structMistakes = (
   change: (struct: Signable.StructType, signable: Signable.Signable, subject: Subject) => Iterable<{
     readonly primaryType?: string
     readonly fields?: ReadonlyArray<Signable.NamedType>
-    /** Changes the members of the typed data, as another mistake does. */
+    /** Changes the values of the typed data's fields in the same way as `fields` changes their declarations. */
     readonly members?: (members: ReadonlyArray<Signable.Member>) => ReadonlyArray<Signable.Member>
     readonly found: string
     readonly expected: string
@@ -382,7 +385,7 @@ const asType = (member: Signable.Member, type: string): Signable.Member | undefi
 const isOften = (type: Signable.Member["type"], other: string): boolean =>
   (type === "uint64" && other === "uint256") || (type === "address" && other === "string")
 
-/** Changes the type of one field, or of all fields of its type; commonly confused types first. */
+/** Changes the type of one field, or of all fields with the same type; commonly confused types first. */
 export const fieldTypes = structMistakes(function*({ fields }, { members }) {
   for (const often of [true, false]) {
     for (const [index, field] of fields.entries()) {

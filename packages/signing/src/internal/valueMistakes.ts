@@ -73,7 +73,7 @@ export const toText: Edit = (value) => Predicate.isNumber(value) || Predicate.is
 
 export const rounded: Edit = (value) => Predicate.isBigInt(value) ? BigInt(Number(value)) : value
 
-/** Tries the integers whose nearest double is the given one. */
+/** Tries the integers that a double rounds to the integer in the body. The body's integer could be the rounded one. */
 export const unrounded = function*({ view }: Subject): Iterable<MistakenView> {
   for (const { path, value } of leavesIn(view, "integer").slice(0, maxLeaves)) {
     if (!Predicate.isBigInt(value) || BigInt(Number(value)) !== value) continue

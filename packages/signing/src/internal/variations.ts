@@ -76,11 +76,14 @@ import {
 export interface Variation {
   readonly mistake: SignatureMistake
   readonly vary: Vary
-  /** The number of its forms that are also combined with other mistakes. */
+  /** The number of the mistake's forms that are also combined with other mistakes. */
   readonly pairs: number
-  /** The number of its forms that are tried before pairs; the other forms are tried after the most likely pairs. */
+  /**
+   * The number of the mistake's forms that are tried before pairs. The other forms are tried after the most likely
+   * pairs.
+   */
   readonly early: number
-  /** Whether it is rarely combined with another mistake: its pairs are tried after those of other variations. */
+  /** Whether the mistake is rarely combined with another one. Its pairs are tried after those of other variations. */
   readonly isSeldomPaired: boolean
 }
 
@@ -115,7 +118,7 @@ const isOuterPart = ({ part, view }: Subject): boolean => view.wrapper !== undef
 
 const isWrapped = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "inner"
 
-/** Uses other parties than the wrapper's: another leader, the account itself, or the two swapped. */
+/** Signs for parties that differ from the wrapper's: another leader, another account, or leader and account swapped. */
 const otherParties: Vary = function*(subject) {
   const { known, view } = subject
   const { wrapper } = view
@@ -175,7 +178,7 @@ export const variations: ReadonlyArray<Variation> = [
   ),
   seldomPaired(
     "chainIdText",
-    // the second variant has an even number of digits
+    // the second variant pads the ID to an even number of digits
     rewriting(chainIds((id) => id), chainIds((id) => id.length % 2 === 0 ? id : `0x0${id.slice(2)}`))
   ),
   seldomPaired("nullDropped", rewriting(nullsDropped)),
@@ -184,7 +187,7 @@ export const variations: ReadonlyArray<Variation> = [
       view: SignedView.withRewrite(view, (value) => Predicate.isObject(value) ? { type: "multiSig", ...value } : value)
     }]),
   paired("notWrapped", ({ view }) => [{ view: { ...view, wrapped: false }, finding: { path: [] } }]),
-  // co-signers sign at other times, with their own nonces
+  // a co-signer signs at another time than the leader, and uses a nonce of that time
   seldomPaired(
     "otherNonce",
     (subject) =>
@@ -221,7 +224,7 @@ export const variations: ReadonlyArray<Variation> = [
     ({ view }) => [{ view: { ...view, arrange: documentedPreimage }, finding: { path: [] } }],
     1
   ),
-  // without a vault, the missing byte before an expiry may be either marker
+  // without a vault, the one missing byte could be the marker of the vault or of the expiry
   seldomPaired("vaultMarker", ({ view }) =>
     isGiven(view.context.expiresAfter) && !isGiven(view.context.vaultAddress)
       ? []

@@ -25,7 +25,7 @@ const Address = Schema.String.pipe(Schema.refine(isAddress))
 const Wrapper = Schema.Struct({
   /** 0x hex, hashed as text: send it in lower case without leading zeros. */
   signatureChainId: Schema.String,
-  /** One for each inner signer. */
+  /** One signature for each inner signer. */
   signatures: Schema.Array(Schema.Struct({ r: Scalar, s: Scalar, v: Schema.Union([Schema.Int, Schema.BigInt]) }))
     .check(Schema.isBetweenLength(1, maxSigners)),
   payload: Schema.Struct({

@@ -18,7 +18,7 @@ import * as MultiSigProposal_ from "./MultiSigProposal.ts"
 import * as MultiSigTerms from "./MultiSigTerms.ts"
 
 /**
- * The signature is not by the expected signer. A signature of other bytes recovers to an unrelated address.
+ * The signature is not by the expected signer. A signature of another message recovers to an unrelated address.
  *
  * `recovered` is absent if recovery fails. For a `leader`, the error also means that the signing key is not the
  * proposal's outer signer.
@@ -183,7 +183,7 @@ export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
 
 /**
  * Accepts another program's signature of the proposal's typed data or digest: 65 bytes in 0x hex, as wallets return it,
- * or its numbers. `approvals` are those collected so far. Fails like {@link approve}.
+ * or `r`, `s` and an optional `v`. `approvals` are those collected so far. Fails like {@link approve}.
  */
 export const accept = Effect.fn("MultiSigApproval.accept")(function*(
   proposal: MultiSigProposal,
@@ -232,12 +232,12 @@ const checkThreshold = (
 /**
  * Assembles approvals into a wrapper, which the leader signs, and returns the body for `POST /exchange`.
  *
- * The approvals may be in any order; each is verified again, and a co-signer counts once. Inner signatures are sent
- * without leading zeros, as the venue hashes them.
+ * The approvals can be in any order. Each is verified again, and only one approval of each co-signer counts. Inner
+ * signatures are sent without leading zeros, as the venue hashes them.
  *
  * Fails with `ProposalAltered`, `ProposalExpired`, `ApprovalOfOther`, `CosignerNotAuthorized` or `ThresholdNotMet`.
- * Fails with `WrongSigner` if a signature is not its co-signer's, or if the leader is not the proposal's. The errors of
- * the leader's key are also possible.
+ * Fails with `WrongSigner` if a signature is not its co-signer's, or if the signing key is not that of the proposal's
+ * leader. The errors of the leader's key are also possible.
  */
 export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
   given: MultiSigProposal,
@@ -248,7 +248,9 @@ export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
   const { expiresAfter, nonce, outerSigner, vaultAddress } = proposal
   yield* MultiSigTerms.checkDeadline(proposal)
   const collected = distinct(approvals)
-  if (collected.length > MultiSig.maxSigners) return yield* wrongShape("signatures", `at most ${MultiSig.maxSigners}`)
+  if (collected.length > MultiSig.maxSigners) {
+    return yield* wrongShape("signatures", `a list of at most ${MultiSig.maxSigners}`)
+  }
   const signatures = yield* Effect.forEach(collected, (approval) => check(proposal, approval))
   yield* checkThreshold(proposal, collected)
   if (lowerCase(leader.address) !== outerSigner) {

@@ -122,7 +122,7 @@ export const innerSignable = (terms: MultiSigTerms): Result.Result<Signable.Sign
   return MultiSig.innerSignable(profileFor(terms.network), signed, terms)
 }
 
-/** The venue no longer accepts the action: its expiry has passed, or its nonce has left the window. */
+/** The venue no longer accepts the action: its expiry has passed, or its nonce is too old. */
 export class ProposalExpired extends Schema.TaggedError<ProposalExpired>()("ProposalExpired", {
   because: Schema.Literals(["expiresAfter", "nonceWindow"]),
   deadline: Millis,
@@ -132,7 +132,7 @@ export class ProposalExpired extends Schema.TaggedError<ProposalExpired>()("Prop
     return "fix-request" as const
   }
   override get message() {
-    return `The proposal expired at ${this.deadline} (${this.because}); it is ${this.now}`
+    return `The proposal expired at ${this.deadline} (${this.because}); the time is ${this.now}`
   }
 }
 
@@ -179,7 +179,7 @@ const describeEffect = (action: Inner): string => {
         ? `undelegates ${hype(action["wei"])} from the validator ${quoted(action["validator"])}`
         : `delegates ${hype(action["wei"])} of stake to the validator ${quoted(action["validator"])}`
     case "CSignerAction":
-      return "jailSelf" in action ? "jails itself as a validator" : "ends its jailing as a validator"
+      return "jailSelf" in action ? "jails itself as a validator" : "unjails itself as a validator"
     case "evmUserModify":
       return `chooses ${action["usingBigBlocks"] === true ? "big" : "small"} blocks for its EVM transactions`
     default:
@@ -196,8 +196,8 @@ const cosigners = ({ authorizedUsers, threshold }: MultiSigTerms): string => {
 
 const expiry = ({ at, because }: Deadline): string =>
   because === "expiresAfter"
-    ? `The venue refuses it after ${instant(at)}, when it expires.`
-    : `The venue refuses it after ${instant(at)}, when its nonce becomes too old.`
+    ? `The venue refuses the action after ${instant(at)}, when the action expires.`
+    : `The venue refuses the action after ${instant(at)}, when its nonce becomes too old.`
 
 /**
  * Describes the effects of terms in canonical form, one sentence for each. The text is ASCII, so that any terminal or
@@ -207,9 +207,9 @@ export const summary = (terms: MultiSigTerms): ReadonlyArray<string> => {
   const { action, multiSigUser, network, nonce, outerSigner, sentAction, vaultAddress } = terms
   return [
     `On ${network}, the multi-sig account ${multiSigUser} ${describeEffect(action)}.`,
-    ...(sentAction === undefined ? [] : [`It is sent to the venue in another form: ${quoted(sentAction)}.`]),
-    ...(vaultAddress === undefined ? [] : [`It acts for the vault or sub-account ${vaultAddress}.`]),
-    `The leader ${outerSigner} sends it with the nonce ${nonce} (${instant(nonce)}).`,
+    ...(sentAction === undefined ? [] : [`The action is sent to the venue in another form: ${quoted(sentAction)}.`]),
+    ...(vaultAddress === undefined ? [] : [`The action is for the vault or sub-account ${vaultAddress}.`]),
+    `The leader ${outerSigner} sends the action with the nonce ${nonce} (${instant(nonce)}).`,
     cosigners(terms),
     expiry(deadline(terms)),
     ...(action["type"] === "evmUserModify"

@@ -2,8 +2,8 @@
  * Checks the accounts of `TRIGATE_WATCH_ACCOUNTS`. Every hour, it queries which agents expire soon. Every ten minutes,
  * it queries how many more actions the venue will accept from each account.
  *
- * Only the replica that owns the event log checks; the others report nothing. A query weighs 20. So an account has at
- * most one query per minute, and no query in the minute before or after its comparison or in the minute after a change.
+ * Only the replica that owns the event log checks; the others report nothing. A query weighs 20. So the checks send at
+ * most one query per minute for an account. They send none within a minute of its comparison or its last change.
  */
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import * as Clock from "effect/Clock"
@@ -19,7 +19,7 @@ export interface Options<E> {
   readonly accounts: ReadonlyArray<string>
   /** Whether this process owns the event log, and therefore checks. */
   readonly isOwner: () => boolean
-  /** Returns the milliseconds between now and the nearest other queries about an account. */
+  /** Returns the milliseconds between now and the nearest other query about an account. */
   readonly quietFor: (user: string) => number
   /** Sends a query to the venue. */
   readonly ask: (query: object) => Effect.Effect<string, E>
@@ -31,7 +31,7 @@ const warnings = ["7 days", "1 day", "1 hour"] as const
 /** Milliseconds after which a failed check is repeated at the latest. */
 const retryAfter = 600_000
 
-/** An address is reported when less than this share of its actions is left. */
+/** Minimum fraction of the granted actions: an address is reported if a smaller fraction is left. */
 const lowShare = 0.1
 
 const decodeAgents = Schema.decodeEffect(Schema.fromJsonString(infoOperations.extraAgents.response))
@@ -44,7 +44,7 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
   const low = new Set<string>()
   /** The checks whose last query failed, by account and name. */
   const failing = new Set<string>()
-  /** Agents whose expiry was reported, with the time before it. */
+  /** Agents whose expiry was reported, each with the warning time that was reported, such as `1 day`. */
   let reported = new Set<string>()
 
   const readAgents = Effect.fnUntraced(function*(user: string) {
@@ -105,7 +105,7 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
       onFailure: (cause) => {
         if (failing.has(key)) return Effect.void
         failing.add(key)
-        const message = `The query ${name} about an account fails: nothing is reported of it until it succeeds`
+        const message = `The query ${name} about an account fails: its results are not reported until it succeeds`
         return Effect.logWarning(message, { user }, cause)
       }
     })

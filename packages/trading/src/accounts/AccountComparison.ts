@@ -23,7 +23,7 @@ export interface Options<E> {
   readonly mirror: AccountMirror.AccountMirror
   /**
    * Returns the time, in milliseconds, at which the connection of a subscription last received a frame; `undefined`
-   * while it is not live.
+   * while the subscription is not live.
    */
   readonly heardAt: (topicKey: string) => number | undefined
   /** Sends a query to the venue. */
@@ -116,7 +116,7 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
     const before = responses(states)
     const answers = new Map<string, string>()
     for (const { query } of compared) answers.set(query, yield* ask({ type: query, user }))
-    // the log does not contain events from before it began
+    // events from before the log began are not compared, because the log does not contain them
     const since = Math.max(begunAt + clockMargin, (comparedAt.get(user) ?? 0) - clockMargin)
     const fills = yield* ask({ type: "userFillsByTime", user, startTime: since })
     const isHeard = yield* awaitReceipt(user, yield* Clock.currentTimeMillis)

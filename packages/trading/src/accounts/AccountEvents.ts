@@ -33,13 +33,13 @@ export interface Options {
   readonly accounts?: ReadonlyArray<string>
   readonly bounds?: Bounds
   readonly states?: StateObserver | undefined
-  /** The maximum number of accounts that one caller may watch. Default: unlimited. */
+  /** The maximum number of accounts that one caller is allowed to watch. Default: unlimited. */
   readonly usersOfCaller?: number
 }
 
 /** A caller that reads the events of an account. */
 export interface Watcher {
-  /** The name of the caller, for its limit of accounts. */
+  /** The name of the caller, for the limit of accounts of each caller. */
   readonly caller: string
   /** Reports that the account cannot be watched. No events will follow. */
   readonly refused: (message: string) => void
@@ -51,8 +51,8 @@ export interface Watcher {
 export type Phase = "subscribing" | "refilling" | "live"
 
 /**
- * The part of this process in the log: it writes the shared log, reads the log that another replica writes, or
- * continues with its own log because the store is unreachable.
+ * The role of this process: it writes the shared log, reads the log that another replica writes, or continues with a
+ * log of its own because the store is unreachable.
  */
 export type Role = "writer" | "reader" | "alone"
 

@@ -39,7 +39,7 @@ export const answered: ReadonlyMap<string, { readonly declaration: Subscription;
     )
   )
 
-/** A query that the mirror may serve. */
+/** A query that the mirror can serve. */
 interface MirroredQuery {
   readonly user: string
   /** The key of the subscription whose frames contain the response to the query. */
@@ -57,7 +57,10 @@ export const topicKey = (type: string, user: string): string | undefined =>
 
 const anyUser = `0x${"0".repeat(40)}`
 
-/** Returns the subscriptions to states that contain responses: those of every watched account, or the others. */
+/**
+ * Returns the subscriptions to states whose frames contain responses to queries: with `isRecorded`, those that are
+ * opened for every watched account; otherwise those that only callers open.
+ */
 const stateNames = (isRecorded: boolean): ReadonlyArray<string> =>
   Subscriptions.table.flatMap(({ answers, delivery, name }) =>
     answers !== undefined && delivery === "state" && (topicKey(name, anyUser) !== undefined) === isRecorded
@@ -65,7 +68,7 @@ const stateNames = (isRecorded: boolean): ReadonlyArray<string> =>
       : []
   )
 
-/** Returns the account and the subscription of a query that the mirror may serve; undefined for any other query. */
+/** Returns the account and the subscription of a query that the mirror can serve; `undefined` for any other query. */
 const mirroredQuery = ({ body, operation, surface }: InfoCall): MirroredQuery | undefined => {
   const found = answered.get(operation.name)
   const query = body.valueOrUndefined
@@ -132,18 +135,18 @@ export interface Source {
   readonly events: AccountEvents
   /**
    * Returns the time, in milliseconds, at which the connection of a subscription last received a frame; `undefined`
-   * while it is not live.
+   * while the subscription is not live.
    */
   readonly heardAt: (topicKey: string) => number | undefined
 }
 
 /** The received states of an account. */
 export interface MirroredStates {
-  /** The number of known changes of the account: its logged events, and new versions. */
+  /** The number of known changes of the account: its logged events, plus its new versions. */
   readonly changes: number
   /** The time of the last observed change, in milliseconds. */
   readonly changedAt: number
-  /** The latest frame of each subscription, by its name. */
+  /** The latest frame of each subscription, by the subscription's name. */
   readonly frames: ReadonlyMap<string, Frame>
 }
 
@@ -152,7 +155,10 @@ interface MirroredAccount {
   readonly frames: Map<string, Frame>
   changes: number
   version: string | undefined
-  /** The time of the last observed change, and of the last change that was not an event of the log. */
+  /**
+   * `changedAt`: the time of the last observed change. `actedAt`: the time of the last change that was not an event of
+   * the log.
+   */
   changedAt: number
   actedAt: number
   /** The latest fills, newest first. */
@@ -167,7 +173,10 @@ type Reads = typeof InfoProtocol.reads
 /** Serves queries about watched accounts. */
 export interface AccountMirror {
   readonly observer: StateObserver
-  /** Receives each state of the venue. Uses those of watched accounts to which a caller subscribed. */
+  /**
+   * Receives the frames of subscriptions that callers opened. Ignores a frame unless it contains a response about a
+   * watched account.
+   */
   readonly observe: (frame: Frame) => void
   /** Returns cache options that limit the age of responses about watched accounts to the mirror's maximum age. */
   readonly reads: (reads: Reads) => Reads
@@ -336,7 +345,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
     change(account)
   }
 
-  /** Returns whether the states that contain the response to a query are received. */
+  /** Returns whether this process receives the states that contain the response to a query. */
   const isMirrored = ({ isRecorded, topicKey: key, user }: MirroredQuery): boolean =>
     source?.events.isRecording(user) === true
       ? isRecorded || source.heardAt(key) !== undefined

@@ -19,7 +19,7 @@ export class EventLog {
   /** Index of the first retained entry of `#entries`. */
   #first = 0
   #rows = 0
-  /** The entries by account and subscription, and the IDs of their rows. */
+  /** The entries by account and subscription, with the IDs of their rows. */
   #streams = new Map<string, { readonly entries: Array<Entry>; readonly ids: Set<string> }>()
   #begun = new Map<string, Pick<Entry, "at" | "seq">>()
   #epoch = ""
@@ -35,7 +35,7 @@ export class EventLog {
     return { epoch: this.#epoch, seq: this.#seq }
   }
 
-  /** Replaces the log with a store's, and notifies the readers. */
+  /** Replaces the log with the log of a store, and notifies the readers. */
   replace({ begun, entries, epoch, seq, start }: Tail): void {
     this.#epoch = epoch
     this.#entries = []
@@ -141,7 +141,7 @@ export class EventLog {
       stream.entries.shift()
       for (const { id } of entry.rows) stream.ids.delete(id)
     }
-    // the array is compacted rarely: each compaction copies it
+    // the array is compacted rarely, because each compaction copies the array
     if (this.#first > 1000 && this.#first * 2 > this.#entries.length) {
       this.#entries = this.#entries.slice(this.#first)
       this.#first = 0

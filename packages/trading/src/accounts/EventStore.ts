@@ -42,14 +42,14 @@ export interface NewEntry {
 /** An entry of the log. Rows are numbered without gaps; the entry has the number of its last row. */
 export interface Entry extends NewEntry {
   readonly seq: number
-  /** The time at which it was stored, in milliseconds. */
+  /** The time at which the entry was stored, in milliseconds. */
   readonly at: number
 }
 
-/** Returns the number of sequence numbers that an entry uses: one for each row, but at least one. */
+/** Returns how many sequence numbers an entry uses: one for each row, but at least one. */
 export const span = ({ rows }: NewEntry): number => Math.max(1, rows.length)
 
-/** Returns the number of sequence numbers that entries use in total. */
+/** Returns how many sequence numbers some entries use in total. */
 export const totalSpan = (entries: ReadonlyArray<NewEntry>): number =>
   entries.reduce((sum, entry) => sum + span(entry), 0)
 
@@ -114,7 +114,7 @@ export class EventStore extends Context.Service<EventStore, {
   readonly release: (token: number) => Effect.Effect<void, StoreAway>
   /**
    * Appends entries after the log's last sequence number, in order. Returns the sequence number of the last entry.
-   * Entries that an earlier attempt already appended there, without a reply, are not appended again.
+   * Entries that an earlier attempt already appended, but whose confirmation was lost, are not appended again.
    */
   readonly append: (
     token: number,
@@ -125,7 +125,7 @@ export class EventStore extends Context.Service<EventStore, {
   readonly readAfter: (seq: number) => Effect.Effect<Tail, StoreAway>
   /** Asks the owner to watch an account for the next {@link wantFor} milliseconds. */
   readonly want: (user: string) => Effect.Effect<void, StoreAway>
-  /** Returns the accounts that replicas have requested. */
+  /** Returns the accounts that replicas have requested with `want`. */
   readonly wanted: Effect.Effect<ReadonlyArray<string>, StoreAway>
 }>()("@trigate/trading/accounts/EventStore") {}
 
@@ -138,7 +138,9 @@ export const makeName = Effect.map(
   (number) => number.toString(36).padStart(11, "0")
 )
 
-/** Makes a store for one process. The entries are in `EventLog`, so this stores only their number. */
+/**
+ * Makes a store for one process. The entries are in `EventLog`, so the store contains only the last sequence number.
+ */
 export const makeMemory = Effect.gen(function*() {
   const epoch = yield* makeName
   let seq = 0

@@ -20,7 +20,7 @@ export interface OrderEvents {
   readonly listen: (listener: (readCloid: ReadCloid) => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** The events of the trading chain. Default: `undefined`, no account is watched. */
+/** The events of the trading chain. Default: `undefined` (no account is watched). */
 export const Current = Context.Reference<OrderEvents | undefined>("@trigate/trading/accounts/OrderEvents/Current", {
   defaultValue: () => undefined
 })

@@ -37,13 +37,13 @@ export interface Signed {
 
 /** An action about to be sent. */
 export interface Sending extends Signed {
-  /** The `id` of the `Caller` for whom it is sent. */
+  /** The `id` of the `Caller` for whom the action is sent. */
   readonly caller: string
   /** Whether the signer is on an allow-list; the log then treats it as a known signer. */
   readonly isListed: boolean
-  /** The ID of the request for which it is sent; absent without a request. */
+  /** The ID of the request for which the action is sent; absent without a request. */
   readonly requestId?: string
-  /** The properties by which the effect of the action can be looked up at the venue; absent if it has none. */
+  /** The properties by which the effect of the action can be looked up at the venue; absent if the action has none. */
   readonly trace?: ActionTrace.ActionTrace
 }
 
@@ -60,7 +60,7 @@ export type State = "sent" | "accepted" | "rejected" | "unknown" | "forgotten"
 
 /** An action that the venue may have accepted. */
 export interface Unanswered extends Signed {
-  /** The time at which it was first sent, in milliseconds. */
+  /** The time at which the action was first sent, in milliseconds. */
   readonly openedAt: number
   readonly state: "sent" | "unknown"
 }
@@ -73,13 +73,13 @@ export interface Recorded extends Pick<Signed, "fingerprint" | "nonce" | "signer
    * settled.
    */
   readonly settled?: Settled
-  /** The time at the venue after which it refuses the action; absent once the outcome is known. */
+  /** The venue's time after which the venue refuses the action; absent once the outcome is known. */
   readonly expiresAfter?: number
 }
 
 /** An action of unknown outcome, and the properties by which its effect can be looked up at the venue. */
 export interface Unsettled extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
-  /** The time at which it was first sent, in milliseconds. */
+  /** The time at which the action was first sent, in milliseconds. */
   readonly openedAt: number
   readonly trace: ActionTrace.ActionTrace
 }
@@ -148,7 +148,7 @@ export interface Options {
   /**
    * How long an entry is retained after the action's nonce, and after it was sent. Default: 2 days.
    *
-   * It must cover the venue's nonce window: an action with an older nonce can no longer execute.
+   * Must be at least as long as the venue's nonce window: an action with an older nonce can no longer execute.
    */
   readonly keep?: Duration.Input
 }
@@ -189,7 +189,10 @@ export class ActionLog extends Context.Service<ActionLog, {
   readonly claim: (sending: Sending) => Effect.Effect<Claim, ClaimRefusal>
   /** Returns the actions in state `sent` or `unknown`, oldest first. */
   readonly unanswered: Effect.Effect<ReadonlyArray<Unanswered>, UpstreamUnavailable>
-  /** Removes an unanswered action by its fingerprint. Returns whether it was in the log. Its nonce stays used. */
+  /**
+   * Removes an unanswered action by its fingerprint. Returns whether the action was in the log. The nonce of the action
+   * stays used.
+   */
   readonly forget: (fingerprint: string) => Effect.Effect<boolean, UpstreamUnavailable>
   /**
    * Returns the actions that a reference identifies. There is more than one only if several were sent with the same
@@ -204,7 +207,7 @@ export class ActionLog extends Context.Service<ActionLog, {
    * minutes.
    */
   readonly takeUnknown: Effect.Effect<ReadonlyArray<Unsettled>, UpstreamUnavailable>
-  /** Waits until `takeUnknown` may return an action. */
+  /** Waits until it is time to call `takeUnknown` again, which can then still return no action. */
   readonly untilTurn: Effect.Effect<void>
   /**
    * Settles an action of unknown outcome by its fingerprint. Returns `false`, and changes nothing, if it is being sent
@@ -217,7 +220,10 @@ export class ActionLog extends Context.Service<ActionLog, {
   readonly isUp: Effect.Effect<boolean>
 }>()("@trigate/trading/actionLog/ActionLog") {}
 
-/** The time after which an unsettled `sent` action becomes `unknown`. A function is called at each claim. */
+/**
+ * The time after which an unsettled `sent` action becomes `unknown`. If the lease is a function, it is called at each
+ * claim.
+ */
 export type Lease = Duration.Input | (() => Duration.Input)
 
 /** Returns a function for the current lease, in milliseconds. Default: 1 minute. */
@@ -288,7 +294,8 @@ export const claimantId = ({ fingerprint, signer }: Pick<Signed, "fingerprint" |
 export const entryKey = (sending: Signed): string => `${claimantId(sending)}:${sending.nonce}`
 
 /**
- * Returns the keys of the entries that a reference may identify; `find` looks up a fingerprint or a client order ID.
+ * Returns the keys of the entries that a reference can identify. `find` returns the keys for a fingerprint or a client
+ * order ID.
  */
 export const entryKeys = (
   reference: ActionReference,
@@ -359,7 +366,7 @@ export const oldestSeconds = (openedAt: Iterable<number>): number => {
   return oldest === Infinity ? 0 : oldest / 1000
 }
 
-/** The state of an entry after an attempt; `gone` if the entry is removed. */
+/** The state of an entry after an attempt. `gone`: the entry is removed. */
 export type Remains = "accepted" | "rejected" | "unknown" | "gone"
 
 /** Maximum number of actions of unknown outcome that are looked up at a time. */
@@ -538,7 +545,7 @@ export const makeMemory = Effect.fnUntraced(
 
     const settle = (key: string, entry: Entry, remains: Remains, settled: Settled | undefined) => {
       inFlight -= 1
-      // another attempt with the same content may own the entry, or an operator may have removed it
+      // another attempt with the same content may have replaced the entry, or an operator may have removed it
       if (unanswered.get(key) === entry) {
         if (remains === "unknown") unanswered.set(key, { ...entry, state: "unknown" })
         else if (remains === "gone") remove(key)

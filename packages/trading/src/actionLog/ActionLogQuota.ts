@@ -4,16 +4,16 @@
  * A random signature recovers to some address, so a client can present any number of new signers. The log therefore has
  * two parts:
  *
- * - The part for known signers, which have an accepted action or are on an allow-list. Each of them may use a tenth of
- *   its free capacity.
- * - The part for all other signers, a tenth of the first part's size. Each caller may use a quarter of its free
- *   capacity.
+ * - The part for known signers, which have an accepted action or are on an allow-list. Each known signer is allowed a
+ *   tenth of this part's free capacity.
+ * - The part for all other signers, a tenth of the first part's size. Each caller is allowed a quarter of this part's
+ *   free capacity.
  *
- * A signer or caller without an entry is admitted while there is any capacity.
+ * A signer or caller without an entry is admitted as long as its part has any free capacity.
  */
 import { local } from "@trigate/domain/Caller"
 
-/** A part of the log. */
+/** A part of the log: `familiar` for known signers, `strangers` for all other signers. */
 export type Part = "familiar" | "strangers"
 
 /**
@@ -27,7 +27,10 @@ export interface Holding {
   readonly bytes: number
 }
 
-/** Why an action exceeds the capacity: the part is full, or the owner has used its share. */
+/**
+ * The exceeded limit. `full`: the part for known signers is full. `share`: the known signer has used its share.
+ * `strangers`: the part for unknown signers is full, or the caller has used its share of it.
+ */
 export type Scarcity = "full" | "share" | "strangers"
 
 /** The used fraction of each part, from 0 to 1. */
@@ -39,13 +42,16 @@ export interface Limits {
   readonly maxBytes: number
 }
 
-/** Returns the limits of the tenth of the log that unknown signers may use. */
+/** Returns the limits of the part for unknown signers: a tenth of the given limits. */
 export const strangersLimits = ({ capacity, maxBytes }: Limits): Limits => ({
   capacity: Math.ceil(capacity / 10),
   maxBytes: Math.ceil(maxBytes / 10)
 })
 
-/** Returns the share of the free capacity that one owner may use. Calls of the program itself may use all of it. */
+/**
+ * Returns the fraction of a part's free capacity that one owner is allowed to use. Calls of the program itself are
+ * allowed all of it.
+ */
 const holderShare = (part: Part, holder: string): number =>
   part === "familiar" ? 1 / 10 : holder === local.id ? Infinity : 1 / 4
 
@@ -92,7 +98,7 @@ const makePart = ({ capacity, maxBytes }: Limits, part: Part) => {
   }
 }
 
-/** The capacity of a log. */
+/** Tracks how much of the capacity of a log is used. */
 export interface Room {
   readonly add: (holding: Holding) => void
   readonly remove: (holding: Holding) => void
@@ -140,7 +146,7 @@ export const makeSigners = (): Signers => {
   return {
     has: (signer) => found.has(signer),
     add: (signer) => {
-      // the set is ordered by the last accepted action
+      // the signer moves to the end, because the set is ordered by the last accepted action
       found.delete(signer)
       found.add(signer)
       if (found.size <= maxSigners) return

@@ -61,7 +61,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     use: "action-log",
     ...(alone
       ? { deadline: options.deadline ?? "250 millis" }
-      // waiting for a store that may be reachable again is better than refusing an action
+      // without a pause, because waiting for a store that may be reachable again is better than refusing an action
       : { deadline: options.deadline ?? "1 second", pause: 0, meanwhile: "signed actions are refused" })
   })
   const { keep, settledCapacity } = ActionLog.resolveLimits(options)
@@ -238,7 +238,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       )
     )
     const found = rows.map(ActionLogScripts.recordedFrom).filter((each) => ActionLog.isNamed(reference, each))
-    // an action without a signer has no claim in Redis
+    // an action without a signer is only in this process's log
     return found.length > 0 ? found : (yield* own.find(reference)).filter(({ signer }) => signer === undefined)
   })
 

@@ -133,7 +133,8 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const defer = (token: string, write: Effect.Effect<unknown, StorageFault>) =>
     Effect.suspend(() => {
       const isFirst = deferred.size === 0
-      // beyond the limit, the write is dropped: the settled action stays `sent`, and becomes `unknown` after its lease
+      // if too many writes are deferred, this write is dropped: the settled action stays `sent`, and becomes `unknown`
+      // after its lease
       if (deferred.size < capacity) deferred.set(token, write)
       return isFirst ? Effect.asVoid(Effect.forkIn(Effect.delay(writeDeferred, "1 second"), scope)) : Effect.void
     })
@@ -297,7 +298,8 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
         () => recount
       ),
     used: Effect.sync(room.used),
-    // a readable file may still refuse writes, for example if the disk is full: the last claim determines the state
+    // a readable file may refuse writes, for example if the disk is full: so the result of the last claim determines
+    // the state
     isUp: Effect.map(Effect.isSuccess(isFile ? step(probe) : told(step(probe))), (answers) => answers && !isAway)
   })
 })
@@ -306,7 +308,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
  * Provides the log of a gateway. Creates its table.
  *
  * A SQLite file belongs to one gateway: actions that an earlier run left `sent` become `unknown` immediately. In
- * Postgres, which several replicas may share, they become `unknown` after the lease.
+ * Postgres, which several replicas can share, they become `unknown` after the lease.
  *
  * @since 0.1.0
  * @category layers

@@ -5,7 +5,7 @@
  * found must match the signed content. An action that is not found is `neverArrived` once the venue's own clock has
  * passed its `expiresAfter`.
  *
- * Lookups are periodic. An event of a watched account with the client order ID causes one more at once.
+ * Lookups are periodic. An event of a watched account with the client order ID causes an additional lookup immediately.
  */
 import type { ActionEntry, Cloid } from "@trigate/domain/actions/ActionOutcome"
 import * as OrderOutcome from "@trigate/domain/actions/OrderOutcome"
@@ -52,7 +52,10 @@ const statusQuery = InfoProtocol.parseCall(Json.write({ type: "exchangeStatus" }
 
 const numeric = (text: string): string => text.includes(".") ? text.replace(/\.?0+$/u, "") : text
 
-/** Returns whether an order matches a leg. Its client order ID may have identified another order before. */
+/**
+ * Returns whether an order matches a leg. The client order ID alone is not sufficient, because an earlier order may
+ * have had it.
+ */
 const agrees = (leg: ActionTrace.Leg, { order }: OrderRecord, openedAt: number): boolean =>
   order.side === (leg.isBuy ? "B" : "A") &&
   numeric(order.limitPx) === numeric(leg.price) &&
@@ -126,7 +129,7 @@ const turns = Effect.gen(function*() {
     if (!first.some(Predicate.isObject)) {
       return past && first.every((found) => found === "absent") ? "absent" as const : undefined
     }
-    // the venue accepts or refuses an action as a whole: no more legs will appear
+    // the venue accepts or refuses an action as a whole: after one leg is found, no further leg can take effect later
     const found = yield* Effect.forEach(
       trace.legs,
       (leg, at) => first[at] === "absent" ? search(leg) : Effect.succeed(first[at])
@@ -141,7 +144,8 @@ const turns = Effect.gen(function*() {
     const { trace } = action
     if (ActionTrace.cloids(trace).length === 0) return undefined
     const { expiresAfter } = trace
-    // must be queried before the orders are looked up
+    // the time must be read before the orders are looked up, so that an order that arrives between the two steps is
+    // found
     const time = expiresAfter === undefined ? undefined : yield* venueTime
     const isPast = expiresAfter !== undefined && time !== undefined && time > expiresAfter + expiryMargin
     const entries = yield* findEntries(action, isPast)
@@ -191,7 +195,7 @@ const turns = Effect.gen(function*() {
   )
 
   const turn = Effect.flatMap(log.takeUnknown, (actions) => {
-    // an order may take effect while it is looked up
+    // events are awaited before the lookup, because an order may take effect during the lookup
     if (events !== undefined) actions.forEach(awaitEvents)
     return settleAll(actions)
   })

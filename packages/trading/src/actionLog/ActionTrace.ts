@@ -26,9 +26,9 @@ export type Leg = typeof Leg.Type
 export const ActionTrace = Schema.Struct({
   /** The vault or sub-account on whose behalf the action is signed, in lower case. */
   vault: Schema.optionalKey(Address),
-  /** The time at the venue after which it refuses the action; absent if the action has no expiry. */
+  /** The venue's time after which the venue refuses the action; absent if the action has no expiry. */
   expiresAfter: Schema.optionalKey(Millis),
-  /** The orders that it places; empty for an action of another type. */
+  /** The orders that the action places; empty for an action of another type. */
   legs: Schema.Array(Leg)
 })
 export type ActionTrace = typeof ActionTrace.Type

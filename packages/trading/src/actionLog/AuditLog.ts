@@ -18,7 +18,7 @@ export interface Entry {
   readonly time: number
   /** The ID of the request for which the action was sent; absent without a request. */
   readonly requestId: string | undefined
-  /** The `id` of the `Caller` that sent it. */
+  /** The `id` of the `Caller` that sent the action. */
   readonly caller: string
   /** The recovered signer, in lower case; absent if none can be recovered. */
   readonly signer: Address | undefined

@@ -74,7 +74,7 @@ const accountsIn = ({ body, signed: { vaultAddress }, signer }: Admitted): Reado
   )
 
 /**
- * Increments the versions of the accounts that an action changed. If the venue does not respond, does not query the
+ * Increments the versions of the accounts that an action changed. With `venueAnswers` false, does not query the
  * signer's master.
  */
 export type Changed = (admitted: Admitted, venueAnswers: boolean) => Effect.Effect<void>

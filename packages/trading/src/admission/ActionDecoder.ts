@@ -152,7 +152,7 @@ export const canonicalAction = (
 ): Result.Result<CanonicalAction.CanonicalAction, UnsignableAction> =>
   action?.type === "multiSig"
     ? CanonicalAction.canonicalizeMultiSig(profile, action)
-    // an unknown type is hashed with its members in the sender's order
+    // the members of an unknown type are hashed in the sender's order
     : CanonicalAction.canonicalize(profile, sentAction)
 
 /** The paths of actions in a body: the action itself, and the one inside a multi-sig. */
@@ -209,7 +209,10 @@ const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
   ...(action?.type === "multiSig" ? [{ path: inner, action: action.payload.action }] : [])
 ]
 
-/** Returns the path of each documented-only form in a body, with the form that the venue accepts instead. */
+/**
+ * Returns the path of each action form in a body that the venue documents but does not accept, with the form that it
+ * accepts instead.
+ */
 export const documentedForms = (body: ReadBody): ReadonlyArray<RequestFault> =>
   actionsIn(body).flatMap(({ action, path }) => {
     const message = documentedFormAdvice(action)
@@ -236,7 +239,7 @@ export const warnings = (profile: VenueProfile, body: ReadBody, now: number): Re
       ? ["The original key keeps control of a multi-sig user's EVM account: do not use the EVM with it"]
       : []),
     ...(Predicate.isNumber(expiresAfter) && expiresAfter <= now
-      ? ["expiresAfter has passed: the venue refuses the action and counts it several times"]
+      ? ["expiresAfter has passed: the venue refuses the action and charges the address's rate limit several times"]
       : [])
   ]
 }

@@ -42,8 +42,8 @@ export interface Admitted {
   readonly action: Action | undefined
   readonly nonce: number
   /**
-   * The recovered signer, in lower case; absent if recovery is not possible, for example for forms that appear only in
-   * the venue's documentation.
+   * The recovered signer, in lower case; absent if recovery is not possible, for example for forms that the venue
+   * documents but does not accept.
    */
   readonly signer: Address | undefined
   /** Whether an allow-list of signers applied. */
@@ -54,7 +54,7 @@ export interface Admitted {
    * Independent of unsigned differences such as whitespace and the order of members.
    */
   readonly fingerprint: string
-  /** The bytes to send: those of the request, with `venueChain` renamed. */
+  /** The bytes to send: the bytes of the request, with `venueChain` renamed. */
   readonly body: Uint8Array
   /** Warnings for the sender, one sentence each: ASCII without line breaks. */
   readonly warnings: ReadonlyArray<string>
@@ -78,10 +78,7 @@ export interface Options {
    * none, or the listed types.
    */
   readonly relayActions?: "known" | "all" | "none" | ReadonlyArray<string>
-  /**
-   * Whether to refuse forms that appear only in the venue's documentation, which the venue does not accept. Default:
-   * false.
-   */
+  /** Whether to refuse action forms that the venue documents but does not accept. Default: false. */
   readonly strict?: boolean
   /** Addresses whose actions are admitted. Default: any. */
   readonly signers?: ReadonlyArray<string>

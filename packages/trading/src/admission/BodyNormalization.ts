@@ -98,7 +98,7 @@ const actionNonceMistakes = ({ action, path }: Placed, nonce: number): ReadonlyA
   if (isScheduled) return timeMistake([...path, "time"], action["time"])
   if (!Predicate.isNumber(inner) || inner === nonce) return type === undefined ? [] : unit
   if (unit.length > 0) return unit
-  // the signature covers the action's own chain
+  // the signature covers the nonce inside the action; for an inner action it covers the nonce of the body
   return [{
     mistake: "otherNonce",
     path: path.length === 1 ? ["nonce"] : [...path, field],
@@ -152,7 +152,7 @@ const dropped = ({ signed: { action } }: ReadBody, canonical: Action): ReadonlyA
       expected: Object.keys(canonical).join(", ")
     }))
 
-// more mistakes would not help with a body of a thousand orders
+// a body can contain a thousand orders, and more mistakes would not help its sender
 const maxMistakes = 16
 
 /**
@@ -196,6 +196,6 @@ const maxSentences = 4
  */
 export const sentences = (profile: VenueProfile, body: ReadBody): ReadonlyArray<string> =>
   of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalAction(profile, body))).mistakes
-    // documented forms are already reported by a warning
+    // documented forms are not repeated, because a warning already reports them
     .filter(({ mistake }) => mistake !== "documentedForm").slice(0, maxSentences)
     .map((mistake) => SigningMistake.mistakeClause(profile, mistake))

@@ -90,9 +90,9 @@ const repeatedCosigner = ({ inner }: Recovered): InvalidSignature | undefined =>
 
 /** The signer and the fingerprint of an authorized body. */
 export interface Passed {
-  /** In lower case; absent where no signer can be recovered. */
+  /** In lower case; absent if no signer can be recovered. */
   readonly signer: Address | undefined
-  /** In lower case; absent if none can be recovered. */
+  /** In lower case; absent if no signer can be recovered. */
   readonly fingerprint: Hash
 }
 
@@ -103,7 +103,7 @@ const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null
 /**
  * Makes the check for a profile and an optional allow-list. The signer of a multi-sig action is its leader.
  *
- * Recovery is not possible for forms that appear only in the venue's documentation, nor for pass-through types whose
+ * Recovery is not possible for forms that the venue documents but does not accept, nor for pass-through types whose
  * signed fields are unknown. Such a body passes without a signer. It is refused with `InvalidSignature` if the gateway
  * or the caller has an allow-list, or if the request names an expected signer.
  */

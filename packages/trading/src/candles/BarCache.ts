@@ -165,7 +165,10 @@ const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, 
   return head === undefined || holes.length <= MAX_GAPS ? holes : [{ from: head.from, to: last }]
 }
 
-/** The query for a gap. If the gap includes the forming bar, `closed` is the number of the last closed bar. */
+/**
+ * The query for a gap. If the gap includes the forming bar, `closed` is the index of the last closed bar (its open time
+ * divided by the interval).
+ */
 export interface GapCall extends InfoProtocol.CandleCall {
   readonly closed: number | undefined
 }

@@ -116,7 +116,7 @@ export const joined = (first: BarTexts, second: BarTexts): BarTexts => {
   const last = newest(first)
   const next = oldest(second)
   if (last === undefined || next === undefined) return last === undefined ? second : first
-  // fetched bars are usually newer than the stored ones
+  // the usual case: the fetched bars are newer than the stored ones
   if (last < next) {
     const all = [...first, ...second]
     return all.length > MAX_RUNS ? copied(all) : all

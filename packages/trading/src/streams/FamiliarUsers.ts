@@ -1,6 +1,6 @@
 /**
- * The users whose signed actions the venue accepted through this process. They have priority when the maximum number of
- * users is reached.
+ * The users whose signed actions the venue accepted through this process. If the maximum number of users is reached,
+ * they have priority over other users.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

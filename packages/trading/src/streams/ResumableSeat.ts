@@ -14,7 +14,7 @@ import type { Entry } from "../accounts/EventStore.ts"
 
 /** The destination of the frames of a caller that can resume. */
 export interface ResumableSink extends Omit<Sink, "deliver" | "interrupted"> {
-  /** Receives a frame, and its position if it is an event of the log. */
+  /** Receives a frame, and the frame's position if the frame is an event of the log. */
   readonly deliver: (frame: Frame, position?: ResumePosition) => void
   /**
    * Receives, before any frame, whether all events since the requested position follow. Otherwise snapshots of the
@@ -27,7 +27,7 @@ export interface ResumableSink extends Omit<Sink, "deliver" | "interrupted"> {
 export interface Start {
   /** The position of the last event that the caller received; `undefined` if the caller sent a malformed position. */
   readonly from: ResumePosition | undefined
-  /** The subscriptions that follow immediately, if all of them are known. */
+  /** The subscriptions that the caller opens immediately. Absent if they are not all known when the caller joins. */
   readonly topics?: ReadonlyArray<Topic>
 }
 
@@ -36,7 +36,10 @@ interface Reading {
   readonly topic: Topic
   readonly user: string
   readonly unwatch: () => void
-  /** Whether its snapshot was delivered, or it was resumed. Before that, the log contains no events of the account. */
+  /**
+   * Whether the snapshot of the subscription was delivered, or the subscription was resumed. Before that, the log
+   * contains no events of the account.
+   */
   isLive: boolean
   /** Whether the caller received the acknowledgement of the subscription. */
   isAcknowledged: boolean

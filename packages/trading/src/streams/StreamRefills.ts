@@ -68,7 +68,7 @@ interface Plan {
   /** For a query that returns the newest rows: the member that contains the time of a row. */
   readonly newestBy?: string
   readonly window?: Window
-  /** Returns whether the response certainly or very likely omits missed rows. */
+  /** Returns whether the response certainly or very likely lacks some of the missed rows. */
   readonly hasHole?: (rows: ReadonlyArray<string>, lost: { readonly from: number; readonly to: number }) => boolean
 }
 
@@ -212,7 +212,7 @@ export const make = (info: Queries) => (subscription: Subscription.Normalised): 
       last = more.length
       rows.push(...more)
     }
-    // consecutive pages overlap in one timestamp
+    // duplicates are removed, because consecutive pages overlap in one timestamp
     return [...new Set(rows)]
   })
 

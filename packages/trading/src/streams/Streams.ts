@@ -60,7 +60,7 @@ export interface SharedStreams {
   readonly topicOf: (subscription: Subscription.Normalised) => Topic
   /** Returns whether a subscription can be sent to the venue without a lookup of its names. */
   readonly knows: (subscription: Subscription.Normalised) => boolean
-  /** Returns why a subscription must not be sent to the venue; `undefined` if it may be sent. */
+  /** Returns why a subscription must not be sent to the venue; `undefined` if it is allowed. */
   readonly check: (subscription: Subscription.Normalised) => Effect.Effect<string | undefined>
   /** The event log of watched accounts. */
   readonly events: AccountEvents
@@ -153,13 +153,13 @@ export interface Options {
   readonly limits?: Partial<Limits>
   /** Users with priority, in lower case, such as users with accepted actions. */
   readonly familiar?: ReadonlySet<string>
-  /** Shares the use of the limits with other replicas. Default: this process is alone. */
+  /** Shares the use of the limits with other replicas. Default: no other replicas. */
   readonly replicas?: ReplicaUse["Service"]
   /** The accounts to log, and the bounds of the log. */
   readonly events?: Pick<EventOptions, "accounts" | "bounds">
-  /** Serves queries about watched accounts. */
+  /** The mirror that serves queries about watched accounts. Default: no mirror. */
   readonly mirror?: AccountMirror | undefined
-  /** Reports the events of orders of watched accounts. */
+  /** The listeners to events of orders of watched accounts. Default: no listeners. */
   readonly orders?: OrderEvents | undefined
 }
 

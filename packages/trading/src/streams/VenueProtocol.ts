@@ -93,7 +93,7 @@ const readResponse = (data: unknown): Incoming => {
 const noise: Incoming = { kind: "noise" }
 
 const read = (text: string): Incoming => {
-  // an older server first sends plain text
+  // the first message of an older server is plain text, not JSON
   const frame = Result.getOrUndefined(Json.parse(text))
   const channel = Predicate.hasProperty(frame, "channel") ? frame.channel : undefined
   const data = Predicate.hasProperty(frame, "data") ? frame.data : undefined

@@ -19,7 +19,7 @@ export class AddressState {
   readonly target: Target
   /** Number of consecutive suspicious attempts. */
   suspicions = 0
-  /** `suspect`: its probe is running. `ejected`: its probe failed. */
+  /** `suspect`: the probe of the address is running. `ejected`: the probe failed. */
   phase: "trusted" | "suspect" | "ejected" = "trusted"
   #ejectedUntil = 0
   deferredUntil = 0

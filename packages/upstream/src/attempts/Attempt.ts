@@ -36,7 +36,7 @@ export interface Parts {
   readonly traceUpstream: boolean
 }
 
-/** The end of an attempt. */
+/** The result of an ended attempt, with the evidence about the health of its address. */
 export interface Ended<A> {
   readonly value: A
   readonly outcome: Exclude<AttemptOutcome, "abandoned">
@@ -160,7 +160,10 @@ const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
     : { ...attempt, traceparent: HttpTraceContext.toHeaders(span)["traceparent"] }
 }
 
-/** The outcomes that do not mark a span as failed. A refusal is the upstream's response. */
+/**
+ * The outcomes that do not mark a span as failed. `refused` is one of them, because a refusal is a complete response of
+ * the upstream.
+ */
 const sound: ReadonlySet<string> = new Set(["ok", "refused"])
 
 /** Makes an attempt in a span; with `announced`, its request contains the span's `traceparent`. */

@@ -26,7 +26,7 @@ export interface Meter {
   readonly hedged: (registry: Registry, won: "first" | "second") => void
 }
 
-// creating a series costs ten times as much as updating it
+// creating a metric series costs ten times as much as updating it, so every series is created once and cached
 const memo = <Key, Value>(make: (key: Key) => Value) => {
   const made = new Map<Key, Value>()
   return (key: Key): Value => {
@@ -60,7 +60,7 @@ const make = (upstream: UpstreamLabel, operation: string): Meter => {
   }
 }
 
-/** Makes the meters of a gateway, each on first use. */
+/** Makes the lookup of a gateway's meters. Each meter is made on first use. */
 export const meters = () => {
   const ofUpstream = memo((upstream: UpstreamLabel) => memo((operation: string) => make(upstream, operation)))
   return (upstream: UpstreamLabel, operation: string): Meter => ofUpstream(upstream)(operation)

@@ -46,7 +46,7 @@ export interface RetryOptions {
 interface RetryBudget {
   /** Deposits the tokens of a read. */
   readonly deposit: () => void
-  /** Takes a token if there is one; `now` is in milliseconds. */
+  /** Takes a token if the budget has one; `now` is in milliseconds. */
   readonly withdraw: (now: number) => boolean
 }
 
@@ -105,7 +105,7 @@ class Latencies {
   /** The 95th percentile in milliseconds; `undefined` with less than 20 samples. */
   get p95(): number | undefined {
     if (this.#newest.length < ENOUGH) return undefined
-    // sorting for each call would cost more than the precision is worth
+    // the percentile is computed again only after enough new samples, because sorting for each call would cost too much
     if (this.#quantile === undefined || this.#sinceSorted >= ENOUGH) {
       this.#sinceSorted = 0
       this.#quantile = this.#newest.toSorted((a, b) => a - b)[Math.floor(this.#newest.length * 0.95)]
@@ -124,8 +124,8 @@ export interface AttemptedRead {
   }
   readonly targets: NonEmptyReadonlyArray<Target>
   /**
-   * Called with the start of the first attempt, which is then not hedged. `delay` is the delay of a hedge in milliseconds,
-   * if it is known. `withdraw` takes a token of the retry budget if there is one.
+   * Called at the start of the first attempt. If it is set, the first attempt is not hedged. `delay` is the delay of a
+   * hedge in milliseconds, if it is known. `withdraw` takes a token of the retry budget if there is one.
    */
   readonly onStart?: (delay: number | undefined, withdraw: () => boolean) => void
 }
@@ -145,11 +145,12 @@ const SOONEST_HEDGE = 20
 // seconds for which an address is deferred after a 429 without `Retry-After`
 const DEFAULT_DEFERRAL = 1
 
-/** Transient faults, after which the same address may be tried again. */
+/** Transient faults, after which the same address is allowed to be tried again. */
 const transientFaults: ReadonlySet<RetryableFault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
 
 /**
- * Returns whether the same address may be tried again. After a rate limit, only if the response had a `Retry-After`.
+ * Returns whether the same address is allowed to be tried again; after a rate limit, only if the response had a
+ * `Retry-After`.
  */
 const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boolean =>
   transientFaults.has(fault) || (fault === "rate_limited" && retryAfter !== undefined)
@@ -159,7 +160,7 @@ const attemptOutcome = (fault: RetryableFault): Ended<unknown>["outcome"] => fau
 const isOwnResponse = (response: UpstreamResponse): boolean =>
   foreign(response) === undefined && Result.isSuccess(response.json.value)
 
-/** Returns what a response shows about the health of its address; see {@link HealthSignal}. */
+/** Returns the evidence that a response provides about the health of its address; see {@link HealthSignal}. */
 const healthSignal = (result: AttemptResult<unknown, unknown>, response: UpstreamResponse): HealthSignal => {
   if (result._tag !== "Retryable" || result.fault === "declined") return "healthy"
   const isGateway = response.status >= 502 && response.status <= 504
@@ -291,7 +292,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
         meter,
         body,
         timeout: time,
-        // the peer may just have closed the pooled connection, and the other pooled connections too
+        // the peer may just have closed the pooled connection that broke, and the other pooled connections too
         onNewConnection: kept?.fault === "broken",
         answered: (response) => {
           const value = judge(response)
@@ -370,7 +371,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
       }
     }
 
-    /** Makes one more attempt if another attempt may help and is permitted. Otherwise fails with the best failure. */
+    /** Makes one more attempt if another attempt could help and is permitted. Otherwise fails with the best failure. */
     const again = (said: Open): Effect.Effect<A, E | ReadFailure> => {
       keep(said)
       if (tried.length >= Math.max(options.attempts, targets.length) || left() <= 0) return end()

@@ -1,9 +1,9 @@
 /**
- * Finds addresses of an EVM upstream that are on another chain than the rest.
+ * Finds addresses of an EVM upstream that are on another chain than the other addresses.
  *
- * The chain of the majority is right; in a tie, the chain of the most preferred address. An address that does not
- * respond keeps its last known chain, so that a wrong address does not become the majority while the right ones are
- * down.
+ * The chain of the majority is the right chain; in a tie, the chain of the most preferred address is. An address that
+ * does not respond keeps its last known chain, so that a wrong address does not become the majority while the addresses
+ * on the right chain are down.
  */
 import * as Deferred from "effect/Deferred"
 import type { Upstream } from "../Upstream.ts"

@@ -40,7 +40,7 @@ export type HealthSignal = "healthy" | "none" | Exclude<EjectionCause, "wrong_ch
 export interface Usable<T extends Target> {
   /** Best first; empty if the call has to fail immediately. */
   readonly targets: ReadonlyArray<T>
-  /** Milliseconds until the next probe if `targets` is empty; `undefined` if unknown. */
+  /** Milliseconds until the next probe if `targets` is empty; `undefined` if that is unknown. */
   readonly retryAfter: number | undefined
 }
 
@@ -60,8 +60,7 @@ export class OutlierDetection extends Context.Service<OutlierDetection, {
    */
   readonly choose: <T extends Target>(targets: NonEmptyReadonlyArray<T>) => Usable<T>
   /**
-   * Waits, at most 200 ms, for the first comparison of these addresses' chains; `undefined` if no comparison is
-   * pending.
+   * Waits, at most 200 ms, for the first comparison of the targets' chains; `undefined` if no comparison is pending.
    */
   readonly ready: (targets: ReadonlyArray<Target>) => Effect.Effect<void> | undefined
   /** Records what an attempt showed about its address; starts a probe in the background if needed. */
@@ -183,7 +182,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   })
 
   const round = Effect.fnUntraced(function*(group: ChainGroup) {
-    // the others are already being probed
+    // addresses that are not trusted are already being probed
     const asked = group.addresses.filter(({ phase }) => phase === "trusted")
     yield* Effect.forEach(asked, (address) => probe(address, false), { concurrency: "unbounded", discard: true })
     yield* compare(group)
@@ -215,7 +214,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
   return OutlierDetection.of({
     choose: (targets) => {
-      // the usual case, and the only one with a cost for every call
+      // the usual case is checked first, because every call passes this function
       if (targets.every(isPresent)) return { targets, retryAfter: undefined }
       const now = clock.currentTimeMillisUnsafe()
       const candidates = targets.flatMap((target) => {

@@ -5,7 +5,8 @@
  * have another key, so they use neither an older cached response nor a read that was in flight.
  *
  * An action also changes the account for which its signer acts. While that account is unknown, a search for it is open:
- * for up to 2 seconds no state of any account is shared. If the search fails, all accounts get a new version.
+ * for up to 2 seconds, no read of account state is served from the cache or coalesced. If the search fails, all
+ * accounts get a new version.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -13,7 +14,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 
-/** The version of some accounts, empty if none has changed; `undefined` while their state is not shared. */
+/**
+ * The version of some accounts; empty if none of them has changed. `undefined` while reads of their state must be
+ * neither cached nor coalesced.
+ */
 export type Version = string | undefined
 
 /**
@@ -59,7 +63,7 @@ export class AccountVersions extends Context.Service<AccountVersions, {
 /** The maximum duration of a search, in milliseconds. */
 export const searchFor = 2000
 
-/** Maximum milliseconds for which a response about an account may be cached. */
+/** Maximum milliseconds for which a response about an account can be cached. */
 export const cachedFor = 60_000
 
 /**
@@ -83,7 +87,7 @@ export interface Store extends Pick<AccountVersions["Service"], "version"> {
   readonly found: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>
 }
 
-/** Milliseconds for which a signer's accounts are cached. Rarely, a signer later acts for another account. */
+/** Milliseconds for which a signer's accounts are cached. The accounts for which a signer acts rarely change. */
 const KNOWN_FOR = 3_600_000
 
 const MAX_KNOWN = 10_000

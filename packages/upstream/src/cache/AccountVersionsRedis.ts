@@ -1,8 +1,8 @@
 /**
  * `AccountVersions` shared by all processes with the same Redis and prefix.
  *
- * Redis contains a hash of versions and a sorted set of searches. While Redis is unreachable, no account state is
- * shared, because a process would not notice an action at another replica.
+ * Redis contains a hash of versions and a sorted set of searches. While Redis is unreachable, account state is neither
+ * cached nor coalesced, because a process would not notice an action that another replica sent.
  */
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
@@ -69,7 +69,10 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{accounts
   const keys = [`${prefix}versions`, `${prefix}searches`] as const
   let unsharedUntil = 0
 
-  /** Writes to Redis. If that fails, this process shares nothing until all cached responses have expired. */
+  /**
+   * Writes to Redis. If that fails, this process neither caches nor coalesces account state until all cached responses
+   * have expired.
+   */
   const written = (write: Effect.Effect<unknown, Redis.RedisError>) =>
     state.orElse<unknown, never, never>(
       Effect.mapError(write, away),

@@ -14,7 +14,7 @@ export interface CachedResponse {
 /** Returns the age in milliseconds; 0 if the clock of the replica that read the response is ahead. */
 export const responseAge = ({ readAt }: CachedResponse, now: number): number => Math.max(0, now - readAt)
 
-/** Returns whether a response may be served without an upstream request. */
+/** Returns whether a response can be served without an upstream request. */
 export const isFresh = (cached: CachedResponse, now: number): boolean => responseAge(cached, now) < cached.policy.fresh
 
 /** Why a stale response is served: the upstream fails, or its rate limit is exhausted. */
@@ -23,12 +23,12 @@ export type StaleReason = "error" | "limited"
 const staleFor = ({ staleIfError, staleIfLimited = 0 }: CachePolicy, reason: StaleReason): number =>
   reason === "error" ? staleIfError : Math.max(staleIfError, staleIfLimited)
 
-/** Returns whether a response may be served for a reason, fresh or stale. */
+/** Returns whether a response is fresh, or young enough to be served stale for a reason. */
 export const mayServe = (cached: CachedResponse, now: number, reason: StaleReason): boolean =>
   responseAge(cached, now) < cached.policy.fresh + staleFor(cached.policy, reason)
 
 /**
- * Returns the milliseconds until a response expires, including the time in which it may be served stale; 0 or less if
+ * Returns the milliseconds until a response expires, including the time in which it can be served stale; 0 or less if
  * it has expired.
  */
 export const useLeft = (cached: CachedResponse, now: number): number =>

@@ -58,21 +58,21 @@ export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/c
   defaultValue: () => undefined
 })
 
-/** A read, and how its response may be cached. */
+/** A read, and how its response can be cached. */
 export interface CacheableRead<A> {
   readonly operation: string
   readonly upstream: UpstreamLabel
   /** The canonical request: reads with equal keys have the same response. */
   readonly key: string
-  /** Returns how long the response to a read at `now` may be cached; if `undefined`, reads are only coalesced. */
+  /** Returns how long the response to a read at `now` can be cached; if `undefined`, reads are only coalesced. */
   readonly cachePolicy?: (now: number, freshness: Freshness) => CachePolicy | undefined
-  /** Returns whether a response may be cached. Default: every success. */
+  /** Returns whether a response can be cached. Default: every success. */
   readonly isCacheable?: (answer: A) => boolean
   /**
-   * Determines by further reads, in the background, how long a response may be cached; `undefined` if its policy is
+   * Determines by further reads, in the background, how long a response can be cached; `undefined` if its policy is
    * final.
    *
-   * The response is cached only once that is determined, and only in this process.
+   * The response is cached only after the duration is determined, and only in this process.
    */
   readonly confirm?: (answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
   /** Returns the cost of an upstream read, if it is counted. */
@@ -133,8 +133,8 @@ export class ResponseCache extends Context.Service<ResponseCache, {
 /** Options of the cache. */
 export interface Options extends SingleFlight.Options {
   /**
-   * Maximum number of bytes of keys and responses in this process. Default: 64 MiB. A response of more than an eighth is not
-   * cached.
+   * Maximum number of bytes of keys and responses in this process. Default: 64 MiB. A response larger than an eighth of
+   * this limit is not cached.
    */
   readonly maxBytes?: number
 }
@@ -159,7 +159,7 @@ const countersFor = (upstream: UpstreamLabel, operation: string): Counters => {
 
 const saved = (outcome: CacheOutcome) => metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome })
 
-/** The counters of saved weight, by outcome without a request. */
+/** The counters of saved weight, by the cache outcome that made an upstream request unnecessary. */
 const savings: ReadonlyMap<CacheOutcome, Metric.Counter<number>> = new Map([
   ["coalesced", saved("coalesced")],
   ["hit", saved("hit")],
@@ -167,7 +167,7 @@ const savings: ReadonlyMap<CacheOutcome, Metric.Counter<number>> = new Map([
   ["limited", saved("limited")]
 ])
 
-/** Milliseconds until a response may be refreshed again, whether the refresh succeeds or not. */
+/** Minimum milliseconds between two refreshes of a response, whether the first refresh succeeds or not. */
 const REFRESH_PAUSE = 5000
 
 /** Minimum freshness, in milliseconds, of a response that is shared with other replicas. */
@@ -284,7 +284,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         (cached) =>
           cached === undefined ? ask : Continuation.withContext((context: Reading) => {
             const now = currentTime(context)
-            // a response from the future would stay fresh until that time, and its age is unknown
+            // not served, because a response from the future would stay fresh until that time, and its age is unknown
             if (cached.readAt - now > MAX_AHEAD) return ask
             const isNewer = cached.readAt > (store.get(key, now)?.readAt ?? 0)
             if (isNewer) store.put(key, cached)
@@ -345,7 +345,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       })
     }
 
-    /** Returns whether a stale response may be served while the rate limit is exhausted. */
+    /** Returns whether a stale response can be served while the rate limit is exhausted. */
     const isUsable = (cached: CachedResponse, now: number, maxAge: number): boolean =>
       mayServe(cached, now, "limited") && responseAge(cached, now) <= maxAge
 
@@ -420,7 +420,6 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         refreshedAt.set(cached, now + REFRESH_PAUSE)
         return Effect.as(refresh(query, key, policy, policy.refreshAfter ?? 0), found)
       }
-      // a stale response is read upstream at once if no other refresh waits
       const flight = Number.isFinite(maxAge) ? `${flightKey} ${maxAge}` : flightKey
       const { pacer } = query
       let takesTurn = false

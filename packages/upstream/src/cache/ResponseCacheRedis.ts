@@ -53,7 +53,7 @@ const fromStored = ({ body, form, head, policy, readAt }: typeof Stored.Type): C
   content: { head, body: form === "text" ? body : Utf8.encode(body) }
 })
 
-// invalid UTF-8 could not be restored
+// a body that is not valid UTF-8 is not stored, because it could not be restored from text
 const toStored = ({ content: { body, head }, policy, readAt }: CachedResponse): Option.Option<typeof Stored.Type> =>
   typeof body === "string"
     ? Option.some({ readAt, policy, head, form: "text", body })

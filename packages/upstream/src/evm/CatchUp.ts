@@ -29,7 +29,10 @@ const mostBlocks = 1024n
 /** Maximum number of subscriptions that catch up concurrently. */
 const concurrency = 2
 
-/** Maximum number of retries of logs that a node refuses. The node may be behind the one that announced the head. */
+/**
+ * Maximum number of retries of logs that a node refuses. The node that serves the logs may be behind the node that
+ * announced the head.
+ */
 const mostRefusals = 20
 
 /** The missed results; `refusal` is the error object that ends the subscription. */
@@ -64,7 +67,7 @@ export const make = ({ chain, logs, reads, reorganisations, topics }: Options) =
       if (!headers.every(({ parentHash }, index) => index === 0 || headers[index - 1]?.hash === parentHash)) {
         return undefined
       }
-      // the blocks received in the meantime are included
+      // the results that waited are dropped, because the headers already include their blocks
       topic.waiting = []
       return { results: headers.map(({ text }) => text) }
     }

@@ -25,7 +25,7 @@ export interface FeedStatus {
   readonly chain: Serving["chain"]
   /** Number of the newest block; `undefined` before the first. */
   readonly head: number | undefined
-  /** Milliseconds since that block was received. */
+  /** Milliseconds since the newest block was received. */
   readonly age: number | undefined
   readonly source: "socket" | "polling" | "idle"
   readonly subscriptions: number
@@ -35,7 +35,7 @@ export interface FeedStatus {
 
 /** The subscriptions of one chain. */
 export interface EvmFeed {
-  /** Subscribes. If a sink already has an equal subscription, the new one gets another ID. */
+  /** Subscribes. If a sink already has an equal subscription, the new subscription gets another ID. */
   readonly subscribe: Subscribe
   readonly status: () => FeedStatus
 }
@@ -44,9 +44,9 @@ export interface EvmFeed {
 export interface Options {
   readonly serving: Serving
   readonly ask: AskNode
-  /** The reads of blocks. Default: those over `ask`. */
+  /** The reads of blocks. Default: reads over `ask`. */
   readonly reads?: NodeReads.NodeReads
-  /** Returns the WebSocket URLs of its nodes, in order of preference; empty if they support only HTTP. */
+  /** Returns the WebSocket URLs of the chain's nodes, in order of preference; empty if the nodes support only HTTP. */
   readonly addresses?: () => ReadonlyArray<Redacted.Redacted>
   /** Returns the minimum milliseconds between two polls. Default: 1000. */
   readonly pollAtLeast?: () => number

@@ -13,13 +13,13 @@ export interface FeedTopic<out Wanted extends Interest = Interest> {
   readonly interest: Wanted
   readonly selection: LogSelection
   readonly sinks: Set<EvmSink>
-  /** The number of the block after which its notifications begin. */
+  /** The number of the block after which the notifications of the subscription begin. */
   since: bigint
   /** New results, which wait until older ones have been sent. */
   waiting: Array<string> | undefined
 }
 
-/** The interests of a kind. */
+/** The interests of one kind, such as `newHeads` or `logs`. */
 export type InterestIn<Kind extends Interest["kind"]> = Extract<Interest, { readonly kind: Kind }>
 
 /** The subscriptions to one chain. */
@@ -34,7 +34,7 @@ export interface FeedTopics {
   readonly leave: (topic: FeedTopic, sink: EvmSink) => void
   /** Sends a result to the callers of a subscription, after earlier ones. */
   readonly emit: (topic: FeedTopic, result: string) => void
-  /** Sends older results, and then the waiting ones. */
+  /** Sends older results, and then the waiting results. */
   readonly release: (topic: FeedTopic, older: ReadonlyArray<string>) => void
   /** Ends a subscription with a JSON-RPC error object. */
   readonly fail: (topic: FeedTopic, error: string) => void

@@ -217,7 +217,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     let answer = yield* find(head.number)
     const served = servedBlocks(answer)
     if (served !== undefined) {
-      // later polls return the rest
+      // later polls return the logs of the remaining blocks
       to = yield* reads.header(BigInt(from + served - 1))
       if (to === undefined) return yield* noHead
       answer = yield* find(to.number)

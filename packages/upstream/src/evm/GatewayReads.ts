@@ -12,7 +12,7 @@ import * as FilterStore from "./FilterStore.ts"
 import * as LogSearch from "./LogSearch.ts"
 import * as NodeReads from "./NodeReads.ts"
 
-/** The limits of these reads. */
+/** The limits of log queries, filters and subscriptions. */
 export interface Bounds {
   /** Maximum number of blocks that the nodes serve in one `eth_getLogs`. Default: learned from their errors. */
   readonly logBlocks?: number | undefined
@@ -20,13 +20,13 @@ export interface Bounds {
   readonly logRequests?: number | undefined
   /** Maximum number of filters of one caller. Default: 100. */
   readonly filters?: number | undefined
-  /** The WebSocket URLs of its nodes, for subscriptions. Default: heads are polled. */
+  /** The WebSocket URLs of the chain's nodes, for subscriptions. Default: heads are polled. */
   readonly sockets?: ReadonlyArray<Redacted.Redacted> | undefined
-  /** See `EvmUpstream.Options`. */
+  /** Maximum number of different callers' cheap reads in one batch; see `EvmUpstream.Options`. */
   readonly batch?: number | undefined
 }
 
-/** The chain, and the limits of these reads. */
+/** The chain, and the limits of its log queries, filters and subscriptions. */
 export interface Options extends Bounds {
   readonly serving: Serving
   /** The name of the upstream in errors. */
@@ -50,8 +50,8 @@ export const toBounds = (
 })
 
 /**
- * Makes a backend that implements these methods over another backend. Subscriptions end with the scope. Filters are in the
- * `FilterStore` of the context, or in memory.
+ * Makes a backend that implements logs, filters and subscriptions over another backend. Subscriptions end with the
+ * scope. Filters are in the `FilterStore` of the context, or in memory.
  */
 export const make = Effect.fnUntraced(
   function*(backend: EvmBackend, { filters, label, logBlocks, logRequests, serving, sockets = [] }: Options) {

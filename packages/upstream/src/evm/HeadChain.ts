@@ -2,7 +2,7 @@
  * Tracks the newest blocks of a chain from a node's heads, without gaps, and detects reorgs.
  *
  * A head lower than the newest block is from a slower node, and is ignored. A head on another branch that is not higher
- * is accepted when it is received again, or immediately if the node itself pushed it.
+ * than the newest block is accepted immediately if the node itself pushed it, and otherwise when it is received again.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
@@ -27,7 +27,7 @@ const most = 8192
 /** The handlers of changes to the chain. */
 export interface Listener {
   readonly added: (header: Header) => void
-  /** The blocks after a number were replaced; the blocks up to it remain. */
+  /** The blocks after the number were replaced; the blocks up to the number remain. */
   readonly rewound: (to: bigint) => void
   /** Returns the lowest block number that is still needed, in addition to the newest blocks. */
   readonly needed: () => bigint | undefined
@@ -95,7 +95,7 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
     let there = number === to.number ? to : yield* read(number)
     for (;;) {
       if (at(number) === undefined) return "unlinked"
-      // from a slower node
+      // the head is from a slower node
       if (there === undefined) return "unknown"
       if (there.hash === at(number)?.hash) break
       number--
@@ -119,7 +119,7 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
   const take = Effect.fnUntraced(function*(header: Header, isAnnounced: boolean) {
     const last = head()
     if (last === undefined) {
-      // a reorg may replace the first blocks too
+      // blocks before the first head are read too, because a reorg may replace them
       const earlier = Array.from(
         { length: Math.min(before, Number(header.number)) },
         (_, index) => header.number - BigInt(index + 1)

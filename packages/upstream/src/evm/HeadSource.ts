@@ -19,7 +19,7 @@ import type { Header } from "./NodeReads.ts"
 
 /** The access to the nodes, and the handlers of heads. */
 export interface Options {
-  /** Returns the WebSocket URLs of the nodes, in order of preference; empty if they support only HTTP. */
+  /** Returns the WebSocket URLs of the nodes, in order of preference; empty if the nodes support only HTTP. */
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
   /** Returns the minimum milliseconds between two polls. */
   readonly pollAtLeast: () => number
@@ -66,7 +66,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     messages: yield* StreamLimits.makeMinuteBudget(600)
   }
   const now = () => clock.currentTimeMillisUnsafe()
-  // announced heads, and `undefined` for a poll at once
+  // announced heads; `undefined` requests an immediate poll
   const arrivals = yield* Queue.unbounded<Header | undefined>()
   let headAt: number | undefined
   let announcedAt: number | undefined
@@ -107,7 +107,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     if (Predicate.isNumber(id)) {
       const subscription = JsonRpc.member(value, "result")
       if (id > 0 && Predicate.isString(subscription)) subscribed.set(subscription, id)
-      // blocks before the subscription are not announced
+      // the node does not announce blocks from before the subscription, so they are polled
       if (id === headsRequest) Queue.offerUnsafe(arrivals, undefined)
       return
     }

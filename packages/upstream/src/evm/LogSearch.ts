@@ -204,7 +204,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     return JsonRpc.result(Json.of(`[${inside.join(",")}]`))
   }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
 
-  /** Returns whether a query names a block by its hash whose known header excludes the logs. */
+  /** Returns whether a query names one block by its hash, and the known header of that block excludes the logs. */
   const isExcluded = (params: unknown): boolean => {
     const query = decodeOfBlock(params)
     if (Option.isNone(query)) return false

@@ -30,7 +30,7 @@ export interface Header {
   readonly number: bigint
   readonly hash: string
   readonly parentHash: string
-  /** The bloom filter of its logs; `undefined` if the node does not send one. */
+  /** The bloom filter of the block's logs; `undefined` if the node does not send one. */
   readonly logsBloom: string | undefined
   /** The header as the node encoded it, without the members that subscriptions to heads omit. */
   readonly text: string

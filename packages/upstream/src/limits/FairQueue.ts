@@ -29,13 +29,13 @@ export interface Ask {
   readonly caller: Caller
   /** Maximum milliseconds that the call can wait. */
   readonly maxWait: number
-  /** Whether it refreshes a cached response; see `RateLimiter.IsRefresh`. */
+  /** Whether the call refreshes a cached response; see `RateLimiter.IsRefresh`. */
   readonly isRefresh?: boolean | undefined
 }
 
 /** The units that a call has taken from the limit. */
 export interface Permits {
-  /** Refunds the unused units of the call; never more than it took. */
+  /** Refunds unused units of the call, at most all of its units. */
   readonly refund: (unused: number) => void
 }
 
@@ -44,9 +44,10 @@ export const worstCost = (upstream: UpstreamLabel, call: { readonly cost: Cost }
   upstream === "trading-api" ? worstWeight(call) : call.cost.requestUnits
 
 /**
- * Counts a call in a window that replicas share, if it may start after the calls `ahead` of it.
+ * Counts a call in a window that replicas share, if it can start after the calls `ahead` of it.
  *
- * `own` are this process's slots without the pending calls. A window that has lost them is restored from them.
+ * `own` are this process's slots without the pending calls. If the shared window has lost these slots, it is restored
+ * from them.
  */
 export type SharedWindow = (
   call: WindowCall,
@@ -56,11 +57,13 @@ export type SharedWindow = (
 ) => Effect.Effect<SharedAnswer | Alone>
 
 /**
- * The result while the shared window is unreachable: the replica may use only a part of the limit, such as one half.
+ * The result while the shared window is unreachable: the replica is allowed only a part of the limit, such as one half.
  */
 export interface Alone {
   readonly part: number
-  /** Records a call that starts while the window is unreachable, for a later report to it. */
+  /**
+   * Records a call that starts while the window is unreachable, so that the call can be reported to the window later.
+   */
   readonly started: (call: WindowCall) => void
 }
 
@@ -69,24 +72,24 @@ export interface SharedAnswer extends Permits, Full {
   /** The current use of the window. */
   readonly held: Units
   /**
-   * The part of the limit that this replica may use while the window does not know the use of other replicas; otherwise
-   * `undefined`.
+   * The part of the limit that this replica is allowed to use while the window does not know the use of other replicas;
+   * otherwise `undefined`.
    */
   readonly part?: number
-  /** The units that refreshes may use now, if they are paced. */
+  /** The units that refreshes are allowed to use now, if they are paced. */
   readonly level?: number
 }
 
-/** Why a call may not start. */
+/** Why a call is not allowed to start. */
 export interface Full {
-  /** Milliseconds to wait; 0 if the call may start. */
+  /** Milliseconds to wait; 0 if the call can start. */
   readonly wait: number
   /** Whether the caller is within its share. */
   readonly isWithinShare: boolean
 }
 
 interface Waiter extends WindowCall {
-  /** Units that the call requests; 0 while it tries to take them. */
+  /** The units that the call requests; 0 while the call tries to take them. */
   wants: number
   readonly changed: Latch.Latch
 }
@@ -94,7 +97,7 @@ interface Waiter extends WindowCall {
 /** The waiting calls of one caller and class, in order of arrival. */
 interface Waiting {
   readonly waiters: Set<Waiter>
-  /** The sum of their requested units. */
+  /** The sum of the units that the waiting calls request. */
   wants: number
 }
 
@@ -142,8 +145,8 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     queues[methodClass].get(caller)?.wants ?? 0
 
   /**
-   * Returns the use of a caller before a call of a class may start: a caller's waiting actions start before its waiting
-   * reads, so for a read they count too.
+   * Returns the units that count as used by a caller when calls of a class are ordered. For reads, these include the
+   * caller's waiting actions, which start first.
    */
   const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
     window.heldBy(caller) + (methodClass === "read" ? wantedBy("once", caller) : 0)
@@ -195,7 +198,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     return ahead
   }
 
-  /** Returns the units of the calls that start before a call, which may itself be waiting. */
+  /** Returns the units of the calls that start before a call, which can itself be a waiting call. */
   const unitsAhead = (call: WindowCall, waiter?: Waiter): Units => {
     const { caller, class: methodClass } = call
     if (queues.once.size === 0 && queues.read.size === 0) return RateWindow.none
@@ -246,7 +249,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   const toWindowCall = ({ caller, class: methodClass, cost, isRefresh = false, upstream }: Ask): WindowCall => ({
     class: methodClass,
     cost: worstCost(upstream, { cost }),
-    // the pacer divides refreshes between callers
+    // refreshes are not counted by caller, because the pacer divides them between callers
     caller: isRefresh && pacer !== undefined ? undefined : window.nameOf(caller),
     isRefresh
   })
@@ -258,7 +261,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     return window.fits(bounds, call, unitsAhead(call)) ? permits(take(call), call) : undefined
   }
 
-  /** Takes the units of a call if it may start after the calls `ahead`. Otherwise fails with the reason. */
+  /** Takes the units of a call if the call can start after the calls `ahead`. Otherwise fails with the reason. */
   const attempt = (call: WindowCall, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, Full> =>
     Effect.uninterruptibleMask((restore) => {
       window.moveTo(monotonicMillis(clock))
@@ -379,9 +382,11 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
       window.moveTo(now)
       const next = nextWaiter(waiter.class)
       if (waiter !== next) {
-        // callers' units expire at different times, so the next call may be asleep because it was not next before
+        // this waiter was next before; the call that is next now may still be asleep, and is woken to check for
+        // capacity
         if (wasNext) next?.changed.openUnsafe()
-        // one millisecond longer, because the calls ahead may start in the last millisecond, and this call after them
+        // waits one millisecond past `giveUp`, because the calls ahead may start in the last millisecond, and this call
+        // after them
         return now <= giveUp ? again(giveUp + 1 - now, false) : Effect.fail(fullFor(waiter, unitsAhead(waiter, waiter)))
       }
       want(waiter, 0)

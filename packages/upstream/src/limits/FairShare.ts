@@ -1,9 +1,9 @@
 /**
  * Divides a limit between holders: weight in a window, subscriptions, users, messages.
  *
- * Three quarters of the limit are divided into equal shares. A holder may exceed its share by the unused part of the
- * three quarters. The last quarter is reserved for holders within their share, so that a new holder finds capacity
- * immediately.
+ * Three quarters of the limit are divided into equal shares. A holder is allowed to exceed its share by the unused part
+ * of the three quarters. The last quarter is reserved for holders within their share, so that a new holder finds
+ * capacity immediately.
  */
 
 /** Returns the units available to holders above their shares: three quarters of the limit. */
@@ -12,7 +12,7 @@ export const lendable = (limit: number): number => limit - Math.floor(limit / 4)
 /** Returns the equal share of each of `holders`. */
 export const equalShare = (limit: number, holders: number): number => lendable(limit) / holders
 
-/** Returns the maximum units of one of `holders` while the others use `others`. */
+/** Returns the maximum units of one of `holders` while the other holders use `others` units. */
 export const shareCap = (limit: number, holders: number, others: number): number =>
   Math.max(equalShare(limit, holders), lendable(limit) - others)
 
@@ -24,6 +24,6 @@ export interface Holding {
   readonly holders: number
 }
 
-/** Returns whether a holder may take `units` more. */
+/** Returns whether a holder is allowed to take `units` more. */
 export const mayTake = ({ all, holders, limit, own }: Holding, units: number): boolean =>
   all + units <= limit && own + units <= shareCap(limit, holders, all - own)

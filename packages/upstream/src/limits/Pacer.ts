@@ -1,12 +1,12 @@
 /**
  * Paces the refreshes of cached responses at the refill rate of a rate limit.
  *
- * While all calls use less than that rate, each read may be sent upstream. Above it, reads receive the cached response
- * and refreshes take turns. The next turn goes to the caller that was served longest ago. It starts that caller's
- * refresh with the largest sum of served ages per unit of cost. A response that many callers poll therefore stays
- * younger than one that a single caller polls.
+ * While all calls use less than that rate, a read that needs an upstream request is sent immediately. Above it, reads
+ * receive the cached response and refreshes take turns. The next turn goes to the caller that was served longest ago.
+ * It starts that caller's refresh with the largest sum of served ages per unit of cost. A response that many callers
+ * poll therefore stays younger than one that a single caller polls.
  *
- * Nine tenths of the limit are refilled evenly, and 8 % may be used in a burst, so that refreshes alone never exhaust a
+ * Nine tenths of the limit are refilled evenly, and 8 % can be used in a burst, so that refreshes alone never exhaust a
  * window.
  */
 import type * as Effect from "effect/Effect"
@@ -14,21 +14,21 @@ import type { Bounds } from "./RateWindow.ts"
 
 /** A read that was served from the cache and must be repeated upstream. */
 export interface Refresh {
-  /** Refreshes with equal keys are merged. */
+  /** The identity of the refresh. Refreshes with equal keys are merged. */
   readonly key: string
   /** The `id` of the reading caller. */
   readonly caller: string
-  /** Its cost in units. */
+  /** The cost of the refresh in units. */
   readonly cost: number
-  /** Starts it in the background. */
+  /** Starts the refresh in the background. */
   readonly start: Effect.Effect<void>
 }
 
 interface Waiting {
   refresh: Refresh
-  /** The time of the last read that requested it. */
+  /** The time of the last read that requested the refresh. */
   seen: number
-  /** The sum of the cached response's ages over the reads that received it, in milliseconds. */
+  /** The sum of the ages that the cached response had when reads received it, in milliseconds. */
   waited: number
   readonly callers: Set<string>
 }
@@ -54,7 +54,7 @@ export const refreshPace = (
 export class Pacer {
   readonly #rate: number
   readonly #burst: number
-  /** The units that may be used now; negative if more was used than refilled. */
+  /** The units that refreshes are allowed to use now; negative if more was used than refilled. */
   #level: number
   #at = 0
   readonly #waiting = new Map<string, Waiting>()
@@ -74,7 +74,7 @@ export class Pacer {
     this.set(this.#levelAt(now) - units, now)
   }
 
-  /** Sets the units that may be used now, as counted by all replicas. */
+  /** Sets the units that refreshes are allowed to use now, as counted by all replicas. */
   set(level: number, now: number): void {
     // one long response delays refreshes by at most one burst
     this.#level = Math.max(-this.#burst, Math.min(this.#burst, level))
@@ -87,14 +87,14 @@ export class Pacer {
   }
 
   /**
-   * Returns whether a read may be sent upstream without waiting for a turn: the limit is refilled faster than it is
+   * Returns whether a read can be sent upstream without waiting for a turn: the limit is refilled faster than it is
    * used, and no refresh waits.
    */
   isIdle(now: number): boolean {
     return this.#waiting.size === 0 && this.#levelAt(now) > 0
   }
 
-  /** Returns whether no refresh may start now. */
+  /** Returns whether no refresh is allowed to start now. */
   isSpent(now: number): boolean {
     return this.#levelAt(now) <= 0
   }
@@ -117,7 +117,7 @@ export class Pacer {
     this.#waiting.delete(key)
   }
 
-  /** Takes the next refresh; `undefined` while no refresh may start. */
+  /** Takes the next refresh; `undefined` while no refresh is allowed to start. */
   next(now: number): Refresh | undefined {
     if (this.isSpent(now)) return undefined
     let next: Waiting | undefined

@@ -37,7 +37,7 @@ import * as RateWindow from "./RateWindow.ts"
 import type { Bounds } from "./RateWindow.ts"
 
 /**
- * The windows of limiters, by upstream and shape.
+ * The windows of limiters, by upstream and by the number and width of their slots.
  *
  * By default, each limiter has its own windows. A limiter that replaces another one with different limits gets the same
  * windows, so that calls already started still count.
@@ -110,7 +110,7 @@ export class RateLimiter extends Context.Service<RateLimiter, {
   readonly pacerOf: (upstream: UpstreamLabel) => Pacer | undefined
 }>()("@trigate/upstream/limits/RateLimiter") {}
 
-/** Weight per minute of the official API, request units per second of the others. Absent: no limit. */
+/** Weight per minute for the official API, request units per second for node providers. Absent: no limit. */
 export type Limits = { readonly [Label in UpstreamLabel]?: number | undefined }
 
 /** The venue's weight limit per minute for an IP address. */

@@ -216,7 +216,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
 
   const share = (upstream: string, bounds: RateWindow.Bounds, isPaced: boolean): FairQueue.SharedWindow => {
-    // windows of other shapes have other slot numbers
+    // windows with another number or width of slots have other slot numbers
     const key = `${prefix}${upstream}:${bounds.slots}x${bounds.width}`
     const keyOfCallers = `${key}:callers`
     const keyOfPace = `${key}:pace`
@@ -227,7 +227,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     const timeToLiveOfCallers = 3 * (ofCaller.slots + 1) * ofCaller.width
     let replicas = 1
     let isKnown = false
-    /** The time until which Redis may not know other processes' use, after it has lost this process's entry. */
+    /** The time until which Redis might not know the use of other processes, after it has lost this process's entry. */
     let incompleteUntil = 0
     /**
      * The units of calls that started while Redis was unreachable and are not yet written to Redis, by this process's
@@ -255,7 +255,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           (["read", "once"] as const).flatMap((methodClass) => [
             `${slot.index + shift} ${methodClass}`,
             slot[methodClass],
-            // refunded units no longer count
+            // refunded units are not written
             Math.min(slot[methodClass], written.get(slot.index)?.[methodClass] ?? 0)
           ])
         )

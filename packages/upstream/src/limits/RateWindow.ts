@@ -4,9 +4,9 @@
  * Time is divided into slots. The current slot and the `slots` before it cover every window that ends now.
  *
  * Callers divide the limit as defined by {@link FairShare}. Each caller that was active in this window or the previous
- * one has a share. Above its share, a caller may use the capacity that others do not use. Each of the others counts
- * with its current use or, if higher, with its use in the previous window up to its share. The program itself is not a
- * caller, and may use the whole limit.
+ * one has a share. Above its share, a caller is allowed to use the capacity that others do not use. Each of the others
+ * counts with its current use or, if higher, with its use in the previous window up to its share. The program itself is
+ * not a caller, and is allowed to use the whole limit.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
@@ -40,7 +40,7 @@ export interface WindowCall {
   readonly class: MethodClass
   readonly cost: number
   readonly caller: string | undefined
-  /** Whether it refreshes a cached response, and is therefore paced. Default: false. */
+  /** Whether the call refreshes a cached response, and is therefore paced. Default: false. */
   readonly isRefresh?: boolean
 }
 
@@ -71,7 +71,10 @@ export const callerSlots = ({ slots, width }: Pick<Bounds, "slots" | "width">): 
 
 export const slotAt = ({ width }: Pick<Bounds, "width">, now: number): number => Math.floor(now / width)
 
-/** Returns the part of a limit that a process may use alone. The rest is for the use of other processes. */
+/**
+ * Returns the part of a limit that a process is allowed to use while it cannot see the use of other processes. `others`
+ * is their last known use.
+ */
 export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds => {
   const ofLimit = (limit: number, held: number) => Math.max(1, Math.min(Math.floor(limit * part), limit - held))
   return {
@@ -81,19 +84,26 @@ export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds 
   }
 }
 
-/** Returns the maximum use by reads at which a call may start after the calls `ahead`; unlimited for an action. */
+/**
+ * Returns the maximum number of units that reads can have used in the window for a call to start after the calls
+ * `ahead`; unlimited for an action.
+ */
 export const maxReads = ({ readLimit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
 
-/** Returns the maximum total use at which a call may start after the calls `ahead`. Actions do not wait for reads. */
+/**
+ * Returns the maximum number of units that all calls can have used in the window for a call to start after the calls
+ * `ahead`. Actions do not wait for reads.
+ */
 export const maxUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   // a call that costs more than the limit starts alone
   limit - ahead.once - (methodClass === "once" ? 0 : ahead.read) - Math.min(cost, limit)
 
 /**
- * Returns the milliseconds from `now` until a call may start, if no other call arrives; 0 if it may start now.
+ * Returns the milliseconds from `now` until a call can start, if no other call arrives; 0 if it can start now.
  *
- * `slots` are in order of time. Calls ahead take each unit as soon as it leaves the window, and use it for one window.
+ * `slots` are in order of time. Assumes that the calls ahead take each unit as soon as it leaves the window, and that
+ * the unit then counts for one window.
  */
 export const waitTime = (
   bounds: Bounds,
@@ -105,7 +115,7 @@ export const waitTime = (
   const until = (limit: number, most: number, unitsOf: (slot: Units) => number) => {
     const held = slots.reduce((sum, slot) => sum + unitsOf(slot), 0)
     if (held <= most) return 0
-    // a call's units above the limit are not available to the next call when they expire
+    // the units by which a call exceeds the limit do not become available to the next call when they expire
     const rounds = Math.max(1, Math.ceil((held - most - Math.max(0, held - limit)) / limit))
     const leaves = (slot: number) => (slot + rounds * (bounds.slots + 1)) * bounds.width - now
     let rest = held - most - (rounds - 1) * limit
@@ -150,7 +160,7 @@ export class SlidingWindow {
     }
   }
 
-  /** Returns whether a call may start after the calls `ahead`. */
+  /** Returns whether a call can start after the calls `ahead`. */
   fits(limit: Limit, call: WindowCall, ahead: Units): boolean {
     return this.held.read <= maxReads(limit, call, ahead) && sumUnits(this.held) <= maxUnits(limit, call, ahead)
   }
@@ -164,7 +174,7 @@ export class SlidingWindow {
     return slot
   }
 
-  /** Subtracts units from the slot in which they were counted, if it is still in the window. */
+  /** Subtracts units from the slot in which they were counted, if that slot is still in the window. */
   refund(slot: Slot, methodClass: MethodClass, units: number): void {
     if (!this.#covers(slot)) return
     slot[methodClass] -= units
@@ -186,7 +196,7 @@ interface OfCaller {
 class CallerWindow {
   readonly now: SlidingWindow
   readonly lately: SlidingWindow
-  /** The time at which it last requested a call. */
+  /** The time at which the caller last requested a call. */
   seen = 0
 
   constructor({ slots, width }: Pick<Bounds, "slots" | "width">) {
@@ -287,14 +297,14 @@ export class RateWindow {
       this.#windowOf(call.caller).now.fits(callerShare(bounds, this.callers), call, none)
   }
 
-  /** Returns whether a call may start after the calls `ahead`. */
+  /** Returns whether a call can start after the calls `ahead`. */
   fits(bounds: Bounds, call: WindowCall, ahead: Units): boolean {
     if (!this.all.fits(bounds, call, ahead)) return false
     return this.isWithinShare(bounds, call) ||
       call.caller === undefined || this.#windowOf(call.caller).now.fits(this.#capOf(bounds, call.caller), call, none)
   }
 
-  /** Returns the milliseconds until a call may start, if no other call arrives; 0 if it may start now. */
+  /** Returns the milliseconds until a call can start, if no other call arrives; 0 if it can start now. */
   waitOf(bounds: Bounds, call: WindowCall, ahead: Units): number {
     const wait = waitTime(bounds, this.all.slots, call, ahead, this.#now)
     if (call.caller === undefined) return wait
@@ -308,7 +318,7 @@ export class RateWindow {
     return call.caller === undefined ? { slot } : { slot, ofCaller: this.#windowOf(call.caller).take(call) }
   }
 
-  /** Subtracts units of a call, if they are still in the window. */
+  /** Subtracts units of a call, if those units are still in the window. */
   refund({ ofCaller, slot }: Taken, call: WindowCall, units: number): void {
     this.all.refund(slot, call.class, units)
     if (ofCaller !== undefined && call.caller !== undefined) {

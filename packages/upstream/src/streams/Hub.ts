@@ -40,7 +40,7 @@ export interface Status {
     readonly key: string
     readonly name: string
     readonly callers: number
-    /** Milliseconds since its last frame; `undefined` before the first. */
+    /** Milliseconds since the last frame; `undefined` before the first frame. */
     readonly age: number | undefined
     readonly isLive: boolean
   }>
@@ -70,7 +70,7 @@ export interface Options {
    * them that have no subscription yet.
    */
   readonly familiar?: ReadonlySet<string>
-  /** Shares the use of the limits with other replicas. Default: this process is alone. */
+  /** Shares the use of the limits with other replicas. Default: no other replicas. */
   readonly replicas?: ReplicaUse.ReplicaUse["Service"]
   /** Receives each new frame that contains a whole state, once for all callers. */
   readonly observe?: ((frame: Frame) => void) | undefined
@@ -117,7 +117,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     for (const { sink } of seats) sink.interrupted?.(topic)
   }
 
-  /** Logs the gaps since the last call in one line: a lost connection has many streams. */
+  /** Logs the gaps since the previous line together: the loss of one connection can cause gaps in many streams. */
   const logGaps = Effect.suspend(() => {
     if (gaps.size === 0) return Effect.void
     const found = Object.fromEntries(gaps)
@@ -261,7 +261,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
         users: [...SharedTopic.distinctUsers(topics.values())]
       })
     })
-    // a replica that stops frees its places at once
+    // a replica that stops releases its part of the limits immediately
     yield* Effect.addFinalizer(() => replicas.exchange(ReplicaUse.none))
     yield* Effect.forkIn(Effect.forever(exchanging), scope)
   }

@@ -107,7 +107,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
         }
         if (askedAt === undefined && now - receivedAt >= quietAfter) {
           askedAt = now
-          // bypasses the outbox, which may be waiting for the message limit
+          // a ping is not queued in the outbox, which may be waiting for the message limit
           messages.spend()
           return connection.send(ping)
         }

@@ -2,8 +2,8 @@
  * The use of an upstream's stream limits by all replicas: the limits are for one IP address, and each replica has
  * connections of its own.
  *
- * Each replica reports its use once a second and after each new subscription, and receives that of the others. If two
- * replicas use the last unit of a limit at the same moment, the upstream refuses one of them.
+ * Each replica reports its use once a second and after each new subscription, and receives the use of the other
+ * replicas. If two replicas use the last unit of a limit at the same moment, the upstream refuses one of them.
  */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"

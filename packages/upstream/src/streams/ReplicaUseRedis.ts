@@ -12,7 +12,7 @@ export interface Options {
   readonly key?: string
 }
 
-// expiry is by the clock of Redis: those of the replicas differ
+// reports expire by the clock of Redis, because the clocks of the replicas differ
 const exchangeScript = Redis.script(
   (key: string, replica: string, report: string) => [key, replica, report, ReplicaUse.expiresAfter],
   {

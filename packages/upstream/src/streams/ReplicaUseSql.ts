@@ -63,7 +63,7 @@ const make = Effect.fnUntraced(function*({ network = "mainnet" }: Options) {
           // a server's message may contain its host name
           new SharedState.SharedStoreUnreachable({ detail: error._tag === "SqlError" ? error.reason._tag : error._tag })
         ),
-        // interrupting a statement takes as long as the statement
+        // the interruption is not awaited, because interrupting a statement takes as long as the statement
         (statement) =>
           Effect.flatMap(
             Effect.forkIn(Effect.interruptible(statement), scope, { startImmediately: true }),

@@ -8,7 +8,7 @@ export interface Sink {
   readonly deliver: (frame: Frame) => void
   /** Reports that events of a subscription may be missing before its next frame. */
   readonly interrupted?: (topic: Topic) => void
-  /** Reports that a subscription was refused, or has ended. It receives no further frames. */
+  /** Reports that a subscription was refused, or has ended. The subscription receives no further frames. */
   readonly refused: (topic: Topic, message: string) => void
   /** Called after all frames of one batch have been delivered. */
   readonly flush: () => void
@@ -23,7 +23,7 @@ export interface Seat {
   readonly has: (topic: Topic) => boolean
   /** Subscribes. The sink receives the acknowledgement or the error, synchronously or later. */
   readonly subscribe: (topic: Topic) => void
-  /** Ends a subscription. Returns `false`, and does nothing, if it does not exist. */
+  /** Ends a subscription. Returns `false`, and does nothing, if the subscription does not exist. */
   readonly unsubscribe: (topic: Topic) => boolean
   /** Ends all subscriptions. */
   readonly leave: () => void

@@ -13,7 +13,7 @@ import * as Socket from "effect/socket/Socket"
 export class SocketLost extends Data.TaggedError("SocketLost")<{
   readonly code: number
   readonly reason: string
-  /** The HTTP status with which the peer refused to open it, if the implementation reports it. */
+  /** The HTTP status with which the peer refused to open the connection, if the implementation reports it. */
   readonly status?: number
 }> {}
 

@@ -26,7 +26,7 @@ export const make = (): Counts => ({
   unknown: 0
 })
 
-/** Increases the count of a name. */
+/** Increases the count of a name by `by` (default 1). */
 export const countUp = (counts: Map<string, number>, name: string, by = 1): void => {
   counts.set(name, (counts.get(name) ?? 0) + by)
 }

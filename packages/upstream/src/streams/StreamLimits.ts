@@ -1,4 +1,4 @@
-/** The upstream's limits on streams. They are enforced here, before the upstream would refuse. */
+/** The upstream's limits on streams. The gateway enforces them before the upstream would refuse. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -7,7 +7,7 @@ export interface Row {
   readonly id: string
   /** The row as received JSON. */
   readonly text: string
-  /** The time of the row in milliseconds; 0 if it has none. */
+  /** The time of the row in milliseconds; 0 if the row has none. */
   readonly time: number
 }
 
@@ -25,7 +25,7 @@ export interface RowCodec {
 export interface TopicRefill {
   /** Order of refills, which run one after another; the lowest rank is first. */
   readonly rank: number
-  /** Returns what a topic missed. */
+  /** Returns the frames that a topic missed. */
   readonly load: (missed: {
     /** The time of the last row, in milliseconds. */
     readonly since: number
@@ -36,28 +36,28 @@ export interface TopicRefill {
   }) => Effect.Effect<{
     /** The missed frames in order. */
     readonly texts: ReadonlyArray<string>
-    /** Whether the query does not return all that was missed. */
+    /** Whether the response of the query may lack missed data. */
     readonly hasHole?: boolean
   }, { readonly _tag: string }>
 }
 
 /** A subscription at an upstream. */
 export interface Topic {
-  /** Topics with the same key share one upstream subscription. */
+  /** The identity of the upstream subscription: topics with equal keys share one. */
   readonly key: string
   /**
-   * The identity that its frames contain. A connection carries only one topic for each route, so every frame belongs to
-   * one topic.
+   * The identity that the frames of the topic contain. A connection carries only one topic for each route, so every
+   * frame belongs to one topic.
    */
   readonly route: string
-  /** The name of its type, for metrics and documentation. */
+  /** The name of the topic's type, for metrics and documentation. */
   readonly name: string
   readonly delivery: "state" | "snapshot" | "events"
-  /** The user of its data. */
+  /** The user whose data the topic contains. */
   readonly user?: string
-  /** Whether silence for several times its usual interval indicates a fault. */
+  /** Whether silence for several times the topic's usual interval indicates a fault. */
   readonly isSteady: boolean
-  /** Whether it contains no name, such as a coin, that could cause the upstream to close a connection. */
+  /** Whether the topic contains no name, such as a coin, that could cause the upstream to close a connection. */
   readonly isHarmless: boolean
   /** Whether each caller gets its own upstream subscription. */
   readonly isUnshared: boolean

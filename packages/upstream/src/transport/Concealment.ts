@@ -53,7 +53,7 @@ const letterPattern = (letter: string): string => {
 /** Returns the pattern of a text in which any letter may be escaped. */
 const textPattern = (text: string): string => Array.from(text, letterPattern).join("")
 
-/** Three bytes are four characters of base64. */
+/** Number of bytes in a base64 group, which encodes them as four characters. */
 const GROUP = 3
 
 /**
@@ -136,7 +136,7 @@ export const make = (address: string): Conceal | undefined => {
   const parts = path.split("/")
     .map((part) => Option.getOrElse(decodedPart(part), () => part))
     .filter((part) => part !== "" && !routeName.test(part))
-    // a longer segment may contain a shorter one
+    // longer segments are removed first, because they may contain shorter ones
     .toSorted((one, other) => other.length - one.length)
   if (parts.length === 0) return undefined
   const refusal = inTurn(parts)

@@ -14,7 +14,7 @@ export interface TransportRequest {
   readonly maxAnswerBytes: number
   /** Timeout in milliseconds, from the connection to the last byte of the response. */
   readonly timeout: number
-  /** Milliseconds after which nothing may be sent. Default: `timeout`. */
+  /** Milliseconds after which nothing is sent any more. Default: `timeout`. */
   readonly sendWithin?: number
   /** Whether to open a new connection instead of using a pooled one. */
   readonly onNewConnection?: boolean

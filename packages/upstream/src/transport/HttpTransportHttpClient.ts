@@ -38,7 +38,7 @@ const attempt = (client: HttpClient.HttpClient) =>
   Effect.fnUntraced(function*(request: TransportRequest) {
     const response = yield* client.execute(toHttp(request)).pipe(
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
-      // a span would contain the URL, and therefore the endpoint key
+      // the tracing of the client is disabled, because a span would contain the URL, and therefore the endpoint key
       Effect.provideService(HttpClient.TracerDisabledWhen, constTrue),
       Effect.mapError(broken)
     )

@@ -91,7 +91,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
   constructor(request: TransportRequest, resume: Resume) {
     this.#request = request
     this.#resume = resume
-    // a sleeping fiber costs ten times as much, and a test clock does not affect sockets
+    // a plain timer costs a tenth of a sleeping fiber, and sockets do not follow a test clock
     //
     // @effect-diagnostics-next-line globalTimers:off -- see above
     this.#timer = setTimeout(
@@ -120,7 +120,8 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * Releases the caller, because undici's queue retains completed requests until hundreds of later ones have completed.
+   * Drops the references to the caller and the chunks, because undici's queue retains completed requests until hundreds
+   * of later ones have completed.
    */
   #release() {
     this.#isOver = true
@@ -185,8 +186,8 @@ interface UpstreamLocation {
   readonly path: string
 }
 
-// every call passes the same object for an address; parsing the URL each time would cost more than the rest of this
-// module
+// locations are cached by object, because parsing the URL for each call would cost more than the rest of this module;
+// every call for an address passes the same object
 const places = new WeakMap<Redacted.Redacted, UpstreamLocation>()
 
 const parseLocation = (address: Redacted.Redacted): UpstreamLocation => {
@@ -207,9 +208,9 @@ const startOver = (dispatcher: Dispatcher, request: TransportRequest, resume: Re
     method: request.method,
     headers: request.headers,
     body: request.body ?? null,
-    // undici may send an idempotent request again on a second socket; only the gateway may decide that
+    // undici may send an idempotent request again on a second socket; only the gateway is allowed to decide that
     idempotent: false,
-    // undici's own timers are coarse and restart with each chunk of the response
+    // undici's own timers are disabled: they are coarse, and restart with each chunk of the response
     headersTimeout: 0,
     bodyTimeout: 0
   }, attempt)
@@ -222,7 +223,7 @@ const agent = (options: Options, settings: Agent.Options) =>
       new Agent({
         ...(options.connections === undefined ? {} : { connections: options.connections }),
         connect: { timeout: 5_000 },
-        // over HTTP/2, undici sends a refused or unanswered stream again
+        // HTTP/2 is disabled, because over it undici sends a refused or unanswered stream again
         allowH2: false,
         ...settings
       })

@@ -10,7 +10,7 @@ import * as SchemaText from "./SchemaText.ts"
 
 const { escapeHtml, renderType } = SchemaText
 
-/** The style of the page. Closed parts of the page are laid out when they are opened. */
+/** The style of the page. Collapsed parts of the page are laid out when they are opened. */
 export const style = `
 :root{color-scheme:light dark;--back:light-dark(#f6f7f8,#101417);--card:light-dark(#fff,#181d21);--text:light-dark(#1b2226,#e4e9ec);
 --soft:light-dark(#55616a,#9aa7b0);--line:light-dark(#e2e7ea,#272f35);--accent:light-dark(#0f766e,#2dd4bf);
@@ -86,20 +86,20 @@ const renderIntroduction = (document: OpenApi.OpenAPISpec, facts: Facts): string
 <p>Bodies and responses are those of the chains, so their own client libraries work with this gateway's address.</p>
 <h2 id="keys">Keys</h2><p>${
     facts.keys ? "This gateway requires a key." : "This gateway requires no key."
-  } A key is sent as <code>Authorization: Bearer …</code>, or as the first part of the path, for clients that cannot send a header. It may be
+  } You send a key as <code>Authorization: Bearer …</code>, or as the first part of the path, for clients that cannot send a header. A key can be
 limited to chains, operations, signers and quotas.</p>
 <form><label>Key for the forms of this page; it stays in this page's memory <input id="key" type="password" autocomplete="off" spellcheck="false" placeholder="tg_…"></label></form>
 <h2 id="errors">Errors</h2><p>An error of the gateway is <code>application/problem+json</code> (RFC 9457) with <code>_tag</code>; on JSON-RPC
 routes it is in <code>error.data</code>. A response of the chain itself is relayed unchanged.</p>
 ${table(["Group", "What to do"], groups, "Groups of errors")}
 <details><summary>All errors</summary>${table(["Error", "HTTP", "JSON-RPC", "Group"], errors, "Errors")}</details>
-<h2 id="limits">Limits</h2><p>A request over a quota of its caller fails with <code>QuotaExceeded</code>, one over an upstream's limit with
+<h2 id="limits">Limits</h2><p>A request over a quota of its caller fails with <code>QuotaExceeded</code>, and a request over an upstream's limit with
 <code>UpstreamRateLimited</code>, both with <code>retryAfter</code> in seconds. A body over the size limit fails with
 <code>PayloadTooLarge</code>, and a gateway that is too busy refuses new work with <code>Overloaded</code>.</p>
-<h2 id="subscriptions">Streams</h2><p><code>/ws</code> takes <code>{"method":"subscribe","subscription":{"type":"trades","coin":"BTC"}}</code>,
+<h2 id="subscriptions">Streams</h2><p><code>/ws</code> accepts <code>{"method":"subscribe","subscription":{"type":"trades","coin":"BTC"}}</code>,
 <code>unsubscribe</code>, <code>ping</code> and <code>post</code>, as the venue does. <code>/streams?subscribe=…</code> sends the same frames as
-Server-Sent Events; after a lost connection the client sends <code>Last-Event-ID</code>, and the first event states whether everything since
-then follows. <code>/evm</code> and <code>/l2</code> as WebSockets take <code>eth_subscribe</code>.</p>
+Server-Sent Events; after a lost connection the client sends <code>Last-Event-ID</code>, and the first event states whether all events since
+then follow. <code>/evm</code> and <code>/l2</code> as WebSockets accept <code>eth_subscribe</code>.</p>
 <details><summary>All ${subscriptions.length} subscriptions</summary>${
     table(["Type", "About", "Frames", "Sends"], streams, "Subscriptions")
   }</details>`
@@ -209,7 +209,7 @@ export interface Facts {
   readonly network: string
   /** Whether callers need a key. */
   readonly keys: boolean
-  /** The path before all routes; empty for none. */
+  /** The prefix of all paths; empty if there is none. */
   readonly prefix: string
 }
 

@@ -30,7 +30,7 @@ const refersTo = ({ $ref }: JsonSchema): string | undefined =>
 const describe = ({ allOf, description }: JsonSchema): string | undefined =>
   Predicate.isString(description) ? description : listSchemas(allOf).map(describe).find(Predicate.isString)
 
-/** Schemas that say more than a description. */
+/** Returns the parts of `allOf` that contain more than a description or examples. */
 const parts = ({ allOf }: JsonSchema): ReadonlyArray<JsonSchema> =>
   listSchemas(allOf).filter((part) => Object.keys(part).some((name) => !["description", "examples"].includes(name)))
 
@@ -75,7 +75,7 @@ export const renderType = (schema: JsonSchema, indent = ""): string => {
 
 const first = (values: unknown): unknown => Array.isArray(values) ? values[0] : undefined
 
-/** Makes an example of a schema: its own first example, or one made of its required members. */
+/** Makes an example of a schema: the schema's first declared example, or one made of its required members. */
 export const makeExample = (schema: JsonSchema, definitions: Definitions, depth = 0): unknown => {
   const own = first(schema["examples"]) ?? first(schema["enum"])
   if (own !== undefined) return own

@@ -85,7 +85,7 @@ export const make = Effect.fnUntraced(function*(source: WatchedAccounts.Source, 
   yield* repeat(everySecond, 1000)
   yield* Effect.forkIn(Effect.forever(LogWriter.write(pending, log, ownership)), scope)
   if (ownership.backing !== "memory") yield* repeat(ownership.follow, pollEvery)
-  // the store limits the wait: a store that hangs delays the end by at most a second
+  // each step of the store has a timeout, so a store that hangs delays the end of the scope by at most a second
   yield* Scope.addFinalizer(scope, ownership.release)
 
   const events: AccountEvents = {

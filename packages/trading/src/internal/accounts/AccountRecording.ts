@@ -87,7 +87,7 @@ export const make = (
     else if (!isComplete || isBroken) interrupt()
   }
 
-  /** Continues once all subscriptions of an account are accepted and their initial snapshots have been received. */
+  /** Continues after all subscriptions of an account are accepted and their initial snapshots are received. */
   const accepted = (): void => {
     if (phase !== "subscribing") return
     if (!isKnown) return release({ entries: [], isComplete: true })
@@ -112,7 +112,7 @@ export const make = (
     if (read === undefined) return
     const kind = read.isSnapshot ? "past" : refillMark.test(text) ? "refill" : "event"
     const entry: NewEntry = { kind, user, name: topic.name, rows: read.rows.toSorted((a, b) => a.time - b.time) }
-    // an empty snapshot is as conclusive as any other
+    // an empty snapshot is not logged, but it shows like any other that the subscription is ready
     if (entry.rows.length > 0) {
       if (buffered === undefined) push(entry)
       else if (buffered.push(entry) > mostPending) isBroken = true

@@ -22,7 +22,10 @@ export interface Options {
   readonly acquired: () => void
   /** Ends the recordings, and drops entries that are not written yet. */
   readonly ended: Effect.Effect<void>
-  /** Exchanges requests for accounts with other replicas: takes them as the owner, and sends them otherwise. */
+  /**
+   * Exchanges requests for accounts with other replicas: the owner receives requests, and every other replica sends its
+   * own.
+   */
   readonly exchange: (store: Store, isOwner: boolean) => Effect.Effect<void, EventStore.StoreAway>
 }
 
@@ -116,8 +119,8 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
   }
 
   const election = Effect.gen(function*() {
-    // the new token makes the store refuse a write from before this process used its own log, however late that write
-    // arrives
+    // a write of this process from before it used its own log may reach the store late: the store then refuses it,
+    // because the lease has a new token
     if (store !== primary && leased !== undefined) yield* primary.release(leased)
     const found = yield* primary.lease(name)
     leased = found
@@ -138,9 +141,9 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
     backing: primary.backing,
     isUp: (): boolean => awaySince === undefined,
     role: (): Role => store !== primary ? "alone" : token === undefined ? "reader" : "writer",
-    /** Returns the right to write; `undefined` while another replica has it. */
+    /** Returns the right to write; `undefined` while another replica has this right. */
     lease: (): Lease | undefined => token === undefined ? undefined : { store, token },
-    /** Reports that a step of the store failed which began at a time in milliseconds. */
+    /** Reports that a step of the store failed. The argument is the time, in milliseconds, at which the step began. */
     noteAway,
     /** Stops writing, because another replica owns the log. */
     lose,

@@ -18,7 +18,7 @@ export const write = Effect.fnUntraced(
     if (entries.length === 0) return
     const attempt: Effect.Effect<void> = Effect.suspend(() => {
       const lease = ownership.lease()
-      // the entries of a recording that has ended are dropped
+      // a process without the lease drops the entries, because their recording has ended
       if (lease === undefined) return Effect.void
       const isCurrent = () => {
         const now = ownership.lease()

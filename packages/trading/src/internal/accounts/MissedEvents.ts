@@ -46,7 +46,7 @@ const overlaps = (log: EventLog, user: string, topic: Topic, buffered: ReadonlyA
 /** The events that queries returned. */
 export interface MissedEvents {
   readonly entries: ReadonlyArray<NewEntry>
-  /** Whether no event is missing: `false` if a query failed, or the venue does not return all of its rows. */
+  /** Whether no event is missing: `false` if a query failed, or the venue does not return all rows. */
   readonly isComplete: boolean
 }
 

@@ -25,7 +25,7 @@ export interface Options extends Pick<EventsOptions, "accounts" | "states" | "us
   readonly source: Source
   readonly recording: Omit<AccountRecording.Options, "join" | "log" | "states">
   readonly now: () => number
-  /** Returns whether this process records. */
+  /** Returns whether this process owns the log, and therefore records the accounts. */
   readonly isOwner: () => boolean
 }
 
@@ -34,11 +34,11 @@ interface Watched {
   readonly user: string
   readonly topics: ReadonlyArray<Topic>
   readonly watchers: Set<Watcher>
-  /** The time at which its last watcher left. */
+  /** The time at which the last watcher of the account left. */
   idleSince: number
-  /** The time at which a replica last requested it from the owner. */
+  /** The time at which a replica last requested the account from the owner. */
   wantedAt: number
-  /** The time at which its first watcher came. */
+  /** The time at which the first watcher of the account came. */
   watchedAt: number
   recording: AccountRecording.AccountRecording | undefined
 }
@@ -108,7 +108,7 @@ export const make = (
     return count
   }
 
-  /** Drops the accounts that are not needed any more, and those that could not be watched. */
+  /** Drops the accounts that are not needed any more, and the accounts that could not be watched. */
   const tidy = (): void => {
     const at = now()
     for (const each of watched.values()) {

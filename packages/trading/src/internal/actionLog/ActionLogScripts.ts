@@ -224,7 +224,7 @@ return 1`
 
 interface FindArguments {
   readonly prefix: string
-  /** The key whose value lists the names of the entries; absent if the name is known. */
+  /** The key from which the names of the entries are read; for `kind` `member`, the key of the entry itself. */
   readonly key: string
   readonly kind: "id" | "cloid" | "member"
   readonly now: number

@@ -1,7 +1,8 @@
 /**
  * The tables of the action log in a SQL database, and the statements on the entries of one network.
  *
- * A migration only adds: replicas of the preceding version continue during a rolling update.
+ * A migration only adds tables and columns, so that replicas of the preceding version can continue during a rolling
+ * update.
  */
 import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { Settled } from "@trigate/domain/actions/ActionRecord"
@@ -333,7 +334,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
           trace: ActionTrace.read(body)
         } satisfies ActionLog.Unsettled
       }))
-      // replicas of the preceding version do not store them
+      // replicas of the preceding version do not store client order IDs
       yield* Effect.forEach(
         unsettled,
         ({ action, claimant, cloids }) => noteCloids({ claimant, nonce: action.nonce }, cloids),

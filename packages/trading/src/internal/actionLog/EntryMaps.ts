@@ -2,8 +2,8 @@
 import * as Predicate from "effect/Predicate"
 
 /**
- * Makes an index from fingerprints and cloids to the keys of entries. A name with only one key, which is the usual
- * case, is stored without a set.
+ * Makes an index from fingerprints and cloids to the keys of entries. A fingerprint or cloid with only one key, which
+ * is the usual case, is stored without a set.
  */
 export const makeIndex = () => {
   const names = new Map<string, string | Set<string>>()

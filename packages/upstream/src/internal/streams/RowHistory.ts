@@ -2,7 +2,10 @@
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { Row } from "../../streams/Topic.ts"
 
-/** Returns a text that shares no memory with another one: a part of a text keeps all of it in memory. */
+/**
+ * Returns a copy of a text. The copy shares no memory with the text, whereas a substring would retain the whole text in
+ * memory.
+ */
 const copyText = (text: string): string => Utf8.decodeLossy(Utf8.encode(text))
 
 const copyRow = ({ id, text, time }: Row): Row => {
@@ -42,10 +45,10 @@ export class RowHistory {
     return time > 0 && time <= this.#trimmedUntil
   }
 
-  /** Adds rows. Returns those that were not added before. */
+  /** Adds rows. Returns the rows that were not added before. */
   add(rows: ReadonlyArray<Row>): ReadonlyArray<Row> {
     const fresh = rows.filter(({ id }) => !this.#ids.has(id))
-    // a few rows of a long snapshot would keep all of it
+    // the rows are copied, because a few of them would otherwise retain the whole text of a long snapshot
     const retained = fresh.length === rows.length ? fresh : fresh.map(copyRow)
     for (const row of retained) {
       this.#ids.add(row.id)

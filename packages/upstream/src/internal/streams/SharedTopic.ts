@@ -17,18 +17,21 @@ export interface SharedTopic {
   /** `idle`: nothing was sent. `leaving`: the upstream has not confirmed the unsubscription yet. */
   phase: "idle" | "asked" | "accepted" | "leaving"
   askedAt: number
-  /** Whether the upstream has ever acknowledged it, on any connection. */
+  /** Whether the upstream has ever acknowledged the topic, on any connection. */
   wasAccepted: boolean
-  /** Whether it is certain that the upstream has accepted it, on any connection. */
+  /** Whether it is certain that the upstream has accepted the topic, on any connection. */
   isProven: boolean
   /** The number of times that the upstream closed the connection while this topic was the only suspect. */
   strikes: number
   /** Whether the next frame is the first on its connection. */
   isFirst: boolean
-  /** The time since which it is live; `undefined` before that. */
+  /** The time since which the topic is live; `undefined` before that. */
   liveSince: number | undefined
   lastAt: number | undefined
-  /** The time at which its connection last received anything before it was lost; `undefined` before the first loss. */
+  /**
+   * The time at which the topic's connection last received anything before the connection was lost; `undefined` before
+   * the first loss.
+   */
   lostAt: number | undefined
   /** The usual interval between two frames in milliseconds; 0 if unknown. */
   interval: number
@@ -47,7 +50,7 @@ export interface SharedTopic {
   buffered: Array<string> | undefined
   /** Whether the connection was lost again during a refill. */
   isRefilledAgain: boolean
-  /** The time at which its last caller left. */
+  /** The time at which the last caller of the topic left. */
   emptySince: number | undefined
 }
 
@@ -62,7 +65,7 @@ export interface TopicConnection {
   link: Link.Link | undefined
   fiber: Fiber.Fiber<unknown> | undefined
   isUp: boolean
-  /** The time of its last message; `undefined` before the first. */
+  /** The time of the last message of the connection; `undefined` before the first. */
   heardAt: number | undefined
 }
 

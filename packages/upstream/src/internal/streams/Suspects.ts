@@ -41,7 +41,7 @@ export const culprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | und
   return ++alone.strikes >= most ? alone : undefined
 }
 
-/** Adds suspects before those that are already queued. */
+/** Queues suspects before the suspects that are already queued. */
 export const add = (connection: TopicConnection, suspects: ReadonlyArray<SharedTopic>): void => {
   connection.suspects = [...new Set([...suspects, ...connection.suspects])]
 }

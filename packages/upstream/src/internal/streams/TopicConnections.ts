@@ -100,7 +100,7 @@ export const make = (options: Options): TopicConnections => {
     trySuspects(connection)
   }
 
-  /** Refuses the topics of a new connection if the upstream accepts no further one. */
+  /** Refuses the topics of a new connection if the upstream accepts no further connection. */
   const onRefused = (connection: TopicConnection): void => {
     const up = [...open].filter(({ isUp }) => isUp).length
     // if this is the only connection, the refusal may be the limit of new connections: the attempts continue

@@ -77,7 +77,8 @@ export const make = (
         shared.refilledUntil = fresh.at(-1)?.time ?? 0
       }
     }
-    // after a loss, a snapshot contains the missed rows; callers that received the first snapshot need only those
+    // after a loss, a snapshot contains the missed rows; callers that received the first snapshot receive only the
+    // missed rows
     const isUnchanged = isWhole && !read.isSnapshot && source !== "refill"
     const written = isUnchanged ? text : codec.write(fresh, source === "refill" ? source : "stream")
     deliveries.toAll(shared, new Frame(written, topic))

@@ -6,7 +6,7 @@ import type { CallerSeat, SharedTopic } from "./SharedTopic.ts"
 
 /** The topics of a hub and the callers of each. */
 export interface TopicRegistry {
-  /** Adds a caller to a topic. The caller waits for its acknowledgement. */
+  /** Adds a caller to a topic. The caller then waits for the acknowledgement of the topic. */
   readonly attach: (shared: SharedTopic, seat: CallerSeat) => void
   readonly detach: (shared: SharedTopic, seat: CallerSeat) => void
   /** Removes a topic and releases its route. */
