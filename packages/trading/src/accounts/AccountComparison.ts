@@ -48,9 +48,6 @@ const clockMargin = 5000
 /** Maximum number of seconds to wait for a frame after the queries. An idle connection is pinged after 20 seconds. */
 const longestWait = 30
 
-/** The maximum number of log rows to compare. */
-const mostRows = 2000
-
 const compared = [...AccountMirror.answered].flatMap(([query, { answer, declaration }]) =>
   answer.compared === undefined ? [] : [{ query, parts: answer.compared, subscription: declaration.name }]
 )
@@ -83,12 +80,15 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
   /** Returns the fills and open orders since a time that the venue returned but that are not in the log. */
   const findMissing = (user: string, fills: string, orders: string, since: number): ReadonlyArray<string> => {
     const { log } = events
-    const ids = (name: string) => new Set(log.newest(user, name, mostRows).map(({ id }) => id.split(" ")[0]))
+    // the log could have dropped entries after the query
+    const from = Math.max(since, (log.begunAt(user) ?? 0) + clockMargin)
+    const ids = (name: string) =>
+      new Set(log.newest(user, name, Number.POSITIVE_INFINITY).map(({ id }) => id.split(" ")[0]))
     const filled = ids("userFills")
     const updated = ids("orderUpdates")
     const rows = (text: string, id: string, time: string, known: ReadonlySet<string | undefined>) =>
       list(parsed(text)).filter((row) =>
-        Number(valueAt(row, time)) >= since && !known.has(Json.stringify(valueAt(row, id)))
+        Number(valueAt(row, time)) >= from && !known.has(Json.stringify(valueAt(row, id)))
       ).map((row) => `${id} ${Json.stringify(valueAt(row, id))}`)
     return [...rows(fills, "tid", "time", filled), ...rows(orders, "oid", "timestamp", updated)]
   }

@@ -25,6 +25,8 @@ export class EventLog {
   #epoch = ""
   #seq = 0
   #start = 0
+  /** The time of the newest entry that was dropped, or a later time; 0 before an entry is dropped. */
+  #droppedAt = 0
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
@@ -44,6 +46,8 @@ export class EventLog {
     this.#streams = new Map()
     this.#begun = new Map(begun)
     this.#start = start
+    // the store does not return the time of the last entry that it dropped
+    this.#droppedAt = start === 0 ? 0 : entries[0]?.at ?? 0
     this.#seq = start
     for (const entry of entries) this.#add(entry)
     this.#seq = Math.max(this.#seq, seq)
@@ -74,7 +78,8 @@ export class EventLog {
 
   /** Returns the time, in milliseconds, from which the events of an account are complete. */
   begunAt(user: string): number | undefined {
-    return this.#begun.get(user)?.at
+    const begun = this.#begun.get(user)
+    return begun && Math.max(begun.at, this.#droppedAt)
   }
 
   /** Returns whether the log contains all events of the given accounts after a position. */
@@ -136,6 +141,7 @@ export class EventLog {
     this.#first++
     this.#rows -= entry.rows.length
     this.#start = Math.max(this.#start, entry.seq)
+    this.#droppedAt = Math.max(this.#droppedAt, entry.at)
     const stream = this.#streams.get(indexKey(entry.user, entry.name))
     if (stream?.entries[0] === entry) {
       stream.entries.shift()
