@@ -53,7 +53,7 @@ export const ActionResolution = Schema.Union([
 ]).annotate({ identifier: "ActionResolution" })
 export type ActionResolution = typeof ActionResolution.Type
 
-/** A key of a caller, without the key itself. */
+/** The description of a caller's key, without the key's text. */
 export const CallerKey = Schema.Struct({
   name: CallerName,
   prefix: Schema.String.annotateKey({ description: "The prefix by which logs identify the key" }),
@@ -71,7 +71,7 @@ export const CallerKey = Schema.Struct({
 }).annotate({ identifier: "CallerKey" })
 export type CallerKey = typeof CallerKey.Type
 
-/** The response with all keys. */
+/** The response that lists the keys of all callers. */
 export const KeyList = Schema.Struct({
   asked: Schema.Boolean.annotateKey({
     description: "False if the gateway requires no keys; the list is then empty"
@@ -89,7 +89,7 @@ export type IssuedKey = typeof IssuedKey.Type
 
 const Lifetime = Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0)))
 
-/** The scope, quota and lifetime of a new caller's key. */
+/** The scope, quota and lifetime of the first key of a caller. */
 export const KeyCreation = Schema.Struct({
   name: CallerName,
   scope: Schema.optionalKey(Scope),
@@ -98,7 +98,7 @@ export const KeyCreation = Schema.Struct({
 }).annotate({ identifier: "KeyCreation", examples: [Examples.keyCreation] })
 export type KeyCreation = typeof KeyCreation.Type
 
-/** The rotation of a caller's key. */
+/** The request to rotate a caller's key. */
 export const KeyRotation = Schema.Struct({
   overlap: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))).annotateKey({
     description: "Milliseconds for which the previous keys remain valid; a day if absent"
@@ -109,7 +109,7 @@ export const KeyRotation = Schema.Struct({
 }).annotate({ identifier: "KeyRotation", examples: [Examples.keyRotation] })
 export type KeyRotation = typeof KeyRotation.Type
 
-/** The selection of a caller's keys to revoke. */
+/** The request to revoke keys of a caller. */
 export const KeyRevocation = Schema.Struct({
   prefix: Schema.optionalKey(Schema.String).annotateKey({
     description: "The prefix of the key to revoke; all keys if absent"
@@ -154,7 +154,7 @@ export type NotedRequest = typeof NotedRequest.Type
 /** Seconds between two samples of the metrics. */
 export const sampleSeconds = 10
 
-/** Maximum number of samples: those of an hour. */
+/** Maximum number of samples, which cover one hour. */
 export const maxSamples = 360
 
 const Total = Schema.Finite

@@ -9,5 +9,5 @@ export const EndpointKey = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{
   examples: [Examples.endpointKey]
 })
 
-/** Path parameters of a route with a key. */
+/** Path parameters of a route behind an endpoint key. */
 export const KeyedPath = { endpointKey: EndpointKey }

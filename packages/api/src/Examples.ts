@@ -24,7 +24,7 @@ export const actionId = "0xe96687078e0d81d63281ba712b0b246c5df4571362b83c0259d64
 export const actionSigner = "0x14791697260e4c9a71f18484c9f997b308e59325"
 export const actionNonce = "1767225600000"
 
-/** The scope, quota and lifetime of a new caller's key. */
+/** The scope, quota and lifetime of the first key of a caller. */
 export const keyCreation = {
   name: "desk",
   scope: { classes: ["read", "sign"] },
@@ -32,7 +32,7 @@ export const keyCreation = {
   lifetime: 7_776_000_000
 } as const
 
-/** The overlap of a rotation. */
+/** How long earlier keys remain valid after a rotation, in milliseconds. */
 export const keyRotation = { overlap: 43_200_000 } as const
 
 /** The sequence number of a recorded request. */

@@ -1,6 +1,6 @@
 /**
  * The node provider's routes: the routes of the gateway behind the caller's own endpoint key, and the layer 2 at the
- * path of the key itself.
+ * path that consists of the key alone.
  *
  * Operations that only the official API serves fail with `UnavailableOnNode`, and nothing is sent.
  */

@@ -4,7 +4,7 @@ import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 
 /**
  * Converts errors in path, query and headers to `InvalidRequest`. Adds the header `Retry-After` to errors with a known
- * delay.
+ * retry delay.
  */
 export class Problems extends HttpApiMiddleware.Service<Problems>()("@trigate/api/Problems", {
   error: InvalidRequest

@@ -34,7 +34,7 @@ export * as InfoApi from "./InfoApi.ts"
 
 /**
  * The node provider's routes: the routes of the gateway behind the caller's own endpoint key, and the layer 2 at the
- * path of the key itself.
+ * path that consists of the key alone.
  */
 export * as NodeApi from "./NodeApi.ts"
 

@@ -1,10 +1,11 @@
 /**
  * A compact, lossless encoding of closed bars: every number is decoded exactly as the venue formatted it.
  *
- * A chunk contains the bars of {@link barsPerChunk} consecutive bar numbers. Prices and volumes become integer
- * multiples of a step, and the differences from values predicted from the preceding bars are stored. The format of a
- * number is stored only if it differs from the venue's convention: no trailing zeros, but at least one decimal place.
- * If a chunk contains a number that this encoding cannot represent, such as `007`, its bars are written as JSON.
+ * A chunk contains the bars of {@link barsPerChunk} consecutive bar numbers. Prices and volumes are converted to
+ * integer multiples of a step. Each value is predicted from the preceding bars, and only its difference from the
+ * prediction is stored. The format of a number is stored only if it differs from the venue's convention: no trailing
+ * zeros, but at least one decimal place. If a chunk contains a number that this encoding cannot represent, such as
+ * `007`, all bars of the chunk are written as JSON.
  */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import { Candle as CandleSchema } from "@trigate/domain/candles/Candle"
@@ -14,7 +15,7 @@ import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Schema from "effect/Schema"
 import { BitReader, BitWriter } from "./BitColumns.ts"
 
-/** The number of bar numbers in a chunk. */
+/** The number of consecutive bar numbers in a chunk. */
 export const barsPerChunk = 1000
 
 const prices = ["o", "h", "l", "c"] as const
@@ -27,7 +28,7 @@ interface Decimals {
   readonly step: number
   /** Values in steps. */
   readonly values: ReadonlyArray<number>
-  /** For each number, the number of decimal places in its text minus the conventional number of decimal places. */
+  /** For each number, the count of decimal places in its text, minus the count that the venue's convention has. */
   readonly extra: ReadonlyArray<number>
 }
 
@@ -44,7 +45,9 @@ const isPlain = (text: string): boolean => /^(?:-(?!0(?:\.0*)?$))?(?:0|[1-9][0-9
 /** The character `0`. */
 const ZERO = 48
 
-/** Returns how many of the `scale` decimal places the venue's convention writes for a number of units. */
+/**
+ * Returns the number of decimal places, at most `scale`, with which the venue's convention writes a value of `units`.
+ */
 const habitual = (units: number, scale: number): number => {
   let digits = scale
   let rest = units
@@ -135,8 +138,8 @@ const readDecimals = (reader: BitReader, length: number): Omit<Decimals, "values
   extra: reader.bits(1) === 0 ? [] : readSigned(reader, length)
 })
 
-// the first byte of a chunk is the number of its format. A new format needs a new number, and later versions must still
-// read these two formats
+// the first byte of a chunk is the number of its format. A new format needs a new number, and later versions of the
+// program must still read these two formats
 const JSON_TEXT = 0
 const COLUMNS = 1
 

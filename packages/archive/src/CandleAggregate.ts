@@ -1,6 +1,6 @@
 /**
- * Builds the bars of a larger interval from smaller ones. The result is exact: prices are compared and volumes are
- * added as decimals, never as doubles.
+ * Builds the bars of a larger interval from the bars of a smaller interval. The result is exact: prices are compared
+ * and volumes are added as decimals, never as doubles.
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
@@ -8,7 +8,7 @@ import { barAt, closeTime, intervalLengths, openTime } from "@trigate/domain/can
 
 const day = intervalLengths["1d"]
 
-/** Returns whether every bar of an interval begins and ends with a bar of a smaller interval. */
+/** Returns whether every bar of the larger interval begins and ends together with bars of the smaller interval. */
 export const builds = (smaller: CandleInterval, larger: CandleInterval): boolean => {
   if (smaller === "1M") return false
   const length = intervalLengths[smaller]
@@ -63,8 +63,8 @@ const joined = (interval: CandleInterval, bar: number, first: Candle, bars: Read
 })
 
 /**
- * Builds the bars of an interval from smaller ones, which must be in order. If there are no smaller bars in the period
- * of a larger bar, the larger bar is omitted.
+ * Builds the bars of an interval from bars of a smaller interval, which must be in order. If there are no smaller bars
+ * in the period of a larger bar, the larger bar is omitted.
  */
 export const build = (interval: CandleInterval, bars: ReadonlyArray<Candle>): ReadonlyArray<Candle> =>
   [...Map.groupBy(bars, ({ t }) => barAt(interval, t))].flatMap(([bar, parts]) => {

@@ -4,7 +4,7 @@
  *
  * The bars of a range are written together with the range, which is then *known*. A range that is not known is a gap;
  * if a bar is missing inside a known range, no trade took place in its period. If a bar is written again with other
- * values, it replaces the old one, which is stored as an earlier version.
+ * values, the new bar replaces the old bar, which is then stored as an earlier version.
  *
  * The layers differ in their {@link Backend}: a store of chunks in memory, in SQLite or in Postgres.
  */
@@ -64,7 +64,7 @@ export interface SeriesStatus extends Series {
 
 const ranks = new Map(CandleInterval.literals.map((interval, rank) => [interval, rank]))
 
-/** Compares series of one coin by the length of a bar. */
+/** Compares series of one coin by the length of their interval. */
 export const byInterval = (a: Series, b: Series): number => (ranks.get(a.interval) ?? 0) - (ranks.get(b.interval) ?? 0)
 
 /**
@@ -116,9 +116,10 @@ export class CandleArchive extends Context.Service<CandleArchive, {
     bars: ReadonlyArray<Candle>
   ) => Effect.Effect<Written, ArchiveUnavailable>
   /**
-   * Atomically writes bars of ranges, but only where the archive is not known yet. All bars must be closed.
+   * Atomically writes the bars of some ranges, but only for bar numbers that are not known yet. All bars must be
+   * closed.
    *
-   * Known ranges do not change; bars that differ from the archived ones are returned. Dies if a bar is outside of the
+   * Known ranges do not change. Returns the given bars that differ from archived bars. Dies if a bar is outside of the
    * ranges or of another series.
    */
   readonly fill: (
@@ -223,7 +224,7 @@ const checked = (series: Series, ranges: BarRanges, bars: ReadonlyArray<Candle>)
     ? Effect.void
     : Effect.die(new Error("A bar to write is outside of the given ranges or belongs to another series"))
 
-/** The change of one chunk by a write; `chunk` is `undefined` if nothing changes. */
+/** The change that a write makes to one chunk; `chunk` is `undefined` if nothing changes. */
 interface Change {
   readonly chunk: Chunk | undefined
   readonly added: number
@@ -264,7 +265,7 @@ const merged = (
   return { chunk, added, replaced }
 }
 
-/** Splits bars into those in unknown ranges of a chunk, and those that differ from an archived bar. */
+/** Selects the bars in unknown ranges of a chunk, and the bars that differ from the archive. */
 const sorted = (series: Series, number: number, old: Chunk | undefined, bars: ReadonlyArray<Candle>) => {
   if (old === undefined) return { unknown: bars, differing: [] }
   const held = new Map(BarChunk.decode(series, chunkRange(number).from, old.body).map((bar) => [bar.t, bar]))
@@ -301,7 +302,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
     const last = numbers.at(-1)
     if (first === undefined || last === undefined) return []
     const replacedAt = yield* Clock.currentTimeMillis
-    // repeats the write after a conflict with another writer, with the chunk as the other writer stored it
+    // after a conflict with another writer, repeats the write on the chunk that this writer has stored
     for (;;) {
       const old = new Map((yield* readChunks(series, first, last)).map((chunk) => [chunk.chunk, chunk]))
       const changes = numbers.map((number) => changeOf(number, old.get(number)))

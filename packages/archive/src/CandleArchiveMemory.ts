@@ -1,6 +1,6 @@
 /**
- * `CandleArchive` in memory. When the memory limit is reached, it evicts the least recently used bars, whose ranges
- * become gaps.
+ * `CandleArchive` in memory. When the memory limit is reached, the archive evicts the least recently used bars, whose
+ * ranges become gaps.
  */
 import * as BarRanges from "@trigate/domain/candles/BarRanges"
 import type { Series } from "@trigate/domain/candles/CandleWindow"

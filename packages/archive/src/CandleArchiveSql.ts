@@ -2,8 +2,8 @@
  * `CandleArchive` in a SQL database, SQLite or Postgres. A chunk of bars is a row, and a write is one transaction.
  *
  * Each row has a revision, and a write that conflicts with another write is retried, so several processes can write the
- * same series. The tables have their own version number: if a later version of the program has changed the tables, this
- * program neither reads nor writes them.
+ * same series. The tables have a version number of their own. If a later version of the program has changed the tables,
+ * this program neither reads nor writes them.
  */
 import * as BarRanges from "@trigate/domain/candles/BarRanges"
 import { Candle, CandleInterval, coinsPerPage } from "@trigate/domain/candles/Candle"
@@ -161,8 +161,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
   })
 
   /**
-   * Runs one step within the deadline. If a step exceeds it, the step is interrupted in the background, because the
-   * interruption can take as long as the step itself.
+   * Runs one step within the deadline. If a step exceeds the deadline, the step is interrupted in the background,
+   * because the interruption can take as long as the step itself.
    */
   const within = Effect.fnUntraced(function*<A>(effect: Effect.Effect<A, DatabaseFault>) {
     const stepping = effect.pipe(

@@ -18,7 +18,7 @@ import * as Stream from "effect/Stream"
 import type { Differing } from "./CandleArchive.ts"
 import { CandleArchive } from "./CandleArchive.ts"
 
-/** A bar of a file or the error of decoding it, with the number of its line or row. */
+/** A row (in a text file, a line): its number, and its bar or the error of decoding the bar. */
 export interface Row {
   readonly row: number
   readonly bar: Result.Result<Candle, string>
@@ -48,7 +48,8 @@ export interface Options {
    * How to treat bars that are missing in the file. Default: as gaps.
    *
    * - `between`: if a bar is missing between two bars of the file, no trade took place in its period.
-   * - Ranges: in these ranges, the file declares that it is complete.
+   * - Ranges: the file declares that it is complete in these ranges, so no trade took place in the period of a missing
+   *   bar.
    */
   readonly known?: "between" | BarRanges
   readonly onFinding: (finding: Finding) => Effect.Effect<void>
@@ -125,8 +126,8 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   const now = yield* Clock.currentTimeMillis
 
   /**
-   * Returns the ranges that become known with a bar: the bar itself and, if the file declares that it is complete
-   * there, the range since the previous bar.
+   * Returns the ranges that become known with a bar: the bar itself. If the file declares that it is complete since the
+   * previous bar, also the range between the two bars.
    */
   const claimedRanges = (bar: number, { isWhole, last }: Pick<Progress, "isWhole" | "last">): BarRanges => {
     const own: BarRange = { from: bar, to: bar }

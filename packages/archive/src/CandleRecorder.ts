@@ -33,7 +33,7 @@ import * as LiveBars from "./LiveBars.ts"
 
 /** The coin to record, or all coins, and the interval to follow. */
 export interface Wish {
-  /** `*` selects every coin without its own entry. */
+  /** `*` selects every coin that the configuration does not name. */
   readonly coin: string
   readonly interval: CandleInterval
 }
@@ -87,8 +87,8 @@ const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
 /**
- * The maximum pause, in milliseconds, after a failure of the venue or the archive. With each further failure, the pause
- * is longer, up to this maximum.
+ * The maximum pause, in milliseconds, after a failure of the venue or the archive. Each further failure makes the pause
+ * longer, up to this maximum.
  */
 const PAUSE = 5000
 const LONGEST_PAUSE = 60_000
@@ -208,8 +208,8 @@ const start = Effect.fnUntraced(function*(
   }
 
   /**
-   * Returns a task for the first bars that the venue has and the archive does not; `undefined` if there are no such
-   * bars.
+   * Returns a task for the first bars that the venue retains and that the archive does not contain; `undefined` if
+   * there are no such bars.
    */
   const missingTask = (track: Track, now: number): Task | undefined => {
     const { interval } = track
@@ -264,8 +264,8 @@ const start = Effect.fnUntraced(function*(
   })
 
   /**
-   * Builds the larger bars for which all smaller bars are known. Does nothing for an interval until the larger bars
-   * that the venue retains have been requested.
+   * Builds the larger bars for which all smaller bars are known. Does nothing for a larger interval until the venue's
+   * own bars of this interval have been requested.
    */
   const build = Effect.fnUntraced(function*(followed: Track) {
     for (const larger of tracks.values()) {
@@ -299,8 +299,8 @@ const start = Effect.fnUntraced(function*(
   }
 
   /**
-   * Requests the bars of a task, and writes the response. If the venue might have dropped older bars, only the range
-   * after them is written as known.
+   * Requests the bars of a task, and writes the response. If the venue might have dropped the oldest bars of the range,
+   * only the rest of the range is written as known.
    */
   const carryOut = Effect.fnUntraced(function*({ range, track }: Task) {
     const { coin, interval } = track
@@ -354,7 +354,7 @@ const start = Effect.fnUntraced(function*(
 })
 
 /**
- * Records until it is interrupted. Failures of the venue, and an unreachable archive, do not end it.
+ * Records until it is interrupted. Failures of the venue, and an unreachable archive, do not end the recording.
  *
  * Fails with `ArchiveUnavailable` if this version of the program must not write to the archive.
  */

@@ -1,8 +1,8 @@
 /**
  * The bars received from the streams of series.
  *
- * A stream sends the current bar repeatedly. A bar is final when a frame of the next bar has been received. If the next
- * bar is missing in the stream, the recorder requests the bar instead.
+ * A stream sends the current bar repeatedly. A bar is final when a frame of the next bar has been received. If the
+ * stream skips the next bar, a bar cannot become final, and the recorder requests it from the venue.
  */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
-/** Returns the stream of a series' bars, which also contains the current bar as it changes. */
+/** Returns the stream of a series' bars. The stream also sends the current bar, each time that it changes. */
 export type Listen = (series: Series) => Stream.Stream<Candle, { readonly message: string }>
 
 /** The bars received for followed series. */

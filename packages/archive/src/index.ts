@@ -15,8 +15,8 @@ export * as BarChunk from "./BarChunk.ts"
 export * as BitColumns from "./BitColumns.ts"
 
 /**
- * Builds the bars of a larger interval from smaller ones. The result is exact: prices are compared and volumes are
- * added as decimals, never as doubles.
+ * Builds the bars of a larger interval from the bars of a smaller interval. The result is exact: prices are compared
+ * and volumes are added as decimals, never as doubles.
  */
 export * as CandleAggregate from "./CandleAggregate.ts"
 
@@ -27,8 +27,8 @@ export * as CandleAggregate from "./CandleAggregate.ts"
 export * as CandleArchive from "./CandleArchive.ts"
 
 /**
- * `CandleArchive` in memory. When the memory limit is reached, it evicts the least recently used bars, whose ranges
- * become gaps.
+ * `CandleArchive` in memory. When the memory limit is reached, the archive evicts the least recently used bars, whose
+ * ranges become gaps.
  */
 export * as CandleArchiveMemory from "./CandleArchiveMemory.ts"
 

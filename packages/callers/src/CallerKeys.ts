@@ -1,4 +1,4 @@
-/** Authenticates the key of a request. Returns the caller of the key and its scope. */
+/** Authenticates the key of a request. Returns the caller and the scope of the key. */
 import type { Caller } from "@trigate/domain/Caller"
 import type { Unauthorized } from "@trigate/domain/errors/CallerError"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"

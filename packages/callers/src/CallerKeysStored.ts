@@ -32,7 +32,10 @@ export interface Options {
    * Default: 1 second.
    */
   readonly interval?: Duration.Input
-  /** Minimum time between two queries for changed keys that are caused by unknown keys. Default: 50 milliseconds. */
+  /**
+   * Minimum time between two queries for changed keys, if the queries are caused by requests with unknown keys.
+   * Default: 50 milliseconds.
+   */
   readonly spacing?: Duration.Input
   /** Timeout of a query to the store. Default: 2 seconds. */
   readonly deadline?: Duration.Input

@@ -105,7 +105,7 @@ export interface Snapshot {
   readonly records: ReadonlyArray<KeyRecord>
 }
 
-/** The result of a change: new records, and replacements of existing records by the prefix of their key. */
+/** The result of a change: new records and, by the prefix of their key, the replacements of existing records. */
 export interface Change {
   readonly added: ReadonlyArray<KeyRecord>
   readonly replaced: ReadonlyArray<KeyRecord>
@@ -113,7 +113,7 @@ export interface Change {
 
 /** The storage of records. */
 export interface Backend {
-  /** Returns the records and their version; `undefined` if the version is still `known`. */
+  /** Returns the records and their version; `undefined` if the version is still equal to `known`. */
   readonly since: (known: string | undefined) => Effect.Effect<Snapshot | undefined, KeyStoreFault>
   /** Atomically reads the records, calls `change` with them, and stores the result. */
   readonly modify: <A extends Change>(
@@ -154,7 +154,7 @@ export class KeyStore extends Context.Service<
     /** Creates the first key of a caller. Fails with `KeyRefusal` if the caller has a valid key. */
     readonly create: (creation: Creation) => Effect.Effect<Issued, KeyStoreFault | KeyRefusal>
     /**
-     * Creates another key with the scope and quota of a caller's existing key. The earlier keys of the caller expire
+     * Creates a new key with the scope and quota of a caller's existing key. The earlier keys of the caller expire
      * after the overlap.
      */
     readonly rotate: (rotation: Rotation) => Effect.Effect<Issued, KeyStoreFault | KeyRefusal>

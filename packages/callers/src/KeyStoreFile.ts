@@ -105,7 +105,7 @@ const make = Effect.fnUntraced(function*(file: string) {
 })
 
 /**
- * Provides the keys in a file. A change creates the file if it does not exist; only its owner can read it.
+ * Provides the keys in a file. A change creates the file if it does not exist. Only the file's owner can read it.
  *
  * @since 0.1.0
  * @category layers

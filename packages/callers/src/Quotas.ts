@@ -74,7 +74,7 @@ export const quotaRate = (quota: Quota): Rate | undefined => {
   return rate
 }
 
-/** Returns the remaining requests if a caller's theoretical arrival time is `ahead` milliseconds in the future. */
+/** Returns the remaining requests of a caller whose theoretical arrival time is `ahead` milliseconds in the future. */
 export const rateStanding = (rate: Rate | undefined, ahead: number): Standing =>
   rate === undefined
     ? { remaining: Number.POSITIVE_INFINITY, reset: 0 }

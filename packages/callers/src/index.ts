@@ -5,7 +5,7 @@
  * `@trigate/callers/…`: Node then loads only those.
  */
 
-/** Authenticates the key of a request. Returns the caller of the key and its scope. */
+/** Authenticates the key of a request. Returns the caller and the scope of the key. */
 export * as CallerKeys from "./CallerKeys.ts"
 
 /** `CallerKeys` over a store of keys. */

@@ -14,7 +14,7 @@ export const dexFlag = Flag.String("dex").pipe(
   Flag.withDescription("A builder-deployed dex of perpetuals (default: the venue's own)")
 )
 
-/** Returns the query member for {@link dexFlag}. */
+/** Returns the field of a query for {@link dexFlag}. */
 export const inDex = (dex: Option.Option<string>): { readonly dex?: string } =>
   Option.match(dex, { onNone: () => ({}), onSome: (name) => ({ dex: name }) })
 

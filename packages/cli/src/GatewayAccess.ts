@@ -178,7 +178,7 @@ export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: 
   )
 })
 
-/** Reads a stream through an access. Each part must arrive within {@link maxWait}. */
+/** Reads a stream through an access. Each item of the stream must arrive within {@link maxWait}. */
 export const streamOver = <A, E, R>(access: Access, parts: Stream.Stream<A, E, R>) =>
   parts.pipe(
     Stream.provideService(Connection.Connection, access.connection),

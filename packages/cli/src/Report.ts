@@ -79,7 +79,10 @@ const colour = /\u001B\[[0-9;]*m/gu
 
 const bold = (text: string): string => `\u001B[1m${text}\u001B[0m`
 
-/** Names wider than this fraction of the line have their text on the following lines. */
+/**
+ * Maximum width of the names in a row of help, as a fraction of the line. The text of wider names begins on the next
+ * line.
+ */
 const widestNames = 0.4
 
 const indentation = " ".repeat(6)
@@ -127,7 +130,7 @@ export const layout = (help: string, width: number): string => {
   return lines.join("\n")
 }
 
-// the type of `--completions` would list the shells, which its description also lists
+// otherwise the help of `--completions` would list the shells twice: as the flag's type and in its description
 const shortened = (flag: FlagDoc): FlagDoc => flag.name === "completions" ? { ...flag, type: "shell" } : flag
 
 /** An annotation of a command: the titles of its flag groups, by the name of the first flag in each group. */
@@ -150,7 +153,7 @@ const formatHelp = (doc: HelpDoc, width: number, colors: boolean): string => {
 
 const exitCodes = `EXIT CODES\n${ExitCode.text.replace(/^/gmu, "  ")}`
 
-/** Prints help on standard output, `width` characters wide, and a mistake in the command line as one line. */
+/** Prints help on standard output, `width` characters wide. Prints a mistake in the command line as one line. */
 export const presenter = (width: number): Presenter => ({
   present: Effect.fnUntraced(function*(event) {
     switch (event._tag) {

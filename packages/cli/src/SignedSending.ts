@@ -49,7 +49,7 @@ export interface KeyOptions {
   readonly keyFile: Option.Option<string>
 }
 
-/** The options of a command that signs for a network and sends. */
+/** The options of a command that signs an action and sends it. */
 export const flags = {
   ...keyFlags,
   dryRun: Flag.Boolean("dry-run").pipe(
@@ -143,7 +143,10 @@ const confirm = Effect.gen(function*() {
   if (!/^y(?:es)?$/iu.test(answer.trim())) return yield* new Declined()
 }).pipe(Effect.catchTag("QuitError", () => new Declined()))
 
-/** Sends once. If the outcome remains unknown, even after an interruption, prints the signer, the nonce and the bytes. */
+/**
+ * Sends an action once. If the outcome remains unknown, even after an interruption, prints the signer, the nonce and
+ * the bytes.
+ */
 const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, signer }: Signed) {
   const unknown = (upstream: string, detail: string) =>
     new OutcomeUnknown({ upstream, nonce: body.nonce, signer, advice: resendAdvice, detail })
@@ -173,7 +176,7 @@ const describeEntry = ActionEntry.match({
   Unrecognised: ({ raw }) => `unrecognised status: ${Json.stringify(raw)}`
 })
 
-/** Returns a row for each leg; an empty list for a single leg that succeeded and is not a TWAP order. */
+/** Returns a row for each leg of an action; an empty list for a single leg that succeeded and is not a TWAP order. */
 const legRows = ({ entries }: ActionResult): ReadonlyArray<readonly [name: string, value: string]> =>
   entries.length === 1 && entries.every((entry) => entry._tag === "Done" && entry.twapId === undefined)
     ? []

@@ -1,8 +1,8 @@
 /**
  * The target of the commands about a gateway's own stores: the stores in its settings, or a running gateway.
  *
- * The settings are found as `trigate serve` finds them. Each command prints its target to standard error, because on
- * another machine, or in another folder, the same command has another target.
+ * The settings are found as `trigate serve` finds them. Each command prints its target to standard error, because the
+ * target depends on the machine and the folder in which the command runs.
  */
 import * as Connection from "@trigate/client/Connection"
 import type { Settings as Decoded } from "@trigate/server/settings/Settings"
@@ -42,7 +42,7 @@ export const printStore = (what: string, place: CallerStore.StoreLocation, { net
 export const printGateway = (what: string, { origin }: { readonly origin: string }): Effect.Effect<void> =>
   Output.printNotes([`${what}: the gateway at ${origin}`])
 
-/** The option `--admin`: a running gateway, instead of the stores in its settings. */
+/** The option `--admin`: a running gateway, instead of the stores in the settings. */
 export const adminFlag = Flag.String("admin").pipe(
   Flag.withMetavar("url"),
   Flag.withFallbackConfig(Config.String(commandLine.adminUrl)),
@@ -55,7 +55,10 @@ export const adminFlag = Flag.String("admin").pipe(
 
 const adminKey = Config.option(Config.Redacted(commandLine.adminKey))
 
-/** Connects to the admin routes at an address and prints it. Returns a function that makes calls; sends nothing yet. */
+/**
+ * Prepares calls to the admin routes at an address, and prints the address. Returns a function that makes the calls.
+ * Sends nothing itself.
+ */
 export const admin = Effect.fnUntraced(function*(what: string, address: string) {
   const baseUrl = yield* Effect.mapError(
     GatewayAccess.parseBaseUrl(address),

@@ -210,7 +210,8 @@ export const rotateKey: (
 )
 
 /**
- * Immediately revokes all keys of a caller, or the key with a prefix. Returns the revoked keys.
+ * Immediately revokes the keys of a caller: all of them, or only the key that starts with `prefix`. Returns the revoked
+ * keys.
  *
  * @since 0.1.0
  * @category calls
@@ -242,7 +243,7 @@ export const revokeKeys: (
 )
 
 /**
- * Returns how much of their rate limits callers are using, as counted by the gateway that responds.
+ * Returns the current use of each rate limit, in total and by caller, as counted by the gateway that responds.
  *
  * @since 0.1.0
  * @category calls
@@ -297,8 +298,8 @@ export const requests: (after?: number) => Effect.Effect<ReadonlyArray<NotedRequ
   })
 
 /**
- * Returns samples of the gateway's main metrics of the last hour, oldest first. Counters are totals since the gateway's
- * start.
+ * Returns samples of the gateway's main metrics from the last hour, oldest first. Counters are totals since the
+ * gateway's start.
  *
  * @since 0.1.0
  * @category calls

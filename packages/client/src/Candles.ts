@@ -97,7 +97,7 @@ const filePath = ({ coin, from, interval, to }: CandleFileRequest, format: Candl
 /**
  * Streams the stored bars of a coin as a file of any length.
  *
- * If the stream is interrupted, the gateway stops reading.
+ * If the stream is interrupted, the gateway stops reading its archive.
  *
  * @since 0.1.0
  * @category calls

@@ -20,7 +20,7 @@ export const label = "gateway"
 
 /** The URL and the keys of the gateway. */
 export interface Options {
-  /** The gateway's URL, with or without a path and a trailing slash; in a browser `""` is the page's own origin. */
+  /** The gateway's URL. It may have a path and a trailing slash. In a browser, `""` means the page's own origin. */
   readonly baseUrl: string | URL
   /** Uses the node provider routes behind this endpoint key instead of the gateway's own routes. */
   readonly endpointKey?: Redacted.Redacted

@@ -144,7 +144,8 @@ const streamsAt = (
       const connection = Stream.unwrap(Effect.gen(function*() {
         yield* check(request)
         const socket = yield* connect(construct, options, path)
-        // a stream that cannot begin fails with the errors of any other call, so make one before the first subscription
+        // makes a call before the first subscription, so that a stream that cannot begin fails with the errors of an
+        // ordinary call
         if (!hasBegun) yield* blockNumber(label, socket.ask)()
         yield* subscribe(label, socket.ask)([declaration.name, begin()])
         hasBegun = true

@@ -210,7 +210,7 @@ const readInspection = ownReader(Inspection)
 /**
  * Describes a signed action as the gateway decodes it: its form, its signers and its nonce. Relays nothing.
  *
- * With the address of the expected signer, the result also explains why another signer is recovered. Accepts an action
+ * With the address of the expected signer, the result also explains why the recovered signer differs. Accepts an action
  * or the bytes of a body, including malformed ones.
  *
  * @since 0.1.0

@@ -33,7 +33,7 @@ const limits = {
 
 const splitWords = (text = ""): ReadonlyArray<string> => text.split(/[\s,]+/u).filter((word) => word !== "")
 
-/** Returns the members with a value, or `undefined` without any. */
+/** Returns the fields that have a value; `undefined` if there are none. */
 const filled = (members: { readonly [name: string]: number | ReadonlyArray<string> }) => {
   const found = Object.entries(members).filter(([, value]) => typeof value === "number" ? value > 0 : value.length > 0)
   return found.length === 0 ? undefined : Object.fromEntries(found)
@@ -41,7 +41,7 @@ const filled = (members: { readonly [name: string]: number | ReadonlyArray<strin
 
 const decode = Schema.decodeUnknownResult(KeyCreation)
 
-/** Decodes the texts of a submitted form to the request that creates a key. Returns an error if they are invalid. */
+/** Decodes the texts of a submitted form to the request that creates a key. Returns an error if a text is invalid. */
 const toCreation = (texts: { readonly [name: string]: string }) => {
   const narrower = filled({
     chains: chains.filter((name) => texts[`chain-${name}`] !== undefined),
@@ -52,8 +52,8 @@ const toCreation = (texts: { readonly [name: string]: string }) => {
   const days = Number(texts["days"])
   return decode({
     name: texts["name"],
-    // always sent, even if all boxes are checked: an absent member means all classes but admin, an empty list means
-    // none
+    // always sent, even if all boxes are checked: without this field, all classes except admin are allowed; an empty
+    // list allows none
     scope: { classes: classes.filter((name) => texts[`class-${name}`] !== undefined), ...narrower },
     ...(quota === undefined ? {} : { quota }),
     ...(days > 0 ? { lifetime: Math.round(days * 86_400_000) } : {})

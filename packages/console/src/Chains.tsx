@@ -26,7 +26,7 @@ const causes: { readonly [cause: string]: string } = {
   wrong_chain: "on another chain"
 }
 
-/** Returns the statistics of an upstream for the last minute. */
+/** Returns an upstream's statistics of the last minute. */
 const upstreamFacts = (upstream: string) => {
   const span = lastMinute.value
   if (span === undefined) return undefined

@@ -2,7 +2,10 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 
-/** A modal dialog with focus on its cancel button; the browser traps the focus in it, and closes it with Escape. */
+/**
+ * A modal dialog with focus on its cancel button. The browser traps the focus in the dialog, and closes the dialog with
+ * Escape.
+ */
 export const Confirm = ({ children, onCancel, onConfirm, title, verb }: {
   readonly title: string
   readonly verb: string

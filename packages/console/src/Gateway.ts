@@ -25,7 +25,7 @@ const key = signal<Redacted.Redacted | undefined>(undefined)
 /** Whether calls are sent with a key. */
 export const hasKey = computed(() => key.value !== undefined)
 
-/** Whether the gateway has refused a call because of its key, or because it had none. */
+/** Whether the gateway has refused a call because its key was invalid or missing. */
 export const isRefused = signal(false)
 
 /** Sets or removes the key for all further calls. */

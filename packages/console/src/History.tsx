@@ -1,4 +1,4 @@
-/** The last hour, from the samples that the gateway takes itself. */
+/** The traffic of the last hour, from the samples that the gateway itself takes. */
 import { signal } from "@preact/signals"
 import type { HistorySample } from "@trigate/api/AdminApi"
 import { sampleSeconds } from "@trigate/api/AdminApi"

@@ -24,7 +24,7 @@ export const trouble = signal<string | undefined>(undefined)
 /** The time of the last reading, in milliseconds since 1970. */
 export const readAt = signal<number | undefined>(undefined)
 
-/** The last reading, and the reading a minute earlier (or the oldest one, if there is none that old). */
+/** The last reading, and the reading a minute earlier (the oldest reading, if all are newer than that). */
 export const lastMinute = computed(() => {
   const all = snapshots.value
   const to = all.at(-1)
@@ -49,7 +49,7 @@ const read = async (): Promise<void> => {
 
 /**
  * Runs a function repeatedly while the page is visible, with a pause of `every` milliseconds after each run. Returns a
- * function that stops it.
+ * function that stops the repetition.
  */
 export const whileVisible = (act: () => Promise<void>, every = period): () => void => {
   let timer: ReturnType<typeof setTimeout> | undefined

@@ -23,7 +23,7 @@ import * as Words from "./Words.ts"
 interface Panel {
   readonly title: string
   readonly Body: ComponentType
-  /** Whether only a sandbox has the panel. */
+  /** Whether the panel is shown only for a sandbox. */
   readonly isPaper?: boolean
 }
 
@@ -43,7 +43,7 @@ const lazily = (load: () => Promise<ComponentType>): ComponentType => {
   return Lazy
 }
 
-/** The panels by the name in links, in the groups of the navigation. */
+/** The panels, by group of the navigation, and then by their name in links. */
 const groups: { readonly [title: string]: { readonly [name: string]: Panel } } = {
   Overview: {
     overview: { title: "Overview", Body: Overview }

@@ -48,7 +48,10 @@ export const of = ({ series }: Snapshot, name: string, wanted: Labels = {}): Rea
 export const sum = (snapshot: Snapshot, name: string, wanted: Labels = {}): number =>
   of(snapshot, name, wanted).reduce((total, { value }) => total + value, 0)
 
-/** Returns the increase of a counter between two snapshots; after a restart of the gateway it counts from zero. */
+/**
+ * Returns the increase of a counter between two snapshots. If the gateway restarted between them, returns the new
+ * total.
+ */
 export const growth = (from: Snapshot, to: Snapshot, name: string, wanted: Labels = {}): number => {
   const grown = sum(to, name, wanted) - sum(from, name, wanted)
   return grown < 0 ? sum(to, name, wanted) : grown

@@ -1,4 +1,4 @@
-/** The settings in effect, and where each came from. */
+/** The settings in effect, and the source of each. */
 import type { SettingValue } from "@trigate/api/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import { useEffect, useState } from "preact/hooks"

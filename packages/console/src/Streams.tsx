@@ -1,4 +1,7 @@
-/** The streams: callers' WebSockets, the subscriptions at the venue that they share, and the frames of each subscription. */
+/**
+ * The streams: callers' WebSockets, the venue subscriptions that these WebSockets share, and the frames of each
+ * subscription.
+ */
 import { lastMinute, snapshots } from "./Live.ts"
 import * as Metrics from "./Metrics.ts"
 import { Table } from "./Table.tsx"

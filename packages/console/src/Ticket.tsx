@@ -110,7 +110,7 @@ const readAgain = (): void => void AccountState.read(trader.address)
 
 const coins = signal<ReadonlyArray<string>>([])
 
-/** Loads the coins that have a price, without spot pairs whose only name is an index. */
+/** Loads the coins that have a price, except spot pairs whose only name is an index. */
 const loadCoins = async (): Promise<void> => {
   const outcome = await Gateway.run(Info.allMids({}))
   if ("value" in outcome) coins.value = Object.keys(outcome.value).filter((coin) => !coin.startsWith("@"))

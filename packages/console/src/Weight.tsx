@@ -24,7 +24,7 @@ const listOutcomes = (to: Metrics.Snapshot, name: string): ReadonlyArray<string>
   ...new Set(Metrics.of(to, name).map(({ labels }) => labels["outcome"] ?? ""))
 ]
 
-/** Returns the reads served without an upstream request, and their saved weight, by source. */
+/** Returns, by source, the reads that were served without an upstream request, and the weight that they saved. */
 const saved = () => {
   const span = lastMinute.value
   if (span === undefined) return []

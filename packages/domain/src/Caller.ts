@@ -14,8 +14,8 @@ const Positive = Schema.Finite.check(Schema.isGreaterThan(0))
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
 
 /**
- * The permissions of a caller. If a member is absent, the caller is allowed to use every chain, class, operation or
- * signer. The class `admin` is an exception: `classes` must list it.
+ * The permissions of a caller. An absent list sets no restriction, except that the class `admin` is permitted only if
+ * `classes` lists it.
  *
  * A caller with `signers` cannot send transactions to nodes, because the gateway does not recover the signer of a
  * transaction.
@@ -73,7 +73,7 @@ export const local: Caller = { id: "local", scope: {}, quota: {} }
 /** The caller on whose behalf a fiber runs. Default: {@link local}. */
 export const CurrentCaller = Context.Reference<Caller>("@trigate/domain/CurrentCaller", { defaultValue: () => local })
 
-/** Counts a call against its caller's quota. The call counts until the returned function is invoked. */
+/** Counts a call against the quota of its caller, until the returned function is invoked. */
 export type KeepCounted = () => () => void
 
 /**

@@ -101,8 +101,8 @@ export const Mistake = Schema.Struct({
 export type Mistake = typeof Mistake.Type
 
 /**
- * A path at which the sent action differs from the canonical action. `sent` or `canonical` is absent if that action has
- * no value at the path.
+ * A path at which the sent action differs from the canonical action. `sent` is absent if the sent action has no value
+ * at the path, and `canonical` is absent if the canonical action has none.
  */
 export const Difference = Schema.Struct({
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
@@ -144,7 +144,10 @@ export const CorrectedBody = Schema.Struct({
 }).annotate({ identifier: "CorrectedBody" })
 export type CorrectedBody = typeof CorrectedBody.Type
 
-/** The description of a body that is not sent: its form, its signer and nonce, and the corrected body. */
+/**
+ * The description of a signed body that the gateway does not send: the form of the body, its signer and nonce, and the
+ * corrected body.
+ */
 export const Inspection = Schema.Struct({
   actionType: Schema.String,
   form: Schema.Literals(["wire", "documented", "opaque"]).annotateKey({

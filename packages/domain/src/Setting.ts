@@ -125,7 +125,7 @@ export const isBaseUrl = filtered(
   (text) => /^https?:\/\/[^\s/?#]+(?:\/[^\s?#]*)?$/u.test(text) && URL.canParse(text)
 )
 
-/** Comma-separated base URLs. They are redacted because the path can contain the endpoint key. */
+/** Comma-separated base URLs. They are redacted because the path can contain the node provider's endpoint key. */
 export const BaseUrls = Schema.String.check(namesSomething).pipe(
   Schema.decodeTo(CommaSeparated),
   Schema.decodeTo(Schema.Array(Schema.RedactedFromValue(Schema.String.check(isBaseUrl))))
@@ -137,7 +137,7 @@ const isSocketUrl = filtered(
   (text) => /^wss?:\/\/[^\s/?#]+(?:[/?][^\s#]*)?$/u.test(text) && URL.canParse(text)
 )
 
-/** Comma-separated WebSocket URLs. They are redacted because they can contain the endpoint key. */
+/** Comma-separated WebSocket URLs. They are redacted because they can contain the node provider's endpoint key. */
 export const SocketUrls = Schema.String.check(namesSomething).pipe(
   Schema.decodeTo(CommaSeparated),
   Schema.decodeTo(Schema.Array(Schema.RedactedFromValue(Schema.String.check(isSocketUrl))))

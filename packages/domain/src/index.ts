@@ -98,7 +98,7 @@ export * as CandleAnswer from "./candles/CandleAnswer.ts"
 /** Files of bars, and bars as lines of text: NDJSON in the venue's form, and CSV with a header line. */
 export * as CandleText from "./candles/CandleText.ts"
 
-/** Queries a window of any length in stretches, each of which fits into one response of the venue. */
+/** Queries the bars of a window of any length in stretches, each of which fits into one response of the venue. */
 export * as CandleWalk from "./candles/CandleWalk.ts"
 
 /** Windows of bars: where bars begin, how far back the venue retains them, and which bars a response omits. */
@@ -122,7 +122,7 @@ export * as TerminalEscape from "./encoding/TerminalEscape.ts"
 /** Encodes and decodes UTF-8, and joins chunks of bytes. */
 export * as Utf8 from "./encoding/Utf8.ts"
 
-/** Errors of candle history: the gateway does not record any, or its archive is unavailable. */
+/** Errors of candle history: the gateway does not record it, or the archive is unavailable. */
 export * as ArchiveError from "./errors/ArchiveError.ts"
 
 /**
@@ -203,7 +203,10 @@ export * as Layer2Operations from "./evm/Layer2Operations.ts"
 /** Matches logs against filters as nodes do. */
 export * as LogMatch from "./evm/LogMatch.ts"
 
-/** Parses the errors of nodes that refuse an `eth_getLogs` because it is too large, and the limits in their messages. */
+/**
+ * Parses the errors with which nodes refuse an `eth_getLogs` request that is too large, and the limits in the messages
+ * of these errors.
+ */
 export * as LogRefusal from "./evm/LogRefusal.ts"
 
 /** Transaction receipts of EVM layer 2s: documented fields are decoded, extra fields of every family are preserved. */
@@ -215,7 +218,7 @@ export * as Account from "./info/Account.ts"
 /** Finds the asset number used in orders, from the venue's metadata. */
 export * as AssetLookup from "./info/AssetLookup.ts"
 
-/** The query types with their topics, and validation of the maximum response ages that a setting contains. */
+/** The topic and the default maximum age of each query type, and the validation of the setting for maximum ages. */
 export * as InfoFreshness from "./info/InfoFreshness.ts"
 
 /** The queries of `POST /info`. */
@@ -269,7 +272,10 @@ export * as AccountSubscriptions from "./streams/AccountSubscriptions.ts"
 /** The subscriptions of markets: prices, books, trades and bars. */
 export * as MarketSubscriptions from "./streams/MarketSubscriptions.ts"
 
-/** The position from which a stream resumes after a lost connection: the ID of its events, `<epoch>:<seq>`. */
+/**
+ * The position from which a stream resumes after a lost connection. An event's ID is its position, formatted as
+ * `<epoch>:<seq>`.
+ */
 export * as ResumePosition from "./streams/ResumePosition.ts"
 
 /** The errors of typed streams. */
@@ -281,7 +287,7 @@ export * as StreamItems from "./streams/StreamItems.ts"
 /** Declarations of subscriptions: each stream of the venue's WebSocket is declared once, next to its schemas. */
 export * as Subscription from "./streams/Subscription.ts"
 
-/** The members of subscriptions, with the venue's defaults. */
+/** Schemas for the members of subscription requests, with the venue's defaults. */
 export * as SubscriptionRequests from "./streams/SubscriptionRequests.ts"
 
 /** The subscriptions of the venue's WebSocket, and of `GET /ws`. */

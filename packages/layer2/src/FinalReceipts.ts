@@ -43,8 +43,8 @@ export interface FinalReceipts {
 }
 
 /**
- * The number of hashes in each of the two generations. A hash that is found again belongs to a receipt that was
- * requested repeatedly.
+ * The number of hashes in each of the two generations of requested hashes. A hash that is found in them belongs to a
+ * receipt that was requested repeatedly.
  */
 const REMEMBERED = 4096
 

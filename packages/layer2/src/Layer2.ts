@@ -28,7 +28,7 @@ export interface Layer2Methods
   /**
    * Polls until the receipt exists.
    *
-   * Polling continues after upstream failures. It ends with an error that a retry cannot change (`InvalidRequest`,
+   * Polling continues after upstream failures. It stops at an error that a retry cannot change (`InvalidRequest`,
    * `UnsupportedMethod`, `ChainNotConfigured`, …).
    */
   readonly waitForReceipt: (

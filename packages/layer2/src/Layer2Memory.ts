@@ -49,7 +49,10 @@ export class Layer2State extends Context.Service<
     readonly remove: (hash: Hash) => Effect.Effect<void>
     /** Returns the current receipt of a transaction; `null` if the receipt does not exist yet. */
     readonly get: (hash: Hash) => Effect.Effect<Receipt | null>
-    /** Sets the response to any other method of `layer2Operations`: `answer(layer2Operations.blockNumber, () => Effect.succeed(1n))`. */
+    /**
+     * Sets the response to any method of `layer2Operations` except `getTransactionReceipt`:
+     * `answer(layer2Operations.blockNumber, () => Effect.succeed(1n))`.
+     */
     readonly answer: SetAnswer
   }
 >()("@trigate/layer2/Layer2Memory/Layer2State") {}

@@ -51,7 +51,7 @@ export const trading = (seed: Seed, listed: InfoState, now: number, limits?: Ven
   return made
 }
 
-/** Accounts, API wallets and validators. */
+/** The initial accounts, API wallets and validators. */
 export const venue: VenueState = {
   ...empty,
   accounts: new Map<Address, Account>([
@@ -76,8 +76,8 @@ export const info = (seed: Seed, spotMeta: SpotMeta): InfoState => ({
 })
 
 /**
- * Encodes a short ASCII string as Solidity stores it in one storage word: the bytes of the string first, and twice its
- * length in the last byte.
+ * Encodes a short ASCII string as Solidity stores it in one storage word: the bytes of the string first, and twice the
+ * string's length in the last byte.
  */
 const textWord = (text: string): Hash => {
   const hex = Array.from(text, (character) => character.charCodeAt(0).toString(16)).join("")
@@ -150,7 +150,7 @@ export const evm = (seed: Seed, spotMeta: SpotMeta, startedAt: number): EvmState
   return { ...genesis(world), startedAt, fees: {} }
 }
 
-/** URIs of token metadata. The host name never resolves. */
+/** URIs of documents with token metadata. Their host name never resolves. */
 const documents = {
   semichain: "https://metadata.sandbox.invalid/usdt.json",
   offchain: "https://metadata.sandbox.invalid/offchain.json",

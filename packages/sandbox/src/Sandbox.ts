@@ -127,7 +127,7 @@ const evm = Effect.gen(function*() {
   return TradingEvm.make(yield* GatewayReads.make(node, { serving: evmServing, label: "trading-node" }))
 })
 
-/** Serves metadata documents from the state. A sandbox makes no requests. */
+/** Serves metadata documents from the state. A sandbox makes no HTTP requests. */
 const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
   fetch: (uri) =>
     Effect.map(
@@ -138,7 +138,7 @@ const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
 
 /**
  * Settings for the token chain's streams in a sandbox. The sandbox has no request limit, and makes a block for each
- * message, so polling is fast.
+ * message, so the streams poll it at short intervals.
  */
 const tokenStreams = { requestsPerSecond: 1_000, pollInterval: "250 millis" } as const
 
@@ -202,7 +202,7 @@ export const layerNoDeps = (options: SandboxState_.Options = {}): Layer.Layer<
 > => Layer.provideMerge(layerServices(), SandboxState_.layer(options))
 
 /**
- * Provides the chains, as a replacement for the live layers in tests.
+ * Provides the chains, which replace the live layers in tests.
  *
  * @since 0.1.0
  * @category layers

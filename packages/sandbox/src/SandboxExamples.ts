@@ -1,5 +1,5 @@
 /**
- * The initial content of every sandbox, with any seed. It contains a working example for each documented call.
+ * The initial content of every sandbox, whatever its seed. It contains a working example for each documented call.
  *
  * The private keys are the well-known keys of a public test mnemonic ("test test … junk"). Never send value to them.
  */
@@ -84,7 +84,8 @@ export const coins = {
 } as const
 
 /**
- * Chain IDs of the EVMs: the trading chain on mainnet and testnet, and an ID for the layer 2 that no public chain uses.
+ * Chain IDs of the EVMs: the trading chain on mainnet and testnet, and, for the layer 2, an ID that no public chain
+ * uses.
  */
 export const chainIds = { mainnet: mainnet.evmChainId, testnet: testnet.evmChainId, layer2: 31_337 } as const
 
@@ -98,7 +99,10 @@ export const contracts = {
   none: "0x000000000000000000000000000000000000dead"
 } as const satisfies { readonly [name: string]: Address }
 
-/** A key of the token chain with a balance. Its seed is the SHA-256 hash of "trigate sandbox": never send value to it. */
+/**
+ * A test key of the token chain, whose wallet has a balance. The key's seed is the SHA-256 hash of "trigate sandbox":
+ * never send value to it.
+ */
 export const tokenKey = {
   /** The seed of an Ed25519 key pair, 32 bytes in hex. */
   seed: "c8eb4069f679751612874a7b9e5409d3d80d0e1e90afaa0bac7d9dd4a88a2cd3",
@@ -146,13 +150,13 @@ export const transactions = {
   arbitrum: "0x1d1c25e3f7532c3c02b3a500462e82c0235a10bc0ce79f3d36ca37cbc38d9f0f",
   zksync: "0xb8cbd6a0a6084c262fce4adbf20e2e744288cc5c252f09c6346003d54f2c2df0",
   linea: "0xbc45036beef2106df261d103b61ff311e27c5eb079983b8181b4b8ff27cddc36",
-  /** Failed: `status` is 0x0. */
+  /** A failed transaction: the `status` of its receipt is 0x0. */
   failed: "0x6c73ddffcae3ff10afa05bf760f6a06eddd79876695aacefb5fb264c8bab6304",
-  /** Created a contract: `to` is null. */
+  /** A transaction that created a contract: its `to` is null. */
   creation: "0x163a6df38186e2de6df8d5af2fa8ed483a1b8bb9faa8b164d664f3a546b442ec",
-  /** Mined ten seconds after the chain starts, finalized a minute after that. */
+  /** A transaction that is mined ten seconds after the chain starts, and finalized a minute after that. */
   pending: "0xa09080b4c553d2af855a8853d83f10ab37d19e70ad0342d587beb858d5584cf0",
-  /** Preconfirmed by the sequencer from the start, sealed ten seconds later. */
+  /** A transaction that the sequencer preconfirms from the start, and seals ten seconds later. */
   preconfirmed: "0x4be79a9b1f6eb4ed8f5ff2ac2c6ffde77aa5b3c2d31d3d1c4d67e0a6e1d8c3a7",
   unknown: "0x00000000000000000000000000000000000000000000000000000000deadbeef"
 } as const satisfies { readonly [name: string]: Hash }

@@ -40,7 +40,10 @@ const share = "a number from 0 (never) to 1 (always)"
 const priceSource =
   /^(?<coin>[A-Za-z0-9@/:._-]{1,64}):(?<interval>[0-9]+[mhdwM])(?:=(?<file>.+\.(?:csv|ndjson|parquet)))?$/u
 
-/** The bars of a coin and interval, from a file, or from the candle archive if no file is named. */
+/**
+ * The recorded bars of a coin at an interval. They are read from a file, or from the candle archive if no file is
+ * named.
+ */
 const PriceSource = Schema.String.check(Schema.isPattern(priceSource)).pipe(
   Schema.decodeTo(
     Schema.Struct({ coin: Schema.String, interval: Schema.String, file: Schema.optionalKey(Schema.String) }),

@@ -29,8 +29,8 @@ export interface VenueSnapshot {
 /**
  * The state of the chains.
  *
- * A change applies to all later calls. Data that is not listed here (prices, blocks) is derived from the seed and the
- * `Clock`.
+ * A change of this state applies to all later calls. Data that is not listed here (prices, blocks) is derived from the
+ * seed and the `Clock`.
  *
  * @since 0.1.0
  * @category services

@@ -1,5 +1,6 @@
 /**
- * Deterministic pseudo-random values. The same seed and key always yield the same value, in any order of calls.
+ * Deterministic pseudo-random values. A seed and a key together always yield the same value, whatever the order of
+ * calls.
  *
  * Values are not drawn in sequence, so data can be computed from an address, a coin or a time, and does not need to be
  * stored.

@@ -14,7 +14,7 @@ export * as Genesis from "./Genesis.ts"
 /** A venue, a token chain and a layer 2 in memory, which provide the same services as the live chains. */
 export * as Sandbox from "./Sandbox.ts"
 
-/** The initial content of every sandbox, with any seed. It contains a working example for each documented call. */
+/** The initial content of every sandbox, whatever its seed. It contains a working example for each documented call. */
 export * as SandboxExamples from "./SandboxExamples.ts"
 
 /** The settings of a sandbox. They apply if no upstream URL is set. */
@@ -26,7 +26,10 @@ export * as SandboxSigner from "./SandboxSigner.ts"
 /** The state of a sandbox's chains. Tests can read and set it while the chains are in use. */
 export * as SandboxState from "./SandboxState.ts"
 
-/** Deterministic pseudo-random values. The same seed and key always yield the same value, in any order of calls. */
+/**
+ * Deterministic pseudo-random values. A seed and a key together always yield the same value, whatever the order of
+ * calls.
+ */
 export * as Seed from "./Seed.ts"
 
 /** The functions that the sandbox's two EVM chains share: block times, accounts, transactions. */
@@ -89,7 +92,7 @@ export * as TokenServer from "./tokens/TokenServer.ts"
 /** Account settings: API wallets, builders, referrals, sub-accounts, names, signers, and flags. */
 export * as AccountActions from "./venue/AccountActions.ts"
 
-/** Margin, balances, limits and fees of an account as queries and streams list them. */
+/** Margin, balances, limits and fees of an account, as queries and streams list them. */
 export * as AccountReads from "./venue/AccountReads.ts"
 
 /** The context and the result of executing an action. */
@@ -105,7 +108,7 @@ export * as Actions from "./venue/Actions.ts"
  */
 export * as Advance from "./venue/Advance.ts"
 
-/** The tradable assets: their IDs in orders, tick and lot sizes, and balances. */
+/** The tradable assets: their IDs in orders, their tick and lot sizes, and the units of their balances. */
 export * as Assets from "./venue/Assets.ts"
 
 /** The coins of the venue: their number formats, and their prices, candles and books as functions of time. */
@@ -123,7 +126,7 @@ export * as Decimals from "./venue/Decimals.ts"
  */
 export * as Fees from "./venue/Fees.ts"
 
-/** Funding: every hour, long positions pay short positions the hourly rate on their value. */
+/** Funding: every hour, each long position pays the hourly rate on its value, and each short position receives it. */
 export * as Funding from "./venue/Funding.ts"
 
 /**
@@ -147,7 +150,7 @@ export * as Margin from "./venue/Margin.ts"
 /** Leverage, and the margin of isolated positions. */
 export * as MarginActions from "./venue/MarginActions.ts"
 
-/** Books, prices and trades as queries and streams list them. */
+/** Books, prices and trades, as queries and streams list them. */
 export * as MarketReads from "./venue/MarketReads.ts"
 
 /** Matching by price-time priority. */
@@ -187,8 +190,8 @@ export * as SpotMetaBook from "./venue/SpotMetaBook.ts"
 export * as TradingControls from "./venue/TradingControls.ts"
 
 /**
- * Converts the venue's events to account events for streams. An action, or a second, produces one event for each
- * account.
+ * Converts the venue's events to account events for streams. An action or a simulated second produces at most one
+ * account event for each account.
  */
 export * as TradingEvents from "./venue/TradingEvents.ts"
 

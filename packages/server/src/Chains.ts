@@ -137,7 +137,7 @@ const cache = (redis: SharedBy) =>
     onSome: (shared) => Layer.provide(ResponseCache.layerRedis(), shared)
   })
 
-/** Provides an action log that also writes to the audit log of the context, if there is one. */
+/** Provides an action log that also writes to the context's audit log, if the context has one. */
 const audited = (log: Layer.Layer<ActionLog.ActionLog>): Layer.Layer<ActionLog.ActionLog, never, AuditLogWriter> =>
   Layer.unwrap(Effect.map(AuditLogWriter, ({ write }) =>
     write === undefined
@@ -249,7 +249,7 @@ const eventLog = ({ eventLogAge, eventLogRows, watchAccounts }: Settings) => ({
   bounds: { rows: eventLogRows, age: Duration.toMillis(eventLogAge) }
 })
 
-/** Returns the store of the event log of accounts. */
+/** Returns the store of the accounts' event log. */
 const eventStore = (settings: Settings, redis: SharedBy): Layer.Layer<EventStore.EventStore> => {
   const { bounds } = eventLog(settings)
   return acrossReplicas(settings, redis, {
@@ -280,7 +280,7 @@ const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Re
 /** The chains that have subscriptions over JSON-RPC. */
 export type FeedChain = "trading" | "layer2"
 
-/** The chain and the protocol of the reads that serve each chain's subscriptions. */
+/** For each chain with subscriptions, the chain and protocol of the reads that its feed sends. */
 export const feedServing = { trading: EvmOperations.serving, layer2: Layer2Operations.serving } as const
 
 const feedSettings = {
@@ -289,8 +289,8 @@ const feedSettings = {
 } as const
 
 /**
- * Returns the minimum milliseconds between two polls of the chain's head. Polls use at most three fifths of the request
- * units per second of the node's plan. If no plan is configured, the minimum is one second.
+ * Returns the minimum milliseconds between two polls of the chain's head. Polls use at most three fifths of the node
+ * plan's request units per second. If no plan is configured, the minimum is one second.
  */
 const pollAtLeast = (units: Option.Option<number>): number =>
   Option.match(units, { onNone: () => 1000, onSome: (rps) => 1000 / (0.6 * rps) })
@@ -452,8 +452,8 @@ const sandbox = () =>
   ).pipe(Layer.provideMerge(GatewayStatus.layerStoreReadiness))
 
 /**
- * Makes the sandbox's state from the settings. Loads the module that reads recorded prices only if the sandbox plays
- * them.
+ * Makes the sandbox's state from the settings. Loads the module that reads recorded prices only if the sandbox replays
+ * such prices.
  */
 const sandboxState = (
   settings: Settings

@@ -5,8 +5,8 @@
  * `HttpRouter`. `NodeServer.layer` is the HTTP server of the bundled gateway, with its connection limits.
  *
  * An endpoint that relays is registered directly on the router, with the method and path of the contract.
- * HttpApiBuilder would need 10 microseconds of each request, a fifth of its total time, to merge the context of the
- * endpoint's group, although such an endpoint has nothing to decode or encode.
+ * HttpApiBuilder would add 10 microseconds to each request, a fifth of the request's total time, to merge the context
+ * of the endpoint's group. Such an endpoint has nothing to decode or encode.
  */
 import { KeyedPath } from "@trigate/api/EndpointKey"
 import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
@@ -84,7 +84,9 @@ type RelayedName = Exclude<
   | NameIn<typeof CandleRoutes.CandlesApi.groups>
 >
 
-/** Handles a request on a surface: a route of the gateway itself, or a node provider's route. */
+/**
+ * Handles a request on a surface, which is either the gateway's own routes or the node routes behind an endpoint key.
+ */
 type Handle = (request: IncomingRequest, surface: Surface) => Effect.Effect<HttpServerResponse, CallError>
 
 const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
@@ -154,8 +156,8 @@ const relays = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * Responds to a typed error with a problem document. Any other cause remains a failure, as with HttpApiBuilder, and is
- * reported unless it is an interruption.
+ * Responds to a typed error with a problem document. Any other cause remains a failure, as with HttpApiBuilder. Such a
+ * failure is reported, except an interruption.
  */
 const respondToError = (path: string) => (cause: Cause.Cause<CallError>) =>
   Result.match(Cause.findError(cause), {
@@ -245,8 +247,8 @@ const targetPattern = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.*+^$(){}|[\]\\]/gu, "\\$&").replace(/:[^/]+/gu, "[^/?#;]+")}(?:\\?|$)`, "u")
 
 /**
- * Returns whether a request is for a page or for a route without a key, although the router would interpret the first
- * segment of its path as a key.
+ * Returns whether a request has no endpoint key, although the router would interpret the first segment of the request's
+ * path as one. Such a request is for a page or for a route without a key.
  */
 const lacksKey = ({ headers, url }: HttpServerRequest): boolean => {
   const path = url.split("?", 1)[0] ?? ""
@@ -367,7 +369,7 @@ const mountMethods = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, .
  * request below the prefix that matches no route gets a 404. Routes of the embedding server are not affected. The
  * operator's routes are not included: see {@link layerWithAdmin}.
  *
- * Two gateways on one server need two prefixes, and each has its own services.
+ * Two gateways on one server need different prefixes. Each gateway has its own services.
  *
  * @since 0.1.0
  * @category layers
@@ -392,7 +394,7 @@ const mountMethods = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, .
 export const layer = (mount: Mount = {}) =>
   surrounded(Layer.merge(mountRoutes(mount), pageRoutes(mount)), mount, mountMethods(mount))
 
-/** The options of all routes, including the operator's, and whether they require a key. */
+/** The options of all routes, including the operator's routes, and whether the routes require a key. */
 export interface AdminMount extends Omit<Mount, "fastLane"> {
   /** Whether every route except the pages requires a key whose scope contains `admin`. Default: false. */
   readonly isGuarded?: boolean
@@ -401,8 +403,8 @@ export interface AdminMount extends Omit<Mount, "fastLane"> {
 }
 
 /**
- * The routes of {@link layer} and those of the operator. Use it on a server that only the operator can reach, or with
- * `isGuarded`.
+ * The routes of {@link layer} and those of the operator. Use this layer on a server that only the operator can reach,
+ * or with `isGuarded`.
  *
  * @since 0.1.0
  * @category layers

@@ -331,8 +331,8 @@ export interface Options {
  * Starts a gateway.
  *
  * Listens after everything else is ready. Fails with `SettingsError` if other machines can reach the gateway and the
- * settings do not configure who is allowed to call it. Fails with {@link StartError} if it cannot listen. It checks
- * this before it opens a store, because another gateway might be using the store.
+ * settings do not configure who is allowed to call it. Fails with {@link StartError} if it cannot listen. Checks the
+ * addresses before it opens a store, because the store might be in use by a gateway that already listens on them.
  *
  * When the layer's scope closes, readiness fails first, then the requests in flight complete, and then the socket
  * closes.

@@ -89,7 +89,7 @@ export * as LiveRequests from "./requests/LiveRequests.ts"
 /** Observes each request of the gateway's routes, and each request below the gateway's prefix that matches no route. */
 export * as Observe from "./requests/Observe.ts"
 
-/** Encodes problem documents (RFC 9457), with the members that clients of the chains' own servers read. */
+/** Encodes problem documents (RFC 9457), with the JSON fields that clients of the chains' own servers read. */
 export * as ProblemResponse from "./requests/ProblemResponse.ts"
 
 /** Reads the bodies of requests. */
@@ -125,7 +125,7 @@ export * as DocsPage from "./routes/DocsPage.ts"
 /** The routes whose responses are encoded from values: `POST /exchange/inspect`, token data, health and metrics. */
 export * as HttpApiRoutes from "./routes/HttpApiRoutes.ts"
 
-/** Responds to requests that match no route: 404, or 405 with the allowed methods if only the method is wrong. */
+/** Responds to requests that match no route: 404, or 405 with the allowed HTTP methods if only the method is wrong. */
 export * as NotFoundRoutes from "./routes/NotFoundRoutes.ts"
 
 /** The relaying routes except JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
@@ -140,7 +140,10 @@ export * as SandboxRoutes from "./routes/SandboxRoutes.ts"
 /** A static page, made and compressed once. */
 export * as StaticPage from "./routes/StaticPage.ts"
 
-/** Renders the API reference as one page of HTML: an introduction, every route with its types, and a form that sends it. */
+/**
+ * Renders the API reference as one page of HTML: an introduction, every route with its types, and a form that sends a
+ * request to the route.
+ */
 export * as ReferencePage from "./routes/reference/ReferencePage.ts"
 
 /** The script of the reference page: sends requests, reads event streams and opens WebSockets, all to this gateway. */
@@ -245,13 +248,19 @@ export * as StreamMetrics from "./streams/StreamMetrics.ts"
 /** The WebSocket method `post`: queries and signed actions, served like `POST /info` and `POST /exchange`. */
 export * as StreamPosts from "./streams/StreamPosts.ts"
 
-/** The routes `GET /ws` and `GET /streams`, also behind a key. Authorizes a stream before it begins. */
+/**
+ * The routes `GET /ws` and `GET /streams`, with or without an endpoint key in front of the path. Authorizes a stream
+ * before it begins.
+ */
 export * as StreamRoutes from "./streams/StreamRoutes.ts"
 
 /** The settings of the WebSockets of callers. */
 export * as StreamSettings from "./streams/StreamSettings.ts"
 
-/** The routes of transactions and jetton transfers as Server-Sent Events, also behind a key. */
+/**
+ * The routes of transactions and jetton transfers as Server-Sent Events, with or without an endpoint key in front of
+ * the path.
+ */
 export * as TransactionRoutes from "./streams/TransactionRoutes.ts"
 
 /** Frames of a WebSocket as a server writes them (RFC 6455, section 5.2): unmasked and not fragmented. */

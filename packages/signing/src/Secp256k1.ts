@@ -23,7 +23,7 @@ export interface Engine {
   readonly engine: "libsecp256k1" | "noble"
   /**
    * Signs a digest with a key, 32 bytes each: deterministic (RFC 6979), in constant time, with a low `s`. Returns
-   * `None` unless the key is from 1 to the group order minus 1.
+   * `None` if the key is not from 1 to the group order minus 1.
    */
   readonly sign: (digest: Uint8Array, key: Uint8Array) => Option.Option<CompactSignature>
   /** Recovers the 65-byte public key that signed a digest. Returns `None` if no key matches. Accepts a high `s`. */
@@ -113,7 +113,8 @@ const isBinding = (value: unknown): value is Binding =>
 
 /**
  * Reduces the digest modulo the group order; RFC 6979 derives the nonce from the reduced digest. The native library
- * does not reduce it, so without this step about one digest in 2^128 would get another signature than from noble.
+ * does not reduce it. Without this step, the two libraries would make different signatures for about one digest in
+ * 2^128.
  */
 const reduced = (digest: Uint8Array): Uint8Array => {
   if (digest[0] !== 0xff || digest.length !== 32) return digest
@@ -168,7 +169,7 @@ export class Secp256k1NotLoaded extends Schema.TaggedError<Secp256k1NotLoaded>()
 }
 
 /**
- * The engine that makes and recovers signatures.
+ * The engine that makes signatures and recovers signers.
  *
  * Default: {@link noble}, which needs no layer. {@link layer} provides the native engine if that loads. The native
  * engine is more than ten times as fast.

@@ -157,8 +157,8 @@ export const layerPrivateKey = (
   Layer.effect(Signer, makePrivateKey(key)).pipe(Layer.provide(Secp256k1.layer))
 
 /**
- * A key outside this process, for example in a key store or a wallet. It signs the digest, or the typed data if it
- * displays the message.
+ * A key outside this process, for example in a key store or a wallet. The key signs the digest or, if the wallet
+ * displays the message, the typed data.
  */
 export type External<E = never, R = never> =
   & { readonly address: Address }

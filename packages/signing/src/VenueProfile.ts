@@ -15,7 +15,7 @@ export interface VenueProfile {
   readonly source: "a" | "b"
   /** The name, in requests and in typed data, of the field that the documentation calls `venueChain`. */
   readonly chainField: string
-  /** The value of that field. */
+  /** The value of the field that `chainField` names. */
   readonly chainName: "Mainnet" | "Testnet"
   /** EIP-712 domain name of user-signed actions. */
   readonly userSignedDomain: string
@@ -28,7 +28,7 @@ export interface VenueProfile {
 /** The documentation's name for {@link VenueProfile.chainField}; accepted in requests, never hashed. */
 export const documentedChainField = "venueChain"
 
-/** The default chain ID of typed data; the venue accepts any. */
+/** The default chain ID of typed data; the venue accepts any chain ID. */
 export const defaultChainId = "0x66eee"
 
 const spelling = {

@@ -35,7 +35,7 @@ export * as VenueProfile from "./VenueProfile.ts"
 /** Builds request bodies: actions in the form of the `Venue`, signed by the `Signer`. */
 export * as ActionBuilder from "./actions/ActionBuilder.ts"
 
-/** Converts an action to the venue's form, and reports the differences. */
+/** Converts an action to the venue's form, and reports the differences as mistakes. */
 export * as ActionForm from "./actions/ActionForm.ts"
 
 /** Hashes actions: the connection ID of an L1 action, and the action hash of a multi-sig wrapper. */

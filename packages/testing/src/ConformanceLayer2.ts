@@ -6,7 +6,7 @@ import type { ConformanceCheck } from "./ConformanceCheck.ts"
 import { equals, holds, present, succeeds } from "./ConformanceCheck.ts"
 import type { ConformanceTarget } from "./ConformanceTarget.ts"
 
-/** Fields that the families add, which have to be preserved. */
+/** Fields that the layer 2 families add to receipts. These fields have to be preserved. */
 const extras: ReadonlyArray<readonly [family: string, hash: Hash, fields: ReadonlyArray<string>]> = [
   ["OP stack", transactions.opStack, ["l1Fee", "l1GasUsed", "l1GasPrice", "daFootprintGasScalar", "blobGasUsed"]],
   ["OP stack before Bedrock", transactions.opLegacy, ["l1Fee", "l1FeeScalar"]],

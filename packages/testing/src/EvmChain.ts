@@ -1,8 +1,8 @@
 /**
  * A model of an EVM chain: blocks with logs, reorgs, and a node that serves its reads.
  *
- * The seed of {@link make} determines everything. Bloom filters are not computed: that of a block with logs matches
- * every log, that of a block without logs matches none.
+ * The seed of {@link make} determines everything. Bloom filters are not computed: the filter of a block with logs
+ * matches every log, and the filter of a block without logs matches none.
  */
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
@@ -98,7 +98,7 @@ export class EvmChain {
     }
   }
 
-  /** Replaces the newest `depth` blocks with `count` others, as a reorg does. */
+  /** Replaces the newest `depth` blocks with `count` other blocks, as a reorg does. */
   reorganise(depth: number, count: number = depth): void {
     this.#blocks = this.#blocks.slice(0, Math.max(1, this.#blocks.length - depth))
     this.#branch++
@@ -115,7 +115,10 @@ export class EvmChain {
     )
   }
 
-  /** Returns another node with the same blocks. Later blocks and reorgs of this node do not change it. */
+  /**
+   * Returns a second node with a copy of this node's blocks. Later blocks and reorgs of this node do not change the
+   * copy.
+   */
   copy(): EvmChain {
     const copy = new EvmChain(this.#seed, { span: this.span })
     copy.#blocks = [...this.#blocks]

@@ -155,6 +155,6 @@ const start = (options: Options, react: Reaction) =>
     })
   })
 
-/** Starts an upstream with the given reaction, which ends with the scope. */
+/** Starts an upstream with the given reaction. The upstream stops when the scope closes. */
 export const faultyUpstream = (react: Reaction, options: Options = {}) =>
   Effect.acquireRelease(start(options, react), ({ close }) => Effect.sync(close))

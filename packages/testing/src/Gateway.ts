@@ -11,10 +11,10 @@ import * as Layer from "effect/Layer"
 
 export interface Gateway {
   readonly url: string
-  /** The URL of metrics, detailed readiness and the action log; equal to `url` unless there is an admin listener. */
+  /** The URL of metrics, detailed readiness and the action log; equal to `url` if there is no admin listener. */
   readonly adminUrl: string
   readonly drain: Drain["Service"]
-  /** Applies the settings of another environment; unset ones get their default. */
+  /** Applies the settings in the given environment. A setting that is not set there gets its default. */
   readonly reload: (environment: Environment) => Effect.Effect<GatewayServer.Change, Settings.SettingsError>
 }
 
@@ -33,9 +33,9 @@ const readSettings = (environment: Environment) =>
   )
 
 /**
- * Starts a gateway with the given environment; it stops with the scope.
+ * Starts a gateway with the given environment. The gateway stops when the scope closes.
  *
- * The gateway measures no event-loop lag, unless `lateness` is set: it returns the lag of the next timer in
+ * The gateway measures event-loop lag only if `lateness` is set: this effect returns the lag of the next timer in
  * milliseconds. With `TRIGATE_TEST_LANE=off` in the tests' environment, no request uses the fast lane.
  */
 export const gateway = Effect.fnUntraced(

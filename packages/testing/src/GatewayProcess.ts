@@ -1,4 +1,4 @@
-/** Starts the bundled gateway as a process: gives access to its output, and to its reaction to signals. */
+/** Starts the bundled gateway as a process, with access to its output and to its reaction to signals. */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { bundledProgram } from "./Bundle.ts"
@@ -26,13 +26,13 @@ const listening = /listens on (?<url>http:\/\/\S+)/u
 
 /** Options of the process. */
 export interface Options {
-  /** The program. Default: that of the checkout, bundled. */
+  /** The program to run. Default: the checkout's program as one bundled file. */
   readonly program?: string
   /** Arguments after `trigate serve`. */
   readonly args?: ReadonlyArray<string>
   /** The working directory of the process. Default: the directory of the tests. */
   readonly folder?: string
-  /** The user as which the process runs. Default: the user of the tests. */
+  /** The user and the group of the process. Default: those of the test process. */
   readonly user?: { readonly uid: number; readonly gid: number }
   /** Maximum size of each file that the process writes. */
   readonly maxFileKilobytes?: number

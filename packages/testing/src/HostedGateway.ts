@@ -1,5 +1,6 @@
 /**
- * Starts gateways in another process, which all tests of this process share, because starting a process takes most of a second.
+ * Starts gateways in a child process. All tests of this process share the child process, because starting one takes
+ * most of a second.
  */
 import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
@@ -39,7 +40,7 @@ const started = (): ChildProcess => {
   return child
 }
 
-/** Starts a gateway with the given environment in the other process; it stops with the scope. */
+/** Starts a gateway with the given environment in the other process. The gateway stops when the scope closes. */
 export const hostedGateway = (environment: { readonly [name: string]: string }) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly id: number; readonly url: string }>((resume) => {

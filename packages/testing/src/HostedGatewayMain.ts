@@ -1,4 +1,4 @@
-/** A process that serves gateways on demand, for `HostedGateway.ts`. It ends with its parent process. */
+/** A process that serves gateways on demand, for `HostedGateway.ts`. It ends when its parent process ends. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

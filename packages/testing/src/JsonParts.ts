@@ -21,12 +21,12 @@ export const raw = (json: string, path: ReadonlyArray<string | number>): string 
 export const rows = (json: string, path: ReadonlyArray<string | number>): ReadonlyArray<string> =>
   Json.elements(raw(json, path)) ?? []
 
-/** Returns the value at a path of a parsed value, or `undefined`. */
+/** Returns the value at a path of a parsed value; `undefined` if there is none. */
 export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown => {
   let found = value
   for (const key of path) found = Predicate.hasProperty(found, key) ? found[key] : undefined
   return found
 }
 
-/** Returns the parsed value at a path of a JSON text, or `undefined`. */
+/** Returns the parsed value at a path of a JSON text; `undefined` if there is none. */
 export const value = (json: string, ...path: ReadonlyArray<string | number>): unknown => at(JSON.parse(json), ...path)

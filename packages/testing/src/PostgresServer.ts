@@ -82,7 +82,10 @@ const execute = (url: string, statement: string) =>
     psql.once("close", (code) => resume(code === 0 ? Effect.void : Effect.die(new Error(printed))))
   })
 
-/** Returns the data directory of an empty server. Creating one takes more than a second, copying it a twentieth of that. */
+/**
+ * Returns the data directory of an empty server. Creating such a directory takes more than a second; copying it takes a
+ * twentieth of this time.
+ */
 const emptyData = (): string =>
   Path.join(
     oncePerRun("postgres", (directory) => {
@@ -99,8 +102,8 @@ const findPort =
   "const s = require('net').createServer().listen(0, '127.0.0.1', () => { console.log(s.address().port); s.close() })"
 
 /**
- * Starts the server that the test files of this run share, unless another test process has started it. Returns the port
- * that it listens on.
+ * Starts the server that the test files of this run share, if no other test process has started it yet. Returns the
+ * server's port.
  */
 const sharedServer = (): number => {
   const folder = oncePerRun("postgres-shared", (directory) => {

@@ -3,9 +3,10 @@ import * as Effect from "effect/Effect"
 import * as Net from "node:net"
 
 /**
- * A response body with HTTP 200, no response ever, or a connection reset after the request body.
+ * How the server handles a request: with a body and HTTP 200, without any response, or with a connection reset after
+ * the request body.
  *
- * A response with `until` is delayed until that promise settles.
+ * A response with `until` is delayed until this promise settles.
  */
 export type Treatment = { readonly body: string; readonly until?: Promise<void> } | "silence" | "reset"
 

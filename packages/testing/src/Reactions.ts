@@ -80,7 +80,10 @@ export const inTurn = (...reactions: readonly [Reaction, ...ReadonlyArray<Reacti
   }
 }
 
-/** A test case: how an upstream reacts to a call that is sent at most once, and whether the call runs into its deadline. */
+/**
+ * A test case: a description, the upstream's reaction to a call that is sent at most once, and whether the call runs
+ * into its deadline.
+ */
 export type LeftOpen = readonly [what: string, react: Reaction, takesDeadline: boolean]
 
 const page = { headers: [["content-type", "text/html"]], body: "<html></html>" } as const

@@ -12,13 +12,16 @@ export interface Seen {
 
 export interface Answered {
   readonly status?: number
-  /** Content type. Default: JSON; `null` for no header. */
+  /** Content type. Default: JSON. `null` omits the header. */
   readonly type?: string | null
   readonly headers?: { readonly [name: string]: string }
   readonly body: string | Uint8Array
 }
 
-/** A response, a socket that is destroyed after the request was read, or no response. */
+/**
+ * How the server handles a request: with a response, by destroying the socket after the request was read, or without a
+ * response.
+ */
 export type Reply = Answered | "hang-up" | "silence"
 
 export interface RecordingUpstream {

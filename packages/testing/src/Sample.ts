@@ -1,7 +1,7 @@
 /**
  * Samples a large table of cases: `npm test` runs the sample, `npm run test:slow` every row.
  *
- * The sample is the same in every run. `TRIGATE_TEST_SEED` selects another, and the run prints the seed.
+ * The sample is the same in every run. `TRIGATE_TEST_SEED` selects a different sample. The run prints the seed.
  */
 import * as Arr from "effect/Array"
 import { createHash } from "node:crypto"
@@ -26,7 +26,8 @@ export const shuffle = <Row>(table: string, rows: ReadonlyArray<Row>): ReadonlyA
 
 /**
  * Returns up to `size` rows of a table, in the order of the table, or all rows in an exhaustive run. Each group of rows
- * contributes one row before any contributes a second, so a sample of at least the number of groups covers every group.
+ * contributes one row before any group contributes a second row. A sample therefore covers every group if `size` is at
+ * least the number of groups.
  */
 export const sample = <Row>(
   table: string,

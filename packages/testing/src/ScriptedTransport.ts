@@ -23,7 +23,7 @@ export interface Sent {
 /** The result of a request. */
 export type Reaction = TransportResponse | TransportError | Effect.Effect<TransportResponse, TransportError>
 
-/** Makes a response. The content type is JSON unless the headers set another. */
+/** Makes a response. The content type is JSON if the headers do not set one. */
 export const answer = (
   status: number,
   body: string,
@@ -52,8 +52,8 @@ const runReaction = (reaction: Reaction): Effect.Effect<TransportResponse, Trans
 }
 
 /**
- * Makes a pipeline with one attempt at each address over a transport that reacts to each request. Returns it with the transport
- * and the recorded requests.
+ * Makes a pipeline over a transport with the given reaction to each request. The pipeline makes one attempt at each
+ * address. Returns the pipeline, the transport and the recorded requests.
  */
 export const make = (react: (sent: Sent) => Reaction, options: Pipeline.Options = {}) => {
   const sent: Array<Sent> = []

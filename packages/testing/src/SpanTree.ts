@@ -29,7 +29,7 @@ export const make = () => {
   return {
     tracer,
     spans,
-    /** Formats one line for each span, below that of its parent: name, kind, result, attributes. */
+    /** Formats one line for each span, below the line of the span's parent: name, kind, result, attributes. */
     tree: (parent?: string) => below(parent, 0),
     /** Returns all text of the spans: names, attributes, events, links and failures. */
     text: () =>

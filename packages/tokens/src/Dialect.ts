@@ -33,9 +33,7 @@ export type Reading =
 
 const { burnable, decimals, metadata, mintable, name, symbol } = TokenData.fields
 
-/**
- * The flat resource in the documentation, which does not state the origin of the metadata; `address` is in any form.
- */
+/** The documented flat resource. It does not state the origin of its metadata; its `address` can have any form. */
 const Flat = Schema.Struct({
   name,
   symbol,
@@ -82,7 +80,7 @@ const readFlat = Effect.fnUntraced(function*(
       ...rest,
       totalSupply: yield* formatSupply(upstream, totalSupply),
       address: yield* parseAddress(upstream, asked, address),
-      // the response does not state the origin of the names, so it may not be the contract
+      // the response does not state where the names come from, and they may not be from the contract
       metadata: metadata ?? (isNamed ? "offchain" : "unresolved")
     }
   }
@@ -91,8 +89,8 @@ const readFlat = Effect.fnUntraced(function*(
 /**
  * Decodes the response to a call for `address`.
  *
- * For a contract of another kind, fails with `TokenNotFound`, which contains that kind. The upstream's failures become
- * the corresponding typed errors.
+ * If the contract is not the master contract of a fungible token, fails with `TokenNotFound`, which contains the
+ * contract's type. The upstream's failures become the corresponding typed errors.
  */
 export const read = Effect.fnUntraced(function*(
   address: TonAddress.TonAddress,

@@ -74,7 +74,7 @@ export interface AddressRequest {
  */
 export class TokenChain extends Context.Service<TokenChain, {
   /**
-   * Relays a JSON-RPC call. Refuses params that do not decode before anything is sent.
+   * Relays a JSON-RPC call. Refuses invalid params before anything is sent.
    *
    * A failure that the chain reports is a successful response here; `TokenRpc.makeReader` turns it into a typed error.
    * A message is sent at most once; `OutcomeUnknown` means that it may have been accepted.
@@ -113,8 +113,8 @@ export class TokenChain extends Context.Service<TokenChain, {
    * Streams an account's finalized transactions, oldest first: those after a position, and then each new one.
    *
    * The stream never ends, and has no gaps, because each transaction names its predecessor. To resume, pass the last
-   * received transaction as `after`. All readers of an account share its requests. The stream continues after outages
-   * of the node. Fails with `HistoryUnavailable` if the node's history does not reach back to `after`.
+   * received transaction as `after`. All readers of an account share the requests to the node. The stream continues
+   * after outages of the node. Fails with `HistoryUnavailable` if the node's history does not reach back to `after`.
    */
   readonly transactions: (
     request: TransactionsRequest

@@ -16,7 +16,7 @@ import * as Schema from "effect/Schema"
 import type { MetadataFetch } from "./metadata/MetadataFetch.ts"
 import * as TokenChain from "./TokenChain.ts"
 
-/** A contract as `getTokenData` of the JSON-RPC returns it, at an address in any form. */
+/** A contract at an address (in any form), as the JSON-RPC method `getTokenData` returns it. */
 export interface Deployed {
   readonly address: TonAddress.TonAddress
   readonly contract: TokenContract
@@ -54,7 +54,7 @@ export class TokenChainState extends Context.Service<TokenChainState, {
   readonly jettons: Ref.Ref<ReadonlyArray<TokenData>>
   /** Contracts of any kind: wallets, collections, items, and masters with custom content. */
   readonly contracts: Ref.Ref<ReadonlyArray<Deployed>>
-  /** Raw JSON results of the other methods, by method. */
+  /** Raw JSON results of the methods other than `getTokenData`, by method name. */
   readonly results: Ref.Ref<ReadonlyMap<string, string>>
 }>()("@trigate/tokens/TokenChainMemory/TokenChainState") {
   /** An empty chain. */
@@ -87,7 +87,7 @@ const metadataUrl = (token: TokenData): string => `https://metadata.invalid/${to
 /**
  * Makes a master contract whose content decodes to the given token.
  *
- * For an unresolved token that has both names, the decimals are in a document that cannot be fetched.
+ * For an unresolved token that has a name and a symbol, the decimals are in a document that cannot be fetched.
  */
 const masterContract = (token: TokenData): TokenContract => {
   const { decimals, metadata, mintable, name, symbol, totalSupply } = token

@@ -22,8 +22,8 @@ export { TokenChain }
 /** The upstream URLs of the token chain, and the limits of its streams. */
 export interface Addresses {
   /**
-   * Base URLs with the endpoint key in the path, in order of preference. If the list is empty, calls fail with
-   * `ChainNotConfigured`.
+   * Base URLs with the provider's endpoint key in the path, in order of preference. If the list is empty, calls fail
+   * with `ChainNotConfigured`.
    *
    * Providers document their URLs with and without `/api/v2` or `/api/v2/jsonRPC` at the end; all three forms are
    * accepted.
@@ -63,7 +63,7 @@ const make = Effect.fnUntraced(function*({ addresses, streamRequestsPerSecond }:
 
 /** The URL of the token chain, and the call policies. */
 export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.ProcessOptions, "oneChain"> {
-  /** Base URL of a node, with the endpoint key in the path, or of a gateway. */
+  /** Base URL of a node, with the provider's endpoint key in the path, or base URL of a gateway. */
   readonly url: string | Redacted.Redacted
 }
 

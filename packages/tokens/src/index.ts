@@ -44,7 +44,7 @@ export * as MetadataUnavailable from "./metadata/MetadataUnavailable.ts"
 /** Sends one GET with limits to addresses that were already checked, without resolving the name again. */
 export * as UndiciExchange from "./metadata/UndiciExchange.ts"
 
-/** Classifies public internet addresses (IANA special-purpose registries, RFC 6890 and its updates). */
+/** Determines whether an IP address is public (IANA special-purpose registries, RFC 6890 and its updates). */
 export * as UndiciPublicAddress from "./metadata/UndiciPublicAddress.ts"
 
 /** The transactions of an account, in order and without gaps. */

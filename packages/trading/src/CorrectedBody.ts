@@ -16,12 +16,12 @@ import * as BodyNormalization from "./admission/BodyNormalization.ts"
 import * as SignerSearch from "./SignerSearch.ts"
 
 /**
- * Checks bodies as `/exchange` does. Each member returns why `/exchange` refuses a body; `undefined` if it relays the
- * body.
+ * Checks bodies as `/exchange` does. Each function returns why `/exchange` refuses a body; `undefined` if `/exchange`
+ * relays it.
  */
 export interface Refusals {
   readonly ofSigner: (read: ReadBody, expected: Address) => string | undefined
-  /** Checks a body signed by the substitute key, without the allow-list of signers. */
+  /** Checks a body that the substitute key signed. Ignores the allow-list of signers. */
   readonly ofProof: (read: ReadBody) => string | undefined
 }
 
@@ -67,7 +67,7 @@ const revertMistake = (body: unknown, { expected, found, mistake, path }: Mistak
     case "otherNonce": {
       const time = integer(expected)
       if (time === undefined || path.length === 0) return body
-      // a user-signed action contains the nonce too, in addition to the body
+      // a user-signed action repeats the nonce of the body
       const isOwn = mistake === "otherNonce"
         ? path.length > 1
         : at(body, [...path.slice(0, -1), "signatureChainId"]) !== undefined
@@ -98,7 +98,8 @@ const revertMistake = (body: unknown, { expected, found, mistake, path }: Mistak
 }
 
 /**
- * Signs in place of the signer's key when a correction is verified. The caller never receives a signature by this key.
+ * Signs in place of the signer's key when a correction is verified. The caller never receives a signature made with
+ * this key.
  */
 const proofKey = new Uint8Array(32).fill(0x5a)
 
@@ -108,7 +109,7 @@ const isMended = (profile: VenueProfile, body: ReadBody): boolean =>
   BodyNormalization.of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalAction(profile, body))).mistakes
     .length === 0
 
-/** Returns whether the body passes all checks once its signature is replaced by one of the substitute key. */
+/** Returns whether the body would pass all checks if the substitute key had signed it. */
 const isSignable = (
   profile: VenueProfile,
   engine: Secp256k1.Engine,
@@ -148,8 +149,7 @@ const mendedSignature = (mistakes: ReadonlyArray<Mistake>, signature: Secp256k1.
  * Returns the corrected body; `undefined` if nothing is wrong.
  *
  * Retains the signature if it is the expected signer's signature of the corrected body. Otherwise the corrected body
- * has no signature and must be signed again. To verify that it will pass the checks, it is signed internally with a
- * substitute key.
+ * has no signature and must be signed again. To check such a body, a copy is signed internally with a substitute key.
  */
 export const of = (
   profile: VenueProfile,

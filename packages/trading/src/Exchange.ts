@@ -35,7 +35,10 @@ import type { Admission, AdmissionFailure, Admitted } from "./admission/Admissio
 export interface ExchangeCall {
   readonly body: Uint8Array
   readonly surface: Surface
-  /** The address of the key that should have signed. For an API wallet, this is its own address, not its master's. */
+  /**
+   * The address of the key that should have signed. For an API wallet, this is the wallet's own address, not the
+   * address of its master.
+   */
   readonly expectedSigner?: Address
   /** The ID of the request that contains the body, for the audit log. */
   readonly requestId?: string
@@ -116,8 +119,8 @@ export class Exchange extends Context.Service<Exchange, {
    */
   readonly submit: (signed: AnySignedAction) => Effect.Effect<ActionResult, SubmitFailure>
   /**
-   * Determines the outcome of an action after `OutcomeUnknown` by sending it again. The gateway never does this by
-   * itself.
+   * Determines the outcome of an action after `OutcomeUnknown` by sending the action again. The gateway never does this
+   * by itself.
    *
    * Accepts the body that was relayed, the body of an entry of the action log, or the signed action that was submitted.
    * `Accepted` contains the result that `submit` would have returned. Fails only with `StillUnknown`: its `reason` is
@@ -148,7 +151,7 @@ export const longestWait = Duration.seconds(30)
 /** Milliseconds between two lookups while a call waits for an outcome. */
 const waitStep = 250
 
-/** Milliseconds after its nonce during which the venue may accept an action without `expiresAfter`. */
+/** Milliseconds after an action's nonce during which the venue may accept the action, if it has no `expiresAfter`. */
 const nonceLife = 2 * 86_400_000
 
 /** Converts an entry of the action log to the record that callers are allowed to see. */
@@ -265,7 +268,9 @@ export const make = (
   // a caller that disconnects interrupts neither the request to the venue nor the claim
   const sendDetached = (admitted: Admitted, requestId?: string) => detached(sendOnce(admitted, requestId))
 
-  /** Logs and returns the mistakes in the body of a rejected action; returns an empty list if it was accepted. */
+  /**
+   * Logs and returns the mistakes in the body of a rejected action; returns an empty list if the action was accepted.
+   */
   const logSentences = Effect.fnUntraced(function*(admitted: Admitted, outcome: Result.Result<unknown, unknown>) {
     const sentences = Result.isFailure(outcome) ? admitted.sentences() : []
     if (sentences.length > 0) {

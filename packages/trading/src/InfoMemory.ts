@@ -46,8 +46,8 @@ export class InfoState extends Context.Service<InfoState, {
    * Sets the response to any other query of `infoOperations`: `answer(allMids, () => Effect.succeed({ BTC: "68000.0"
    * }))`.
    *
-   * If the effect fails, the response is HTTP 500 `null`, as from the venue. A query without a set response gets HTTP
-   * 422.
+   * If the effect fails, the response is HTTP 500 `null`, as from the venue. Until a response is set for a query, the
+   * query returns HTTP 422.
    */
   readonly answer: MemoryAnswers.SetAnswer
 }>()("@trigate/trading/InfoMemory/InfoState") {}

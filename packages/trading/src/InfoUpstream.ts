@@ -13,7 +13,7 @@ export { Info } from "./Info.ts"
 
 /** The upstream URLs of queries, and the call policies. */
 export interface Options extends TradingUpstream.InfoOptions, Omit<Pipeline.ProcessOptions, "oneChain"> {
-  /** Base URL of the official API or of a gateway, with or without `/info`. */
+  /** Base URL of the official API or of a gateway. The URL may end in `/info`. */
   readonly url: string | Redacted.Redacted
   /**
    * Base URLs of nodes, with the endpoint key in the path. While the API is unreachable, nodes serve the queries that they

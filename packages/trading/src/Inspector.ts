@@ -74,8 +74,8 @@ export class Inspector extends Context.Service<Inspector, {
   /**
    * Describes a signed body of any action type. Fails with `InvalidRequest` if it is not a signed body.
    *
-   * If another key than the expected signer's signed, the description names the likely mistake. The default expected
-   * signer of a multi-sig action is its leader.
+   * If a key other than the expected signer's made the signature, the description names the likely mistake. The default
+   * expected signer of a multi-sig action is its leader.
    */
   readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
 }>()("@trigate/trading/Inspector") {}
@@ -118,7 +118,7 @@ const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelo
 // a body can contain a thousand addresses, and more warnings would not help its sender
 const maxWarnings = 16
 
-/** Warns about values and member orders in the sent action that change its hash, compared with the canonical form. */
+/** Warns about values and member orders that change the hash of the sent action, compared with the canonical form. */
 const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<string> =>
   [...SigningWarning.ofValues(sent), ...SigningWarning.ofOrder(sent, canonical)]
     .slice(0, maxWarnings)
@@ -141,8 +141,8 @@ const recoveringOnce = (engine: Secp256k1.Engine): Secp256k1.Engine => {
 }
 
 /**
- * Returns the signer if the signature is valid for the other network. This is necessary because an L1 action does not
- * name its network.
+ * Returns the signer if the signature is valid for the other network: testnet instead of mainnet, or mainnet instead of
+ * testnet. This is necessary because an L1 action does not name its network.
  */
 const signerOnOtherNetwork = (
   profile: VenueProfile,

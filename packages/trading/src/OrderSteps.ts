@@ -15,7 +15,7 @@ const decodeModifies = Schema.decodeUnknownOption(
   Schema.Struct({ modifies: Schema.Array(Schema.Struct({ order: Order })) })
 )
 
-/** Returns the orders of an action with their paths. */
+/** Returns the orders in an action, each with its path. */
 const ordersIn = (action: unknown): ReadonlyArray<readonly [path: string, order: Order]> =>
   Option.firstSomeOf([
     Option.map(

@@ -31,8 +31,8 @@ export interface Case {
   /** Addresses to recognize as signers: the addresses on the gateway's allow-list. */
   readonly signers: ReadonlyArray<string>
   /**
-   * Returns why `/exchange` refuses the body for an expected signer, regardless of the nonce window; `undefined` if it
-   * relays the body.
+   * Returns why `/exchange` refuses the body for an expected signer; `undefined` if `/exchange` relays it. Ignores the
+   * nonce window.
    */
   readonly refusalOf: (expected: Address | undefined) => string | undefined
 }
@@ -79,7 +79,7 @@ const findWrapper = ({ action }: ReadBody): Wrapper | undefined => action?.type 
  */
 const maxRecoveries = 520
 
-/** Maximum number of recoveries for one group of signatures while other groups have not been searched. */
+/** Maximum number of recoveries for one group of signatures before the other groups have been searched. */
 const maxInnerRecoveries = 320
 
 /** Maximum number of recoveries for signatures without a known signer. */

@@ -71,7 +71,7 @@ const bothCost = 1.25
 /** The number of readings between two yields to the event loop. */
 const stride = 8
 
-/** Functions that recover the signers of a signature, unchanged and repaired. */
+/** Functions that recover the signers of a signature: of the unchanged signature, and of its repaired forms. */
 interface Recoverers {
   readonly suspect: Suspect
   readonly plain: Secp256k1.Recoverer | undefined
@@ -128,7 +128,7 @@ export const explain = Effect.fnUntraced(function*(
       ...(innerIndex === undefined ? {} : { innerIndex }),
       mistakes: [...mistakes(), ...(spoilt === undefined ? [] : [{ mistake: spoilt, path: [] }])]
     }
-  /** Tries the unchanged signature, and the other `v` if that mistake is likely. */
+  /** Tries the unchanged signature. For a likely reading, also tries the other value of `v`. */
   const asSent = (reading: SignedReading.SignedReading): Explanation | undefined => {
     for (const { plain, suspect } of recoverers) {
       if (plain === undefined) continue

@@ -36,8 +36,8 @@ export interface TradingEvmMethods
     call: EvmProtocol.EvmCall
   ) => Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock>
   /**
-   * Returns the base fee of the next block for an account's transactions: a small or a big block, as chosen by the
-   * account.
+   * Returns the base fee of the next block that can contain an account's transactions: a small or a big block, as the
+   * account chose.
    */
   readonly gasPriceFor: (account: Account) => Effect.Effect<bigint, CallFailure>
   /** Returns the maximum cost of an account's transaction at its current gas price. */

@@ -58,14 +58,14 @@ const InfoFreshness = Schema.String.check(
   })
 )
 
-// a cached response must not outlive the version of its account, which is retained for one minute
+// a cached response must not outlive its account's version; a version is retained for one minute
 const StaleAge = Age.check(
   Schema.makeFilter<Duration.Duration>((age) => Duration.toMillis(age) <= 60_000 ? undefined : "at most a minute")
 )
 
 const joinNames = (types: ReadonlyArray<string>): string => `\`${types.join("`, `")}\``
 
-/** The settings, by the name of their member in a configuration file. */
+/** The settings, by member name in a configuration file. */
 export const settings = {
   network: withDefault("TRIGATE_NETWORK", Schema.Literals(["mainnet", "testnet"]), "mainnet", {
     group: "Upstreams",

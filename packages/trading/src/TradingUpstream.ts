@@ -39,7 +39,7 @@ import * as TradingEvm from "./TradingEvm.ts"
 import { settings } from "./TradingSettings.ts"
 
 /**
- * Base URLs in order of preference, with or without `/exchange`, `/info` or `/evm` at the end. A node's URL contains its endpoint
+ * Base URLs in order of preference. A URL may end in `/exchange`, `/info` or `/evm`. A node's URL contains its endpoint
  * key.
  */
 export interface Addresses {
@@ -64,7 +64,10 @@ export const make = ({ api = [], node = [] }: Addresses): TradingUpstreams => ({
   node: upstream("trading-node", node)
 })
 
-/** Reads `TRIGATE_TRADING_API_URL`, `TRIGATE_TRADING_NODE_URL` and `TRIGATE_TRADING_NODE_ARCHIVE`. Unset: no addresses. */
+/**
+ * Reads `TRIGATE_TRADING_API_URL`, `TRIGATE_TRADING_NODE_URL` and `TRIGATE_TRADING_NODE_ARCHIVE`. A variable that is
+ * not set adds no addresses.
+ */
 export const config: Config.Config<Addresses> = Config.all({
   api: upstreamSettings.tradingApiUrl,
   node: upstreamSettings.tradingNodeUrl,
@@ -91,10 +94,10 @@ export type Route = (
 ) => Result.Result<Arr.NonEmptyReadonlyArray<Target>, ChainNotConfigured | UnavailableOnNode>
 
 /**
- * Returns the routes of a path.
+ * Returns the function that finds the targets of an operation at a path such as `/info`.
  *
- * If only the official API serves the operation, a route fails with `UnavailableOnNode` on the node surface, or if only
- * nodes are configured. It fails with `ChainNotConfigured` if no configured address serves the operation.
+ * For an operation that only the official API serves, the function fails with `UnavailableOnNode` on the node surface,
+ * or while only nodes are configured. It fails with `ChainNotConfigured` if no configured address serves the operation.
  */
 export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   const known = new Map<string, ReturnType<Route>>()
@@ -126,7 +129,10 @@ export const routes = (upstreams: TradingUpstreams, path: string): Route => {
 export interface InfoOptions {
   /** The maximum age of cached responses by type of query. Default: the age that each operation declares. */
   readonly infoFreshness?: ReadonlyArray<Freshness> | undefined
-  /** The maximum age of cached responses while the rate limit is exhausted. Default: 5 seconds. 0 disables it. */
+  /**
+   * The maximum age of cached responses while the rate limit is exhausted. Default: 5 seconds. At 0, no stale response
+   * is returned.
+   */
   readonly staleWhenLimited?: Duration.Input | undefined
 }
 

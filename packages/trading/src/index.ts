@@ -80,7 +80,10 @@ export * as TradingUpstream from "./TradingUpstream.ts"
  */
 export * as AccountChecks from "./accounts/AccountChecks.ts"
 
-/** Compares the mirrored state of watched accounts with queries, every five minutes for each account. */
+/**
+ * Compares the mirrored states of watched accounts with the venue's responses to queries, every five minutes for each
+ * account.
+ */
 export * as AccountComparison from "./accounts/AccountComparison.ts"
 
 /**
@@ -150,8 +153,9 @@ export * as ActionTrace from "./actionLog/ActionTrace.ts"
 export * as AuditLog from "./actionLog/AuditLog.ts"
 
 /**
- * Determines which accounts an action changes, so that older states of them are no longer served. These are its signer,
- * its vault, the accounts that it names, and the master of an API wallet that signed it.
+ * Determines which accounts an action changes, so that older states of them are no longer served. These are the
+ * action's signer, its vault, and the accounts that it names. If an API wallet signed the action, its master is also
+ * one of them.
  */
 export * as AccountChanges from "./admission/AccountChanges.ts"
 
@@ -165,8 +169,8 @@ export * as ActionDecoder from "./admission/ActionDecoder.ts"
 export * as Admission from "./admission/Admission.ts"
 
 /**
- * Finds the mistakes in a signed body that do not depend on its signer. Returns its action as the venue would serialize
- * it.
+ * Finds the mistakes in a signed body that do not depend on the signer. Returns the body's action as the venue would
+ * serialize it.
  */
 export * as BodyNormalization from "./admission/BodyNormalization.ts"
 
@@ -189,8 +193,8 @@ export * as BarCache from "./candles/BarCache.ts"
 export * as BarTexts from "./candles/BarTexts.ts"
 
 /**
- * Records candle history over `Info`: from the venue's streams, and with queries that use only the part of its rate limit
- * that callers do not use.
+ * Records candle history over `Info`: from the venue's streams, and with queries that use only the part of the venue's
+ * rate limit that callers do not use.
  */
 export * as CandleRecording from "./candles/CandleRecording.ts"
 
@@ -199,7 +203,7 @@ export * as CoinCatalog from "./streams/CoinCatalog.ts"
 
 /**
  * The users whose signed actions the venue accepted through this process. If the maximum number of users is reached,
- * they have priority over other users.
+ * these users have priority over others.
  */
 export * as FamiliarUsers from "./streams/FamiliarUsers.ts"
 

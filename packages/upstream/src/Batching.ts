@@ -29,7 +29,10 @@ const CurrentBatch = Context.Reference<Batch | undefined>("@trigate/upstream/Bat
   defaultValue: () => undefined
 })
 
-/** Runs an effect whose JSON-RPC reads are sent as one batch to each upstream, unless one read depends on another. */
+/**
+ * Runs an effect whose JSON-RPC reads are sent as one batch to each upstream. A read that needs the result of an
+ * earlier read is sent in a later batch.
+ */
 export const batched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.scopedWith((scope) => Effect.provideService(effect, CurrentBatch, { scope }))
 

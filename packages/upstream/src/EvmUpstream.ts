@@ -18,7 +18,10 @@ export interface Options {
   readonly targetsOf: (call: EvmProtocol.EvmCall) => Result.Result<NonEmptyReadonlyArray<Target>, CommonFailure>
   /** Maximum number of different callers' cheap reads in one batch. Default: no shared batches. */
   readonly batch?: number | undefined
-  /** Determines, with further reads, how long a response can be cached if its operation does not declare it. */
+  /**
+   * Determines, with further reads, how long a response can be cached, for operations that do not declare this
+   * duration.
+   */
   readonly confirm?: (
     read: Batching.BatchedRead
   ) => (call: EvmProtocol.CheckedRead, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined

@@ -51,12 +51,12 @@ export interface Options {
   /**
    * Whether requests contain the W3C `traceparent` of their attempt, if the program has a tracer. Default: false.
    *
-   * It allows the operator of the upstream to correlate calls.
+   * The header allows the operator of the upstream to correlate calls.
    */
   readonly traceUpstream?: boolean
 }
 
-/** The reads of one protocol, and the targets of each. */
+/** The reads of one protocol, and the targets of each read. */
 export interface Reads<Call extends { readonly operation: ReadOperation }, A, E, F> {
   readonly protocol: ReadProtocol<Call, A, E>
   /** The upstream of the responses. Readers with the same addresses share cached responses, even across replicas. */
@@ -89,11 +89,11 @@ export class Pipeline extends Context.Service<Pipeline, {
   }>
   /** The versions of accounts, for cached account state. */
   readonly accounts: AccountVersions["Service"]
-  /** Makes attempts until one succeeds. For a protocol that sends batches by itself. */
+  /** Makes attempts until one succeeds, for a protocol that makes its own batches. */
   readonly attempt: Batching.Ask
   /**
-   * Runs one of the gateway's own reads in the background when the upstream's pacer allows it. It takes precedence over
-   * refreshes.
+   * Runs one of the gateway's own reads in the background when the upstream's pacer allows it. The read takes
+   * precedence over refreshes.
    */
   readonly inTurn: (upstream: UpstreamLabel, read: Refresh) => Effect.Effect<void>
   /** Sends a call at most once, in its caller's fiber; see {@link AtMostOnce}, and `detached` of `Caller`. */

@@ -1,5 +1,6 @@
 /**
- * Sends the cheap reads of different callers that arrive in one turn of the event loop as one JSON-RPC batch.
+ * Collects the cheap reads of different callers that arrive in one turn of the event loop, and sends them as one
+ * JSON-RPC batch.
  *
  * Each call has its own result. If a batch fails as a whole, it is split in halves, so that a call that the node cannot
  * serve fails alone. The number of splits is limited, so that an overloaded node gets fewer requests than without
@@ -33,7 +34,7 @@ export interface Options {
     targets: AttemptedRead["targets"],
     onStart: AttemptedRead["onStart"]
   ) => Effect.Effect<BatchAnswer<JsonRpc.BatchMember>, CommonFailure>
-  /** The context in which batches are sent, without a caller. */
+  /** The context in which batches are sent; it contains no caller. */
   readonly context: Context.Context<never>
 }
 
@@ -96,7 +97,10 @@ export const make = ({ batch, context, most, single }: Options): Options["single
     read.resume(next)
   }
 
-  /** Reduces the size of batches after a node has refused one of `count` calls; `limit` is the maximum in the node's error. */
+  /**
+   * Reduces the size of batches after a node has refused a batch of `count` calls; `limit` is the maximum in the node's
+   * error.
+   */
   const reduce = (count: number, limit = Math.floor(count / 2)): void => {
     largest = Math.min(largest, limit)
     if (largest > 1) return

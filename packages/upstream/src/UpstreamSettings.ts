@@ -20,7 +20,7 @@ import type { Values } from "@trigate/domain/Setting"
 
 const noLimit = "unset: no limit"
 
-/** The settings, by the name of their member in a configuration file. */
+/** The settings, by member name in a configuration file. */
 export const settings = {
   tradingApiUrl: list("TRIGATE_TRADING_API_URL", BaseUrls, {
     group: "Upstreams",

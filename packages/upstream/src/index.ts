@@ -17,7 +17,10 @@ export * as EvmUpstream from "./EvmUpstream.ts"
 /** The only path to upstreams: every call of a declared operation passes through this pipeline. */
 export * as Pipeline from "./Pipeline.ts"
 
-/** Sends the cheap reads of different callers that arrive in one turn of the event loop as one JSON-RPC batch. */
+/**
+ * Collects the cheap reads of different callers that arrive in one turn of the event loop, and sends them as one
+ * JSON-RPC batch.
+ */
 export * as SharedBatches from "./SharedBatches.ts"
 
 /**
@@ -56,7 +59,7 @@ export * as AttemptMetrics from "./attempts/AttemptMetrics.ts"
  */
 export * as Attempts from "./attempts/Attempts.ts"
 
-/** Finds addresses of an EVM upstream that are on another chain than the other addresses. */
+/** Finds the addresses of an EVM upstream that are on a wrong chain. */
 export * as ChainCheck from "./attempts/ChainCheck.ts"
 
 /** Outlier detection: selects the addresses of an upstream to which calls are sent. */
@@ -68,7 +71,7 @@ export * as Probe from "./attempts/Probe.ts"
 /** The spans of a call: one for the call of an operation, and a child span for each of its attempts. */
 export * as Spans from "./attempts/Spans.ts"
 
-/** Versions of account state, so that a response from before an action is not served after it. */
+/** Versions of account state, so that a response from before an action is not served after that action. */
 export * as AccountVersions from "./cache/AccountVersions.ts"
 
 /** `AccountVersions` shared by all processes with the same Redis and prefix. */
@@ -86,7 +89,10 @@ export * as ResponseCacheRedis from "./cache/ResponseCacheRedis.ts"
 /** Coalesces calls: a call that equals one in flight shares its response. */
 export * as SingleFlight from "./cache/SingleFlight.ts"
 
-/** Sends a new subscription the blocks or logs since a block that its caller chose, before new notifications. */
+/**
+ * Sends past blocks or logs to a new subscription, from a block that its caller chose, before the subscription receives
+ * new notifications.
+ */
 export * as CatchUp from "./evm/CatchUp.ts"
 
 /**
@@ -118,20 +124,20 @@ export * as GatewayReads from "./evm/GatewayReads.ts"
 export * as HeadChain from "./evm/HeadChain.ts"
 
 /**
- * The source of a chain's heads: the node's own subscription if it has a WebSocket, otherwise polling within its rate
- * limit. While the subscription is silent, the source also polls.
+ * The source of a chain's heads: the node's own subscription if the node has a WebSocket, otherwise polling within the
+ * node's rate limit. While the subscription is silent, the source also polls.
  */
 export * as HeadSource from "./evm/HeadSource.ts"
 
 /** Tests the bloom filter of a block's logs against a selection (yellow paper, 4.3.1). */
 export * as LogBloom from "./evm/LogBloom.ts"
 
-/** Delivers the logs of a chain's newest blocks to its subscriptions. */
+/** Delivers the logs of a chain's newest blocks to the chain's subscriptions. */
 export * as LogDelivery from "./evm/LogDelivery.ts"
 
 /**
- * `eth_getLogs` for any range: the range is split into ranges that the nodes serve, which are read in parallel and
- * joined in order.
+ * `eth_getLogs` for any range. The range is split into parts that the nodes serve. The parts are read in parallel, and
+ * their logs are joined in order.
  */
 export * as LogSearch from "./evm/LogSearch.ts"
 
@@ -148,8 +154,8 @@ export * as FairShare from "./limits/FairShare.ts"
 export * as Pacer from "./limits/Pacer.ts"
 
 /**
- * Enforces the rate limit of each upstream: weight per minute of the official API, request units per second of a node's
- * plan.
+ * Enforces the rate limit of each upstream: weight per minute for the official API, request units per second for a
+ * node's plan.
  */
 export * as RateLimiter from "./limits/RateLimiter.ts"
 
@@ -201,7 +207,7 @@ export * as StreamSettings from "./streams/StreamSettings.ts"
 /** Chain-independent subscriptions, as the hub handles them. */
 export * as Topic from "./streams/Topic.ts"
 
-/** Removes the endpoint key of an address from its server's responses, however it is escaped. */
+/** Removes the endpoint key of an address from the responses of the address's server, however the key is escaped. */
 export * as Concealment from "./transport/Concealment.ts"
 
 /** The transport: sends one HTTP request. On failure, it reports whether any byte may have reached the peer. */

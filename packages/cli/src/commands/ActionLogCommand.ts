@@ -38,7 +38,7 @@ import type * as ServeCommand from "./ServeCommand.ts"
 /** The action log could not be read; the message is one line. */
 export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFault", { message: Schema.String }) {}
 
-/** The ID is not that of an action of unknown outcome. */
+/** The log has no action of unknown outcome with the ID. */
 export class ActionAbsent extends Schema.TaggedError<ActionAbsent>()("ActionAbsent", { id: Schema.String }) {
   override get message() {
     return `${this.id} is not an action of unknown outcome`
@@ -187,7 +187,7 @@ const layerDatabase = (files: ServeCommand.Files) =>
           }),
         resolve: Effect.fnUntraced(function*(entry, gateway) {
           const resolution = yield* send(client, gateway, entry)
-          // a gateway with another action log would not remove the entry from this one
+          // a gateway that uses another action log does not remove the entry from this log
           yield* forget(entry)
           const rejection = resolution._tag === "Accepted"
             ? Option.getOrUndefined(legRejection(resolution.answer))

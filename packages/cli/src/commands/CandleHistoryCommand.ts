@@ -1,4 +1,7 @@
-/** `trigate candles`: exports candle history from a gateway as files, imports files into its database, and lists series. */
+/**
+ * `trigate candles`: exports candle history from a gateway as files, imports files into the gateway's database, and
+ * lists series.
+ */
 import * as CandleImport from "@trigate/archive/CandleImport"
 import * as Candles from "@trigate/client/Candles"
 import { CandleInterval } from "@trigate/domain/candles/Candle"
@@ -100,7 +103,7 @@ const exported = Command.make("export", {
     GatewayAccess.options
   )
 
-/** The maximum number of bars of a file that are reported individually. */
+/** The maximum number of a file's bars that are reported individually. */
 const maxReported = 20
 
 const importFile = Effect.fnUntraced(function*(
@@ -222,7 +225,7 @@ const imported = Command.make(
 
 const instant = (millis: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(millis)).slice(0, 16)}Z`
 
-/** Returns the gaps between the known ranges of a series, with their number of bars. */
+/** Returns the gaps between the known ranges of a series, with the number of missing bars in each gap. */
 const listGaps = ({ coin, interval, known }: Candles.CandleSeries) =>
   known.slice(1).flatMap(({ from: next }, index) => {
     const last = known[index]

@@ -1,4 +1,4 @@
-/** `trigate info candles`: the bars of a window of any length, as a table or as a file. */
+/** `trigate info candles`: the bars of a time window of any length, as a table or as a file. */
 import * as Info from "@trigate/client/Info"
 import { type Candle, CandleInterval, type CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import * as CandleWalk from "@trigate/domain/candles/CandleWalk"
@@ -73,7 +73,7 @@ const printers: { readonly [F in Format]: Printer } = {
   table: { all: table }
 }
 
-/** Returns the maximum number of bars in a window. */
+/** Returns the maximum number of bars in a time window. */
 const expectedBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
   const first = Math.max(CandleWindow.barAt(interval, startTime), CandleWindow.oldestRetainedBar(interval, now))
   return Math.max(0, CandleWindow.barAt(interval, Math.min(endTime ?? now, now)) - first + 1)
@@ -87,7 +87,7 @@ interface Found {
 const allBars = ({ stretches }: Found): ReadonlyArray<Candle> => stretches.flatMap(({ candles }) => candles)
 
 /**
- * Returns remarks about a window that its bars do not show: missing bars, and whether the last bar is still forming.
+ * Returns remarks about the bars of a time window: which bars are missing, and whether the last bar is still forming.
  */
 const remarks = (found: Found, { coin, interval, startTime }: CandleWindowRequest): ReadonlyArray<string> => {
   const [first] = allBars(found)

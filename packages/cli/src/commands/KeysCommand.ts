@@ -45,7 +45,7 @@ type KeysFault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | CallFailure
 
 /**
  * Runs a command on the keys of the running gateway that `--admin` names; without `--admin`, on the key store in the
- * settings. `create` creates a SQLite file if it does not exist.
+ * settings. In the mode `create`, a SQLite file that does not exist is created.
  */
 const withKeys = <A, E, R>(
   { admin, callers, ...files }: Where,
@@ -76,7 +76,7 @@ const withKeys = <A, E, R>(
 const words = (text: string): ReadonlyArray<string> =>
   text.split(",").map((word) => word.trim()).filter((word) => word !== "")
 
-/** Declares a flag with a list of words for a member of a scope. */
+/** Declares a flag with a list of words for a field of a scope. */
 const wordsFlag = <A>(
   name: keyof Scope,
   schema: Schema.Codec<A, ReadonlyArray<string>>,
@@ -167,7 +167,7 @@ const quotaFlags = {
   )
 }
 
-/** Returns the members with a value. */
+/** Returns the values of the options that are set, by name. */
 const given = <A extends object>(options: { readonly [Name in keyof A]-?: Option.Option<NonNullable<A[Name]>> }) =>
   Object.fromEntries(
     Object.entries<Option.Option<unknown>>(options).flatMap(([name, value]) =>

@@ -164,7 +164,7 @@ const orderId = /^[1-9][0-9]{0,15}$/u
 /** Maximum number of orders that one action cancels. */
 const maxCancels = 1000
 
-/** Returns the open orders with the given IDs, or all of them. */
+/** Returns the open orders with the given IDs. Without IDs, returns up to {@link maxCancels} open orders. */
 const ordersToCancel = Effect.fnUntraced(function*(
   account: Address,
   dex: { readonly dex?: string },

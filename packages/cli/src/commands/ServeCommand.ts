@@ -26,7 +26,7 @@ const describe = ({ env, meaning, takes, unset }: Setting<unknown>): string => {
   return `${sentences} [env: ${env}] [default: ${unset.replace(/^unset: /u, "")}]`.replaceAll("`", "")
 }
 
-/** Declares the flag of a setting, with the setting's own name or another one. */
+/** Declares the flag of a setting. The flag's name is `name`; by default, the setting's own flag name. */
 export const settingFlag = (setting: Setting<unknown>, name = setting.flag) =>
   Flag.String(name).pipe(
     Flag.withMetavar("value"),

@@ -35,8 +35,8 @@ interface Sample {
 }
 
 /**
- * Parses the samples of a metric from Prometheus text. Does not unescape label values, because those of the metrics
- * read here contain no escapes.
+ * Parses the samples of a metric from Prometheus text. Does not unescape label values, because the labels of the
+ * metrics that are read here contain no escapes.
  */
 const samples = (text: string, metric: string): ReadonlyArray<Sample> =>
   [...text.matchAll(new RegExp(`^${metric}\\{(.*)\\} (\\S+)$`, "gmu"))].map(([, labels = "", value]) => ({
@@ -50,7 +50,7 @@ interface UpstreamStatus {
   readonly addresses: number
   /** The number of ejected addresses. */
   readonly ejected?: number
-  /** Weight, or request units of a node, that is available to reads now. */
+  /** The API weight of a trading API, or the request units of a node, that reads can use now. */
   readonly rateLimitLeft?: number
 }
 

@@ -25,7 +25,7 @@ import * as SignedSending from "../SignedSending.ts"
 
 const { left, right } = Output
 
-/** Maximum number of updates after which a command ends. */
+/** The largest number of updates after which `--count` can end a command. */
 const maxUpdates = 9999
 
 const flags = {
@@ -43,7 +43,10 @@ const homeAndErase = "\u001B[H\u001B[J"
 
 const screen = Terminal.Terminal.use(({ columns, rows }) => Effect.all({ columns, rows }))
 
-/** On a terminal, shows the latest state in place, within the terminal's height; otherwise prints each state. */
+/**
+ * On a terminal, replaces the shown text with `text`, cut to the terminal's height. Otherwise prints `text` after the
+ * previous texts.
+ */
 const show = Effect.fnUntraced(function*(text: string) {
   const { columns, rows } = yield* screen
   if (columns <= 0) return yield* Console.log(text)

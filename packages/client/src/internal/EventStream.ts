@@ -18,7 +18,7 @@ export interface Options<Item extends AnyCodec, Failures extends ReadonlyArray<A
   readonly query: Readonly<Record<string, string>>
   /** The position after which the stream begins, sent as the query parameter `after`. */
   readonly after: string | undefined
-  /** The name of the events with items. */
+  /** The name of the events that contain items. */
   readonly event: string
   readonly item: Item
   /** The errors of the stream in addition to those of every call. */

@@ -5,7 +5,10 @@ import type { ReceiptLog } from "@trigate/domain/evm/Receipt"
 
 /** One run of a stream over successive connections. */
 export interface Resumption<Item> {
-  /** Begins a connection. Returns the encoded parameter that requests the start of the subscription. */
+  /**
+   * Called at the start of each connection. Returns the encoded parameter of the subscription request, including the
+   * block at which to resume.
+   */
   readonly begin: () => { readonly [member: string]: unknown }
   /** Returns the items to emit when an item is received. */
   readonly receive: (item: Item) => ReadonlyArray<Item>
@@ -64,7 +67,7 @@ export const resumeLogs = (
   const emitted = new Map<string, ReceiptLog>()
   /** Emitted logs that this connection has not repeated yet. */
   let unconfirmed = new Map<string, ReceiptLog>()
-  /** New logs, which are emitted after the removals, once those are known. */
+  /** New logs. They wait until the removals are known, and are emitted after them. */
   let waiting: Map<string, ReceiptLog> | undefined
   let first = fromBlock
   let position: bigint | undefined

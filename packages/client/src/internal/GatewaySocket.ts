@@ -9,7 +9,9 @@ import * as Socket from "effect/socket/Socket"
 import * as Stream from "effect/Stream"
 import type { Options } from "../Connection.ts"
 
-/** Returns the WebSocket URL. The key is in the query, because a page cannot set headers of a WebSocket. */
+/**
+ * Returns the WebSocket URL. The caller's key is in the query string, because a page cannot set headers of a WebSocket.
+ */
 const addressIn = ({ baseUrl, endpointKey, key }: Options, path: string): string => {
   const base = String(baseUrl).replace(/\/+$/u, "").replace(/^http/u, "ws")
   const before = endpointKey === undefined ? "" : `/${encodeURIComponent(Redacted.value(endpointKey))}`

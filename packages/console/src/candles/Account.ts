@@ -13,7 +13,7 @@ import { place } from "../Place.ts"
 /** Milliseconds between two queries, each of which costs API weight. */
 const pollEvery = 10_000
 
-/** The orders and fills of the account, of all coins. */
+/** The account's orders and fills in all coins. */
 export const marked = signal<{ readonly orders: ReadonlyArray<OpenOrder>; readonly fills: ReadonlyArray<Fill> }>({
   orders: [],
   fills: []
@@ -27,7 +27,7 @@ export const account = computed(() => place.value.params["account"] ?? byDefault
 
 const isAddress = Schema.is(Address)
 
-/** Follows the account. Returns a function that stops it. */
+/** Follows the account. Returns a function that stops following. */
 export const follow = (): () => void => {
   const user = account.value
   marked.value = { orders: [], fills: [] }

@@ -1,4 +1,7 @@
-/** The bars of the coin and interval in the page's link: loading, older bars on demand, and the forming bar as it moves. */
+/**
+ * The bars of the coin and interval in the page's link: the newest bars, older bars on demand, and the changes of the
+ * forming bar.
+ */
 import { computed, signal } from "@preact/signals"
 import * as Info from "@trigate/client/Info"
 import { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
@@ -12,7 +15,7 @@ import { place } from "../Place.ts"
 /** The number of bars in one request. */
 const stretch = 500
 
-/** The maximum number of bars that the venue returns at a time, and retains. */
+/** Maximum number of bars of a series that the venue retains, and that one of its responses contains. */
 const longest = 5000
 
 /** Milliseconds between two queries for the forming bar while the stream is not connected. */
@@ -117,7 +120,10 @@ export const follow = (): () => void => {
   }
 }
 
-/** Returns the open times of missing bars between the loaded ones: without trades, or not recorded. */
+/**
+ * Returns the open times of bars that are missing between the loaded bars. Such a bar had no trades, or was not
+ * recorded.
+ */
 export const findHoles = (interval: CandleInterval, bars: ReadonlyArray<Candle>): ReadonlyArray<number> => {
   const [first] = bars
   const last = bars.at(-1)

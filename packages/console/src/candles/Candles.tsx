@@ -18,13 +18,13 @@ import { Chart, isLogarithmic, pointed } from "./Chart.tsx"
 
 const coins = signal<ReadonlyArray<string>>([])
 
-/** Loads the coins that have a price, without spot pairs whose only name is an index. */
+/** Loads the coins that have a price, except spot pairs whose only name is an index. */
 const loadCoins = async (): Promise<void> => {
   const outcome = await Gateway.run(Info.allMids({}))
   if ("value" in outcome) coins.value = Object.keys(outcome.value).filter((coin) => !coin.startsWith("@"))
 }
 
-/** Returns the parameters of the link with some of them changed. */
+/** Returns the parameters of the current link, with the values in `changed` instead of the current ones. */
 const linked = (changed: { readonly [name: string]: string }) => {
   const { account, ...bars } = { ...Bars.wanted(), account: Account.account.value, ...changed }
   return account === Account.byDefault.value ? bars : { ...bars, account }
@@ -50,7 +50,7 @@ const change = ({ c, o }: Candle): string => {
   return `${percent < 0 ? "" : "+"}${percent.toFixed(2)} %`
 }
 
-/** The bar under the pointer, or the newest one. */
+/** Shows the bar under the pointer. If there is no such bar, shows the newest bar. */
 const Legend = () => {
   const bars = Bars.shown.value
   const bar = bars.find(({ t }) => t === pointed.value) ?? bars.at(-1)

@@ -146,8 +146,8 @@ const loadAhead = ({ chart }: Chart): void =>
   })
 
 /**
- * Redraws the chart when its data change. Returns a function that stops it. Scrolls to the newest bars when the coin or
- * the interval changes.
+ * Redraws the chart when its data change. Returns a function that stops the redrawing. Scrolls to the newest bars when
+ * the coin or the interval changes.
  */
 const follow = (plot: Chart): () => void => {
   let fitted = ""
@@ -184,8 +184,8 @@ const follow = (plot: Chart): () => void => {
 }
 
 /**
- * Renders the chart in its own element. Its parent sets the colour scheme as `key`, so a change of scheme makes a new
- * chart.
+ * Renders the chart in its own element. The parent component sets the colour scheme as `key`, so a change of the scheme
+ * makes a new chart.
  */
 export const Chart = () => {
   const element = useRef<HTMLDivElement>(null)

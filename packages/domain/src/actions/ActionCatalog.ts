@@ -22,7 +22,7 @@ export type SigningScheme = "l1" | "userSigned" | "multiSig"
 
 const batchMembers = ["orders", "cancels", "modifies"] as const
 
-/** A member that lists the entries of a batch. */
+/** The name of the member of an action that lists the entries of its batch. */
 export type BatchMember = (typeof batchMembers)[number]
 
 /** A known action type. */
@@ -110,7 +110,7 @@ type Catalog = typeof actionCatalog
 /** The `type` of a known action. */
 export type ActionType = keyof Catalog
 
-/** The known action types with a signing scheme. */
+/** The known action types that have the signing scheme `Scheme`. */
 export type ActionTypeOf<Scheme extends SigningScheme> = {
   [Type in ActionType]: Catalog[Type]["scheme"] extends Scheme ? Type : never
 }[ActionType]
@@ -128,7 +128,7 @@ export interface SentAction {
   readonly [member: string]: unknown
 }
 
-/** Returns whether a value is an object with a type. */
+/** Returns whether a value is an object whose `type` is text. */
 export const isSentAction = (action: unknown): action is SentAction =>
   Predicate.isReadonlyObject(action) && Predicate.isString(action["type"])
 

@@ -39,8 +39,8 @@ export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
 ) {}
 
 /**
- * No signer can be recovered from the signature, the recovered signer is not the expected one, or the signature is for
- * another network than this gateway's.
+ * No signer can be recovered from the signature, the recovered signer is not the expected one, or the action was signed
+ * for a different network.
  */
 export class InvalidSignature extends Problem<InvalidSignature>()(
   "InvalidSignature",

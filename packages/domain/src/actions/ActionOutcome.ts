@@ -65,7 +65,7 @@ export type Cloid = typeof Cloid.Type
 const order = { oid: OrderId, cloid: Schema.optionalKey(Cloid) }
 
 /**
- * The result of one leg: of one order, cancel or modify of a batch, or of the whole action if it has no batch.
+ * The result of one leg. Each order, cancel or modify of a batch is a leg; an action without a batch has one leg.
  *
  * - `Resting`: the order is on the book.
  * - `Filled`: the order was filled immediately: a size of `totalSz` at an average price of `avgPx`, both as decimal
@@ -177,8 +177,8 @@ export const requireAll = (result: ActionResult): Effect.Effect<ActionResult, Ac
   Option.match(legRejection(result), { onNone: () => Effect.succeed(result), onSome: Effect.fail })
 
 /**
- * Text prefixes by reason; the first match wins. Sources: the venue's documentation, client libraries, and texts
- * collected on the testnet.
+ * The prefixes of the venue's rejection texts, with the reason for each. The first match wins. Sources: the venue's
+ * documentation, client libraries, and texts collected on the testnet.
  */
 const prefixes: ReadonlyArray<readonly [prefix: string, reason: RejectionReason]> = [
   ["User or API Wallet ", "UnknownSigner"],
@@ -233,10 +233,10 @@ const isAddress = Schema.is(Address)
 /**
  * Classifies a rejection text of the venue. An unknown text is `Unclassified`, with the whole text.
  *
- * `recovered` is the signer that the gateway recovered. If the venue's text names another address as unknown, the venue
- * hashed different bytes: the reason is `WrongSignature`. If the text names the recovered address, the signature is
- * correct, but the signer has no account or is not an approved API wallet: the reason is `UnknownSigner`. Without
- * `recovered`, the reason is always `UnknownSigner` for such a text.
+ * `recovered` is the signer that the gateway recovered. If the venue's text names any other address as unknown, the
+ * venue hashed different bytes than the gateway: the reason is `WrongSignature`. If the text names the recovered
+ * address, the signature is correct, but the signer has no account or is not an approved API wallet: the reason is
+ * `UnknownSigner`. Without `recovered`, a text about an unknown address always has the reason `UnknownSigner`.
  */
 export const classifyRejection = (text: string, recovered?: Address): ActionRejected => {
   const bare = text.startsWith("L1 error: ") ? text.slice("L1 error: ".length) : text

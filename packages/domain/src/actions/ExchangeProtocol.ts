@@ -60,10 +60,13 @@ const decodeAccepted = Schema.decodeUnknownOption(ActionAccepted)
 const isRefused = Schema.is(Schema.Struct({ error: Schema.String }))
 const decodeEntry = Schema.decodeUnknownOption(ActionEntry)
 
-/** The tag of the entry for each member that a status object can have. */
+/** Pairs of a member that the venue's status object can have, and the tag of the corresponding `ActionEntry`. */
 const tags = [["resting", "Resting"], ["filled", "Filled"], ["running", "Done"]] as const
 
-/** Adds the entry tag to one of the venue's statuses; `undefined` if the status has an unknown form. */
+/**
+ * Converts one of the venue's statuses to an `ActionEntry` by adding its tag; `undefined` if the status has an unknown
+ * form.
+ */
 const tagged = (raw: unknown): unknown => {
   if (Predicate.isString(raw)) return { _tag: "Waiting", kind: raw }
   for (const [member, _tag] of tags) {
@@ -90,8 +93,8 @@ const statusesIn = (data: object): ReadonlyArray<unknown> | undefined => {
 /**
  * Returns an entry for each leg.
  *
- * If the venue returned only errors, and fewer than legs, every leg gets the first error. Any other response with fewer
- * statuses than legs makes every leg `Unrecognised`, because the statuses cannot be assigned to legs.
+ * If there are fewer statuses than legs, the statuses cannot be assigned to legs. If all of those statuses are errors,
+ * every leg gets the first error; otherwise every leg is `Unrecognised`.
  */
 const entriesIn = (
   { data }: ActionAccepted["response"],

@@ -3,7 +3,7 @@ import type { Fill, OrderRecord } from "../info/Order.ts"
 import type { ActionEntry, RejectionReason } from "./ActionOutcome.ts"
 
 /**
- * Maps the venue's order states to rejection reasons, by the venue's documentation of `orderStatus`; any other state is
+ * Maps the order states in the venue's documentation of `orderStatus` to rejection reasons; any other state is
  * `Unclassified`.
  */
 const reasons: ReadonlyMap<string, RejectionReason> = new Map([

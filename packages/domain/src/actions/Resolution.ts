@@ -14,9 +14,9 @@ import { resendAdvice, ServedExchangeFailure } from "./ExchangeOperations.ts"
  *
  * - `Landed`: the venue has seen the nonce, so the first attempt took effect. If the signer also signed other bytes
  *   with that nonce, one of the two actions took effect.
- * - `Accepted`: the first attempt never arrived, and the venue accepted this attempt; `answer` is the result that
+ * - `Accepted`: the first attempt never arrived, and the venue accepted the resend; `answer` is the result that
  *   `submit` returns.
- * - `Rejected`: the venue refused this attempt for a reason that also applied to the first attempt.
+ * - `Rejected`: the venue refused the resend for a reason that also applied to the first attempt.
  */
 export type Resolution =
   | { readonly _tag: "Landed"; readonly rejection: ActionRejected }
@@ -52,7 +52,7 @@ type Reason = StillUnknown["reason"]
 
 const checkAccount = "Query the account at the venue to find out whether the action took effect"
 
-/** The advice after a resend of the identical bytes failed, by error group. */
+/** The advice for a failed resend of the identical bytes, by error group. */
 const resendAdviceByGroup: { readonly [Group in ErrorGroup]: string } = {
   "retry-later": resendAdvice,
   "fix-setup": resendAdvice,
@@ -84,8 +84,8 @@ export const stillUnknown = ({ upstream, ...identity }: Unresolved) => (reason: 
 }
 
 /**
- * The rejections that would also have applied to the first attempt: those that depend on the bytes alone, and
- * `NonceTooHigh`.
+ * The rejections of a resend that would also have applied to the first attempt: those that depend on the bytes alone,
+ * and `NonceTooHigh`.
  *
  * Any other rejection depends on the venue's state, which the venue can check before the nonce.
  */
@@ -97,8 +97,8 @@ const lasting: ReadonlySet<RejectionReason> = new Set([
 ])
 
 /**
- * Returns the outcome that a rejected resend implies; `None` if the first attempt might not have been rejected for the
- * same reason.
+ * Returns the outcome that a rejected resend implies; `None` if the reason for the rejection might not apply to the
+ * first attempt.
  */
 export const ofRejection = (rejection: ActionRejected): Option.Option<Resolution> => {
   if (rejection.reason === "NonceDuplicate") return Option.some({ _tag: "Landed", rejection })
@@ -119,7 +119,9 @@ const ofNonceUsed = (error: NonceAlreadyUsed): Option.Option<Resolution> =>
     })
     : Option.none()
 
-/** Returns the outcome that the result of a resend implies. Fails with `StillUnknown` if the result implies none. */
+/**
+ * Returns the outcome that the result of a resend implies. Fails with `StillUnknown` if the result implies no outcome.
+ */
 export const ofOutcome = <R>(
   outcome: Effect.Effect<ActionResult, Reason, R>,
   unresolved: Unresolved

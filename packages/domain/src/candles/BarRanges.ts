@@ -60,7 +60,7 @@ export const within = (ranges: BarRanges, range: BarRange): BarRanges =>
     return part.from <= part.to ? [part] : []
   })
 
-/** Returns the part of a range that a set lacks. */
+/** Returns the parts of a range that are not in a set. */
 export const missing = (ranges: BarRanges, range: BarRange): BarRanges => {
   const gaps: Array<BarRange> = []
   let next = range.from

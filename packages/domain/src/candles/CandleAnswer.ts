@@ -26,7 +26,7 @@ const CLOSE_BRACKET = 0x5d
 const toDataView = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
   new DataView(buffer, byteOffset, byteLength)
 
-/** Returns a word whose bytes have their high bit set where `word` has a byte that is not an ASCII digit. */
+/** Returns a word that marks the bytes of `word` that are not ASCII digits: the high bit of each such byte is set. */
 const nonDigitBits = (word: number): number => {
   const bytes = word ^ 0x30303030
   return (((bytes & 0x7f7f7f7f) + 0x76767676) | bytes) & 0x80808080
@@ -55,7 +55,7 @@ const afterDigits = (view: DataView, from: number): number => {
   return at
 }
 
-// each of these functions returns the end offset of the value that starts at `from`, or -1
+// each of these functions returns the end offset of the value that starts at `from`, or -1 if the value is invalid
 
 const afterInteger = (view: DataView, from: number): number => {
   const end = afterDigits(view, from)
@@ -74,8 +74,8 @@ const afterDecimal = (view: DataView, from: number): number => {
 }
 
 /**
- * The format of a member: an integer, a quoted decimal, or text that is the same in each bar of a list. Each format has
- * one spelling for each value, so a match can be decoded and encoded again without a change.
+ * The format of a value in a bar: an integer, a quoted decimal, or text that is the same in each bar of a list. Each
+ * format has exactly one spelling of each value, so a recognized bar can be decoded and encoded again without a change.
  */
 type Spelling = "integer" | "decimal" | RegExp
 
@@ -96,7 +96,7 @@ const isMember = (name: string): name is keyof Candle => Object.hasOwn(spellings
 
 /**
  * A number of a bar, and the constant bytes before the number. There are at least five constant bytes, which are
- * compared as words of four bytes. The last word overlaps the previous one unless the length is a multiple of four.
+ * compared as words of four bytes. If the length is not a multiple of four, the last word overlaps the previous one.
  */
 interface Step {
   readonly name: keyof Candle
@@ -179,7 +179,10 @@ class Bars {
     this.#shape = shape
   }
 
-  /** Recognizes the bars that start before `until`. Returns the offset after the last one, or -1. */
+  /**
+   * Recognizes the bars that start before `until`. Returns the offset after the last one, or -1 if a bar is not
+   * recognized.
+   */
   read(bytes: Uint8Array, from: number, until: number): number {
     const { closing, steps } = this.#shape
     const view = toDataView(bytes)
@@ -259,8 +262,8 @@ const integerAt = (view: DataView, from: number): number => {
 }
 
 /**
- * Locates the bars of a text. Returns `undefined` if the format is not recognized, or if the bars are not all bars of
- * the series in ascending order of time.
+ * Locates the bars of a text. Returns `undefined` if the format is not recognized, if a bar does not belong to the
+ * series, or if the bars are not in ascending order of time.
  */
 export const placesIn = (
   pieces: ReadonlyArray<Uint8Array>,
@@ -309,8 +312,8 @@ export const placesIn = (
 const graceMillis = 5000
 
 /**
- * The venue must retain the whole window for at least this time, in milliseconds. It exceeds the longest deadline plus
- * the difference of the clocks.
+ * Minimum time, in milliseconds, for which the venue must still retain a window whose response is cached. It exceeds
+ * the longest deadline plus the difference between the clocks.
  */
 const marginMillis = 60_000
 
@@ -320,8 +323,8 @@ const day = 24 * 60 * 60_000
 const lastInstant = 8_640_000_000_000_000
 
 /**
- * Returns a policy that caches a response for one day, if the last bar of the window is closed and the venue retains
- * the first bar for at least {@link marginMillis} longer; otherwise returns `undefined`.
+ * Returns a cache policy of one day for a past window: its last bar is closed, and the venue retains its first bar for
+ * at least {@link marginMillis} longer. Returns `undefined` for any other window.
  */
 export const cachePolicy = (
   { endTime, interval, startTime }: CandleWindowRequest,
@@ -335,7 +338,10 @@ export const cachePolicy = (
 
 const isMillis = Schema.is(Millis)
 
-/** Returns the open times of parsed bars; `undefined` if any row is not a bar of the coin and the interval. */
+/**
+ * Returns the open times of the parsed bars of a response; `undefined` if any element is not a bar of the requested
+ * coin and interval.
+ */
 const timesIn = (rows: unknown, { coin, interval }: CandleWindowRequest): ReadonlyArray<number> | undefined => {
   if (!Array.isArray(rows)) return undefined
   const times = rows.map((row: unknown): unknown =>

@@ -1,4 +1,4 @@
-/** Queries a window of any length in stretches, each of which fits into one response of the venue. */
+/** Queries the bars of a window of any length in stretches, each of which fits into one response of the venue. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -19,7 +19,9 @@ interface Position {
   readonly end: number
   /** Open time of the last emitted bar, in milliseconds. */
   readonly last: number
-  /** Whether a gateway stores bars that the venue no longer has. If so, no stretch is longer than `barsPerStretch`. */
+  /**
+   * Whether a gateway stores bars that the venue no longer has. If it does, no stretch is longer than `barsPerStretch`.
+   */
   readonly isHeld: boolean
 }
 

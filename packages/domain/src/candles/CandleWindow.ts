@@ -175,7 +175,7 @@ const windowCoverage = (request: CandleWindowRequest, candles: ReadonlyArray<Can
 }
 
 /**
- * Returns the number of the first bar from which on a response is complete; the venue may have dropped earlier bars.
+ * Returns the number of the bar from which a response is complete; the venue may have dropped earlier bars.
  *
  * `first` is the number of the first requested bar; `head` is the open time of the oldest received bar. The venue
  * retains the newest `retained` bars that had trades, so it dropped no bar after the oldest received one.

@@ -91,7 +91,7 @@ const skipValue = (text: string, from: number): number => {
   return i
 }
 
-/** Decodes a raw key; `undefined` for an invalid escape. */
+/** Decodes the raw key of a JSON member; `undefined` if an escape is invalid. */
 const keyName = (text: string, start: number, end: number): string | undefined => {
   const raw = text.slice(start, end)
   return raw.includes("\\")

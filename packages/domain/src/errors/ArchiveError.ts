@@ -1,4 +1,4 @@
-/** Errors of candle history: the gateway does not record any, or its archive is unavailable. */
+/** Errors of candle history: the gateway does not record it, or the archive is unavailable. */
 import * as Schema from "effect/Schema"
 import { Problem } from "./Problem.ts"
 

@@ -107,12 +107,15 @@ export const ServedFailure = Schema.Union(servedFailures)
 export type ServedFailure = typeof ServedFailure.Type
 
 /**
- * The error that a method fails with: a reason wrapped in `UpstreamError` or `RequestError`, or any other error
- * unchanged.
+ * Type-level {@link wrapReason}: a reason becomes the `UpstreamError` or `RequestError` that contains it; any other
+ * error is unchanged.
  */
 export type WrapReason<E> = E extends UpstreamReason ? UpstreamError : E extends RequestReason ? RequestError : E
 
-/** The error in a response: the reason of an `UpstreamError` or a `RequestError`, otherwise the error itself. */
+/**
+ * Type-level {@link unwrapReason}: an `UpstreamError` or a `RequestError` becomes its reason; any other error is
+ * unchanged.
+ */
 export type UnwrapReason<E> = E extends UpstreamError | RequestError ? E["reason"] : E
 
 /** The errors that every method of a service or of the client can fail with. */

@@ -41,7 +41,7 @@ export class UnsupportedMethod extends Problem<UnsupportedMethod>()(
 /** The blocks whose state a node of the trading chain can return. */
 export const StateBlock = Schema.Literals(["latest", "pending"])
 
-/** See {@link StateBlock}. */
+/** A block whose state a node of the trading chain can return. */
 export type StateBlock = typeof StateBlock.Type
 
 /**
@@ -149,7 +149,7 @@ export class RequestError extends Schema.TaggedError<RequestError>()("RequestErr
   override get message(): string {
     return this.reason.message
   }
-  /** The group of the reason. */
+  /** The error group of `reason`. */
   get group(): RequestReason["group"] {
     return this.reason.group
   }

@@ -93,7 +93,7 @@ export class UpstreamError extends Schema.TaggedError<UpstreamError>()("Upstream
   override get message(): string {
     return this.reason.message
   }
-  /** The group of the reason. */
+  /** The error group of `reason`. */
   get group(): UpstreamReason["group"] {
     return this.reason.group
   }

@@ -73,7 +73,7 @@ const makeFeed = () => {
   return { subscribe, sent }
 }
 
-/** Makes a node without responses. Its newest block is 0 until a test sets another one. */
+/** Makes a node for which no responses are set, except that its newest block has the number 0. */
 export const make = Effect.fnUntraced(function*(serving: Serving) {
   const { answer, ask } = yield* MemoryAnswers.make
   const { sent, subscribe } = makeFeed()

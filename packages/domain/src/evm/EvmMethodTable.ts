@@ -17,7 +17,10 @@ export const archiveSetting = "TRIGATE_TRADING_NODE_ARCHIVE"
 export interface Method {
   readonly summary: string
   readonly block?: number
-  /** Whether every call is fast, for all params: it neither reads an arbitrary block nor executes code. */
+  /**
+   * Whether each call of the method is fast, whatever its params: it neither reads an arbitrary block nor executes
+   * code.
+   */
   readonly cheap?: true
   /** Blocks other than `latest` at which nodes without history serve the method. */
   readonly alsoAt?: ReadonlyArray<StateBlock>
@@ -78,7 +81,7 @@ export const filterMethods = {
   eth_uninstallFilter: { summary: "Remove a filter" }
 } as const satisfies { readonly [name: string]: Method }
 
-/** The trace methods of OpenEthereum, Erigon, Nethermind and Reth, with a given prefix. */
+/** Returns the trace methods of OpenEthereum, Erigon, Nethermind and Reth; each name starts with `prefix`. */
 const traces = (prefix: string): { readonly [name: string]: Method } => ({
   [`${prefix}_block`]: { summary: "Traces of a block" },
   [`${prefix}_call`]: { summary: "Traces of a call", block: 2 },
@@ -160,5 +163,8 @@ const inFamilies: ReadonlyMap<string, Methods> = new Map([
   ...members.map(([name, method]): [string, Methods] => [name, { [name]: method }])
 ])
 
-/** Returns the methods of a family, or the one method with the name; `undefined` for an unknown name. */
+/**
+ * Returns the methods of the family with the given name, or the single method with that name; `undefined` for an
+ * unknown name.
+ */
 export const methodsNamed = (name: string): Methods | undefined => inFamilies.get(name)

@@ -66,7 +66,7 @@ interface OnRoute extends Struct.Lambda {
   readonly "~lambda.out": this["~lambda.in"] extends (serving: Serving) => infer O ? O : never
 }
 
-/** Makes the operations of a table for a route. */
+/** Makes the operations of a route from a table of functions, each of which accepts the route. */
 export const on = <Table extends { readonly [name: string]: (serving: Serving) => unknown }>(
   serving: Serving,
   table: Table

@@ -150,14 +150,17 @@ export const relay = ({ once, read }: EvmBackend) =>
 // "method not supported" of EIP-1474 and the standard "method not found"; nodes use either
 const unsupportedCodes = new Set([-32601, -32004])
 
-/** Returns whether a node's error is a revert: the messages of geth and its forks, of OpenEthereum, and of older nodes. */
+/**
+ * Returns whether a node's error reports a revert. Recognizes the messages of geth and its forks, of OpenEthereum, and
+ * of older nodes.
+ */
 const isRevert = (code: number, message: string): boolean =>
   code === 3 || code === -32015 || (code === -32000 && /\brevert/iu.test(message))
 
 /** The data of a revert, with or without the prefix `Reverted`. */
 const revertData = /^(?:Reverted )?(?<data>0x(?:[0-9a-fA-F]{2})*)$/u
 
-/** Encodes a revert as a problem document. Only operations that declare the error decode it. */
+/** Encodes a revert as a problem document. Only operations that declare `CallReverted` decode this document. */
 const decodeRevert = (upstream: string, code: number, message: string, error: unknown): object | undefined => {
   if (!isRevert(code, message)) return undefined
   const data = JsonRpc.member(error, "data")
@@ -273,11 +276,12 @@ const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
 }
 
 /**
- * Returns whether a status means that the upstream refuses the gateway; another address might accept the gateway's key.
+ * Returns whether a status means that the upstream refuses the gateway. Another address of the upstream might still
+ * accept the gateway's key.
  */
 const isForbidden = (status: number): boolean => status === 401 || status === 403
 
-/** Returns the result of an attempt from its HTTP status, for a response that is not JSON-RPC. */
+/** Returns the result of an attempt whose response is not JSON-RPC, as determined from the HTTP status. */
 const ofStatus = (response: UpstreamResponse): AttemptResult<never, CommonFailure> => {
   const failure = responseFailure(response)
   const { retryAfter, status } = response
@@ -322,8 +326,8 @@ const unusedId = 0
 const isBatchRefusal = ({ message }: { readonly message: string }): boolean => /\bbatch/iu.test(message)
 
 /**
- * Returns the error of a batch that geth refuses: geth responds to the first call with an error, and omits the other
- * responses.
+ * Returns the error with which geth refuses a batch: geth reports it as the response to the first call, and omits the
+ * other responses.
  */
 const soleError = (answers: ReadonlyArray<JsonRpc.BatchMember>) => {
   const [first, ...others] = answers
@@ -409,7 +413,7 @@ export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
 /**
  * Decodes the response to the once-only call with `id`.
  *
- * Fails with `OutcomeUnknown` unless the response determines the outcome of the call.
+ * Fails with `OutcomeUnknown` if the response does not determine the outcome of the call.
  */
 export const readOnce = (
   { operation }: Pick<CheckedOnce, "operation">,

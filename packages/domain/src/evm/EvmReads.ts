@@ -73,7 +73,9 @@ export const getBlockByHash = (serving: Serving) =>
     example: [`0x${"0".repeat(64)}`, false]
   })
 
-/** Logs that match a filter, over any block range: the gateway splits it into ranges that the nodes serve. */
+/**
+ * Logs that match a filter, over any block range: the gateway splits the block range into ranges that the nodes serve.
+ */
 export const getLogs = (serving: Serving) =>
   Operation.read({
     ...typedRead(serving, {

@@ -98,7 +98,7 @@ export const subscribeOperation = (serving: Serving) =>
     example: ["newHeads"]
   })
 
-/** Maximum number of frames queued for a reader. */
+/** Maximum number of notifications that are queued for the reader of a stream. */
 const maxBehind = 10_000
 
 /** The dependencies of a service's streams. */

@@ -44,7 +44,7 @@ export interface Subscribed {
   readonly end: () => void
 }
 
-/** Subscribes at the feed of a chain. The sink receives notifications in the order of the blocks. */
+/** Subscribes to the feed of a chain. The sink receives notifications in the order of the blocks. */
 export type Subscribe = (interest: Interest, sink: EvmSink) => Subscribed
 
 /** The declaration of one subscription. */

@@ -7,7 +7,10 @@ import * as Option from "effect/Option"
 const GWEI_DECIMALS = 9
 const ETHER_DECIMALS = 18
 
-/** Formats units with the given number of decimals, without trailing zeros: `1500000000n` with 9 is `"1.5"`. */
+/**
+ * Formats an amount in smallest units as a decimal number without trailing zeros: `1500000000n` with 9 decimals is
+ * `"1.5"`.
+ */
 export const formatUnits = (units: bigint, decimals: number): string => {
   const sign = units < 0n ? "-" : ""
   const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, "0")
@@ -21,7 +24,7 @@ const amount = /^(?<whole>[0-9]{1,60})(?:\.(?<fraction>[0-9]{1,60}))?$/u
 const parse = (text: string, decimals: number): Option.Option<bigint> => {
   const groups = amount.exec(text)?.groups
   if (groups === undefined) return Option.none()
-  // trailing zeros beyond the last decimal place are insignificant; with any other digit there, the number is refused
+  // trailing zeros beyond the last decimal place are insignificant; any other digit there makes the number invalid
   const fraction = (groups["fraction"] ?? "").replace(/0+$/u, "")
   return fraction.length > decimals
     ? Option.none()

@@ -6,7 +6,7 @@ import { filterMethods, standardMethods } from "./EvmMethodTable.ts"
 import { evmReads, hashParam } from "./EvmReads.ts"
 import { Receipt } from "./Receipt.ts"
 
-/** The route. Its nodes serve the requested block, or fail if they do not have the block. */
+/** The route of the layer 2. Its nodes serve the requested block, or fail if they do not have the block. */
 export const serving: EvmMethods.Serving = { chain: "layer2", protocol: "layer2", latestOnly: false }
 
 /** The receipt of a transaction; `null` if the transaction is unknown or not yet in a block. */

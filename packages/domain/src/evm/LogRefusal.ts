@@ -1,5 +1,6 @@
 /**
- * Parses the errors of nodes that refuse an `eth_getLogs` because it is too large, and the limits in their messages.
+ * Parses the errors with which nodes refuse an `eth_getLogs` request that is too large, and the limits in the messages
+ * of these errors.
  */
 import type { RpcAnswer } from "../operations/JsonRpc.ts"
 
@@ -20,7 +21,7 @@ const ofBlocks =
 
 const number = /(?<![\dxa-f.])(?<digits>\d{1,3}(?:[,_]\d{3})+|\d{1,9})(?<thousands>k)?(?![\da-f])/giu
 
-/** Returns the largest number in a message that is smaller than `asked`; `undefined` if there is no such number. */
+/** Returns the largest number below `asked` in a message; `undefined` if there is no such number. */
 export const limitIn = (words: string, asked: number): number | undefined => {
   let limit: number | undefined
   for (const { groups } of words.matchAll(number)) {

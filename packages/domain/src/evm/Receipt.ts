@@ -8,8 +8,8 @@ import { openStruct } from "../encoding/OpenStruct.ts"
 /**
  * Whether the transaction succeeded.
  *
- * Nodes encode it as `"0x1"` or `"0x0"`; some documentation shows `1` and `0`. The encoded form is always the nodes'
- * form, because standard clients accept no other form.
+ * Nodes encode it as `"0x1"` or `"0x0"`; some documentation shows `1` and `0`. The value is always encoded as `"0x1"`
+ * or `"0x0"`, because standard clients accept no other form.
  */
 export const ReceiptStatus = Schema.Literals(["0x1", "0x0", "1", "0", 1, 0]).pipe(
   Schema.decodeTo(

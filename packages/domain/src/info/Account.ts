@@ -62,7 +62,7 @@ export const UserRole = openStruct({
 }).annotate({ identifier: "UserRole" })
 export type UserRole = typeof UserRole.Type
 
-/** The number of actions that a user has sent, and the maximum number. */
+/** The number of actions that a user has sent, and the maximum for this user. */
 export const UserRateLimit = openStruct({
   cumVlm: DecimalString.annotateKey({ description: "Traded volume, in USD" }),
   nRequestsUsed: Schema.Natural,

@@ -8,7 +8,10 @@ import type { SpotMeta } from "./SpotMeta.ts"
 
 /** An asset that can be traded. */
 export interface Asset {
-  /** A perpetual's index, 10000 + a spot pair's index, or 100000 + 10000 x dex + index on a builder's dex. */
+  /**
+   * The asset number: a perpetual's index, 10000 + a spot pair's index, or 100000 + 10000 x dex + index for a perpetual
+   * of a builder-deployed dex.
+   */
   readonly id: number
   /** The venue's name: `BTC`, `PURR/USDC`, `@107`, `dex:COIN`. */
   readonly coin: string

@@ -1,4 +1,4 @@
-/** The query types with their topics, and validation of the maximum response ages that a setting contains. */
+/** The topic and the default maximum age of each query type, and the validation of the setting for maximum ages. */
 import * as Duration from "effect/Duration"
 import * as Struct from "effect/Struct"
 import { infoOperations } from "./InfoOperations.ts"
@@ -12,7 +12,7 @@ export const relayedQueries: ReadonlyMap<string, Row> = new Map(
   Object.entries<Row>({ ...passthroughQueries, ...Struct.omit(infoOperations, ["spotMeta", "candleSnapshot"]) })
 )
 
-/** Returns the query types with the given default maximum age, in milliseconds. */
+/** Returns the query types whose default maximum age is `time` milliseconds. */
 export const freshByDefault = (time: number): ReadonlyArray<string> =>
   [...relayedQueries].flatMap(([type, { fresh }]) => fresh === time ? [type] : [])
 
@@ -20,7 +20,7 @@ const abouts: ReadonlyMap<string, About> = new Map(
   Object.entries<Row>({ ...passthroughQueries, ...infoOperations }).map(([type, { about }]) => [type, about])
 )
 
-/** Returns the topic of a type; `undefined` for an unknown type. */
+/** Returns the topic of a query type; `undefined` for an unknown type. */
 export const queryTopic = (type: string): About | undefined => abouts.get(type)
 
 const whys: { readonly [Kind in About]: string } = {

@@ -20,7 +20,9 @@ import { SpotMeta } from "./SpotMeta.ts"
 const second = 1000
 const minute = 60 * second
 
-/** Returns whether a response is HTTP 500 `null`, which the venue sends for an unknown coin or another unknown name. */
+/**
+ * Returns whether a response is HTTP 500 `null`, which the venue sends for an unknown coin or any other unknown name.
+ */
 const isNothing = (answer: UpstreamResponse.UpstreamResponse): boolean =>
   answer.status === 500 && answer.text.trim() === "null"
 
@@ -65,7 +67,7 @@ const relayed = ({ about, fresh, rows, weight }: InfoQuery) => ({
 const market = { about: "market", weight: 20 } as const
 const ofAccount = { about: "user", weight: 20 } as const
 
-/** The error for a query that names one unknown coin: HTTP 500 `null`. */
+/** The declared error for a query of one coin: the response HTTP 500 `null` means that the coin is unknown. */
 const unknownCoin = {
   failures: [UnknownAsset],
   refusal: {
@@ -95,7 +97,7 @@ const fillsOfUser = Schema.Struct({
 // the venue accepts 64-bit times, and clients send the maximum for an open end
 const since = { startTime: Natural64, endTime: Schema.optionalKey(Schema.NullOr(Natural64)) }
 
-/** An account that exists in every new sandbox, and a time before the sandbox starts. */
+/** An account that exists in every new sandbox, and a time (`instant`) before the sandbox starts. */
 const user = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 const instant = 1_767_225_600_000
 

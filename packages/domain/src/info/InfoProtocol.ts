@@ -64,7 +64,9 @@ const passthroughs: ReadonlyMap<unknown, ReadOperation> = new Map(
 
 const requestDecoder = memoize((operation: ReadOperation) => decodeValue(operation.request))
 
-/** Decodes a query from a body. Refuses a query without a typed declaration unless the gateway relays such queries. */
+/**
+ * Decodes a query from a body. Refuses a query without a typed declaration if the gateway does not relay such queries.
+ */
 export const parseCall = (
   body: Json.Json,
   surface: Surface,
@@ -78,7 +80,7 @@ export const parseCall = (
     : Effect.mapEager(requestDecoder(operation)(value), (request) => ({ operation, request, body, surface }))
 }
 
-/** Encodes the members of a query after its type. */
+/** Encodes a query as JSON: its type, then its other members. */
 const writeAs = (type: string) => (members: unknown): Json.Json =>
   Json.write(Predicate.isObject(members) ? { type, ...members } : { type })
 
@@ -216,7 +218,7 @@ const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
 
 /** The read protocol of a venue or a node. */
 export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, ReadFailure> = {
-  // the whole body is the key, because it may have members that the operation does not declare
+  // the whole body is the cache key, because it may have members that the operation does not declare
   key: ({ body, surface }) => `${surface} ${body.canonical}`,
   cachePolicy: ({ operation, request }: InfoCall, now) => operation.cachePolicy?.(request, now),
   isCacheable: ({ operation, request }: InfoCall, response) => operation.isCacheable?.(request, response.json) ?? true,
@@ -228,7 +230,7 @@ export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, Re
 
 /** The maximum ages of cached responses. */
 export interface CacheOptions {
-  /** Rules by query type. Default: the table's ages. */
+  /** Maximum ages by query type. Default: the ages in the table of queries. */
   readonly freshness?: ReadonlyArray<Freshness> | undefined
   /** The maximum age of a response while the rate limit is exhausted. Default: 5 seconds. */
   readonly staleWhenLimited?: Duration.Input | undefined

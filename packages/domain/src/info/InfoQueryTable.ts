@@ -4,7 +4,7 @@
  *
  * By default, market data that bots poll is fresh for one second, and data that changes rarely for one minute. The
  * state of a user is always requested upstream, unless the rate limit is exhausted ({@link staleWhenLimitedSetting}).
- * The setting {@link freshnessSetting} changes these times. Only equal queries share a response, so a user's responses
+ * The setting {@link freshnessSetting} changes these ages. Only equal queries share a response, so a user's responses
  * are never returned for another user.
  */
 import * as Duration from "effect/Duration"
@@ -25,7 +25,7 @@ export const staleWhenLimitedDefault = "5 seconds"
  */
 export type About = "market" | "user" | "action"
 
-/** The longest maximum age that the setting accepts, by topic. */
+/** The longest maximum age that {@link freshnessSetting} accepts, by topic. */
 export const oldest: { readonly [Kind in About]: Duration.Duration } = {
   market: Duration.hours(1),
   user: Duration.minutes(1),
@@ -36,9 +36,11 @@ export const oldest: { readonly [Kind in About]: Duration.Duration } = {
 export interface InfoQuery {
   readonly weight: 2 | 20 | 60
   readonly about: About
-  /** Maximum number of rows in a response, for a type whose rows add weight: 1 for every {@link rowsPerWeight} rows. */
+  /**
+   * Maximum number of rows in a response. Present if rows add to the weight: 1 for every {@link rowsPerWeight} rows.
+   */
   readonly rows?: number
-  /** The default maximum age of a response, in milliseconds. Absent: not cached. */
+  /** The default maximum age of a response, in milliseconds. If it is absent, responses are not cached. */
   readonly fresh?: number
 }
 

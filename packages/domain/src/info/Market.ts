@@ -5,7 +5,7 @@ import { Address, Hash } from "../encoding/Hex.ts"
 import { openStruct } from "../encoding/OpenStruct.ts"
 import { Millis } from "../Time.ts"
 
-/** A perpetual. Its position in the list is its asset number in orders. */
+/** A perpetual. On the venue's own dex, its position in the list of perpetuals is its asset number in orders. */
 export const Perpetual = openStruct({
   name: Schema.String,
   szDecimals: Schema.Natural.annotate({ description: "Decimals of an order size" }),

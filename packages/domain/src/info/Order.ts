@@ -31,8 +31,8 @@ export type OpenOrder = typeof OpenOrder.Type
 const briefMembers = ["coin", "side", "limitPx", "sz", "oid", "timestamp", "origSz", "cloid", "reduceOnly"] as const
 
 /**
- * Returns an order in the form of `openOrders` and `orderUpdates`: with fewer members, and without members that have no
- * value.
+ * Returns an order in the form of `openOrders` and `orderUpdates`. This form has fewer members, and omits members that
+ * are `null` or `false`.
  */
 export const briefOrder = (order: unknown): { readonly [member: string]: unknown } =>
   Object.fromEntries(briefMembers.flatMap((member) => {
@@ -69,7 +69,7 @@ export const OrderUpdate = openStruct({
 }).annotate({ identifier: "OrderUpdate" })
 export type OrderUpdate = typeof OrderUpdate.Type
 
-/** The response of `orderStatus`: an order, or the report that its ID is unknown. */
+/** The response of `orderStatus`: an order, or the report that the requested ID is unknown. */
 export const OrderStatus = Schema.Union([
   openStruct({ status: Schema.Literal("order"), order: OrderRecord }),
   openStruct({ status: Schema.Literal("unknownOid") })

@@ -26,7 +26,10 @@ export interface SpotLookup {
   readonly tokensOf: (pair: SpotPair) => PairTokens
 }
 
-/** Indexes a response, so that each lookup takes constant time. The first row wins if an index or ID is duplicated. */
+/**
+ * Indexes a `spotMeta` response, so that each lookup takes constant time. If several tokens or pairs have the same
+ * index or ID, the lookup returns the first.
+ */
 export const make = (meta: SpotMeta): SpotLookup => {
   const pairs = Map.groupBy(meta.universe, (pair) => pair.index)
   const pairNames = Map.groupBy(meta.universe, (pair) => pair.name)

@@ -393,7 +393,9 @@ export const provide = <A, E, R, I, S>(
   return isReady(self) ? self : Effect.provideService(self, key, value)
 }
 
-/** `Effect.uninterruptible` for the part of an effect that a fiber runs; synchronous steps cannot be interrupted. */
+/**
+ * Applies `Effect.uninterruptible` to the part of an effect that a fiber runs; synchronous steps cannot be interrupted.
+ */
 export const uninterruptible = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   if (self instanceof Suspended) return new Uninterruptible<A, E, R>(self)
   return isReady(self) ? self : Effect.uninterruptible(self)

@@ -21,7 +21,7 @@ import type { UpstreamMalformed } from "../errors/UpstreamError.ts"
 import { malformed, servedResponseFailure } from "./Protocol.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
-/** The largest number of calls in a batch that any gateway accepts. It is viem's default batch size. */
+/** Maximum number of calls in a batch that a gateway can be configured to accept. It is viem's default batch size. */
 export const longestBatch = 1_000
 
 /** One call: `id` is its raw text, absent for a notification. `params` defaults to `[]`. */
@@ -95,7 +95,7 @@ const invalid = (message: string): InvalidRequest =>
 const isId = (value: unknown): boolean =>
   value === null || Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value)
 
-/** Returns the raw text of a member, or `undefined`. */
+/** Returns the raw text of a member; `undefined` if there is no such member. */
 export const rawMember = (
   text: string,
   spans: ReadonlyMap<string, Json.Span>,
@@ -137,7 +137,8 @@ const usualCalls: ReadonlyArray<RegExp> = [
 ]
 
 /**
- * Maximum length, in characters, of a call parsed this way. A call of this length cannot exceed the limit on values.
+ * Maximum length, in characters, of a call that {@link usualCall} parses. A call of this length cannot exceed the limit
+ * on values.
  */
 const longestUsual = 4096
 
@@ -159,7 +160,7 @@ export const usualCall = (text: string): RpcCall | undefined => {
   return undefined
 }
 
-/** Returns a member of a parsed value, or `undefined`. */
+/** Returns a member of a parsed value; `undefined` if there is no such member. */
 export const member = (value: unknown, name: string): unknown =>
   Predicate.hasProperty(value, name) ? value[name] : undefined
 
@@ -251,9 +252,10 @@ export const readAnswer = (
 export type BatchMember = Result.Result<RpcAnswer, UpstreamMalformed>
 
 /**
- * Splits the responses to a batch in the format and the order that most nodes use; `undefined` if they differ.
+ * Decodes a batch response that has the usual format and order of most nodes; returns `undefined` for any other
+ * response.
  *
- * Every part is one value, and the parts and their envelopes make up the whole text, so the split is unambiguous.
+ * The text is split before each expected ID. Each part is checked to be one response, so the split is unambiguous.
  */
 const usualResults = (text: string, ids: ReadonlyArray<number>): ReadonlyArray<BatchMember> | undefined => {
   const results: Array<BatchMember> = []

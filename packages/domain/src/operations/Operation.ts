@@ -67,15 +67,16 @@ export interface DeclaredRefusal<Request, Failure> {
 export interface CachePolicy {
   /** How long the response is served without an upstream request. */
   readonly fresh: number
-  /** The age from which a request also refreshes the response in the background. Absent: never. */
+  /** The age from which a request also refreshes the response in the background. Default: never. */
   readonly refreshAfter?: number
   /** How long after `fresh` the response is served, with its age, if the upstream fails. */
   readonly staleIfError: number
   /**
-   * How long after `fresh` the response is served, with its age, while the rate limit is exhausted. Absent: not at all.
+   * How long after `fresh` the response is served, with its age, while the rate limit is exhausted. Default: not at
+   * all.
    */
   readonly staleIfLimited?: number
-  /** Whether a cached response remains valid after the state of an account in it has changed. */
+  /** Whether a cached response remains valid after a change to an account whose state it contains. */
   readonly isFinal?: true
 }
 
@@ -90,7 +91,7 @@ export interface Caching<Request> {
    * cached.
    */
   cachePolicy?(request: Request, now: number): CachePolicy | undefined
-  /** Returns the cache policy for a caller that accepts a response one block old. */
+  /** Returns the cache policy for a caller that accepts a response that is one block old. */
   cachePolicyOnRequest?(request: Request, now: number): CachePolicy | undefined
   /**
    * Returns whether a response (for JSON-RPC: its `result`) is cacheable: it is not an error, and it is the response to
@@ -116,7 +117,10 @@ export interface Operation<
   readonly summary: string
   /** The upstream kinds that serve the operation, in order of preference. */
   readonly sources: ReadonlyArray<Source>
-  /** Whether the two sources respond differently. Each surface then uses its own source, without failover. */
+  /**
+   * Whether the official API and nodes respond differently. Each {@link Surface} then uses its own source, without
+   * failover.
+   */
   readonly sourceOfSurface?: true
   readonly cost: Cost
   /** Whether every healthy address responds quickly to any request, so that a timeout indicates a fault of the address. */
@@ -130,8 +134,8 @@ export interface Operation<
   /** The block parameter of a method that reads state: its position, and the supported values. */
   readonly blockParam?: { readonly position: number; readonly supported: ReadonlyArray<StateBlock> }
   /**
-   * Returns the number of elements of a list, counted in its chunks without joining, decoding or parsing them;
-   * `undefined` if the format is not recognized.
+   * Returns the number of elements of a response that is a list; `undefined` if the format is not recognized. Counts
+   * them in the received chunks, without joining, decoding or parsing.
    *
    * Intended for long responses with a fixed format. Every text that is recognized must also decode.
    */
@@ -144,7 +148,10 @@ export interface Operation<
   mostRows?(request: Request["Type"], now: number): number
   /** A response that means an error, regardless of its HTTP status. */
   readonly refusal?: DeclaredRefusal<Request["Type"], Failures[number]["Type"]>
-  /** Returns whether a response is final, regardless of its HTTP status. */
+  /**
+   * Returns whether a response is final: it is relayed unchanged, and no other address is tried, regardless of its HTTP
+   * status.
+   */
   readonly isFinal?: (answer: UpstreamResponse) => boolean
   /**
    * Whether request and response are relayed without decoding. Two requests are then equal only if their texts are
@@ -196,7 +203,7 @@ export interface MethodOf<E, R> extends Struct.Lambda {
   readonly "~lambda.out": Method<Extract<this["~lambda.in"], Operation>, E, R>
 }
 
-/** Types a function that makes the typed method of any read. */
+/** Returns a function that makes the typed method of any read, with the type that `Struct.map` requires. */
 export const typedMethodMapper = <E, R = never>(
   make: (operation: Operation<string, "read">) => Method<Operation, E, R>
 ) => Struct.lambda<MethodOf<E, R>>(make)

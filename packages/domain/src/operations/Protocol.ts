@@ -148,11 +148,11 @@ export interface Refused<E> {
 export interface Retryable<A, E> {
   readonly _tag: "Retryable"
   readonly fault: RetryableFault
-  /** The upstream's response, for the caller if all attempts fail. */
+  /** The upstream's response, which the caller receives if all attempts fail. */
   readonly answer: A | undefined
   /** Seconds to wait before the next attempt, as the upstream requests. */
   readonly retryAfter: number | undefined
-  /** Returns the error for the caller if all attempts fail, given the number of attempts. */
+  /** Makes the error that the caller receives if all attempts fail; `attempts` is the number of attempts. */
   readonly failure: (attempts: number) => E
 }
 
@@ -195,7 +195,7 @@ export const mismatched = (upstream: string, issue: string): Retryable<never, Up
 const startsHtml = /^\s*</u
 
 /**
- * Returns whether a status is in a class that HTTP defines (RFC 9110, section 15); a server cannot forward another
+ * Returns whether a status is in a class that HTTP defines (RFC 9110, section 15); a server cannot forward any other
  * status.
  */
 const isKnownStatus = (status: number): boolean => status >= 100 && status <= 599
@@ -268,7 +268,9 @@ export interface CacheCodec<A> {
   readonly isRateLimited?: (answer: A) => boolean
 }
 
-/** One request as sent, and the classification of its response. A request with a body is a POST, otherwise a GET. */
+/**
+ * One request as sent, and the classification of its response. The request is a POST if it has a body, otherwise a GET.
+ */
 export interface Question<A, E> {
   readonly body: Uint8Array | undefined
   readonly judge: (response: UpstreamResponse) => AttemptResult<A, E>
@@ -277,7 +279,7 @@ export interface Question<A, E> {
 /**
  * The response to a batch: one response for each of its calls, or `NoBatches` if the node does not accept the batch.
  *
- * `most` is the maximum number of calls that the node accepts, if its error contains it.
+ * `most` is the maximum number of calls in a batch, if the node's error states it.
  */
 export type BatchAnswer<Each> =
   | { readonly _tag: "Each"; readonly answers: ReadonlyArray<Each> }
@@ -285,11 +287,11 @@ export type BatchAnswer<Each> =
 
 /** The read calls of a protocol. */
 export interface ReadProtocol<Call extends { readonly operation: ReadOperation }, A, E> {
-  /** Returns the key of a call. Calls of one operation with equal keys are coalesced and cached together. */
+  /** Returns the cache key of a call. Calls of one operation with equal keys are coalesced and cached together. */
   readonly key: (call: Call) => string
   /**
    * Returns the cache policy of the response to a call; `undefined` if the response is not cached. `onRequest` is for a
-   * caller that accepts a response one block old.
+   * caller that accepts a response that is one block old.
    */
   readonly cachePolicy: (call: Call, now: number, onRequest: boolean) => CachePolicy | undefined
   /** Returns whether a response is cacheable: it is not an error, and it is the response to this call. */

@@ -16,7 +16,7 @@ export interface Fields {
   readonly body: Uint8Array | ReadonlyArray<Uint8Array>
   /** The upstream's `Retry-After`, in seconds. */
   readonly retryAfter?: number | undefined
-  /** Seconds since the upstream sent the response; absent if the response was not cached. */
+  /** Seconds since the upstream sent the response; absent if the response is not from a cache. */
   readonly age?: number | undefined
   /** The sources of the bars in a candle response, as formatted by `CandleAnswer.printSources`. */
   readonly candles?: string | undefined
@@ -39,7 +39,7 @@ export class UpstreamResponse implements Fields {
   #text: string | undefined
   #json: Json | undefined
 
-  /** `json` is the body as JSON, if the caller has already made it. */
+  /** `json` is the body as JSON, if the caller has already parsed it. */
   constructor({ age, body, candles, contentType, retryAfter, signer, status, upstream }: Fields, json?: Json) {
     this.upstream = upstream
     this.status = status

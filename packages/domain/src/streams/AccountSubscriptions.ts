@@ -25,7 +25,7 @@ const SliceFill = openStruct({ fill: Fill, twapId: Schema.Natural })
 
 const isSnapshot = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
 
-/** The rows of a user, beginning with a snapshot. */
+/** Makes the schema of the rows of a user, which begin with a snapshot; the member named `member` lists the rows. */
 const userRows = <Row extends Schema.Codec<unknown, unknown>>(member: string, row: Row) =>
   openStruct({ user: Schema.String, isSnapshot, [member]: Schema.Array(row) })
 

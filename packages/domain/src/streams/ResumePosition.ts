@@ -1,10 +1,13 @@
-/** The position from which a stream resumes after a lost connection: the ID of its events, `<epoch>:<seq>`. */
+/**
+ * The position from which a stream resumes after a lost connection. An event's ID is its position, formatted as
+ * `<epoch>:<seq>`.
+ */
 import * as Json from "../encoding/Json.ts"
 import { valueAt } from "./Subscription.ts"
 
 /** A position in an event log. */
 export interface ResumePosition {
-  /** Identifies the log; sequence numbers are valid within one epoch only. */
+  /** Identifies the event log; sequence numbers are valid within one epoch only. */
   readonly epoch: string
   /** The sequence number of the last received event; the first event is 1. */
   readonly seq: number

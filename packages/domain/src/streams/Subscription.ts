@@ -22,11 +22,11 @@ export type Delivery = "state" | "snapshot" | "events"
 
 /** The rows in the frames of a subscription. */
 export interface Rows {
-  /** The member of `data` that lists the rows. Absent: `data` itself is the list. */
+  /** The member of `data` that lists the rows. If it is absent, `data` itself is the list. */
   readonly member?: string
-  /** The paths in a row whose values together identify the row. Empty: rows are compared as a whole. */
+  /** The paths in a row whose values together identify the row. If there are no paths, rows are compared as a whole. */
   readonly id: ReadonlyArray<string>
-  /** The path in a row to its time, in milliseconds unless `isInSeconds`. */
+  /** The path of the time in a row. The time is in milliseconds, or in seconds if `isInSeconds` is set. */
   readonly time: string
   readonly isInSeconds?: true
   /** The number of rows in the snapshot for a caller that joins later; 0 if the venue sends no initial rows. */
@@ -41,7 +41,7 @@ export interface Refill {
   readonly rank: number
   /** Whether the query returns only some of the missed rows. */
   readonly isPartial?: true
-  /** Whether the stream omits the members of orders that have no value, although the query returns them. */
+  /** Whether the stream omits an order's empty members, although the query returns them. */
   readonly isBrief?: true
 }
 
@@ -49,11 +49,11 @@ export interface Refill {
 export interface AnsweredQuery {
   readonly query: string
   /**
-   * The member of `data` that is the response; empty if `data` itself is the response. Absent for a logged
-   * subscription: its rows are the response.
+   * The member of `data` that contains the response; empty if `data` itself is the response. Absent for a logged
+   * subscription, whose rows are the response.
    */
   readonly member?: string
-  /** Whether the response omits members of orders without a value, as `openOrders` does. */
+  /** Whether the response omits an order's empty members, as `openOrders` does. */
   readonly isBrief?: true
   /**
    * The rows and members that change only if the account changes. Only these are compared when two responses are from
@@ -82,8 +82,8 @@ export interface Subscription<
   readonly about: "market" | "user"
   readonly delivery: Delivery
   /**
-   * The members of the request in addition to `type`. Decoding adds the venue's defaults, in the order of the venue's
-   * acknowledgements.
+   * The members of a subscription request in addition to `type`. Decoding adds the venue's defaults, in the order of
+   * the venue's acknowledgements.
    */
   readonly request: Request
   /** The items of typed streams: the member `data` of a frame, or an element of it. */
@@ -93,10 +93,14 @@ export interface Subscription<
   /**
    * The paths in `data` that contain members of the request.
    *
-   * Two subscriptions that differ only in members without a path cannot share a connection: their frames are indistinguishable.
+   * Two subscriptions that differ only in members that have no path here cannot share a connection: their frames are
+   * indistinguishable.
    */
   readonly shown: { readonly [member: string]: string }
-  /** The path in `data` that identifies a state within a subscription. Only the latest frame of each state matters. */
+  /**
+   * The path in `data` of the value that distinguishes the states of one subscription, such as a bar's open time. Only
+   * the latest frame with each value matters.
+   */
   readonly stateAt?: string
   readonly rows?: Rows
   /** Whether the venue sends frames at regular intervals, so that silence indicates a fault. */

@@ -1,4 +1,4 @@
-/** The members of subscriptions, with the venue's defaults. */
+/** Schemas for the members of subscription requests, with the venue's defaults. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"

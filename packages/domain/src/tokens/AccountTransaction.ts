@@ -39,7 +39,8 @@ export const formatPosition = ({ hash, lt }: Position): string => `${lt}:${hash}
 const decodePosition = Schema.decodeUnknownOption(Position)
 
 /**
- * Parses a position of the form `<lt>:<hash>`, with the hash in hex of either case. `None` for any other text.
+ * Parses a position of the form `<lt>:<hash>`, where the hash is hex in upper or lower case. Returns `None` for any
+ * other text.
  *
  * @since 0.1.0
  */
@@ -129,7 +130,7 @@ export interface TransactionsRequest {
   readonly after?: StartPosition
 }
 
-/** An owner and a jetton. */
+/** An owner and a jetton, which together identify a jetton wallet. */
 export interface JettonWalletRequest {
   /** Address of the owner, in any form. */
   readonly owner: string | TonAddress

@@ -99,7 +99,9 @@ export const NftCollection = openStruct({
   owner_address: sometimes(Schema.String)
 }).annotate({ identifier: "NftCollection" })
 
-/** A non-fungible token; `index` has up to 256 bits; `content` contains the domain's records if it is a DNS item. */
+/**
+ * A non-fungible token; `index` has up to 256 bits; `content` contains the domain's records if the token is a DNS item.
+ */
 export const NftItem = openStruct({
   contract_type: Schema.Literal("nft_item"),
   init: Schema.Boolean,

@@ -39,7 +39,7 @@ const computed = (answer: Operation.AnyCodec) => ({
   isCacheable: Operation.decodes(answer)
 } as const)
 
-/** Returns whether a document is a success, in the format of any server. */
+/** Returns whether a response document reports success, in the format of any server. */
 const isSuccess = (_request: unknown, answer: Json): boolean => {
   const value = answer.valueOrUndefined
   if (!Predicate.isObject(value) || Array.isArray(value) || Predicate.hasProperty(value, "error")) return false
@@ -47,7 +47,8 @@ const isSuccess = (_request: unknown, answer: Json): boolean => {
 }
 
 /**
- * A fungible token by its master contract. Accepts an address in any form; the response always has the canonical form.
+ * A fungible token by its master contract. Accepts an address in any form; the address in the response always has the
+ * canonical form.
  */
 export const getTokenData = Operation.read({
   name: "getTokenData",
@@ -332,7 +333,7 @@ export const tokenRestReads: ReadonlyArray<TokenRpcOperation> = Object.values(to
   .filter(({ name }) => name !== "getTokenData")
 
 /**
- * The methods of `POST /api/v2/{method}`: all reads, with their params in the body, and those that send messages.
+ * The methods of `POST /api/v2/{method}`: all reads, with their params in the body, and the methods that send messages.
  *
  * On these routes, the response of `getTokenData` has the server's own envelope.
  */

@@ -72,9 +72,9 @@ const refusal = (params: unknown, faults: ReadonlyArray<RequestFault>): InvalidR
 }
 
 /**
- * Makes the validation of an operation's params; `[]` means no params.
+ * Makes the validation of an operation's params; `[]` means that there are no params.
  *
- * The validation is as strict as that of the newer servers: it refuses other arrays and unknown members. It fails with
+ * The validation is as strict as in the newer servers: it refuses non-empty arrays and unknown members. It fails with
  * `InvalidAddress` if only addresses are wrong, otherwise with `InvalidRequest`.
  */
 export const requestCheck = <Request extends AnyCodec>(operation: { readonly request: Request }) => {
@@ -127,7 +127,7 @@ const parseParam = (text: string): unknown => pythonWords.get(text) ?? Result.ge
 /** Returns the names of the invalid params. */
 const faulty = ({ errors }: InvalidRequest): ReadonlySet<unknown> => new Set(errors.map(({ path: [, name] }) => name))
 
-/** Parses the invalid strings of the params again, with `way`. */
+/** Parses again, with the parser `way`, the string params that `error` reports as invalid. */
 const reread = (params: Params, error: InvalidRequest, way: (text: string) => unknown): Params => {
   const names = faulty(error)
   return Object.fromEntries(
@@ -139,7 +139,8 @@ const reread = (params: Params, error: InvalidRequest, way: (text: string) => un
 }
 
 /**
- * Returns validated params, and the query string to send: booleans are `true` and `false`, which all servers accept.
+ * Returns validated params and the query string to send. The query string contains `true` and `false` for booleans,
+ * because all servers accept them.
  */
 const asked = (query: Query, params: Params) => ({
   params: Json.write(params),
@@ -187,7 +188,7 @@ export const requestPath = ({ form, operation, query = [] }: TokenRead | TokenOn
 // older servers refuse any array, including an empty one
 const named = (params: string): string => params.trimStart().startsWith("[") ? "{}" : params
 
-/** Encodes the body of a call, unless it is sent as a query string. */
+/** Encodes the body of a call: the params alone for the form `body`, otherwise a JSON-RPC envelope. */
 export const encodeBody = ({ form, operation, params }: TokenRead | TokenOnce): Uint8Array =>
   form === "body" ? params.bytes : Utf8.encode(JsonRpc.requestText(1, operation.name, named(params.text)))
 
@@ -198,8 +199,8 @@ const describesFailure = (members: ReadonlyMap<string, unknown>): boolean =>
   [...members.keys()].some((name) => !around.has(name))
 
 /**
- * Returns whether a response is a failure in a server's own format. The status does not show this, because servers also
- * send 500 and 503 for invalid requests. A gateway sends a problem document instead.
+ * Returns whether a response is a failure in a server's own format. The HTTP status does not show this, because servers
+ * also send 500 and 503 for invalid requests. A gateway sends a problem document instead.
  */
 const isFailure = (text: string, members: ReadonlyMap<string, Json.Span>): boolean => {
   const ok = members.get("ok")
@@ -208,7 +209,7 @@ const isFailure = (text: string, members: ReadonlyMap<string, Json.Span>): boole
 
 const judgePlain = InfoProtocol.judge({})
 
-/** Classifies the response to a call, in any of its encodings. */
+/** Classifies the response to a call in any {@link Form}. */
 export const judge = (
   response: UpstreamResponse
 ): AttemptResult<UpstreamResponse, CommonFailure> => {
@@ -226,7 +227,10 @@ export const judge = (
     : result
 }
 
-/** Returns whether a call is cached: JSON-RPC results and REST token data are; other REST responses are not. */
+/**
+ * Returns whether the responses to a call are cached: JSON-RPC results and REST token data are cached; other REST
+ * responses are not.
+ */
 const isCached = ({ form, operation }: TokenRead): boolean => form === "rpc" || operation.protocol === "token-rest"
 
 /** Returns the part of a response that `isCacheable` inspects: the result of a JSON-RPC call, otherwise the whole document. */
@@ -254,15 +258,15 @@ export const reads: ReadProtocol<TokenRead, UpstreamResponse, CommonFailure> = {
 }
 
 /**
- * Returns whether a contract or validator refused the message. Servers report that with 500, which they also use for their own
- * failures.
+ * Returns whether a contract or validator refused the message. Servers report such a refusal with HTTP 500, which they
+ * also use for their own failures.
  */
 const isRefusal = (message: string): boolean => /external message/iu.test(message)
 
 /**
  * Decodes the response to a message that was sent at most once.
  *
- * Fails with `OutcomeUnknown` unless the response is a result or a definite refusal. A server's timeout is not a
+ * Fails with `OutcomeUnknown` if the response is neither a result nor a definite refusal. A server's timeout is not a
  * refusal, because the message was already forwarded; other failures of a server are ambiguous.
  */
 export const readOnce = (

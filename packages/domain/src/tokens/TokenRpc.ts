@@ -161,7 +161,7 @@ const envelope = (members: string, extras: Extras, rawId: string | undefined): s
   return `{${members}${more},"jsonrpc":"2.0"${id}}`
 }
 
-/** Encodes the envelope for a caller; `rawId` is the raw text of the caller's ID. */
+/** Encodes a response envelope for a caller; `rawId` is the raw text of the caller's ID. */
 export const answerText = (rawId: string | undefined, answer: TokenRpcAnswer): string => {
   if (answer._tag === "Result") return envelope(`"ok":true,"result":${answer.result.text}`, answer.extras, rawId)
   const data = answer.data === undefined ? "" : `,"data":${answer.data.text}`
@@ -184,7 +184,7 @@ export const errorText = (error: GatewayError): (rawId: string | undefined) => s
   return (rawId) => answerText(rawId, answer)
 }
 
-/** The servers' own timeout for a chain node, in milliseconds. Servers then respond with 504. */
+/** The servers' own timeout for a chain node, in milliseconds. After this time, servers respond with HTTP 504. */
 const SERVER_DEADLINE_MILLIS = 10_000
 
 // codes of invalid requests and missing resources, for which a retry does not help

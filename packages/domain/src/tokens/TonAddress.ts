@@ -100,10 +100,10 @@ export const parse = (text: string): Result.Result<Parsed, InvalidAddress> =>
       detail: `Not a token-chain address: ${reason}`
     }))
 
-/** Formats the raw form, with hex digits in lower case. */
+/** Formats an account in the raw form, with hex digits in lower case. */
 export const formatRaw = (account: Account): string => `${account.workchain}:${account.hash}`
 
-/** Formats the friendly form, 48 characters. */
+/** Formats an account in the friendly form, which has 48 characters. */
 export const format = (account: Account, form: FriendlyForm = {}): string => {
   const { bounceable = true, testOnly = false, urlSafe = true } = form
   const bytes = new Uint8Array(CHECKED_BYTES + 2)
@@ -136,5 +136,5 @@ export type TonAddress = typeof TonAddress.Type
 export const check = (text: string): Result.Result<TonAddress, InvalidAddress> =>
   Result.map(parse(text), () => TonAddress.make(text))
 
-/** Formats the canonical form of the gateway: bounceable, base64url, not test-only. */
+/** Formats an account in the gateway's canonical form: friendly, bounceable, base64url, not test-only. */
 export const canonical = (account: Account): TonAddress => TonAddress.make(format(account))

@@ -19,9 +19,9 @@ export type AccessList = ReadonlyArray<{ readonly address: Address; readonly sto
 /** The block in which code runs. */
 export interface EvmBlock {
   readonly number: number
-  /** In seconds. */
+  /** The time of the block, in seconds. */
   readonly timestamp: number
-  /** In wei. */
+  /** The base fee of the block, in wei. */
   readonly baseFee: bigint
   readonly gasLimit: bigint
   readonly hashAt: (block: number) => Hash
@@ -49,10 +49,10 @@ export interface EvmOutcome {
   readonly failure: string | undefined
   /** The return data, or the revert data. */
   readonly returned: Data
-  /** The created contract. */
+  /** The address of the created contract; `null` if no contract was created. */
   readonly created: Address | null
   readonly logs: ReadonlyArray<TransactionLog>
-  /** Empty for `execute` and `call`. */
+  /** The access list that `estimate` determines. It is empty for `execute` and `call`. */
   readonly accessList: AccessList
 }
 
@@ -89,7 +89,7 @@ export interface Envelope {
 export interface Sent {
   readonly hash: Hash
   readonly from: Address
-  /** Null to create a contract. */
+  /** The recipient; `null` if the transaction creates a contract. */
   readonly to: Address | null
   readonly envelope: Envelope
   /** The signed transaction, as its sender submitted it. */
@@ -110,7 +110,7 @@ export interface Transaction extends Omit<Sent, "bytes"> {
   readonly logs: ReadonlyArray<TransactionLog>
   readonly contractAddress: Address | null
   readonly status: "success" | "failure"
-  /** EIP-2718 type as in the receipt; `undefined` for chain families without types. */
+  /** EIP-2718 type, as in the receipt; `undefined` for chain families without transaction types. */
   readonly type: string | undefined
   /** Effective gas price, in wei; `undefined` for chain families whose receipts omit it. */
   readonly paid: bigint | undefined
@@ -119,8 +119,8 @@ export interface Transaction extends Omit<Sent, "bytes"> {
   /** Additional receipt fields, which override those of the chain family. */
   readonly extras: { readonly [field: string]: unknown }
   /**
-   * Number of the latest block from which on the sequencer returns a preconfirmed receipt; `undefined` without a
-   * preconfirmation.
+   * The sequencer returns a preconfirmed receipt once the latest block has this number; `undefined` for a transaction
+   * that is not preconfirmed.
    */
   readonly promisedFrom: number | undefined
   /** The signed transaction, as its sender submitted it; `undefined` for a generated transaction. */
@@ -149,7 +149,7 @@ export interface FamilyFields {
 export interface BlockClock {
   /** Number of the newest block when the chain starts. */
   readonly first: number
-  /** Time of that block, in milliseconds. */
+  /** Time of block `first`, in milliseconds. */
   readonly startedAt: number
   /** Block interval, in milliseconds. */
   readonly every: number
@@ -164,11 +164,11 @@ export interface Heads {
 
 /** The state of an EVM chain. */
 export interface Ledger {
-  /** The transactions by hash, in lower case. Transactions of one block are in the block's order. */
+  /** The transactions, by their hash in lower case. Transactions of one block are in the block's order. */
   readonly transactions: ReadonlyMap<Hash, Transaction>
   /**
-   * Accepted transactions that are not in a block. Each waits for an earlier transaction of the same sender, or until
-   * the sender's balance is sufficient.
+   * Accepted transactions that are not in a block. Each waits for an earlier transaction of its sender, or for a
+   * sufficient balance of its sender.
    */
   readonly waiting: ReadonlyArray<Sent>
   /**
@@ -191,7 +191,7 @@ export interface EvmChain {
   readonly fields: FamilyFields
   /** Base fee of a block, in wei. */
   readonly baseFee: (block: number) => bigint
-  /** The proposed priority fee, in wei. */
+  /** The priority fee that `eth_maxPriorityFeePerGas` returns, in wei. */
   readonly priorityFee: bigint
   /** Returns the layer 1 data fee of a transaction, which its sender pays in addition to gas, in wei. */
   readonly dataFee: (hash: Hash) => bigint
@@ -247,11 +247,11 @@ export const evmBlock = (chain: EvmChain, number: number): EvmBlock => ({
   hashAt: (block) => hashAt(chain, block)
 })
 
-/** Returns the state after a block. */
+/** Returns the accounts and storage after a block. */
 export const worldAt = ({ ledger }: EvmChain, block: number): World =>
   Option.getOrElse(Arr.findLast(ledger.worlds, (each) => each.block <= block), () => ledger.worlds[0]).world
 
-/** Applies a change to the state after every block. */
+/** Applies a change to the stored accounts and storage of all blocks. */
 export const mapWorlds = <State extends Ledger>(state: State, change: (world: World) => World): State => ({
   ...state,
   worlds: Arr.map(state.worlds, ({ block, world }) => ({ block, world: change(world) }))

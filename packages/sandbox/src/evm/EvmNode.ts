@@ -26,12 +26,12 @@ type Reply = Effect.Effect<unknown, RpcRefusal>
 /** Runs `use` with exclusive access to the chain's machine. */
 export type WithMachine = <A, E>(use: (machine: Machine) => Effect.Effect<A, E>) => Effect.Effect<A, E>
 
-/** Serves a method from a view of the chain; the params are raw JSON text. */
+/** Serves a JSON-RPC method from a view of the chain; the params are raw JSON text. */
 export type Method<View> = (view: View, params: string) => Reply
 
 const invalidParams: RpcRefusal = { code: -32602, message: "invalid params" }
 
-/** Decodes the params of a method, and calls the method with them. */
+/** Makes a JSON-RPC method that decodes its params, and then calls `answer` with them. */
 export const method = <View, Request>(
   schema: Schema.ConstraintCodec<Request, unknown>,
   answer: (view: View, request: Request) => Reply
@@ -237,7 +237,7 @@ const feeHistory = (
   })
 }
 
-/** A record with an entry for each method name in `Names`, and possibly more. */
+/** A record with an entry for each method name in `Names`, and possibly further entries. */
 export type Methods<Names extends string, V> = { readonly [Name in Names]: Method<V> } & {
   readonly [name: string]: Method<V>
 }
@@ -307,7 +307,7 @@ const known: ReadonlyMap<string, Method<View>> = new Map(Object.entries(methods)
 /** The names of the methods that both EVM chains of the sandbox support. */
 export type Name = keyof typeof methods
 
-/** Serves a read, whose params are raw JSON text. */
+/** Serves a JSON-RPC method that reads the chain. Its params are raw JSON text. */
 export const answer = (view: View, name: string, params: string): Effect.Effect<RpcAnswer> => {
   const method = known.get(name)
   return method === undefined ? Effect.succeed(methodNotFound(name)) : toRpcAnswer(method(view, params))

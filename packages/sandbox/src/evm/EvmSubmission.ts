@@ -10,7 +10,7 @@ import { refused, type RpcRefusal } from "./EvmWire.ts"
 import type { World } from "./EvmWorld.ts"
 import * as EvmWorld from "./EvmWorld.ts"
 
-/** Returns whether bytes are a legacy transaction (an RLP list) or one of type 1 or 2. */
+/** Returns whether bytes are a legacy transaction (an RLP list) or a transaction of type 1 or 2. */
 const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/iu.test(bytes)
 
 const toSignature = ({ r = "0x0", s = "0x0", v, yParity }: TransactionSerializable): Envelope["signature"] => ({
@@ -75,8 +75,8 @@ const offers = (pricing: Envelope["pricing"]): readonly [bigint, bigint] =>
   pricing.type === "0x2" ? [pricing.maxFeePerGas, pricing.maxPriorityFeePerGas] : [pricing.gasPrice, pricing.gasPrice]
 
 /**
- * Returns whether the fees that a transaction offers are at least 10 % higher than those of another one, as nodes
- * require for a replacement.
+ * Returns whether the fees that `later` offers are at least 10 % higher than those of `earlier`, as nodes require for a
+ * replacement.
  */
 const outbids = (later: Sent, earlier: Pick<Sent, "envelope">): boolean => {
   const [fee, tip] = offers(later.envelope.pricing)
@@ -191,7 +191,7 @@ const isMade = ({ bytes }: Transaction): boolean => bytes === undefined
 const asSent = ({ bytes, envelope, from, hash, to }: Transaction): ReadonlyArray<Sent> =>
   bytes === undefined ? [] : [{ hash, from, to, envelope, bytes }]
 
-/** Returns the state of the chain that includes the next block. */
+/** Returns the state of the chain, including the next block. */
 const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => {
   const next = Chain.nextBlock(chain)
   const others = [...chain.ledger.transactions].filter(([, each]) => each.block !== next || isMade(each))
@@ -206,8 +206,8 @@ const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => 
 /**
  * Accepts a transaction. It is executed in the next block, or waits for an earlier transaction of the same sender.
  *
- * A transaction replaces one with the same sender and nonce that is not in an existing block; the next block is then
- * executed again.
+ * A transaction replaces an earlier one with the same sender and nonce, if the earlier one is not in an existing block.
+ * The next block is then executed again.
  */
 export const accept = Effect.fnUntraced(function*(chain: EvmChain, machine: Machine, bytes: Data): Effect.fn.Return<
   { readonly hash: Hash; readonly ledger: Ledger },

@@ -45,7 +45,7 @@ const stateBlockNumber = (chain: EvmChain, block: typeof StateBlock.Type | null 
   return "blockHash" in block ? Chain.findBlock(chain, block.blockHash) : Number(block.blockNumber)
 }
 
-/** Returns the number of the block whose state is read; for `pending` the next block. */
+/** Returns the number of the block whose state is read. For `pending`, this is the next block. */
 export const stateAt = (
   chain: EvmChain,
   block: typeof StateBlock.Type | null | undefined
@@ -102,8 +102,8 @@ const findTransaction = ({ ledger }: EvmChain, hash: Hash): Transaction | undefi
   ledger.transactions.get(lowerCase(hash))
 
 /**
- * Encodes the receipt of a transaction; `null` if it is unknown, or if its block does not exist yet and the receipt is not
- * preconfirmed.
+ * Encodes the receipt of a transaction. Returns `null` if the transaction is unknown, or if its block does not exist
+ * yet and the receipt is not preconfirmed.
  */
 export const encodeReceipt = (chain: EvmChain, hash: Hash) => {
   const transaction = findTransaction(chain, hash)
@@ -151,7 +151,7 @@ const wireTransaction = (chain: EvmChain, transaction: Sent | Transaction) => {
   }
 }
 
-/** Encodes a transaction with or without a block; `null` if it is unknown. */
+/** Encodes a transaction, whether or not it is in a block. Returns `null` if the transaction is unknown. */
 export const encodeTransaction = (chain: EvmChain, hash: Hash) => {
   const found = findTransaction(chain, hash) ??
     chain.ledger.waiting.find((sent) => sent.hash === hash.toLowerCase())

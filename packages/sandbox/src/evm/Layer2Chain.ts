@@ -26,7 +26,7 @@ export type Layer2Family = "op-stack" | "op-legacy" | "op-deposit" | "arbitrum" 
 
 /** A chain family, with the type and the gas price of its generated transactions. */
 interface MadeFamily extends FamilyFields {
-  /** EIP-2718 type; `undefined` for chain families without types. */
+  /** EIP-2718 type; `undefined` for chain families without transaction types. */
   readonly type: string | undefined
   readonly effectiveGasPrice: (source: Source) => string | undefined
 }
@@ -35,7 +35,8 @@ interface MadeFamily extends FamilyFields {
 type Source = Pick<ReceiptPlace, "hash" | "seed">
 
 /**
- * Returns a generated integer between 0.5 and 1.5 times `middle`. It is always the same for a transaction and a field.
+ * Returns a generated integer between 0.5 and 1.5 times `middle`. For a given transaction and field, the integer is
+ * always the same.
  */
 const around = ({ hash, seed }: Source, field: string, middle: number): string =>
   quantity(Math.floor(middle * (0.5 + Random.fraction(Random.series(seed, `receipt/${hash}/${field}`), 0))))
@@ -118,7 +119,7 @@ const families: { readonly [Family in Layer2Family]: MadeFamily } = {
 export interface Layer2State extends Ledger {
   /** Time of block {@link firstBlock}, in milliseconds. */
   readonly startedAt: number
-  /** The number of a block that is finalized even if, by the clock, it would be finalized later. */
+  /** All blocks up to the block with this number are finalized, even if the usual delay of finality has not passed. */
   readonly finalizedFloor: number
 }
 
@@ -133,7 +134,10 @@ const finalizedLag = 30
 
 const blockClock = ({ startedAt }: Layer2State): BlockClock => ({ first: firstBlock, startedAt, every: blockTime })
 
-/** Returns the heads at the given time. Blocks become `safe` after 30 seconds and `finalized` after a minute. */
+/**
+ * Returns the latest, safe and finalized blocks at the given time. Blocks become `safe` after 30 seconds and
+ * `finalized` after a minute.
+ */
 const headsAt = (state: Layer2State, now: number): Heads => {
   const latest = latestAt(blockClock(state), now)
   const finalized = Math.min(latest, Math.max(latest - finalizedLag, state.finalizedFloor))
@@ -162,7 +166,7 @@ export interface NewTransaction {
   readonly hash: Hash
   readonly family?: Layer2Family
   readonly from?: Address
-  /** Null to create a contract. */
+  /** The recipient; `null` if the transaction creates a contract. */
   readonly to?: Address | null
   readonly contractAddress?: Address
   readonly status?: "success" | "failure"
@@ -244,7 +248,7 @@ export const make = (
 export interface Layer2Controls {
   /** Transactions, accounts, the start of the chain, and finality. */
   readonly state: Ref.Ref<Layer2State>
-  /** Returns the current heads. */
+  /** Returns the current latest, safe and finalized blocks. */
   readonly heads: Effect.Effect<Heads>
   /** Generates or replaces a transaction. */
   readonly pushTransaction: (transaction: NewTransaction) => Effect.Effect<void>

@@ -100,7 +100,7 @@ const own = {
 
 const methods: ReadonlyMap<string, Method<EvmView>> = new Map(Object.entries(own))
 
-/** Serves a read, whose params are raw JSON text. */
+/** Serves a JSON-RPC method that reads the chain. Its params are raw JSON text. */
 export const answer = (
   view: EvmView,
   withMachine: WithMachine,
@@ -117,7 +117,7 @@ export const answer = (
 export interface EvmControls {
   /** Accounts, contracts, storage words, transactions and fees. */
   readonly state: Ref.Ref<EvmState>
-  /** Sets a storage word of any contract, in the state after every block. */
+  /** Sets a storage word of any contract, in the stored states of all blocks. */
   readonly putStorageWord: (address: Address, slot: `0x${string}`, word: Hash) => Effect.Effect<void>
   /**
    * Sets the base fees of small and big blocks, in wei. A base fee that is omitted changes from block to block again.

@@ -6,7 +6,7 @@ import type { OrderUpdate } from "@trigate/domain/info/Order"
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 
-/** An event of one account; events are in order of occurrence. */
+/** Events of one account. The rows of each list are in order of occurrence. */
 export interface AccountEvent {
   readonly user: Address
   /** Orders whose status changed, as in `orderUpdates`. */

@@ -30,7 +30,7 @@ type Source = (
   every: (milliseconds: number) => Duration.Duration
 ) => Stream.Stream<unknown>
 
-/** Makes the venue over the state of a sandbox. */
+/** Makes the feed of the venue over the state of a sandbox. */
 export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
   ask: Effect.fnUntraced(function*(query) {
     const now = yield* state.trading.now
@@ -52,7 +52,7 @@ const isSomething = Predicate.isNotUndefined
 const paced = (value: Effect.Effect<unknown>, every: Duration.Duration): Stream.Stream<unknown> =>
   Stream.filter(Stream.fromEffectSchedule(value, Schedule.spaced(every)), isSomething)
 
-/** Computes a value at intervals, and emits it if it differs from the previous one. */
+/** Computes a value at intervals, and emits each value that differs from the previous one. */
 const changes = (value: Effect.Effect<unknown>, every: Duration.Duration): Stream.Stream<unknown> =>
   Stream.suspend(() => {
     let last = ""
@@ -92,7 +92,7 @@ const userEvents = (
     isSomething
   )
 
-/** Emits a frame for each of the rows. */
+/** Emits one frame for each row in an account's events. */
 const eachCoin = (
   feed: VenueFeed,
   user: unknown,

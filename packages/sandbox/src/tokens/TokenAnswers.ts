@@ -25,7 +25,10 @@ const running: ReadonlySet<TokenServer.Method> = new Set([
  */
 const following: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getAddressState", "getTokenData"])
 
-/** Makes the handlers over a state. The virtual machine is loaded with the first call that needs it. */
+/**
+ * Makes the handlers of the token chain's methods over a state. The virtual machine is loaded with the first call that
+ * needs it.
+ */
 export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<TokenState>) {
   const isLoaded = yield* Ref.make(false)
   const machine = yield* Effect.cached(Effect.gen(function*() {

@@ -17,7 +17,7 @@ import type { Contract, TokenState } from "./TokenServer.ts"
 
 /** The current state of an account. */
 export interface AccountView {
-  /** Nanotons. */
+  /** The balance of the account, in nanotons. */
   readonly balance: bigint
   readonly state: "active" | "uninitialized" | "frozen"
   readonly code: Cell | undefined
@@ -42,8 +42,8 @@ export interface MachineRefusal {
 const keptTransactions = 1_000
 
 /**
- * The initial balance of each seeded contract, in nanotons, from which it pays fees. `getAddressBalance` returns this
- * amount also before the virtual machine is loaded.
+ * The initial balance, in nanotons, from which each seeded contract pays fees. `getAddressBalance` returns this amount
+ * also before the virtual machine is loaded.
  */
 const seedBalance = 50_000_000n
 

@@ -27,7 +27,7 @@ export type Contract =
     readonly kind: "jetton_master"
     readonly supply: bigint
     readonly mintable: boolean
-    /** Absent if the token has no admin. */
+    /** The admin's address; absent if the token has no admin. */
     readonly admin?: string
     readonly content: Content
   }
@@ -50,7 +50,7 @@ export type Contract =
   /** An account with a balance in nanotons and without code. Its first message can deploy a wallet. */
   | { readonly kind: "account"; readonly balance: bigint }
 
-/** A token contract: any contract except a plain wallet, or an account without code. */
+/** A token contract: any contract except a plain wallet and an account without code. */
 type TokenContract = Exclude<Contract, { readonly kind: "wallet" | "account" }>
 
 /**
@@ -135,7 +135,7 @@ const describe = (dialect: Dialect, address: string, contract: TokenContract) =>
   }
 }
 
-/** Returns the key of an account: its raw address. */
+/** Returns the key under which an account is stored: its raw address. */
 export const accountKey = (account: TonAddress.Account): string => TonAddress.formatRaw(account)
 
 /** The get methods of the contracts without code in the sandbox (TEP-62, TEP-66, wallet v4). */
@@ -180,7 +180,7 @@ const runGetMethod = (contract: Contract | undefined, by: string | number) => {
 
 /** The state of the token chain. */
 export interface TokenState {
-  /** By raw address, in lower case. */
+  /** The contracts, by raw address in lower case. */
   readonly contracts: ReadonlyMap<string, { readonly contract: Contract; readonly dialect: Dialect }>
   /** The server family in whose format responses about addresses without a contract are encoded. */
   readonly dialect: Dialect
@@ -309,7 +309,7 @@ const walletInformation = (asked: Asked) => {
   }
 }
 
-/** The name of a method. */
+/** The name of a method of the token chain's HTTP API. */
 export type Method = (TokenRpcOperation | TokenSendOperation)["name"]
 
 const getMethod = (asked: Asked): TokenAnswer => {
@@ -373,7 +373,7 @@ export const makeView = (seed: Seed, state: TokenState, now: number): View => ({
   now
 })
 
-/** Decodes the address in a call's params, or returns the response to an invalid address. */
+/** Decodes the address in a call's params. Returns the error response if the address is invalid. */
 export const parseAsked = (view: View, params: unknown): Result.Result<Asked, TokenAnswer> => {
   const address = Predicate.hasProperty(params, "address") && Predicate.isString(params.address) ? params.address : ""
   return Result.match(TonAddress.parse(address), {
@@ -403,7 +403,7 @@ export const answer = (view: View, method: Method, params: unknown): TokenAnswer
 const extra = ({ dialect }: TokenAnswer, now: number): object =>
   dialect === "cpp" ? { "@extra": `${Math.floor(now / 1_000)}.000:0:0.004` } : {}
 
-/** Encodes the body of a REST call. */
+/** Encodes the response body of a REST call. */
 export const rest = (answer: TokenAnswer, now: number, members: object = {}): UpstreamResponse.UpstreamResponse => {
   const body = "result" in answer
     ? { ok: true, result: answer.result }
@@ -412,7 +412,10 @@ export const rest = (answer: TokenAnswer, now: number, members: object = {}): Up
   return UpstreamResponse.json("token-chain", answer.status, text)
 }
 
-/** Encodes the body of a JSON-RPC call. The Python family adds the ID, always as a string; the C++ family omits it. */
+/**
+ * Encodes the response body of a JSON-RPC call. The Python family adds the ID, always as a string; the C++ family omits
+ * it.
+ */
 export const rpc = (answer: TokenAnswer, now: number, id: string): UpstreamResponse.UpstreamResponse =>
   rest(answer, now, answer.dialect === "python" ? { id, jsonrpc: "2.0" } : {})
 
@@ -421,7 +424,7 @@ export const rpc = (answer: TokenAnswer, now: number, id: string): UpstreamRespo
  * `InvalidAddress`.
  */
 export interface TokenControls {
-  /** Contracts by raw address. */
+  /** Contracts by raw address, and metadata documents by URI. */
   readonly state: Ref.Ref<TokenState>
   /**
    * Deploys or replaces a contract. `dialect` is the server family in whose format responses about it are encoded.

@@ -24,7 +24,7 @@ const mostAgentDays = 180
 /** Maximum number of named API wallets of an account. */
 const mostAgents = 3
 
-/** The suffix of an API wallet's name that contains the end of its validity. */
+/** The suffix of an API wallet's name, which contains the end of the wallet's validity. */
 const untilShape = / valid_until ([0-9]{1,16})$/u
 
 const zeroAddress = `0x${"0".repeat(40)}`
@@ -96,7 +96,7 @@ export const approveBuilderFee = (
   return done
 }
 
-/** `registerReferrer`. */
+/** Executes the action `registerReferrer`. */
 export const registerReferrer = (context: ActionContext, { code }: ActionOf<"registerReferrer">): ActionDecision => {
   const { codes } = context.venue.state
   const account = actor(context)
@@ -107,7 +107,7 @@ export const registerReferrer = (context: ActionContext, { code }: ActionOf<"reg
   return done
 }
 
-/** `setReferrer`. */
+/** Executes the action `setReferrer`. */
 export const setReferrer = (context: ActionContext, { code }: ActionOf<"setReferrer">): ActionDecision => {
   const account = actor(context)
   const address = context.venue.state.codes.get(code)
@@ -131,7 +131,7 @@ export const claimRewards = (context: ActionContext): ActionDecision => {
 /** The price of a request in millionths of a dollar. */
 const requestPrice = 500n
 
-/** `reserveRequestWeight`: more requests for 0.0005 dollars each. */
+/** `reserveRequestWeight`: buys more requests, at 0.0005 dollars each. */
 export const reserveRequests = (
   context: ActionContext,
   { destination, weight }: ActionOf<"reserveRequestWeight">
@@ -152,7 +152,7 @@ export const reserveRequests = (
 const mostSubAccounts = 10
 const isName = (name: string): boolean => name.trim() !== "" && name.length <= 16
 
-/** `createSubAccount`. */
+/** Executes the action `createSubAccount`. */
 export const createSubAccount = (context: ActionContext, { name }: ActionOf<"createSubAccount">): ActionDecision => {
   const { user, venue } = context
   if (!isName(name)) return refuse(Words.invalidName)
@@ -166,7 +166,7 @@ export const createSubAccount = (context: ActionContext, { name }: ActionOf<"cre
   return Result.succeed({ type: "createSubAccount", data: address })
 }
 
-/** `subAccountModify`. */
+/** Executes the action `subAccountModify`, which renames a sub-account. */
 export const renameSubAccount = (
   context: ActionContext,
   { name, subAccountUser }: ActionOf<"subAccountModify">
@@ -178,7 +178,7 @@ export const renameSubAccount = (
   return done
 }
 
-/** `setDisplayName`. */
+/** Executes the action `setDisplayName`. */
 export const setDisplayName = (context: ActionContext, { displayName }: ActionOf<"setDisplayName">): ActionDecision => {
   actor(context).displayName = displayName
   return done
@@ -252,7 +252,7 @@ export const linkStaking = (
   return done
 }
 
-/** `stakingLinkDisableTradingUser`. */
+/** Executes the action `stakingLinkDisableTradingUser`. */
 export const unlinkStaking = (
   context: ActionContext,
   { tradingUser }: ActionOf<"stakingLinkDisableTradingUser">
@@ -270,7 +270,7 @@ const Signers = Schema.fromJsonString(Schema.NullOr(Schema.Struct({
 
 const decodeSigners = Schema.decodeUnknownOption(Signers)
 
-/** `convertToMultiSigUser`. The text `null` as signers converts the account back to a normal account. */
+/** `convertToMultiSigUser`. If `signers` is the text `null`, converts the account back to a normal account. */
 export const convertToMultiSig = (
   context: ActionContext,
   { signers }: ActionOf<"convertToMultiSigUser">

@@ -1,4 +1,4 @@
-/** Margin, balances, limits and fees of an account as queries and streams list them. */
+/** Margin, balances, limits and fees of an account, as queries and streams list them. */
 import type {
   ClearinghouseState,
   Position as PrintedPosition,
@@ -49,7 +49,7 @@ const printPosition = (venue: Venue, clearing: Clearing, asset: Perpetual, posit
   }
 }
 
-/** `clearinghouseState`. */
+/** Returns the response to the query `clearinghouseState`. */
 export const clearinghouseState = (venue: Venue, account: TradingAccount, dex: string): ClearinghouseState => {
   const clearing = account.clearings.get(dex) ?? noMoney
   const sums = Margin.marginSums(venue, clearing)
@@ -76,7 +76,7 @@ export const clearinghouseState = (venue: Venue, account: TradingAccount, dex: s
   }
 }
 
-/** `spotClearinghouseState`. */
+/** Returns the response to the query `spotClearinghouseState`. */
 export const spotState = ({ listing }: Venue, account: TradingAccount): SpotClearinghouseState => ({
   balances: [...account.spot].toSorted(([a], [b]) => a - b).flatMap(([index, { entry, hold, total }]) => {
     const token = listing.tokens.get(index)
@@ -133,7 +133,7 @@ export const activeAssetData = (venue: Venue, account: TradingAccount, coin: str
 /** Formats dollars with two decimals, without a trailing zero. */
 const printVolume = (usd: bigint): string => Decimals.print(usd / 10_000n, 2)
 
-/** `userFees`. */
+/** Returns the response to the query `userFees`. */
 export const userFees = (account: TradingAccount, now: number) => {
   const tier = Fees.feeTier(account, now)
   const today = Fees.startOfDay(now)
@@ -206,7 +206,7 @@ export const portfolio = (venue: Venue, account: TradingAccount) => {
   ]
 }
 
-/** `referral`. */
+/** Returns the response to the query `referral`. */
 export const referral = (venue: Venue, account: TradingAccount) => {
   const referred = [...venue.state.accounts.values()].filter(({ referrer }) => referrer?.address === account.address)
   return {

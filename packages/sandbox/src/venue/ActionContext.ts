@@ -11,7 +11,7 @@ import { changeAccount } from "./VenueState.ts"
 /** The context of an action: the acting account, the time, and the venue. */
 export interface ActionContext {
   readonly venue: Venue
-  /** The accounts, API wallets and stake: all state except trading. An action assigns a new value to change them. */
+  /** The accounts, API wallets and stake: all state except trading. To change them, an action assigns a new value. */
   identity: VenueState
   /** The acting account. */
   readonly user: Address

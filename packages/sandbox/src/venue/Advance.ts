@@ -86,7 +86,7 @@ const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
   for (const holder of holders) {
     for (const clearing of ensureAccount(venue.state, holder).clearings.values()) {
-      // uses, for each position, the price at which its value is lower
+      // values each position at the price at which the position is worth less
       const worst: Margin.Mark = (asset) => {
         const a = markAt(venue, asset, from)
         const b = markAt(venue, asset, to)

@@ -1,4 +1,4 @@
-/** The tradable assets: their IDs in orders, tick and lot sizes, and balances. */
+/** The tradable assets: their IDs in orders, their tick and lot sizes, and the units of their balances. */
 import type { SpotToken } from "@trigate/domain/info/SpotMeta"
 import type { CandleMarket } from "./CandleMarket.ts"
 import { coinDex, findMarket } from "./CandleMarket.ts"

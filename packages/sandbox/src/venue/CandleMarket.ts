@@ -24,7 +24,7 @@ export interface CandleMarket {
   readonly price: number
   /** Typical size of the price change in a day, relative to the price: 0.03 is 3 %. */
   readonly volatility: number
-  /** Trades per minute. */
+  /** Number of trades per minute. */
   readonly tradeRate: number
   /** Size of a typical trade, in lots of 10^-sizeDecimals. */
   readonly tradeLots: number
@@ -37,15 +37,18 @@ export interface CandleMarket {
   /** Time of the delisting. The coin stays in the universe, so that the asset numbers of other coins do not change. */
   readonly delistedAt?: number
   /**
-   * Absent if cross margin is allowed. The margin of a `strictIsolated` position cannot be removed while the position
-   * is open.
+   * The restriction of the margin mode; absent if cross margin is allowed. The margin of a `strictIsolated` position
+   * cannot be removed while the position is open.
    */
   readonly marginMode?: "noCross" | "strictIsolated"
-  /** The time, in milliseconds, from which on growth mode reduces the fees to a tenth; absent without growth mode. */
+  /**
+   * The time, in milliseconds, from which on growth mode reduces the fees to a tenth; absent for assets without a
+   * growth mode.
+   */
   readonly growingSince?: number
   /**
-   * The open-interest cap, in whole dollars: no position can grow while the value of all positions is above it. Absent
-   * without a cap.
+   * The open-interest cap, in whole dollars: no position can grow while the total value of all positions is above the
+   * cap. Absent if there is no cap.
    */
   readonly openInterestCap?: number
 }
@@ -64,7 +67,10 @@ export const findMarket = (markets: ReadonlyMap<string, CandleMarket>, coin: str
 export const coinDex = (coin: string): string | undefined =>
   coin.includes("/") || coin.startsWith("@") ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
 
-/** Coin, asset, price, volatility, trades per minute, lots per trade, decimals of sizes and prices, and day of listing. */
+/**
+ * The listed coins. Each row contains the coin, asset, price, volatility, trades per minute, lots per trade, decimals
+ * of sizes and prices, and day of listing.
+ */
 const listed: ReadonlyArray<
   readonly [string, string, number, number, number, number, number, number, string]
 > = [
@@ -105,15 +111,15 @@ const makeMarket = (
 /** The initial coins of a sandbox. */
 export const markets: ReadonlyArray<CandleMarket> = listed.map(makeMarket)
 
-/** In milliseconds. */
+/** The length of a minute, in milliseconds. */
 const minute = 60_000
 
-/** In minutes. */
+/** The length of a day, in minutes. */
 const day = 1440
 
 /**
- * Makes the market of a spot pair that is not in `listed`: a coin with a small volume, and with the names and decimals
- * of its tokens.
+ * Makes the market of a spot pair that is not in `listed`: a coin with a small volume, which has the names and decimals
+ * of the pair's tokens.
  */
 const pairMarket = (seed: Seed, { name, tokens: [base] }: SpotPair, tokens: ReadonlyMap<number, SpotToken>) => {
   const family = Random.series(seed, `market/${name}`)
@@ -202,7 +208,7 @@ const makeWalk = (seed: Seed, { asset, volatility }: CandleMarket): CandlePath =
   sizes: Random.series(seed, `candles/${asset}/sizes`)
 })
 
-/** The walk of each market, cached for the last used seed. */
+/** The price path of each market, cached for the last used seed. */
 const walks = new WeakMap<CandleMarket, { readonly seed: Seed; readonly path: CandlePath }>()
 
 const priceWalk = (seed: Seed, market: CandleMarket): CandlePath => {

@@ -40,17 +40,17 @@ export const significantDigits = (text: string): number => {
   return decimals === "" ? 0 : (whole + decimals).replace(/^0+/u, "").length
 }
 
-/** The absolute value. */
+/** Returns the absolute value of a number. */
 export const abs = (value: bigint): bigint => value < 0n ? -value : value
 
-/** The lesser of two. */
+/** Returns the lesser of two numbers. */
 export const min = (a: bigint, b: bigint): bigint => a < b ? a : b
 
-/** The greater of two. */
+/** Returns the greater of two numbers. */
 export const max = (a: bigint, b: bigint): bigint => a > b ? a : b
 
 /** Divides two positive numbers and rounds up. */
 export const divideUp = (value: bigint, by: bigint): bigint => (value + by - 1n) / by
 
-/** Converts to the nearest double, for ratios only. */
+/** Converts an integer to the nearest double. Use the result for ratios only. */
 export const toNumber = (value: bigint, decimals: number): number => Number(value) / 10 ** decimals

@@ -53,7 +53,7 @@ export interface FeeTier {
   readonly spotAdd: string
 }
 
-/** Returns the first millisecond of a day. */
+/** Returns the first millisecond of the UTC day that contains a time. */
 export const startOfDay = (time: number): number => Math.floor(time / day) * day
 
 /**

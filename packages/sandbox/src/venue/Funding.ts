@@ -1,4 +1,4 @@
-/** Funding: every hour, long positions pay short positions the hourly rate on their value. */
+/** Funding: every hour, each long position pays the hourly rate on its value, and each short position receives it. */
 import type { Perpetual } from "./Assets.ts"
 import { printSz, printUsd } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"

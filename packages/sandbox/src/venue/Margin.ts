@@ -51,7 +51,7 @@ export const marginUsedBy = (position: Position, mark: bigint): bigint =>
 export const unrealizedPnl = (position: Position, mark: bigint): bigint =>
   signedValue(position, mark) - (position.size < 0n ? -position.entry : position.entry)
 
-/** The sums of an account in a dex. */
+/** The value and the margin of an account in a dex, summed over its positions. */
 export interface MarginSums {
   /** Value of the cross account: cash and cross positions at their mark prices. */
   readonly crossValue: bigint
@@ -66,7 +66,7 @@ export interface MarginSums {
   readonly raw: bigint
 }
 
-/** Returns the sums of an account in a dex. */
+/** Returns the value and the margin of an account in a dex, summed over its positions. */
 export const marginSums = (
   venue: Venue,
   clearing: Clearing,
@@ -209,7 +209,8 @@ export const liquidationPx = (
     ? crossValue - crossMaintenance
     : position.raw + signedValue(position, mark) - own
   const double = BigInt(2 * asset.maxLeverage)
-  // per tick down, the value of a long position falls by its size, and its maintenance margin falls too
+  // for each tick by which the price falls, the value of a long position falls by its size, and its maintenance margin
+  // falls too
   const perTick = position.size > 0n
     ? position.size - position.size / double
     : position.size + position.size / double

@@ -19,7 +19,7 @@ const findPerpetual = ({ listing }: Venue, id: number): Perpetual | undefined =>
   return asset?.kind === "perpetual" ? asset : undefined
 }
 
-/** `updateLeverage`. */
+/** Executes the action `updateLeverage`. */
 export const updateLeverage = (
   context: ActionContext,
   { asset: id, isCross, leverage }: ActionOf<"updateLeverage">

@@ -1,4 +1,4 @@
-/** Books, prices and trades as queries and streams list them. */
+/** Books, prices and trades, as queries and streams list them. */
 import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import type { BookLevel, Trade } from "@trigate/domain/info/Market"
 import type { Asset, Perpetual } from "./Assets.ts"
@@ -106,7 +106,9 @@ export const openInterest = ({ state }: Venue, asset: Asset): bigint => {
   return total
 }
 
-/** Returns whether the open interest of a perpetual has reached its cap, so that no position in it can grow. */
+/**
+ * Returns whether the open interest of a perpetual has reached its cap. If so, no position in the perpetual can grow.
+ */
 export const isCapped = (venue: Venue, asset: Perpetual): boolean => {
   const { openInterestCap } = asset.market
   return openInterestCap !== undefined &&

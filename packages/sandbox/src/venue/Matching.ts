@@ -80,7 +80,10 @@ const settled = (venue: Venue, order: VenueOrder): void => {
   if (order.sz === 0n) release(venue, order)
 }
 
-/** Queues the children of a filled order until their triggers are reached, and ends its siblings. */
+/**
+ * Queues the children of a filled order until the triggers of the children are reached, and ends the siblings of the
+ * order.
+ */
 export const release = (venue: Venue, order: VenueOrder): void => {
   const account = TradingState.ensureAccount(venue.state, order.user)
   for (const child of order.children) {
@@ -94,7 +97,7 @@ export const release = (venue: Venue, order: VenueOrder): void => {
   }
 }
 
-/** Ends reduce-only orders that can no longer reduce a position, because it is closed or reversed. */
+/** Ends reduce-only orders that can no longer reduce a position, because the position is closed or reversed. */
 export const endReducers = (venue: Venue, asset: Asset, user: VenueOrder["user"]): void => {
   if (asset.kind === "spot") return
   const account = TradingState.ensureAccount(venue.state, user)

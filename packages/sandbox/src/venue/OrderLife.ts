@@ -100,7 +100,7 @@ export const reduce = (venue: Venue, asset: Asset, order: VenueOrder, lots: bigi
   order.place = "gone"
 }
 
-/** Ends an order, together with the orders that wait for its fill. The order itself is not filled. */
+/** Ends an order, together with its children, which wait until the order is filled. */
 export const end = (venue: Venue, order: VenueOrder, status: string): void => {
   if (order.place === "gone") return
   withdraw(venue, venue.listing.byCoin.get(order.coin), order)
@@ -115,7 +115,7 @@ export const endByVenue = (venue: Venue, order: VenueOrder, status: string): voi
   emit(venue, { kind: "nonUserCancel", user: order.user, coin: order.coin, oid: order.oid })
 }
 
-/** Returns the available balance of an account in a spot token, in its wei. */
+/** Returns the available balance of an account in a spot token, in the token's wei. */
 export const available = (account: TradingAccount, token: number): bigint => {
   const balance = account.spot.get(token)
   return balance === undefined ? 0n : balance.total - balance.hold

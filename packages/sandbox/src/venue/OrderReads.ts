@@ -71,7 +71,7 @@ export const openIn = (
     return asset === undefined || !inDex(asset, dex) ? [] : [[asset, order]]
   })
 
-/** Returns the order of an account with an ID; `undefined` if the venue no longer stores it. */
+/** Returns an account's order by its ID; `undefined` if the venue no longer stores the order. */
 export const findRecord = (
   { listing }: Venue,
   account: TradingAccount,

@@ -12,7 +12,7 @@ import { ensureAccount, findAccount, none } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./Words.ts"
 
-/** The status of one leg, in the venue's form. */
+/** The status of one order or cancellation, in the venue's form. */
 export type LegStatus =
   | { readonly resting: { readonly oid: number; readonly cloid?: string } }
   | {
@@ -125,7 +125,7 @@ const adopt = (venue: Venue, account: TradingAccount, draft: Draft): ReadonlyArr
   return [order]
 }
 
-/** Returns the builder of an order if the user has approved its fee; `refused` if not. */
+/** Returns the builder of an order if the user has approved the builder's fee; `refused` if not. */
 const findBuilder = (
   account: TradingAccount,
   builder: ActionOf<"order">["builder"]

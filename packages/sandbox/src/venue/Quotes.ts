@@ -34,7 +34,7 @@ export const refreshed = (venue: Venue, asset: Asset): MarketState => {
   return market
 }
 
-/** Returns the mark price at another time, in ticks. */
+/** Returns the mark price at the time `now`, in ticks. */
 export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
   Decimals.parse(
     CandleMarket.printPrice(asset.market, venue.path.priceAt(asset.market, now)),

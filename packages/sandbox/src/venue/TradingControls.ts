@@ -55,8 +55,8 @@ export interface TradingControls {
   readonly setPosition: (user: Address, coin: string, size: string, entryPx?: string) => Effect.Effect<void>
   /**
    * Replays prices for a coin from now on instead of the seeded ones: points of recorded bars (see
-   * `PricePaths.pricePoints`) or custom points. At speed 60, an hour of points is replayed in a minute. Default speed:
-   * 1. After the last point the price is constant, so a single point sets a constant price.
+   * `PricePaths.pricePoints`) or custom points. At speed 60, an hour of points is replayed in a minute; at the default
+   * speed, in an hour. After the last point, the price is constant, so a single point sets a constant price.
    */
   readonly playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed?: number) => Effect.Effect<void>
   /** Returns the venue's time: the clock's time plus the total by which `advance` was called. */
@@ -83,7 +83,7 @@ const second = 1_000
 /** Maximum simulated milliseconds before the simulation yields to the event loop. */
 const stretch = 300_000
 
-/** Makes trading over a venue and its other state. */
+/** Makes the controls of trading over a venue, its accounts and its listings. */
 export const make = (
   venue: Venue,
   { clock, identity, info }: {

@@ -1,6 +1,6 @@
 /**
- * Converts the venue's events to account events for streams. An action, or a second, produces one event for each
- * account.
+ * Converts the venue's events to account events for streams. An action or a simulated second produces at most one
+ * account event for each account.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Duration from "effect/Duration"

@@ -66,15 +66,15 @@ export interface Position {
 
 /** The money and positions of an account in the perpetuals of a dex. */
 export interface Clearing {
-  /** Millionths of a dollar. The cost of all cross positions is deducted. */
+  /** Cash in millionths of a dollar. The cost of all cross positions is deducted. */
   cash: bigint
   readonly positions: Map<string, Position>
 }
 
-/** A balance in a spot token, in its wei. */
+/** A balance in a spot token, in the token's wei. */
 export interface SpotBalance {
   total: bigint
-  /** Reserved for open orders. */
+  /** The part of the balance that is reserved for open orders. */
   hold: bigint
   /** The acquisition cost of the balance, in wei of USDC. */
   entry: bigint
@@ -141,7 +141,7 @@ export interface TradingAccount {
   readonly open: Map<number, VenueOrder>
   /** The lots of open orders that can increase a position, by coin. */
   readonly exposure: Map<string, { bids: bigint; asks: bigint }>
-  /** The newest orders, oldest first. */
+  /** The newest orders of the account. The oldest of them is first. */
   readonly orders: Map<number, VenueOrder>
   readonly byCloid: Map<string, number>
   /** Fills, newest last. */
@@ -151,9 +151,9 @@ export interface TradingAccount {
   readonly ledger: Array<LedgerEntry>
   readonly values: Array<readonly [time: number, value: bigint]>
   readonly twaps: Map<number, Twap>
-  /** Volumes by the day's first millisecond. */
+  /** Traded volumes, by the first millisecond of the day. */
   readonly volumes: Map<number, DayVolume>
-  /** Volume since the start, in millionths of a dollar. */
+  /** The total traded volume, in millionths of a dollar. */
   volume: bigint
   cancelAt: number | undefined
   /** The approved maximum fee by builder, in tenths of a basis point. */
@@ -240,7 +240,7 @@ export interface TradingState {
   readonly accounts: Map<Address, TradingAccount>
   readonly markets: Map<string, MarketState>
   readonly vaults: Map<Address, Vault>
-  /** Referral codes. */
+  /** The account of each referral code. */
   readonly codes: Map<string, Address>
   readonly house: House
   /** Net deposits into the perpetuals of each dex, in millionths of a dollar. */
@@ -298,7 +298,7 @@ const newAccount = (address: Address): TradingAccount => ({
   stakingLink: undefined
 })
 
-/** Returns the account of an address, or an empty one that is not stored. */
+/** Returns the account of an address. If the address has no account, returns an empty account, which is not stored. */
 export const findAccount = (state: TradingState, address: Address): TradingAccount =>
   state.accounts.get(lowerCase(address)) ?? newAccount(lowerCase(address))
 
@@ -359,7 +359,7 @@ export const addTo = <Key>(amounts: Map<Key, bigint>, key: Key, amount: bigint):
   amounts.set(key, (amounts.get(key) ?? 0n) + amount)
 }
 
-/** Deposits dollars into an account's perpetuals in a dex, or withdraws them. */
+/** Deposits dollars into an account's perpetuals in a dex. A negative amount is a withdrawal. */
 export const moveCash = (
   { netDeposits }: TradingState,
   account: TradingAccount,

@@ -53,8 +53,8 @@ export const moveUsd = (
 }
 
 /**
- * Withdraws wei of a spot token from an account. Returns the proportional part of the balance's acquisition cost, or
- * `undefined` if the available balance is too low.
+ * Withdraws an amount of a spot token, in wei, from an account. Returns the proportional part of the balance's
+ * acquisition cost, or `undefined` if the available balance is too low.
  */
 const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigint | undefined => {
   if (available(from, token) < wei) return undefined
@@ -65,7 +65,7 @@ const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigint | un
   return entry
 }
 
-/** Moves wei of a spot token. Returns whether the sender's balance was sufficient. */
+/** Moves an amount of a spot token, in wei. Returns whether the sender's balance was sufficient. */
 export const moveSpot = (from: TradingAccount, to: TradingAccount, token: number, wei: bigint): boolean => {
   const entry = takeSpot(from, token, wei)
   if (entry === undefined) return false
@@ -75,7 +75,7 @@ export const moveSpot = (from: TradingAccount, to: TradingAccount, token: number
   return true
 }
 
-/** `usdSend`. */
+/** Executes the action `usdSend`. */
 export const usdSend = (context: ActionContext, { amount, destination }: ActionOf<"usdSend">): ActionDecision => {
   const usd = readAmount(amount, usdDecimals)
   if (usd === undefined) return refuse(Words.invalidAmount)
@@ -95,8 +95,8 @@ export const usdSend = (context: ActionContext, { amount, destination }: ActionO
 }
 
 /**
- * Returns the value of wei of a spot token at the mark price of its USDC pair. Returns zero for a token without such a
- * pair.
+ * Returns the value of an amount of a spot token, in wei, at the mark price of the token's USDC pair. Returns zero for
+ * a token without such a pair.
  */
 const valueInUsd = (venue: Venue, { index }: SpotToken, wei: bigint): bigint => {
   if (index === usdc) return wei / weiPerUsd
@@ -108,7 +108,7 @@ const valueInUsd = (venue: Venue, { index }: SpotToken, wei: bigint): bigint => 
   return 0n
 }
 
-/** `spotSend`. */
+/** Executes the action `spotSend`. */
 export const spotSend = (context: ActionContext, action: ActionOf<"spotSend">): ActionDecision => {
   const token = parseToken(context.venue, action.token)
   if (token === undefined) return refuse(Words.unknownToken(action.token))
@@ -316,7 +316,7 @@ export const subAccountTransfer = (
   return done
 }
 
-/** `subAccountSpotTransfer`. */
+/** Executes the action `subAccountSpotTransfer`. */
 export const subAccountSpotTransfer = (
   context: ActionContext,
   { amount, isDeposit, subAccountUser, token: name }: ActionOf<"subAccountSpotTransfer">

@@ -36,7 +36,7 @@ const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void
   Orders.execute(venue, asset, order)
 }
 
-/** Triggers the orders of a market that its mark price has reached, in the order of placement. */
+/** Triggers the orders of a market whose trigger price the mark price has reached, in the order of placement. */
 export const fireReached = (venue: Venue, asset: Asset): void => {
   const { triggers } = ensureMarket(venue.state, asset.coin)
   if (triggers.size === 0) return

@@ -23,7 +23,7 @@ const sliceEvery = 30_000
 const slicesPerMinute = 2
 const shortest = 5
 const longest = 1_440
-/** The maximum size of a slice with unfilled parts of earlier slices, as a multiple of an ordinary slice. */
+/** Maximum size of a slice, including the unfilled parts of earlier slices, as a multiple of an ordinary slice. */
 const catchUp = 3n
 const slippage = 3n
 const rememberedTwaps = 200
@@ -155,7 +155,7 @@ const executeSlice = (venue: Venue, account: TradingAccount, twap: Twap): void =
   if (isLast || twap.executedSz === twap.sz) finish(venue, twap, { status: "finished" })
 }
 
-/** Executes the due slices of an account. */
+/** Executes the due slices of an account's TWAP orders. */
 export const executeDue = (venue: Venue, account: TradingAccount): void => {
   for (const twap of account.twaps.values()) {
     if (twap.endedAt === undefined && dueAt(venue, twap) <= venue.state.now) executeSlice(venue, account, twap)

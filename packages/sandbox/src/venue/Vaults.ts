@@ -44,7 +44,7 @@ const addShares = (vault: Vault, user: Address, shares: bigint, lockedUntil: num
   vault.totalShares += shares
 }
 
-/** `createVault`. */
+/** Executes the action `createVault`. */
 export const create = (context: ActionContext, action: ActionOf<"createVault">): ActionDecision => {
   const { user, venue } = context
   const initial = BigInt(action.initialUsd)
@@ -81,7 +81,7 @@ const ledVault = ({ user, venue }: ActionContext, address: string): Vault | stri
     : Words.notVaultLeader
 }
 
-/** `vaultModify`. */
+/** Executes the action `vaultModify`. */
 export const modify = (context: ActionContext, action: ActionOf<"vaultModify">): ActionDecision => {
   const vault = ledVault(context, action.vaultAddress)
   if (typeof vault === "string") return refuse(vault)
@@ -90,7 +90,7 @@ export const modify = (context: ActionContext, action: ActionOf<"vaultModify">):
   return done
 }
 
-/** `vaultTransfer`: deposits, or withdraws after a lockup of one day. */
+/** `vaultTransfer`: deposits into a vault, or withdraws from it after a lockup of one day. */
 export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer">): ActionDecision => {
   const { user, venue } = context
   const address = lowerCase(action.vaultAddress)

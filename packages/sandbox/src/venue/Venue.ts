@@ -35,13 +35,13 @@ export type VenueEvent =
 export interface PricePath {
   readonly priceAt: (market: CandleMarket, now: number) => number
   /**
-   * Returns whether the price only rises, or only falls, between two times of one minute. If so, a minute without
+   * Returns whether the price only rises, or only falls, between two times in the same minute. If so, a minute without
    * events can be skipped.
    */
   readonly isMonotone: (market: CandleMarket, from: number, to: number) => boolean
   /**
-   * Returns the time from which on the prices of a coin are replayed instead of seeded; `undefined` if they are seeded
-   * only.
+   * Returns the time from which on the prices of a coin are replayed instead of seeded; `undefined` if no prices are
+   * replayed for the coin.
    */
   readonly playedSince: (coin: string) => number | undefined
 }

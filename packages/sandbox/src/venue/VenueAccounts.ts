@@ -74,8 +74,8 @@ const stakingHistory = ({ account, now, trader }: View): ReadonlyArray<StakingRo
         : [{ time: arrives, hash: zeroHash, delta: { withdrawal: { amount, phase: "finalized" } } }])
     ]
   })
-  // the list is newest first, and the sort is stable: a delegation precedes the deposit of the same time, which it
-  // followed
+  // the list is newest first, and the sort is stable: of a delegation and a deposit at the same time, the delegation
+  // comes first, because it was made after the deposit
   return [...delegated, ...moved.toReversed()].toSorted((one, other) => other.time - one.time).slice(0, mostRows)
 }
 
@@ -118,7 +118,7 @@ const answers = {
     })
 } satisfies { readonly [type: string]: (view: View) => unknown }
 
-/** The lists of an account from a start time, which are always empty. */
+/** Queries for an account's rows from a start time on. The response is always an empty list. */
 const sinceTypes = [
   "userBorrowLendInterest",
   "userFunding",

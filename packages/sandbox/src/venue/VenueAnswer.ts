@@ -32,8 +32,8 @@ export interface InfoView extends Listing {
 const upstream = "trading-api"
 
 /**
- * Makes the response to a query. For `undefined`, which is the result for an unknown name, it is HTTP 500 `null`, as
- * from the venue.
+ * Makes the response with the result of a query. If the result is `undefined` because a name is unknown, the response
+ * is HTTP 500 `null`, like the venue's.
  */
 export const known = (value: unknown): UpstreamResponse.UpstreamResponse =>
   value === undefined

@@ -15,7 +15,10 @@ import { bars } from "./CandleMarket.ts"
 const make = Effect.gen(function*() {
   const { info, seed, trading } = yield* SandboxState
 
-  /** Returns the market of a series, and the range of its bars that have closed since the listing. */
+  /**
+   * Returns the market of a series (a coin and an interval), and the range of its bars that have closed since the
+   * listing.
+   */
   const findMarket = Effect.fnUntraced(function*({ coin, interval }: Series) {
     const { markets } = yield* Ref.get(info.state)
     const market = markets.get(coin)

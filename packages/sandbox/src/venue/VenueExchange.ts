@@ -40,8 +40,8 @@ const refuseIf = (refused: boolean, refusal: string): Decision<void> =>
   refused ? Result.fail(refusal) : Result.succeed(undefined)
 
 /**
- * The form that the venue accepts: with `hyperliquidChain` instead of `venueChain`, a name that only the documentation
- * uses.
+ * `tokenDelegate` in the form that the venue accepts: with `hyperliquidChain`. Only the documentation calls this member
+ * `venueChain`.
  */
 const WireTokenDelegate = TokenDelegate.check(
   Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
@@ -152,7 +152,7 @@ type ActionSigner =
   | Pick<Exclude<RecoveredSigner, { readonly scheme: "multiSig" }>, "scheme" | "signer">
   | Extract<RecoveredSigner, { readonly scheme: "multiSig" }>
 
-/** A parsed body: its envelope, the action, the wrapped action of a multi-sig, and the signer of each. */
+/** A parsed body: the envelope, the multi-sig wrapper if any, the action to execute, and the signers. */
 interface Submission {
   readonly envelope: SignedEnvelope
   /** The multi-sig wrapper; absent for other actions. */
@@ -228,8 +228,8 @@ const multiSigUser = (
 const isCancel = (type: string): boolean => type === "cancel" || type === "cancelByCloid"
 
 /**
- * Counts the legs of an action as requests. Cancels have a higher limit, so that orders can still be canceled when the
- * limit for other actions is reached.
+ * Counts each order or cancellation of an action as one request. Cancels have a higher limit, so that orders can still
+ * be canceled when the limit for other actions is reached.
  */
 const admitRequest = (state: VenueState, venue: Venue, user: Address, action: SentAction): Decision<VenueState> => {
   const { reserved, volume } = findAccount(venue.state, user)
@@ -291,7 +291,7 @@ const refused = (text: string): UpstreamResponse.UpstreamResponse =>
 
 const hasAction = Schema.is(Schema.Struct({ action: Schema.Unknown }))
 
-/** Returns the type of the action that a body executes; `undefined` without an action. */
+/** Returns the type of the action that a body executes; `undefined` if the body contains no action. */
 const executedType = (body: unknown): string | undefined => {
   if (!hasAction(body) || !isSentAction(body.action)) return undefined
   return (innerAction(body.action) ?? body.action).type
@@ -390,12 +390,12 @@ const answerTo = Effect.fnUntraced(function*(
 /** A body whose signer the caller has already recovered, because recovery is the slowest step. */
 export interface Recovered {
   readonly signed: SignedEnvelope
-  /** Absent if the signer cannot be recovered. */
+  /** The recovered signer; `undefined` if the signer cannot be recovered. */
   readonly signer: Address | undefined
 }
 
 /**
- * Returns whether the venue would decode the same envelope as the gateway did. This is not so for actions signed as
+ * Returns whether the venue would decode the same envelope as the gateway did. Returns `false` for actions signed as
  * typed data, in which the gateway renames a field, and for multi-sig actions, whose co-signers are recovered from the
  * body.
  */

@@ -14,10 +14,13 @@ export interface VenueFaults {
   readonly get: () => SandboxFaults
   /** Sets the faults in `faults`. Other faults do not change. */
   readonly set: (faults: Partial<SandboxFaults>) => Effect.Effect<void>
-  /** Returns whether a fault affects the next request, which depends on the seed and the fault's probability. */
+  /**
+   * Returns whether a fault affects the next request. The result depends on the seed and on the fault's probability.
+   */
   readonly happens: (fault: SharedFault) => boolean
   /**
-   * Runs a request after the venue's latency. If the rate-limit fault affects it, returns HTTP 429 without running it.
+   * Runs a request after the venue's latency. If the rate-limit fault affects the request, returns HTTP 429 without
+   * running it.
    */
   readonly ask: <E, R>(
     venue: Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>

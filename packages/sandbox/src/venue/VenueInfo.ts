@@ -108,7 +108,7 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
 
 const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
 
-/** Returns the prices of a perpetual. For a delisted perpetual, they are constant. */
+/** Returns the prices of a perpetual. The prices of a delisted perpetual are constant. */
 export const perpetualContext = (view: InfoView, market: CandleMarket): AssetContext => {
   if (market.delistedAt !== undefined) {
     const last = printPrice(market, priceAt(view.seed, market, market.delistedAt))
@@ -220,7 +220,7 @@ export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
 /** The limits of a builder-deployed dex, and of one transfer between dexes, in dollars. */
 const dexLimits = { totalOiCap: "400000000.0", oiSzCapPerPerp: "1000000000.0", maxTransferNtl: "150000000.0" } as const
 
-/** `perpDexLimits`: `null` for the venue's own dex, `undefined` for an unknown one. */
+/** `perpDexLimits`: `null` for the venue's own dex, `undefined` for an unknown dex. */
 const perpDexLimits = (listing: Listing, dex: string) =>
   dex === "" ? null : dexes(listing).includes(dex)
     ? { ...dexLimits, coinToOiCap: openInterestCaps(listing, dex) }
@@ -232,7 +232,7 @@ const perpDexStatus = (view: InfoView, dex: string) =>
     ? { totalNetDeposit: printUsd(view.trading.state.netDeposits.get(dex) ?? 0n) }
     : undefined
 
-/** The perpetuals of a dex whose positions can no longer grow, because the open-interest cap is reached. */
+/** Returns the coins of a dex whose open-interest cap is reached, so that no position in them can grow. */
 const cappedCoins = (view: InfoView, dex: string): ReadonlyArray<string> =>
   perpetuals(view, dex).flatMap(({ coin }) => {
     const asset = view.trading.listing.byCoin.get(coin)

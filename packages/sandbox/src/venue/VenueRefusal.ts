@@ -64,7 +64,7 @@ export const tooManyRequests = (sent: number, limit: number, volume: string) =>
   `Too many cumulative requests sent (${sent} > ${limit}) for cumulative volume traded $${cents(volume)}. ` +
   "Place taker orders to free up 1 request per USDC traded."
 
-/** The body is JSON of another shape (HTTP 422, plain text). */
+/** The body is JSON, but it does not have the shape of a known query or action (HTTP 422, plain text). */
 export const wrongShape = "Failed to deserialize the JSON body into the target type"
 
 /** The body is not JSON (HTTP 400, plain text). */

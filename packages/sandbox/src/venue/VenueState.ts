@@ -24,7 +24,7 @@ export interface MultiSigRule {
 
 /** Stake that an account has delegated to one validator. */
 export interface Delegation {
-  /** Amount, in units of 10^-8 HYPE. */
+  /** The delegated amount, in units of 10^-8 HYPE. */
   readonly wei: bigint
   /** The end of the lockup, in milliseconds: one day after stake was last added. */
   readonly lockedUntil: number
@@ -35,7 +35,7 @@ export interface DelegationEvent {
   readonly time: number
   readonly hash: Hash
   readonly validator: Address
-  /** Amount, in units of 10^-8 HYPE. */
+  /** The amount that the event adds or withdraws, in units of 10^-8 HYPE. */
   readonly wei: bigint
   readonly isUndelegate: boolean
 }
@@ -46,7 +46,7 @@ export interface Account {
   readonly stake: bigint
   /** Delegated stake by validator. */
   readonly delegations: ReadonlyMap<Address, Delegation>
-  /** The newest delegations, newest first. */
+  /** The latest events of the account's delegations, newest first. */
   readonly delegationHistory: ReadonlyArray<DelegationEvent>
   /** Named API wallets. */
   readonly extraAgents: ReadonlyArray<ExtraAgent>
@@ -104,7 +104,7 @@ export const newAccount: Account = {
   requestLimit: Number.POSITIVE_INFINITY
 }
 
-/** Returns the account of an address, or a new one. */
+/** Returns the account of an address; a new account if the venue does not know the address. */
 export const accountOrNew = (state: VenueState, address: Address): Account =>
   state.accounts.get(lowerCase(address)) ?? newAccount
 
@@ -132,7 +132,7 @@ export interface VenueControls {
   readonly fundAccount: (address: Address, wei: bigint) => Effect.Effect<void>
   /** Registers a validator; creates its account on first use. */
   readonly addValidator: (address: Address, validator: Omit<Validator, "stake">) => Effect.Effect<void>
-  /** Jails or unjails a validator. Does nothing if it does not exist. */
+  /** Jails or unjails a validator. Does nothing if the validator does not exist. */
   readonly setJailed: (address: Address, jailed: boolean) => Effect.Effect<void>
   /** Makes an account multi-sig. Fails with `ActionRejected` if the venue would refuse the rule. */
   readonly makeMultiSig: (address: Address, rule: MultiSigRule) => Effect.Effect<void, ActionRejected>

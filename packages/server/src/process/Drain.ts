@@ -24,7 +24,7 @@ export class Drain extends Context.Service<Drain, {
 }>()("@trigate/server/process/Drain") {}
 
 /**
- * One counter for the process.
+ * Provides one counter of requests in flight for the process.
  *
  * @since 0.1.0
  * @category layers

@@ -29,7 +29,9 @@ export const EventLoopLag = Context.Reference<(milliseconds: number) => Effect.E
   { defaultValue: () => measured }
 )
 
-/** The number of consecutive late timers that indicate an overload. A single slow turn of the event loop does not. */
+/**
+ * The number of consecutive late timers that indicate an overload. One slow turn of the event loop is not an overload.
+ */
 const lateInARow = 5
 
 /** The memory reserved for a body. */

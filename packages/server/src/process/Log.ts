@@ -1,7 +1,7 @@
 /**
  * The log on standard output: program messages and the access log, in one line format.
  *
- * A line is JSON. On a terminal it is readable text with the same members in the same order.
+ * A line is a JSON object. On a terminal, a line is readable text with the fields of that object, in their order.
  */
 import { printable, printableLines } from "@trigate/domain/encoding/TerminalEscape"
 import * as Cause from "effect/Cause"

@@ -1,7 +1,8 @@
 /**
  * Samples of the gateway's main metrics: one every ten seconds for an hour, in memory, for the console's overview.
  *
- * A sample has the totals of counters since the start of the process, so that a reader computes rates between any two of them.
+ * A sample has the totals of counters since the start of the process, so that a reader can compute rates between any
+ * two samples.
  */
 import type { HistorySample } from "@trigate/api/AdminApi"
 import { maxSamples, sampleSeconds } from "@trigate/api/AdminApi"
@@ -13,7 +14,7 @@ import * as Metric from "effect/Metric"
 import * as Schedule from "effect/Schedule"
 import { metrics } from "./Metrics.ts"
 
-/** For each member of a sample, its metric, and which series of the metric are included. */
+/** Maps each field of a sample to its metric, and selects which series of the metric are included. */
 const sampled: {
   readonly [Name in Exclude<keyof HistorySample, "time">]-?: {
     readonly metric: string

@@ -46,7 +46,10 @@ const refusalResponse = (refusal: RequestRefusal, detail: string): string => {
     `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
 }
 
-/** The targets of WebSocket routes: the route with or without a key, or the key alone, each with an optional query. */
+/**
+ * Matches the targets of WebSocket requests: `/ws`, `/evm` or `/l2`, which an endpoint key may precede; or only an
+ * endpoint key. A query can follow.
+ */
 const socketPath = /^(?:\/[^/?#]+)?\/(?:ws|evm|l2)(?:\?|$)|^\/[^/?#]+(?:\?|$)/u
 
 /** Returns whether a request is a WebSocket handshake on a route of the gateway. */
@@ -68,8 +71,8 @@ const refuse = (
     connection: "close"
   })
   response.write(body)
-  // closing a socket with unread bytes resets it, and the client would lose the part of the response that it has not
-  // read
+  // closing a socket that has unread bytes resets the connection, and the client would lose the part of the response
+  // that it has not read
   request.once("close", () => response.end()).resume()
 }
 
@@ -91,8 +94,8 @@ export const maxParked = 512
 /**
  * A server whose requests wait until it has a request listener.
  *
- * Without a listener, Node drops a request but keeps its connection open, so neither the client nor the shutdown of the
- * server would finish.
+ * Without a request listener, Node drops a request but leaves its connection open. The client would wait forever, and
+ * the server could not shut down.
  */
 class ParkingServer extends Http.Server {
   readonly #parked = new Map<Http.IncomingMessage, Http.ServerResponse>()
@@ -166,7 +169,7 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
     requestTimeout: 30_000,
     connectionsCheckingInterval: 1000,
     keepAliveTimeout: 75_000,
-    // a request for another protocol is served as a plain request
+    // an upgrade request for another protocol or route is served as a plain request
     shouldUpgradeCallback: isSocketRequest
   })
   Connections.bound(server, bounds)

@@ -62,7 +62,7 @@ const eventLoopDelay = Effect.map(
   (histogram) => {
     let readAt: number | undefined
     let newest: Delay = { mean: 0, p99: 0, max: 0 }
-    // the histogram contains whole intervals; the part above its resolution is the delay
+    // the histogram records whole timer intervals; the part of an interval above the resolution is the delay
     const late = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - resolution / 1000)
     return (context: Context.Context<never>): Delay => {
       const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
@@ -100,7 +100,7 @@ const register = Effect.gen(function*() {
     gauge(metrics.processStart.series({}), () => startedAt),
     gauge(metrics.processResidentMemory.series({}), () => process.memoryUsage.rss()),
     ...(process.platform === "linux"
-      // one entry of the directory is the handle with which it is read
+      // one entry of the directory is the descriptor that reads the directory
       ? [gauge(metrics.processOpenFds.series({}), () => readdirSync("/proc/self/fd").length - 1)]
       : []),
     gauge(metrics.heapTotal.series({}), () => process.memoryUsage().heapTotal),

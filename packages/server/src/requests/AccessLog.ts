@@ -55,7 +55,7 @@ export const layerOff: Layer.Layer<AccessLog> = Layer.succeed(AccessLog, {})
 
 const backlog = 8192
 
-/** A line of the access log or of the program's log: three common members, then specific ones. */
+/** A line of the access log or of the program's log: three fields that every line has, then further fields. */
 export interface Line {
   /** Milliseconds since 1970. */
   readonly time: number

@@ -12,11 +12,11 @@ import * as Predicate from "effect/Predicate"
 import { header } from "./IncomingRequest.ts"
 import type { IncomingRequest } from "./IncomingRequest.ts"
 
-/** The origins whose pages are allowed to read responses: a list, or any. */
+/** The origins whose pages are allowed to read responses: a list, or `*` for any origin. */
 export type Origins = ReadonlyArray<string> | "*"
 
 /**
- * The headers that a page is allowed to send: those that the gateway reads, and any other header.
+ * The headers that a page is allowed to send: the headers that the gateway reads, and `*` for all others.
  *
  * Libraries add their own headers (`x-ton-client-version`, trace headers), which are not forwarded. For a request
  * without credentials, `*` allows every header except `Authorization`, which may contain a caller's key.
@@ -63,7 +63,9 @@ const allowing = (origins: Origins) => {
 }
 
 /**
- * Returns the origin of the requesting page, unless it is the gateway's own or an allowed one.
+ * Makes a function that returns the origin of the requesting page if that origin is neither the gateway's own nor an
+ * allowed one (`another site` if the request does not name its origin). For any other request, the function returns
+ * `undefined`.
  *
  * A page of another origin cannot read the response, but its request would take effect. Browsers send the origin with
  * every `POST`, and `Sec-Fetch-Site` with other requests.
@@ -95,7 +97,7 @@ export const make = (origins: Origins) => {
     ): { readonly [name: string]: string } => {
       const origin = allowed(Predicate.isString(asking) ? asking : undefined)
       return {
-        // a cache must not serve the response for one origin to another
+        // a cache must not serve the response for one origin to another origin
         ...(origins === "*" ? {} : { vary: varied(vary) }),
         ...(origin === undefined
           ? {}

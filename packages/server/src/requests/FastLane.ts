@@ -2,9 +2,9 @@
  * The fast lane: serves requests directly on Node's server, bypassing Effect's HTTP adapter and router.
  *
  * It serves a `POST` with a small body to the exact path of a relaying route in the contract, and the handshake of a
- * WebSocket. The request is observed and served by its route like any other. This module only reads the request from
- * Node and writes the response. A request runs synchronously until an operation has to wait; its remaining steps run in
- * a fiber.
+ * WebSocket. The request is observed and served by its route like any other request. This module only reads the request
+ * from Node and writes the response. A request runs synchronously until an operation has to wait; its remaining steps
+ * run in a fiber.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Context from "effect/Context"
@@ -40,9 +40,9 @@ export type RequestHandler = (request: IncomingRequest.IncomingRequest) => Effec
  * @category services
  */
 export class FastLane extends Context.Service<FastLane, {
-  /** Routes without a key, by method and path. */
+  /** Routes without an endpoint key in the path, by HTTP method and path. */
   readonly open: Map<string, RequestHandler>
-  /** Routes behind a key, by method and the path after the key. */
+  /** Routes behind an endpoint key, by HTTP method and by the path after the key. */
   readonly keyed: Map<string, RequestHandler>
 }>()("@trigate/server/requests/FastLane") {}
 
@@ -80,7 +80,7 @@ export interface Lane {
   readonly upgrade: (server: Context.Context<HttpServer.HttpServer>, request: IncomingMessage, head: Buffer) => boolean
 }
 
-/** A reference to a gateway's lane. The gateway sets it after it has built its routes. */
+/** A reference to a gateway's lane. The gateway sets the reference after it has built its routes. */
 export interface Entrance {
   lane: Lane | undefined
 }
@@ -122,7 +122,7 @@ export const serve = Effect.fnUntraced(function*<E>(
 const isPlain = ({ headers, method }: IncomingMessage, { socket }: ServerResponse): boolean =>
   method === "POST" && socket !== null && RequestBody.isSmall(headers) && headers.expect === undefined
 
-/** A key whose path segment needs no percent-decoding. */
+/** Matches an endpoint key that needs no percent-decoding in a path. */
 const plainKey = /^[A-Za-z0-9_-]{1,128}$/u
 
 const find = (
@@ -164,7 +164,7 @@ const end = (response: ServerResponse, { body }: HttpServerResponse): void => {
   else response.end(decodeLatin1(body.body), "latin1")
 }
 
-/** Makes the response to a refused handshake, which closes the connection. */
+/** Makes the response that refuses a handshake and closes the connection. */
 const refusing = (request: IncomingMessage): ServerResponse => {
   const response = new ServerResponse(request)
   response.assignSocket(request.socket)
@@ -179,7 +179,10 @@ export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane
     const scope = Context.get(services, Scope.Scope)
     const accept = CallerSocket.makeAcceptor()
 
-    /** Serves a request. Interrupts it if `closing` emits `close`, which means that its client has disconnected. */
+    /**
+     * Serves a request. Interrupts the request if `closing` emits `close`, which means that the client has
+     * disconnected.
+     */
     const begin = (
       server: Context.Context<HttpServer.HttpServer>,
       { answer, key }: Exclude<ReturnType<typeof find>, undefined>,

@@ -11,7 +11,10 @@ import type { SocketAddress } from "effect/net/NetAddress"
 import * as NetAddress from "effect/net/NetAddress"
 import * as Option from "effect/Option"
 
-/** The hosts that a gateway serves in addition to loopback hosts: a list of names, with any port, or any host. */
+/**
+ * The hosts that a gateway serves in addition to loopback hosts: a list of host names, each with any port, or `*` for
+ * any host.
+ */
 export type Hosts = ReadonlyArray<string> | "*"
 
 // names that a browser always resolves to the machine on which it runs (RFC 6761, section 6.3)
@@ -40,7 +43,7 @@ export const make = (address: SocketAddress | undefined, hosts: Hosts | undefine
 
 /**
  * Makes the check for the server's address in the context. Caches the result for the previous host, because almost all
- * requests have the same one.
+ * requests have the same host.
  */
 export const check = (hosts: Hosts | undefined) => {
   let serves: ReturnType<typeof make> | undefined

@@ -52,7 +52,7 @@ const make = Effect.map(Clock.currentTimeMillis, (started) => {
     },
     after: (sequence) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
-        // drops the requests from before a pause in recording, because the list would look complete with them
+        // drops the requests from before a pause in recording: with them, the list would look as if it had no gap
         if (now >= watch.until) noted = []
         watch.until = now + attention
         return noted.filter((each) => each.sequence > sequence)

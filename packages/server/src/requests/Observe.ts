@@ -117,8 +117,8 @@ const notFound = (cause: Cause.Cause<HttpServerError | unhandled>): boolean =>
 /**
  * Effect's request, if a span of Effect's server surrounds it.
  *
- * Effect ends the span after the response, and records in it the URL of the request, which may contain a caller's key.
- * {@link conceal} replaces that URL.
+ * Effect ends the span after the response, and records the URL of the request in the span. The URL may contain a
+ * caller's key, so {@link conceal} replaces it.
  */
 const TracedRequest = Context.Reference<HttpServerRequest.HttpServerRequest | undefined>(
   "@trigate/server/requests/Observe/TracedRequest",

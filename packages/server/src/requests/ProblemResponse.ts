@@ -1,4 +1,4 @@
-/** Encodes problem documents (RFC 9457), with the members that clients of the chains' own servers read. */
+/** Encodes problem documents (RFC 9457), with the JSON fields that clients of the chains' own servers read. */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
 import { GatewayError } from "@trigate/domain/errors/GatewayError"
@@ -34,11 +34,11 @@ export const problemHeaders = (error: GatewayErrorType): { readonly [name: strin
 }
 
 /**
- * Returns the members that clients of the chain's own servers read in a refusal.
+ * Returns the JSON fields that clients of the chain's own servers read in a refusal.
  *
  * Without `code`, the venue's Python SDK raises a `KeyError`, and its Go SDK prints only "API error 0". If the body has
- * no text member `error`, ccxt retries after most statuses and treats some as success. A refusal that a retry of the
- * same request would not change therefore has that member.
+ * no string field `error`, ccxt retries after most statuses and treats some as success. A refusal for which a retry is
+ * useless therefore has the field `error`.
  */
 const nativeMembers = (path: string, status: number, message: string, isFinal: boolean): object => {
   if (path.includes("/api/v2/")) return { ok: false, error: message, code: status }

@@ -36,7 +36,8 @@ export const bodyLimit = 1024 * 1024
 /**
  * Maximum number of bytes of a signed body: 64 KiB. A multi-sig of ten co-signers has three KiB.
  *
- * The action log stores each body until its response is received, and hashing a larger body would block the event loop.
+ * The action log stores each body until the venue's response is received. Hashing a larger body would block the event
+ * loop.
  */
 export const signedLimit = 64 * 1024
 
@@ -51,7 +52,7 @@ const broken: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unreadabl
 const tooLarge = (limit: number): Effect.Effect<never, InvalidRequest | PayloadTooLarge> =>
   Effect.suspend(() => Effect.fail(new PayloadTooLarge({ limit, detail: `The body is larger than ${limit} bytes` })))
 
-// without a preflight, a page of any site can send a body without a type, or as plain text
+// without a preflight, a page of any site can send a body that has no content type, or that is declared as plain text
 const isJson = (contentType: string | undefined): boolean =>
   contentType === "application/json" ||
   contentType !== undefined && /^application\/(?:json|[a-z0-9.-]+\+json)(?:\s*;.*)?$/iu.test(contentType)

@@ -35,10 +35,12 @@ export const TrustedProxies = Context.Reference<ReadonlyArray<IpNetwork.IpNetwor
 
 const queryName = "api_key"
 
-/** Returns whether a query parameter is the caller's key rather than a method's parameter. */
+/**
+ * Returns whether a query parameter contains the caller's key. All other parameters belong to the called API method.
+ */
 export const isQueryName = (name: string): boolean => name === queryName
 
-// `URLSearchParams` decodes the names, as it does for the parameters of methods
+// `URLSearchParams` decodes the names, as it does for the parameters of API methods
 const inQuery = (url: string): ReadonlyArray<string> => {
   const start = url.indexOf("?")
   return start < 0 ? [] : new URLSearchParams(url.slice(start + 1)).getAll(queryName)
@@ -224,7 +226,10 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       }
     })
 
-  /** Makes an admitted request. Its counts end when the request, and all work that outlives the request, has ended. */
+  /**
+   * Makes an admitted request. The request counts against the quota until it has ended, and until all work that
+   * outlives it has ended.
+   */
   const admitted = (caller: Caller, record: RequestRecord, { end }: Quotas.Counted): Admitted => {
     const ends = [end]
     let holders = 0
@@ -241,7 +246,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       provide: (effect) =>
         Continuation.provide(Continuation.provide(effect, CurrentCaller, caller), CurrentKeepCounted, keep),
       countMore: (calls) =>
-        // the request can end before the further calls are counted; until then, `keep` extends its count
+        // the request can end before the further calls are counted; until then, `keep` continues to count the request
         Effect.acquireUseRelease(
           Effect.sync(keep),
           () => Effect.uninterruptible(Effect.map(count(caller, record, calls), ({ end }) => void ends.push(end))),

@@ -1,8 +1,8 @@
 /**
  * The record of a request. When the request ends, the record becomes metrics, a span and a line of the access log.
  *
- * All members except the caller are from closed sets, so that they can be metric labels. None contains text from the
- * caller; the path is excluded because it may contain an endpoint key.
+ * The fields that become metric labels have values from limited sets. The path is not recorded, because it may contain
+ * an endpoint key.
  */
 import type { Fields } from "@trigate/callers/Quotas"
 import type { Caller } from "@trigate/domain/Caller"
@@ -19,8 +19,8 @@ import { unlimited } from "../process/Load.ts"
 export interface Admitted {
   readonly caller: Caller
   /**
-   * Provides the caller to an effect of the request. Work that outlives the request can extend its count through
-   * `CurrentKeepCounted`.
+   * Provides the caller to an effect of the request. Through `CurrentKeepCounted`, work that outlives the request can
+   * make the request count for longer.
    */
   readonly provide: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /**

@@ -1,7 +1,7 @@
 /**
  * The span of a request, named after its route. Does nothing without a tracer.
  *
- * Effect's own HTTP tracer would record the whole URL and the headers of a request, and either may contain a caller's key.
+ * Effect's own HTTP tracer would record the whole URL and the headers of a request. Both may contain a caller's key.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Cause from "effect/Cause"
@@ -61,7 +61,7 @@ const within = <A, E, R>(
   span.attribute("http.request.method", record.method)
   if (path !== undefined) span.attribute("http.route", path)
   return Effect.onExitPrimitive(Effect.withParentSpan(self, span), (exit) => {
-    // an interruption means that the client disconnected: it receives no response that would end the span
+    // an interruption means that the client disconnected, so no response will end the span
     if (exit._tag === "Failure" && Cause.hasInterrupts(exit.cause)) span.end(currentNanos(context), exit)
     return undefined
   })

@@ -42,7 +42,7 @@ const warningHeader = "x-trigate-warning"
 
 /**
  * Returns the headers of a relayed response. If the response is a problem document of an upstream gateway, the warning
- * header explains to which gateway its text refers.
+ * header explains which gateway the document means by "this gateway".
  */
 const headersBeside = (
   { isProblem, upstream }: UpstreamResponse,

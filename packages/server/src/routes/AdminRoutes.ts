@@ -73,7 +73,7 @@ export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> 
 // omits the body, because it contains the signature
 const listed = ({ body: _, fingerprint, ...entry }: Unanswered) => ({ id: fingerprint, ...entry })
 
-/** Fails if a page of another origin sends the request. */
+/** Fails if the request is from a page whose origin is not allowed. */
 export const ownPage = Effect.flatMap(RequestRecord.CurrentRequestRecord, (record) => {
   const refusal = RequestRecord.foreignRefusal(record)
   return refusal === undefined ? Effect.void : Effect.fail(refusal)
@@ -101,7 +101,7 @@ const noKeys = Effect.suspend(() =>
   )
 )
 
-/** Decodes the body of a request, which is read only after its caller is authorized. */
+/** Decodes the body of a request. Reads the body only after the caller is authorized. */
 export const payloadDecoder = <S extends AnyCodec>(schema: S) => {
   const decode = decodeValue(schema)
   return (request: HttpServerRequest) =>

@@ -70,8 +70,8 @@ const makeExports = Effect.map(Semaphore.make(1), (reads) => {
   }
   return {
     /**
-     * Counts an export until the scope of its request closes. The request counts against its caller's quota for the
-     * same time.
+     * Counts an export until the scope of its request closes. Until then, the request counts against its caller's
+     * quota.
      */
     begin: Effect.gen(function*() {
       const { id } = yield* CurrentCaller

@@ -1,4 +1,4 @@
-/** Responds to requests that match no route: 404, or 405 with the allowed methods if only the method is wrong. */
+/** Responds to requests that match no route: 404, or 405 with the allowed HTTP methods if only the method is wrong. */
 import { EndpointKey } from "@trigate/api/EndpointKey"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { endpointPaths } from "@trigate/api/TokensApi"
@@ -8,12 +8,12 @@ import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import * as ProblemResponse from "../requests/ProblemResponse.ts"
 
-/** The methods of each path. */
+/** The HTTP methods of each path. */
 export interface Methods {
   readonly [path: string]: ReadonlyArray<string>
 }
 
-/** Returns the methods of the paths of a contract. */
+/** Returns the HTTP methods of each path of a contract. */
 export const methodsByPath = <Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<"gateway", Groups>
 ): Methods => {
@@ -27,17 +27,20 @@ export const methodsByPath = <Groups extends HttpApiGroup.Constraint>(
   return methods
 }
 
-/** The methods of the reference's paths, which are not part of the contract. */
+/** The HTTP methods of the API reference's paths, which are not part of the contract. */
 export const ofDocs: Methods = { "/openapi.json": ["GET"], "/docs": ["GET"] }
 
 const declared: ReadonlySet<string> = new Set(Object.keys(methodsByPath(GatewayApi)))
 
-/** Returns whether the contract declares a path without a key, even if this server does not serve it. */
+/**
+ * Returns whether the contract declares a path without an endpoint key in front of it. This server might not serve the
+ * path.
+ */
 export const isDeclared = (path: string): boolean => declared.has(path)
 
 const isKey = Schema.is(EndpointKey)
 
-/** Makes the lookup of a path's methods, with or without a key before the path. */
+/** Makes a function that returns the HTTP methods of a request's path, which may begin with an endpoint key. */
 const lookup = (methods: Methods) => {
   const byPath = new Map(Object.entries(methods))
   // excludes paths of one segment, which may be a key: a GET of such a path is more likely a request for a missing page
@@ -64,7 +67,7 @@ interface Unanswered {
 export interface Options {
   /** Whether the routes of the API reference exist. */
   readonly docs: boolean
-  /** The existing routes of the contract. */
+  /** The existing routes of the contract, as HTTP methods by path. */
   readonly methods: Methods
   /** The prefix of all paths; empty if there is none. */
   readonly prefix: string

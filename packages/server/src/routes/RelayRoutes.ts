@@ -119,13 +119,13 @@ export const outcome = Effect.map(
     })
 )
 
-/** The preference (RFC 7240) for the oldest bars of a window instead of the newest, for forward pagination. */
+/** The preference (RFC 7240) for the oldest bars of a time window instead of the newest, for forward pagination. */
 const oldestBars = "candles=oldest"
 
 const prefersOldest = (request: IncomingRequest): boolean =>
   header(request, "prefer")?.split(",").some((preference) => preference.trim() === oldestBars) === true
 
-/** A query without parameters. */
+/** Matches the body of a query without parameters. */
 const bareQuery = /^\{"type":"[A-Za-z]{1,64}"\}$/u
 
 /** Maximum number of cached queries without parameters; the venue has about forty types. */
@@ -134,7 +134,7 @@ const MAX_BARE = 64
 /** The handler of `/info`; `relaysAnyType` means that undocumented query types are relayed too. */
 export const info = (relaysAnyType: boolean) =>
   Effect.map(Info, ({ relay }) => {
-    /** The queries without parameters, by surface and text. */
+    /** The cached queries without parameters, by surface and then by the text of the body. */
     const bare = { gateway: new Map<string, InfoProtocol.InfoCall>(), node: new Map<string, InfoProtocol.InfoCall>() }
 
     /** Decodes the query in a body; a query without parameters is decoded once and cached. */
@@ -172,7 +172,7 @@ const tokenPosts: ReadonlyMap<string, TokenRpcOperation | TokenSendOperation> = 
   tokenRestPosts.map((each) => [each.name, each])
 )
 
-// the last segment of the path is the name of the method; each method has its own route
+// the last segment of the path is the name of the token chain's method; each method has its own route
 const parseTokenCall = Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
   const { path, query: asked } = urlParts(request)
   const name = path.slice(path.lastIndexOf("/") + 1)

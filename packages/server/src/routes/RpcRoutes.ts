@@ -37,7 +37,7 @@ import { CurrentRequestRecord, foreignRefusal, noteAge } from "../requests/Reque
 import type { RequestRecord } from "../requests/RequestRecord.ts"
 import * as ResponseBody from "../requests/ResponseBody.ts"
 
-/** The envelope format of a chain; `id` is the JSON text of the caller's ID. */
+/** The envelope format of a chain; `id` is the JSON text of the ID in the call. */
 interface Envelope<Answer> {
   /** Parses a call in a common format without a JSON parser; `undefined` means that `read` has to parse it. */
   readonly usual?: (text: string) => RpcCall | undefined
@@ -111,10 +111,10 @@ const rawId = (text: string): string | undefined => {
 const longestRefusal = 4 * 1024 * 1024
 
 /**
- * Encodes an error for each call with an ID; `undefined` if there are no such calls, or too many.
+ * Encodes an error for each call with an ID; `undefined` if there are no such calls, or too many of them.
  *
- * A client matches responses with its calls. If it received a single object, ethers 5 would never settle the calls, and
- * web3 1 would treat the object as a response.
+ * A client matches responses with its calls. If the response to a batch were a single object, ethers 5 would never
+ * settle the calls, and web3 1 would treat the object as the response to a call.
  */
 const eachAnswered = (texts: ReadonlyArray<string>, write: (id: string) => string): string | undefined => {
   const answers: Array<string> = []
@@ -177,7 +177,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     }
   }
 
-  // a notification is not sent, because its outcome could not be reported
+  // a notification is not relayed, because its outcome could not be reported
   const answerCall = (call: RpcCall, asked: Asked): Effect.Effect<string | undefined> => {
     return envelope.isNotification(call)
       ? Effect.undefined

@@ -96,7 +96,7 @@ const RecordedCoin = Schema.String.check(Schema.isPattern(recordedCoin)).pipe(
   Schema.decodeTo(Schema.Struct({ coin: Schema.String, interval: CandleInterval }))
 )
 
-/** The settings, by the name of their member in a configuration file. */
+/** The settings, by their names in a settings file. */
 export const settings = {
   host: withDefault("TRIGATE_HOST", Host, "127.0.0.1", {
     group: "Listening",
@@ -269,14 +269,17 @@ export interface GivenSetting {
 
 /** The decoded settings. */
 export interface Settings extends Values<typeof settings> {
-  /** The settings that were set, by the name of their variable; absent if the settings were not read from sources. */
+  /**
+   * The settings that were set, by the name of their environment variable; absent if the settings were not read from
+   * sources.
+   */
   readonly sources?: ReadonlyMap<string, GivenSetting>
 }
 
 /** All settings, decoded from the `ConfigProvider` of the context. */
 export const all: Config.Config<Settings> = Config.all(settings)
 
-/** Environment variables of the command line. A gateway ignores them, and starts if they are set. */
+/** Environment variables that configure only the other commands. A gateway accepts and ignores them. */
 export const commandLine = {
   adminKey: "TRIGATE_ADMIN_KEY",
   adminUrl: "TRIGATE_ADMIN_URL",

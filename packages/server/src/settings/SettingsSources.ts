@@ -32,7 +32,7 @@ const names = Struct.keys(settings)
 
 const addresses: ReadonlySet<string> = new Set(addressNames)
 
-/** The settings that were set, by the name of their variable. */
+/** The settings that were set, by the name of their environment variable. */
 type Given = ReadonlyMap<string, GivenSetting>
 
 /** Returns the description of a setting's error, without secrets. */
@@ -135,7 +135,10 @@ const isScalar = (value: unknown): value is string | number | boolean =>
 const scalarText = (value: string | number | boolean): string =>
   Predicate.isBoolean(value) ? (value ? "on" : "off") : String(value)
 
-/** Formats a member as the text of a variable; `undefined` for a value that a variable cannot contain. */
+/**
+ * Formats a value of a settings file as the text of an environment variable; `undefined` if a variable cannot represent
+ * the value.
+ */
 const memberText = (value: unknown): string | undefined => {
   if (value === null) return ""
   if (isScalar(value)) return scalarText(value)
@@ -145,7 +148,7 @@ const memberText = (value: unknown): string | undefined => {
 /** Returns the extension of a file; `yml` is equivalent to `yaml`. */
 const fileKind = (file: string): string => file.slice(file.lastIndexOf(".") + 1).toLowerCase().replace(/^yml$/u, "yaml")
 
-/** Reads a file as texts by variable name. */
+/** Reads a settings file. Returns the text of each setting, by the name of its environment variable. */
 const readFile = Effect.fnUntraced(function*(file: string) {
   const parse = parsers.get(fileKind(file))
   if (parse === undefined) return yield* fault(`${file} is not a settings file: expected .json, .yaml or .toml`)

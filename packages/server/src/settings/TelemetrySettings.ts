@@ -46,7 +46,7 @@ const Share = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 0, maxim
 const exporter = "`otlp` or `none`"
 const millis = "an integer of milliseconds above zero"
 
-/** The settings, by the name of their member in a configuration file. */
+/** The settings, by their names in a settings file. */
 export const settings = {
   otelSdkDisabled: withDefault("OTEL_SDK_DISABLED", TrueFalse, "false", {
     group: "Telemetry",

@@ -38,7 +38,7 @@ export const chooseBacking = (settings: Settings): Backing =>
     onSome: ({ kind }) => kind
   })
 
-// the maximum time in the state `sent`: the deadline of the action, and time to record its outcome
+// the maximum time that an action is in the state `sent`: the deadline of the action, and time to record its outcome
 const leaseTime = (onceDeadline: Duration.Duration): Duration.Duration =>
   Duration.sum(onceDeadline, Duration.seconds(10))
 
@@ -49,7 +49,7 @@ export const toSqlOptions = ({ network, onceDeadline }: Settings): ActionLogSql.
 })
 
 /**
- * Provides the client of a database. `create` creates a SQLite file if it does not exist.
+ * Provides the client of a database. In the mode `create`, a SQLite file that does not exist is created.
  *
  * The layer loads the driver when it is built, and connects on first use. A gateway can therefore start while its
  * database is unreachable.

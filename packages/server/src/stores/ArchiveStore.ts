@@ -41,7 +41,7 @@ const electionLayer = (settings: Settings): Layer.Layer<never> => {
 }
 
 /**
- * The configured recorder. It receives bars from streams if there are streams.
+ * The configured recorder. If there are streams, it receives bars from them instead of requesting each bar.
  *
  * @since 0.1.0
  * @category layers

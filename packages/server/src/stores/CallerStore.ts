@@ -64,8 +64,8 @@ export const placeToChange = (settings: Settings): Option.Option<StoreLocation> 
 export const describeLocation = (place: StoreLocation): string => place.kind === "file" ? place.file : place.kind
 
 /**
- * The keys in a store. `create` creates a SQLite file if it does not exist. The driver is loaded when the layer is
- * built.
+ * The keys in a store. In the mode `create`, a SQLite file that does not exist is created. The driver is loaded when
+ * the layer is built.
  *
  * @since 0.1.0
  * @category layers

@@ -15,7 +15,7 @@ import * as QuotasShared from "./QuotasShared.ts"
 
 /** The location of the counters in Redis. */
 export interface Options {
-  /** Prefix of the keys. Default: `trigate:{quota}:`. Processes with the same prefix share counters. */
+  /** Prefix of the Redis keys. Default: `trigate:{quota}:`. Processes with the same prefix share counters. */
   readonly prefix?: string
   /** Timeout of one step in Redis. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input

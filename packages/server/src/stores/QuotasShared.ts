@@ -80,8 +80,8 @@ export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: St
   }
 
   return Quotas.make((caller, rate, now, calls) => {
-    // the shared count is at least this process's own count, so a request over the limit by that count is refused
-    // without a query
+    // the shared count is at least this process's own count, so a request that this process's own count refuses needs
+    // no query
     const here = count(caller, rate, now, calls)
     return "wait" in here
       ? Effect.succeed(here)

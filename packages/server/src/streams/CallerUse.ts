@@ -23,7 +23,7 @@ export interface Limits {
 export interface CallerUse {
   /** Fails if a caller has the maximum number of open sockets and event streams. */
   readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
-  /** Counts a socket, and returns the remaining bytes of the socket's caller. */
+  /** Counts a socket, and returns the bytes that the socket's caller can still send and receive in this second. */
   readonly open: (caller: Caller) => Traffic
   readonly close: (caller: Caller) => void
   /** Adds the bytes of one second for every caller. */

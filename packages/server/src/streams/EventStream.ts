@@ -50,7 +50,7 @@ const eventText = (data: string, id: string | undefined, event?: string): string
 /** An event stream that the gateway counts, drains and closes. */
 export interface ServedEvents {
   caller: Caller
-  /** The headers that identify the page that opened the stream; `undefined` for a program. */
+  /** The headers that identify the page that opened the stream; `undefined` if the client is not a web page. */
   page: HttpServerRequest["headers"] | undefined
   readonly closing: Closing | undefined
   /** Whether the stream waits because the caller has used up its bytes per second. */
@@ -58,7 +58,7 @@ export interface ServedEvents {
   readonly conflated: number
   /** Returns whether a caller's scope includes the stream. */
   readonly isCoveredBy: (caller: Caller) => boolean
-  /** The text of the stream. It ends when the gateway closes it. */
+  /** The text of the stream, which ends when the gateway closes the stream. */
   readonly texts: Stream.Stream<Uint8Array>
   /** Ends the stream with a reason. Later calls have no effect. */
   readonly close: (closing: Closing) => void
@@ -72,7 +72,7 @@ export interface ServedEvents {
 export class EventStream implements ServedEvents {
   caller: Caller
   readonly openedAt: number
-  /** The headers that identify the page that opened the stream; `undefined` for a program. */
+  /** The headers that identify the page that opened the stream; `undefined` if the client is not a web page. */
   page: HttpServerRequest["headers"] | undefined
   closing: Closing | undefined
   isThrottled = false
@@ -120,7 +120,7 @@ export class EventStream implements ServedEvents {
     return isCovered(caller, this.#options.topics)
   }
 
-  /** The text of the stream. It ends when the gateway closes it. */
+  /** The text of the stream, which ends when the gateway closes the stream. */
   get texts(): Stream.Stream<Uint8Array> {
     return Stream.fromPull(Effect.succeed(Effect.map(this.#take, (text) => [Utf8.encode(text)] as const)))
   }
@@ -149,7 +149,10 @@ export class EventStream implements ServedEvents {
     this.#flush()
   }
 
-  /** Queues a frame. A state replaces a pending state of the same name; an event is never dropped. */
+  /**
+   * Queues a frame. A frame with `state` replaces the pending frame with that state's name. A frame without `state` is
+   * an event, and is never dropped.
+   */
   #push(text: string, state?: string): void {
     if (this.#isOver) return
     if (state !== undefined) {

@@ -30,7 +30,7 @@ export class Outbox {
   #isFull = false
   #isCorked = false
   #isClosed = false
-  /** The number of written frames, and of states that later ones replaced. */
+  /** The number of written frames; `conflated` is the number of states that a later state replaced. */
   written = 0
   conflated = 0
 
@@ -51,7 +51,7 @@ export class Outbox {
     return this.#isFull
   }
 
-  /** Writes or queues a frame. A state replaces a pending state of the same name. */
+  /** Writes or queues a frame. A frame with `state` replaces the pending frame with that state's name. */
   push(bytes: Uint8Array, state?: string): void {
     if (this.#isClosed) return
     if (!this.#isFull && this.#allowance.left > 0) this.#write(bytes)

@@ -51,7 +51,7 @@ const rpcError = (id: string | undefined, code: number, message: string): string
 
 const asList = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-/** Returns the requested subscription of a call, or its error. */
+/** Returns the subscription that a call requests; an error if the request is invalid. */
 const interestIn = (
   { params }: RpcCall
 ): Result.Result<Interest, { readonly code: number; readonly message: string }> => {

@@ -22,8 +22,8 @@ import * as WebSocketFrame from "./WebSocketFrame.ts"
 export interface Surroundings extends SocketSurroundings {
   readonly streams: SharedStreams
   /**
-   * Serves a post. Returns the member `response` of the response frame; `undefined` for a query that the venue cannot
-   * decode.
+   * Serves a `post` message. Returns the field `response` of the frame to send; `undefined` for a query that the venue
+   * cannot decode.
    */
   readonly post: (kind: "action" | "info", payload: string, caller: Caller) => Effect.Effect<string | undefined>
 }
@@ -37,8 +37,8 @@ const isPostId = (id: unknown): boolean =>
   Predicate.isBigInt(id) ? id >= 0n && id < 2n ** 64n : Number.isSafeInteger(id) && Number(id) >= 0
 
 /**
- * Returns the error if a caller's scope does not allow the subscription `name`, or, without a name, any stream of the
- * trading chain; otherwise `undefined`.
+ * Returns the error if a caller's scope does not allow the subscription `name`; without a name, if it does not allow
+ * reads of the trading chain. Otherwise returns `undefined`.
  */
 const scopeRefusal = ({ scope }: Caller, name?: string) =>
   notPermitted(scope, { chain: "trading", class: "read", ...(name === undefined ? {} : { name }) })
@@ -186,7 +186,7 @@ export class Session extends SocketSession implements ResumableSink {
   }
 }
 
-/** Returns the JSON at a path of members in a valid JSON text. */
+/** Returns the JSON text at a path of field names in a valid JSON text. */
 const sliceAt = (text: string, path: ReadonlyArray<string>): string | undefined => {
   let from = 0
   let end = text.length

@@ -11,7 +11,10 @@ const second = 1000
 /** Milliseconds between two pings. Proxies close connections that are idle for 60 seconds. */
 const pingEvery = 25 * second
 
-/** Milliseconds without progress after which a socket is closed: its full buffer does not empty, or no pong arrives. */
+/**
+ * Milliseconds without progress after which a socket is closed. A socket makes no progress if its full buffer does not
+ * empty, or if no pong arrives.
+ */
 const stuckAfter = 60 * second
 
 /** Milliseconds that a peer has to respond to a close frame. */

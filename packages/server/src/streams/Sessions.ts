@@ -51,7 +51,9 @@ import * as StreamMetrics from "./StreamMetrics.ts"
 
 /** The limits of a gateway's sockets. */
 export interface Options extends Limits, CallerUse.Limits {
-  /** Called once a second for each socket: returns whether to close it, to inject a fault. Default: never. */
+  /**
+   * Called once a second for each socket. Returns whether to close the socket, as an injected fault. Default: never.
+   */
   readonly isCut?: () => boolean
 }
 
@@ -140,8 +142,8 @@ const parseResume = (url: string): ResumableSeat.Start | undefined => {
 }
 
 /**
- * Opens the streams of the trading chain, which reads through `queries`. The returned function returns `undefined`
- * while that chain is not configured.
+ * Opens the streams of the trading chain, which send their queries through `queries`. The returned function returns
+ * `undefined` while the trading chain is not configured.
  */
 export type OpenStreams = (queries: Queries) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
 
@@ -172,7 +174,7 @@ export const make = Effect.fnUntraced(function*(
   const isServing = yield* Deferred.make<void>()
   /**
    * Runs a query with the services of the current settings. Waits for the first settings, because the recorder
-   * subscribes before they are applied.
+   * subscribes before any settings are applied.
    */
   const withInfo = <A, E>(ask: (info: Queries) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.suspend(() =>
@@ -214,7 +216,7 @@ export const make = Effect.fnUntraced(function*(
     metrics.conflated(conflated)
   }
 
-  /** Returns the headers that identify the page of a request; `undefined` for a program. */
+  /** Returns the headers that identify the page of a request; `undefined` if the client is not a web page. */
   const pageHeaders = (host: string | undefined, origin: string | undefined) =>
     origin === undefined || host === undefined ? undefined : Headers.fromInput({ host, origin })
 

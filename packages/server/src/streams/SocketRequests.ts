@@ -41,7 +41,7 @@ export const make = (context: Context.Context<never>, now: () => number, service
       ? Effect.succeed({ end: () => {} })
       : quotas.count(caller, 1)
 
-  /** Returns the response to a post; `undefined` for a query that the venue cannot decode. */
+  /** Returns the response to a `post` message; `undefined` for a query that the venue cannot decode. */
   const post = (kind: "action" | "info", payload: string, caller: Caller): Effect.Effect<string | undefined> =>
     Effect.suspend(() => {
       const current = services()

@@ -59,7 +59,7 @@ export interface Opened {
   /** The ID of the request that opened the socket, and the name of the request's route. */
   readonly id: string
   readonly route: string
-  /** The headers that identify the page that opened the socket; `undefined` for a program. */
+  /** The headers that identify the page that opened the socket; `undefined` if the client is not a web page. */
   readonly page: HttpServerRequest["headers"] | undefined
 }
 

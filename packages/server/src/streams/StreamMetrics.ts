@@ -8,7 +8,7 @@ import { metrics } from "../process/Metrics.ts"
 
 type Series = (value: string) => Metric.Metric<number, unknown>
 
-/** Publishes the increases of counts by name. */
+/** Makes a function that publishes the increase of each named count since the previous call. */
 const growing = (series: Series, context: Context.Context<never>) => {
   const seen = new Map<string, number>()
   const known = new Map<string, Metric.Metric<number, unknown>>()

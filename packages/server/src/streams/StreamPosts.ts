@@ -1,9 +1,9 @@
 /**
  * The WebSocket method `post`: queries and signed actions, served like `POST /info` and `POST /exchange`.
  *
- * The venue's responses are forwarded unchanged. If the gateway refuses an action, or if its outcome is unknown, the
- * response has the status `err`, for which client libraries throw. They could not match an `error` frame to a request,
- * because it has no ID.
+ * The venue's responses are forwarded unchanged. If the gateway refuses an action, or if the action's outcome is
+ * unknown, the response has the status `err`, for which client libraries throw. The libraries could not match an
+ * `error` frame to its request, because such a frame has no ID.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -18,12 +18,12 @@ import * as Effect from "effect/Effect"
 /** The response to a posted request, and its label in metrics. */
 export interface Reply {
   /**
-   * The member `response` of the frame; `undefined` if the venue cannot decode the query, for which the venue sends an
-   * error frame instead.
+   * The field `response` of the frame to send; `undefined` if the venue cannot decode the query. For such a query, the
+   * venue sends an error frame instead.
    */
   readonly response: string | undefined
   readonly operation: string
-  /** The status and the error of the same request over HTTP. */
+  /** The HTTP status that `POST /exchange` or `POST /info` would return; `error` is the tag of the gateway's error. */
   readonly status: number
   readonly error: string | undefined
 }
@@ -38,7 +38,7 @@ export interface Services {
 
 /** A post, and its caller. */
 export interface Post {
-  /** The JSON of the member `payload`. */
+  /** The JSON of the message's field `payload`. */
   readonly payload: string
   /** The ID of the request, for the audit log. */
   readonly requestId: string

@@ -1,4 +1,7 @@
-/** The routes `GET /ws` and `GET /streams`, also behind a key. Authorizes a stream before it begins. */
+/**
+ * The routes `GET /ws` and `GET /streams`, with or without an endpoint key in front of the path. Authorizes a stream
+ * before it begins.
+ */
 import * as Paths from "@trigate/api/Paths"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { Quotas } from "@trigate/callers/Quotas"

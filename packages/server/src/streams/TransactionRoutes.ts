@@ -1,4 +1,7 @@
-/** The routes of transactions and jetton transfers as Server-Sent Events, also behind a key. */
+/**
+ * The routes of transactions and jetton transfers as Server-Sent Events, with or without an endpoint key in front of
+ * the path.
+ */
 import type { Caller } from "@trigate/domain/Caller"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"

@@ -11,7 +11,7 @@ import * as OrderAction from "./OrderAction.ts"
 
 /** The optional members of an L1 action's request, and its nonce. */
 export interface L1Options {
-  /** Milliseconds since 1970, unique for each signer; take it from a `NonceSource`. */
+  /** The nonce in milliseconds since 1970, unique for each signer. Take it from a `NonceSource`. */
   readonly nonce: number
   /** The vault or sub-account on whose behalf the action is signed. */
   readonly vaultAddress?: Address | undefined
@@ -22,9 +22,9 @@ export interface L1Options {
 /** An amount of stake to move. The venue accepts it only from the master key, without vault and expiry. */
 export interface Stake {
   readonly validator: Address
-  /** HYPE x 10^8, from 1 to 2^64 - 1; `Hype.weiFromHype` computes it from a decimal amount. */
+  /** The amount in wei (HYPE x 10^8), from 1 to 2^64 - 1; `Hype.weiFromHype` computes it from a decimal amount. */
   readonly wei: bigint
-  /** Milliseconds since 1970, unique for each signer; take it from a `NonceSource`. */
+  /** The nonce in milliseconds since 1970, unique for each signer. Take it from a `NonceSource`. */
   readonly nonce: number
   /**
    * Chain ID of the typed data in 0x hex. Default: 0x66eee. The venue accepts any chain ID; a browser wallet accepts
@@ -137,7 +137,8 @@ const moveStake = (isUndelegate: boolean, stake: Stake) =>
 export const delegate = (stake: Stake) => moveStake(false, stake)
 
 /**
- * Withdraws delegated stake from a validator. The venue allows this one day after the delegation at the earliest.
+ * Withdraws delegated stake from a validator. The venue allows a withdrawal no earlier than one day after the
+ * delegation.
  *
  * @since 0.1.0
  * @category builders

@@ -1,5 +1,5 @@
 /**
- * Converts an action to the venue's form, and reports the differences.
+ * Converts an action to the venue's form, and reports the differences as mistakes.
  *
  * Finding these mistakes requires no signature. The members and their types are declared in `ActionOrder`.
  */
@@ -222,7 +222,7 @@ const unknownIn = (order: ActionOrder, given: Given): ReadonlyArray<string> =>
 const without = (given: Given, names: ReadonlyArray<string>): Given =>
   Object.fromEntries(Object.entries(given).filter(([name]) => !names.includes(name)))
 
-/** Moves members that are nested in an unknown wrapper one level up. */
+/** Moves members out of an unknown wrapper, one level up. */
 const lifted = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
   const wants = needed(order, given)
   for (const name of unknownIn(order, given)) {
@@ -259,7 +259,7 @@ const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Move
       faults: [...faults, ...held.slice(0, 4).map((key) => moveFault(path, key, [...path, name, key].join(".")))]
     }
   }
-  // the action has the members of an object, without the member that names this form of the object
+  // the action has the members of a nested object directly, without the member that contains the object
   const ones = [...order].filter(([, { presence, shape }]) => presence === "oneOf" && isMembers(shape))
   for (const [name, place] of ones) {
     const held = unknown.filter((key) => place.members.has(key))

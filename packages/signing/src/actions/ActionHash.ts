@@ -47,11 +47,11 @@ export type Unhashable = MsgPack.MsgPackUnencodable | UnsignableAction
 
 /** The values that are hashed with the action. `null` and absent are equivalent. */
 export interface HashContext {
-  /** Milliseconds since 1970, an unsigned 64-bit integer. */
+  /** The nonce in milliseconds since 1970, an unsigned 64-bit integer. */
   readonly nonce: number | bigint
   /** The vault or sub-account on whose behalf the action is signed, 20 bytes. */
   readonly vaultAddress?: string | null | undefined
-  /** Milliseconds since 1970, an unsigned 64-bit integer. */
+  /** The expiry in milliseconds since 1970, an unsigned 64-bit integer. */
   readonly expiresAfter?: number | bigint | null | undefined
 }
 

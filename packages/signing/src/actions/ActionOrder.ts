@@ -247,7 +247,7 @@ export interface MemberPosition {
   readonly members: ActionOrder
 }
 
-/** The position of each member, in order. */
+/** The position of each member, in the order of the members. */
 export type ActionOrder = ReadonlyMap<string, MemberPosition>
 
 const marks: { readonly [mark: string]: Presence } = { "?": "optional", "!": "nullable", "|": "oneOf" }
@@ -276,7 +276,7 @@ export const places = (members: Members): ActionOrder =>
     })
   )
 
-/** The orders of L1 actions by their type. */
+/** The member order of each L1 action, by the action's type. */
 export const l1: ReadonlyMap<string, ActionOrder> = new Map(
   Object.entries<Members>(published).map(([type, members]) => [type, places({ type: "text", ...members })])
 )
@@ -331,7 +331,7 @@ const putMembers = (
 }
 
 /**
- * Sorts the members of an action into an order, at every level.
+ * Sorts the members of an action into the given member order, at every level.
  *
  * An action with an unknown member is returned unchanged: the venue might support that member, and only the sender
  * knows its position.

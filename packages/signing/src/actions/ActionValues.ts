@@ -193,7 +193,7 @@ const tokenFault = ({ name, type }: Position, value: unknown): ValueFault | unde
 
 const destinations = new Set(["usdSend", "spotSend", "withdraw3", "sendAsset"])
 
-/** Checks a string of a user-signed action, whose exact text is signed. */
+/** Checks a string in a user-signed action. The exact text of the string is signed. */
 const textFault = (position: Position, value: unknown): ValueFault | undefined => {
   const { name, type } = position
   if (!Predicate.isString(value)) return undefined

@@ -19,8 +19,8 @@ export type CanonicalAction =
 type KnownType = keyof typeof formKeys
 
 /**
- * The venue's key orders of each known type. They use the documentation's name of the chain field, which {@link spell}
- * replaces.
+ * The venue's key orders of each known action type. They use the documentation's name of the chain field, which {@link
+ * spell} replaces.
  */
 const keyOrders: { readonly [Type in KnownType]: ReadonlyArray<ReadonlyArray<string>> } = {
   evmUserModify: [["type", "usingBigBlocks"]],

@@ -36,14 +36,17 @@ export interface Trigger {
 }
 
 interface OrderTerms {
-  /** A perpetual's index, 10000 + a spot pair's index, or 100000 + 10000 x dex + index on a builder-deployed dex. */
+  /**
+   * The asset's ID: a perpetual's index, 10000 + a spot pair's index, or 100000 + 10000 x dex + index on a
+   * builder-deployed dex.
+   */
   readonly asset: number
   readonly side: "buy" | "sell"
-  /** A decimal string, such as `1100.5`. A double would be formatted incorrectly for some prices. */
+  /** The price as a decimal string, such as `1100.5`. A double would be formatted incorrectly for some prices. */
   readonly priceInQuote: string
-  /** A decimal string; `0` for an order of `positionTpsl`, which has the size of the position. */
+  /** The size as a decimal string; `0` for an order of `positionTpsl`, which has the size of the position. */
   readonly sizeInBase: string
-  /** Default: false. */
+  /** Whether the order can only reduce a position. Default: false. */
   readonly reduceOnly?: boolean | undefined
   readonly cloid?: Cloid | undefined
   /** Truncates prices and size to the asset's steps. Default: no truncation; the venue refuses values with too many digits. */
@@ -58,11 +61,11 @@ export type Order =
     | { readonly trigger: Trigger; readonly timeInForce?: undefined }
   )
 
-/** A fee on the orders for a builder. */
+/** A fee on orders that the account pays to a builder. */
 export interface BuilderFee {
   readonly address: Address
   /**
-   * In tenths of a basis point: 10 is 0.01 %. Maximum: 100 for perpetuals, 1000 for spot. The account must have
+   * The fee in tenths of a basis point: 10 is 0.01 %. Maximum: 100 for perpetuals, 1000 for spot. The account must have
    * approved the fee.
    */
   readonly feeInTenthsOfBp: number
@@ -96,7 +99,7 @@ export interface CancelOptions {
 
 /** An open order, and its new parameters. */
 export interface Modify {
-  /** The venue's order ID, or the client's. */
+  /** The venue's order ID or the client order ID. */
   readonly order: OrderId | Cloid
   readonly to: Order
 }

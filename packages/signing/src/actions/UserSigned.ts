@@ -13,10 +13,13 @@ import * as Signable from "./Signable.ts"
 /** A user-signed action type as data. In its typed data, the network field comes before `fields`. */
 export interface UserSignedType {
   readonly actionType: string
-  /** Type name without the profile's prefix. */
+  /** Name of the message type, without the profile's prefix. */
   readonly name: string
   readonly fields: ReadonlyArray<Signable.Field>
-  /** For each field whose signed value can differ from the sent value: the signed values by sent value. */
+  /**
+   * The signed value for each sent value, by field. Contains only the fields whose signed value can differ from the
+   * sent one.
+   */
   readonly respelled?: { readonly [field: string]: ReadonlyMap<unknown, string> }
 }
 
@@ -121,7 +124,7 @@ export type SigningScheme =
 const l1: SigningScheme = { scheme: "l1" }
 
 /**
- * Returns the signing scheme of an action without an inner action.
+ * Returns the signing scheme of any action except a multi-sig wrapper.
  *
  * Fails with `UnsignableAction` (`unknownType`) for an unknown action with a `signatureChainId`. Only user-signed
  * actions have that member, but the fields to sign are unknown for this type. Hashed as an L1 action, the signature
@@ -149,8 +152,8 @@ const typedStruct = (profile: VenueProfile, type: Omit<UserSignedType, "actionTy
   Signable.structType(profile.typePrefix + type.name, [text(profile.chainField), ...type.fields])
 
 /**
- * Returns the message type of a user-signed type for a profile. Types and profiles are constants, so each pair is
- * hashed once.
+ * Returns the message type of a user-signed action type under a profile. Types and profiles are constants, so each pair
+ * is hashed once.
  */
 export const struct = memoize((profile: VenueProfile) =>
   memoize((type: Omit<UserSignedType, "actionType">) => typedStruct(profile, type))
@@ -170,7 +173,7 @@ const kinds: { readonly [Type in Signable.Field["type"]]: ActionOrder.Kind } = {
   bytes32: "text"
 }
 
-/** Closed sets of words, including the abbreviations that are valid inside a multi-sig. */
+/** Closed sets of words, including the abbreviations that are valid inside a multi-sig wrapper. */
 const words: { readonly [field: string]: ActionOrder.Words } = {
   addressEncoding: "hex|base58",
   abstraction: "disabled|unifiedAccount|portfolioMargin|i|u|p"
@@ -182,7 +185,10 @@ const fieldShape = ({ name, type }: Signable.Field): ActionOrder.Shape =>
 
 const mayBeNull = (type: UserSignedType, field: string): boolean => type.respelled?.[field]?.has(null) === true
 
-/** Returns the member order, with shapes, in which a wrapper around an action of the type is hashed. */
+/**
+ * Returns the order of the members, with their shapes, in which an action of the type is hashed inside a multi-sig
+ * wrapper.
+ */
 export const order = memoize((profile: VenueProfile) =>
   memoize((type: UserSignedType) =>
     ActionOrder.places({

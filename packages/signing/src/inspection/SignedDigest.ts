@@ -93,7 +93,7 @@ const innerSignable = (
   return agentTypedData(view, encode(view, "payload", () => view.rewrite(MultiSig.innerValue(whole), sentValue)))
 }
 
-/** Returns the typed data of a part under a view, before {@link View.reshape} is applied. */
+/** Returns the typed data of the outer or inner signatures under a view, before {@link View.reshape} is applied. */
 const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = encodeAnew): SignableOf => {
   const part = view.otherPart ? given === "outer" ? "inner" : "outer" : given
   const whole = viewWrapper(view)
@@ -107,7 +107,7 @@ const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = e
     )
 }
 
-/** Returns the signed digest of a part under a view. */
+/** Returns the digest of the outer or inner signatures under a view. */
 export type DigestOf = (view: View) => Bytes
 
 /**
@@ -150,12 +150,12 @@ export const digester = (part: Part, sent: unknown): DigestOf => {
   }
 }
 
-/** Returns the signed digest of a part under a view; `sent` is the action as sent. */
+/** Returns the digest of the outer or inner signatures under a view; `sent` is the action as sent. */
 export const viewDigest = (view: View, part: Part, sent: unknown): Bytes => digester(part, sent)(view)
 
 /**
- * Returns the typed data of a part of a view, changed by {@link View.reshape}; `undefined` for a part without typed
- * data.
+ * Returns the typed data of the outer or inner signatures under a view, changed by {@link View.reshape}; `undefined` if
+ * they are not made over typed data.
  */
 export const viewTypedData = (view: View, part: Part, sent: unknown): Signable.Signable | undefined => {
   const found = viewSignable(view, part, sent)

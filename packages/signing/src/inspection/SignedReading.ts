@@ -45,7 +45,7 @@ interface Single {
 
 type Examined = Omit<Subject, "view">
 
-/** Generates the views of one variation in a range. */
+/** Generates the views of one variation whose index is in a range. */
 function* singleMistakes(
   start: View,
   variation: Variation,
@@ -125,7 +125,7 @@ const pairPlaces = new Map(
 
 const pairPlace = ({ form, variation }: Single): number => form * formCost + (pairPlaces.get(variation) ?? 0)
 
-/** Orders pairs: a pair is as unlikely as its less likely mistake; the other mistake breaks ties. */
+/** Orders pairs: a pair is as unlikely as its less likely mistake; the more likely mistake breaks ties. */
 const pairCost = (first: Single, second: Single): number => {
   const places = [pairPlace(first), pairPlace(second)]
   return Math.max(...places) + Math.min(...places) / 1000

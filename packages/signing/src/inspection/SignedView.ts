@@ -16,7 +16,7 @@ export type Part = "outer" | "inner"
 /** Changes a value before it is hashed; `sent` is the corresponding value in the body as sent. */
 export type Rewrite = (value: unknown, sent: unknown) => unknown
 
-/** The hashed bytes: the action, then its context (nonce, vault, expiry). Each part is empty if absent. */
+/** The hashed bytes: the action, then its context (nonce, vault, expiry). The bytes of an absent value are empty. */
 export interface Preimage {
   readonly action: Uint8Array
   readonly nonce: Uint8Array
@@ -46,9 +46,9 @@ export interface View {
   readonly digest: (signable: Signable.Signable) => Uint8Array
   /** Returns the typed data that was signed for an L1 action instead of the phantom agent. */
   readonly asTyped: ((action: Action) => Signable.Signable | undefined) | undefined
-  /** Whether the leader signed the co-signers' message, or a co-signer signed the leader's. */
+  /** Whether the leader signed the message of the co-signers, or a co-signer signed the message of the leader. */
   readonly otherPart: boolean
-  /** Whether inner signers sign the account and the leader. */
+  /** Whether the message of the inner signers contains the account and the leader. */
   readonly wrapped: boolean
   /** Whether a user-signed action is hashed whole, like an L1 action. */
   readonly asL1: boolean
@@ -90,7 +90,7 @@ export const nonceKey = ({ action, context }: View): string | undefined =>
     return value !== undefined && ("signatureChainId" in action || value === BigInt(context.nonce))
   })
 
-/** Returns the view with another nonce, in the envelope and in the action. */
+/** Returns the view with `nonce` as the nonce of the envelope and of the action. */
 export const withNonce = (view: View, nonce: bigint): View => {
   const key = nonceKey(view)
   return {
@@ -100,7 +100,7 @@ export const withNonce = (view: View, nonce: bigint): View => {
   }
 }
 
-/** Returns the view for another profile; also changes the network that the action names. */
+/** Returns the view for the given profile. Also changes the network that the action names. */
 export const withProfile = (view: View, profile: VenueProfile): View => ({
   ...view,
   profile,
@@ -113,7 +113,7 @@ export const withProfile = (view: View, profile: VenueProfile): View => ({
     : view.action
 })
 
-/** Returns the view with another chain ID, in the action and in the wrapper. */
+/** Returns the view with `signatureChainId` as the chain ID of the action and of the wrapper. */
 export const withChainId = (view: View, signatureChainId: string): View => ({
   ...view,
   action: "signatureChainId" in view.action ? { ...view.action, signatureChainId } : view.action,
@@ -141,8 +141,8 @@ const combinedActions = (right: Action, first: Action, second: Action): Action |
 /**
  * Combines two views of the same request: the changes of `first`, then those of `second`.
  *
- * Rewrites, encodings and changes of the typed data are composed. Returns `undefined` if both views change any other
- * part.
+ * Rewrites, encodings and changes of the typed data are composed. Returns `undefined` if the views conflict, for
+ * example if both change the same member of the action.
  */
 export const combined = (right: View, first: View, second: View): View | undefined => {
   const action = combinedActions(right.action, first.action, second.action)
@@ -202,7 +202,10 @@ export interface Hashed {
 export const viewWrapper = ({ action, wrapper }: View): MultiSig.MultiSigAction | undefined =>
   wrapper === undefined ? undefined : { ...wrapper, payload: { ...wrapper.payload, action } }
 
-/** Returns the hashed value of a part under a view, with the corresponding value of the sent action. */
+/**
+ * Returns the hashed value of the outer or inner signatures under a view, with the corresponding value of the sent
+ * action.
+ */
 export const hashedValue = (view: View, part: Part, sent: unknown): Hashed => {
   const whole = viewWrapper(view)
   if (whole !== undefined && part === "outer") {
@@ -215,8 +218,8 @@ export const hashedValue = (view: View, part: Part, sent: unknown): Hashed => {
 const maxDifferences = 16
 
 /**
- * Returns the differences between two values: unequal values, members that only one of them has, and another order of
- * the members that both have.
+ * Returns the differences between two values: unequal values, members that only one of them has, and a different order
+ * of the members that both have.
  */
 export const differences = (
   sent: unknown,

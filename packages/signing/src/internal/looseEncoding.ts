@@ -18,7 +18,7 @@ export type IntegerStyle = "smallest" | "uint16" | "uint32" | "uint64" | "int32"
 /** The encoding of text: the shortest header, a fixed width, MessagePack without `str8`, or bytes. */
 export type TextStyle = "shortest" | "str8" | "str16" | "str32" | "noStr8" | "bin" | "addressBytes"
 
-/** The encoding of the number of items. */
+/** The encoding of the number of items in a list or map. */
 export type SizeStyle = "shortest" | "wide16" | "wide32"
 
 /** A variant of MessagePack. */

@@ -232,7 +232,7 @@ const hashes: ReadonlyArray<readonly [found: string, hash: (bytes: Uint8Array) =
   ["SHA-256 twice", (bytes) => sha256(sha256(bytes))]
 ]
 
-/** Uses another hash of the action, or of the typed data. */
+/** Hashes the action or the typed data in a way that differs from the venue's. */
 export const otherHashes: Vary = ({ view }) => [
   ...hashes.map(([found, hashBytes]) => ({ view: { ...view, hashBytes }, finding: { path: [], found } })),
   ...hashes.map(([found, hash]) => ({
@@ -299,7 +299,7 @@ export const times = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary 
 }
 
 /**
- * Signs another nonce. To correct a single action, send it with the signed nonce.
+ * Signs a nonce that differs from the nonce of the body. To correct a single action, send it with the signed nonce.
  *
  * All signatures of a multi-sig wrapper share its nonce, so a co-signer that signed another nonce has to sign again.
  * For a wrapper, the path of the finding is empty.

@@ -20,7 +20,7 @@ import * as MultiSigTerms from "./MultiSigTerms.ts"
 /**
  * The signature is not by the expected signer. A signature of another message recovers to an unrelated address.
  *
- * `recovered` is absent if recovery fails. For a `leader`, the error also means that the signing key is not the
+ * `recovered` is absent if recovery fails. For a `leader`, a further cause is a signing key that does not belong to the
  * proposal's outer signer.
  */
 export class WrongSigner extends Schema.TaggedError<WrongSigner>()("WrongSigner", {
@@ -115,8 +115,8 @@ const checkAuthorized = ({ authorizedUsers }: MultiSigProposal, signer: Address)
     : Effect.fail(new CosignerNotAuthorized({ signer, authorizedUsers }))
 
 /**
- * Returns the signature of `digest` in the venue's form, with a `v` of 27 or 28. Fails with `WrongSigner` unless
- * `expected` (lower case) signed.
+ * Returns the signature of `digest` in the venue's form, with a `v` of 27 or 28. Fails with `WrongSigner` if the signer
+ * is not `expected` (lower case).
  */
 const verified = Effect.fnUntraced(function*(
   role: WrongSigner["role"],

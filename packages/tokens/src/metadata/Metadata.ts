@@ -16,14 +16,14 @@ interface Attributes {
   readonly name: string | undefined
   readonly symbol: string | undefined
   readonly decimals: number | undefined
-  /** Whether the metadata contains decimals that are not a number from 0 to 255. */
+  /** Whether the metadata contains a value for the decimals that is not a number from 0 to 255. */
   readonly isWrong: boolean
 }
 
 const text = (value: unknown): string | undefined =>
   Predicate.isString(value) && value.trim() !== "" ? value : undefined
 
-/** Parses decimals, which are text on chain and text or a number in documents. */
+/** Parses the decimals of a token: text in on-chain metadata, text or a number in documents. */
 const parseDecimals = (value: unknown): number | undefined => {
   const digits = Predicate.isNumber(value) ? String(value) : value
   return Predicate.isString(digits) && /^[0-9]{1,3}$/u.test(digits) && Number(digits) <= 255

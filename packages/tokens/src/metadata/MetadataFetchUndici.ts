@@ -1,7 +1,7 @@
 /**
  * Fetches metadata documents over undici, with protection against hostile URIs (SSRF).
  *
- * The URI must use https on the default port, without user info, and with a host name rather than an address. Every
+ * The URI must use https on the default port, without user info, and with a host name rather than an IP address. Every
  * address of the host must be public, and the connection uses the addresses that were checked. There are no redirects
  * and no compression; size, time and number of documents are limited.
  */

@@ -72,7 +72,7 @@ export const make = Effect.fnUntraced(function*(parts: Parts, bounds: Bounds) {
       const url = new URL(href)
       const [first, ...others] = yield* parts.resolve(url.hostname)
       if (first === undefined) return yield* unavailable("the host has no address")
-      // refuses if any address is private, because the owner of the name could choose which address is used
+      // refuses if any address is private, because the owner of the host name could choose which address is used
       if (![first, ...others].every(parts.isPublic)) return yield* unavailable("the host is not public")
       return yield* parse(yield* parts.exchange({ url, addresses: [first, ...others], maxBytes }))
     },

@@ -1,4 +1,4 @@
-/** Classifies public internet addresses (IANA special-purpose registries, RFC 6890 and its updates). */
+/** Determines whether an IP address is public (IANA special-purpose registries, RFC 6890 and its updates). */
 import { BlockList, isIPv4, isIPv6 } from "node:net"
 import type { HostAddress } from "./MetadataGuard.ts"
 

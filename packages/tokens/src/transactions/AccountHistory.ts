@@ -67,7 +67,10 @@ const isSame = (a: Position, b: Position): boolean => a.lt === b.lt && a.hash ==
 
 const isNewer = (a: Position, b: Position): boolean => BigInt(a.lt) > BigInt(b.lt)
 
-/** Returns the longest prefix of a page that is proven to be the history before a position, without duplicates. */
+/**
+ * Returns the longest prefix of a page that is a proven chain: it starts at `from`, if given, and each transaction
+ * names the next one as its predecessor. Omits duplicates.
+ */
 const provenPrefix = (
   page: ReadonlyArray<AccountTransaction>,
   from: Position | undefined

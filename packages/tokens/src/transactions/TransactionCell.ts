@@ -1,8 +1,8 @@
 /**
  * Decodes a transaction from its cell, which `getTransactions` returns in `data`.
  *
- * Ignores all other members of a row. The hash of the cell identifies the transaction, so the result cannot differ from
- * the chain's record.
+ * Ignores all other members of the returned transaction. The hash of the cell identifies the transaction, so the result
+ * cannot differ from the chain's record.
  */
 import type { ExternalAddress, Message, Transaction } from "@ton/core"
 import { Address, beginCell, Cell, loadTransaction } from "@ton/core"
@@ -48,8 +48,8 @@ const readMessage = ({ body, info }: Message): TransactionMessage => {
 }
 
 /**
- * Returns whether a transaction was aborted. Ticks and tocks of system contracts, splits and storage payments either cannot abort
- * or have the same member.
+ * Returns whether a transaction was aborted. Ticks and tocks of system contracts, splits and storage payments either
+ * cannot abort or report it in a member of the same name.
  */
 const isAborted = ({ description }: Transaction): boolean => "aborted" in description && description.aborted
 

@@ -46,7 +46,7 @@ export interface Options {
   readonly pollInterval: Duration.Input
 }
 
-/** Without a key, public servers allow one request per second; a block takes a few seconds. */
+/** The default options. Without a key, public servers allow one request per second; a block takes a few seconds. */
 export const defaults: Options = { requestsPerSecond: 1, pollInterval: "2 seconds" }
 
 /** Maximum number of accounts that are followed at the same time. */
@@ -105,7 +105,10 @@ const makePace = (requestsPerSecond: number) =>
     }))
   })
 
-/** Loaded with the first stream, because decoding cells requires a library that other calls do not use. */
+/**
+ * The decoder of transaction cells. It is loaded with the first stream, because it requires a library that other calls
+ * do not use.
+ */
 const loadCells = Effect.cached(Effect.promise(() => import("./TransactionCell.ts")))
 
 /** Makes the streams over a backend. They end with the scope. */

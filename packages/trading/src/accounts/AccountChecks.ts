@@ -3,7 +3,8 @@
  * it queries how many more actions the venue will accept from each account.
  *
  * Only the replica that owns the event log checks; the others report nothing. A query weighs 20. So the checks send at
- * most one query per minute for an account. They send none within a minute of its comparison or its last change.
+ * most one query per minute for an account. They send none within a minute of the account's comparison or of its last
+ * change.
  */
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import * as Clock from "effect/Clock"
@@ -25,13 +26,13 @@ export interface Options<E> {
   readonly ask: (query: object) => Effect.Effect<string, E>
 }
 
-/** The times before an agent's expiry at which it is reported, longest first. */
+/** How long before an agent's expiry the agent is reported, longest first. */
 const warnings = ["7 days", "1 day", "1 hour"] as const
 
-/** Milliseconds after which a failed check is repeated at the latest. */
+/** Maximum number of milliseconds before a failed check is repeated. */
 const retryAfter = 600_000
 
-/** Minimum fraction of the granted actions: an address is reported if a smaller fraction is left. */
+/** An account is reported if less than this fraction of its granted actions is left. */
 const lowShare = 0.1
 
 const decodeAgents = Schema.decodeEffect(Schema.fromJsonString(infoOperations.extraAgents.response))
@@ -42,7 +43,7 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
   /** The agents of each account and the accounts with few actions left, from the last successful queries. */
   const agents = new Map<string, typeof infoOperations.extraAgents.response.Type>()
   const low = new Set<string>()
-  /** The checks whose last query failed, by account and name. */
+  /** The checks whose last query failed, by account and name of the check. */
   const failing = new Set<string>()
   /** Agents whose expiry was reported, each with the warning time that was reported, such as `1 day`. */
   let reported = new Set<string>()
@@ -97,7 +98,7 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
   ]
   const dueAt = new Map<string, number>()
 
-  /** Runs a check. Logs the first failure of a series. */
+  /** Runs a check. Of several consecutive failures, logs only the first. */
   const run = (user: string, { name, read }: (typeof checks)[number]) => {
     const key = `${user} ${name}`
     return Effect.matchCauseEffect(read(user), {

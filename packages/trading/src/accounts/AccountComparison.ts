@@ -1,9 +1,10 @@
 /**
- * Compares the mirrored state of watched accounts with queries, every five minutes for each account.
+ * Compares the mirrored states of watched accounts with the venue's responses to queries, every five minutes for each
+ * account.
  *
- * A response must match the state that was received before it or the one received after it. If it matches neither, and
- * the account is not known to have changed, the mirror is emptied. If the venue returns a fill or an order that is not
- * in the event log, the account's epoch also ends.
+ * A response must match the state that was pushed before it or the state that was pushed after it. If it matches
+ * neither, and the account is not known to have changed, the mirror deletes the account's states. If the venue returns
+ * a fill or an order that is not in the event log, the account's epoch also ends.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import { valueAt } from "@trigate/domain/streams/Subscription"
@@ -38,7 +39,7 @@ const every = 300_000
 
 /**
  * An account is compared after this many milliseconds without a change. An account that changes more often is compared
- * at the end of its interval.
+ * at the latest one interval after it is due.
  */
 const quietFor = 60_000
 
@@ -56,7 +57,7 @@ const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text)
 
 const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-/** Formats the members of a response that change only if the account changes. */
+/** Formats those members of a response's rows that change only if the account changes. */
 const print = (response: string, { members, rows }: NonNullable<AnsweredQuery["compared"]>): string =>
   list(valueAt(parsed(response), rows)).map((row) => Json.stringify(members.map((member) => valueAt(row, member))))
     .toSorted().join()
@@ -69,15 +70,15 @@ const count = (outcome: ComparisonOutcome | "failed") =>
   Metric.update(metrics.accountComparisons.series({ outcome }), 1)
 
 /**
- * Compares accounts periodically until the scope ends. Returns a function that takes an account and returns the
- * milliseconds between now and its next comparison, its last comparison or its last change, whichever is nearest.
+ * Compares accounts periodically until the scope ends. Returns a function that measures, in milliseconds, how near an
+ * account's next comparison, last comparison or last change is. It returns the smallest of the three.
  */
 export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirror }: Options<E>) {
   const dueAt = new Map<string, number>()
   const startedAt = new Map<string, number>()
   const comparedAt = new Map<string, number>()
 
-  /** Returns the fills and open orders since a time that the venue returned but that are not in the log. */
+  /** Returns the fills and open orders, since a time, that are in the venue's responses but not in the log. */
   const findMissing = (user: string, fills: string, orders: string, since: number): ReadonlyArray<string> => {
     const { log } = events
     // the log could have dropped entries after the query
@@ -93,7 +94,7 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
     return [...rows(fills, "tid", "time", filled), ...rows(orders, "oid", "timestamp", updated)]
   }
 
-  /** Waits until all events before a time have been received. Returns `false` if that is not certain. */
+  /** Waits until all events before a time have been received. Returns `false` if some events may still be missing. */
   const awaitReceipt = Effect.fnUntraced(function*(user: string, time: number) {
     for (let seconds = 0; seconds < longestWait; seconds++) {
       yield* Effect.sleep("1 second")

@@ -6,7 +6,7 @@
  * subscribes at the venue and appends received events.
  *
  * If the log already contains the account, the replica buffers new events, queries the missed ones, merges both by the
- * venue's own keys, and then releases them. If the result may be incomplete, a new epoch of the account begins, so that
+ * venue's row IDs, and then releases them. If the result may be incomplete, a new epoch of the account begins, so that
  * no caller resumes across the gap.
  */
 import type { ResumePosition } from "@trigate/domain/streams/ResumePosition"
@@ -20,7 +20,7 @@ export const mostPending = 10_000
 
 /** Receives the complete states of watched accounts. */
 export interface StateObserver {
-  /** The subscriptions of each watched account whose frames contain a complete state. */
+  /** The names of the subscriptions whose frames contain a complete state. They are opened for each watched account. */
   readonly names: ReadonlyArray<string>
   readonly received: (user: string, frame: Frame) => void
   /** Reports that no more states of an account will follow, and that its log may be incomplete from now on. */
@@ -39,7 +39,7 @@ export interface Options {
 
 /** A caller that reads the events of an account. */
 export interface Watcher {
-  /** The name of the caller, for the limit of accounts of each caller. */
+  /** The name of the caller. The limit on watched accounts applies to each name separately. */
   readonly caller: string
   /** Reports that the account cannot be watched. No events will follow. */
   readonly refused: (message: string) => void
@@ -76,7 +76,7 @@ export interface AccountEvents {
   readonly watch: (user: string, watcher: Watcher) => () => void
   /**
    * Reads the shared log again if this process's copy does not contain a position: another replica may already have
-   * delivered that event.
+   * delivered the event at that position.
    */
   readonly catchUp: (position: ResumePosition) => Effect.Effect<void>
   /** Returns whether the log of an account is complete and up to date in this process. */

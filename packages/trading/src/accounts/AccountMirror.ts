@@ -49,8 +49,8 @@ interface MirroredQuery {
 }
 
 /**
- * Returns the key of a subscription of a user with the venue's default parameters; `undefined` if it requires another
- * parameter, such as a coin.
+ * Returns the key of a user's subscription with the venue's default parameters; `undefined` if the subscription
+ * requires another parameter than the user, such as a coin.
  */
 export const topicKey = (type: string, user: string): string | undefined =>
   Result.getOrUndefined(Subscriptions.read({ type, user }))?.key
@@ -58,8 +58,8 @@ export const topicKey = (type: string, user: string): string | undefined =>
 const anyUser = `0x${"0".repeat(40)}`
 
 /**
- * Returns the subscriptions to states whose frames contain responses to queries: with `isRecorded`, those that are
- * opened for every watched account; otherwise those that only callers open.
+ * Returns the names of subscriptions whose frames contain responses to queries. With `isRecorded`, returns those that
+ * are opened for every watched account; otherwise those that only callers open.
  */
 const stateNames = (isRecorded: boolean): ReadonlyArray<string> =>
   Subscriptions.table.flatMap(({ answers, delivery, name }) =>
@@ -165,7 +165,10 @@ interface MirroredAccount {
   fills: ReadonlyArray<Row> | undefined
 }
 
-/** Milliseconds by which a state may lag behind another subscription or a response. */
+/**
+ * Maximum number of milliseconds by which a state may lag behind the frames of another subscription or behind a
+ * response.
+ */
 const settleFor = 2000
 
 type Reads = typeof InfoProtocol.reads
@@ -174,8 +177,8 @@ type Reads = typeof InfoProtocol.reads
 export interface AccountMirror {
   readonly observer: StateObserver
   /**
-   * Receives the frames of subscriptions that callers opened. Ignores a frame unless it contains a response about a
-   * watched account.
+   * Receives the frames of subscriptions that callers opened. Ignores frames that contain no response about a watched
+   * account.
    */
   readonly observe: (frame: Frame) => void
   /** Returns cache options that limit the age of responses about watched accounts to the mirror's maximum age. */
@@ -211,7 +214,8 @@ const readFills = (response: string): ReadonlyArray<Row> =>
   })
 
 /**
- * Adds newer rows (oldest first) to a list of fills. Skips rows that are already in it or older than its newest fill.
+ * Adds newer rows (oldest first) to a list of fills. Skips rows that the list already contains, and rows older than the
+ * list's newest fill.
  */
 const withNewer = (fills: ReadonlyArray<Row>, rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
   const ids = new Set(fills.map(({ id }) => id))
@@ -259,7 +263,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
 
   const isRecording = ({ user }: MirroredAccount): boolean => source?.events.isRecording(user) === true
 
-  /** Reads the version of an account, and records a change that was not an event of the log. */
+  /** Reads the version of an account. If it has changed without an event of the log, records the change. */
   const readVersion = (account: MirroredAccount, { accounts }: Port): Effect.Effect<string | undefined> =>
     Effect.map(Effect.suspend(() => accounts.version([account.user], now())), (version) => {
       if (version !== account.version) {
@@ -278,7 +282,10 @@ export const make = Effect.fnUntraced(function*(age: number) {
     }
   )
 
-  /** Caches the fills of the log. Their age is counted from the last frame of their connection. */
+  /**
+   * Caches the logged fills as a response. The age of the response is counted from the last frame of the connection
+   * that delivers fills.
+   */
   const putFills = (account: MirroredAccount, to: Port, version: string): Effect.Effect<void> => {
     const { actedAt, fills, user } = account
     const key = topicKey(userFills.name, user) ?? ""
@@ -330,7 +337,10 @@ export const make = Effect.fnUntraced(function*(age: number) {
     change(account)
   }
 
-  /** Returns whether the replica that records an account shares its responses and versions with this one. */
+  /**
+   * Returns whether the replica that records an account shares its cached responses and account versions with this
+   * replica.
+   */
   const isShared = (user: string): boolean =>
     source?.events.backing === "Redis" && source.events.isLive(user) && !source.events.isRecording(user)
 

@@ -113,8 +113,8 @@ export class EventStore extends Context.Service<EventStore, {
   /** Ends a lease, so that another replica can acquire it immediately. */
   readonly release: (token: number) => Effect.Effect<void, StoreAway>
   /**
-   * Appends entries after the log's last sequence number, in order. Returns the sequence number of the last entry.
-   * Entries that an earlier attempt already appended, but whose confirmation was lost, are not appended again.
+   * Appends entries after the log's last sequence number, in order. Returns the sequence number of the last entry. If
+   * an earlier attempt appended the entries but its confirmation was lost, they are not appended again.
    */
   readonly append: (
     token: number,

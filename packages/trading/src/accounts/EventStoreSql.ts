@@ -118,8 +118,8 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
   const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
 
   /**
-   * Runs a step within its deadline. A step that exceeds it is interrupted in the background, because the interruption
-   * may not complete until the database is reachable again.
+   * Runs a step within its deadline. A step that exceeds the deadline is interrupted in the background, because the
+   * interruption may not complete until the database is reachable again.
    */
   const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
     Effect.flatMap(

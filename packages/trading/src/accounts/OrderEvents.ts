@@ -12,7 +12,7 @@ import type { EventLog } from "./EventLog.ts"
 /** Returns the client order ID in an event, in lower case; `undefined` if the order has none. */
 export type ReadCloid = () => string | undefined
 
-/** The events of orders of watched accounts. */
+/** The order events of watched accounts. */
 export interface OrderEvents {
   /** Reports the events of a log. */
   readonly follow: (log: EventLog) => void

@@ -54,7 +54,7 @@ export interface Sending extends Signed {
  * - `accepted`: the venue accepted it.
  * - `rejected`: the venue did not accept it.
  * - `unknown`: the venue may have accepted it, and no response is expected.
- * - `forgotten`: an operator who knows its outcome removed it from the list.
+ * - `forgotten`: an operator who knows its outcome removed the action from the unanswered actions.
  */
 export type State = "sent" | "accepted" | "rejected" | "unknown" | "forgotten"
 
@@ -146,7 +146,8 @@ export interface Options {
    */
   readonly settledCapacity?: number
   /**
-   * How long an entry is retained after the action's nonce, and after it was sent. Default: 2 days.
+   * How long an entry is retained after the later of two times: the time in the action's nonce, and the time at which
+   * the action was sent. Default: 2 days.
    *
    * Must be at least as long as the venue's nonce window: an action with an older nonce can no longer execute.
    */
@@ -195,8 +196,8 @@ export class ActionLog extends Context.Service<ActionLog, {
    */
   readonly forget: (fingerprint: string) => Effect.Effect<boolean, UpstreamUnavailable>
   /**
-   * Returns the actions that a reference identifies. There is more than one only if several were sent with the same
-   * client order ID.
+   * Returns the actions that a reference identifies. Returns more than one only if several actions were sent with the
+   * same client order ID.
    */
   readonly find: (reference: ActionReference) => Effect.Effect<ReadonlyArray<Recorded>, UpstreamUnavailable>
   /**
@@ -207,11 +208,11 @@ export class ActionLog extends Context.Service<ActionLog, {
    * minutes.
    */
   readonly takeUnknown: Effect.Effect<ReadonlyArray<Unsettled>, UpstreamUnavailable>
-  /** Waits until it is time to call `takeUnknown` again, which can then still return no action. */
+  /** Waits until the next call of `takeUnknown` is due. That call may still return no action. */
   readonly untilTurn: Effect.Effect<void>
   /**
-   * Settles an action of unknown outcome by its fingerprint. Returns `false`, and changes nothing, if it is being sent
-   * again or if its outcome is already known.
+   * Settles an action of unknown outcome by its fingerprint. Returns `false`, and changes nothing, if the action is
+   * being sent again or its outcome is already known.
    */
   readonly conclude: (fingerprint: string, conclusion: Conclusion) => Effect.Effect<boolean, UpstreamUnavailable>
   /** Returns the used share of the quota for unanswered actions, as far as this process knows. */
@@ -241,7 +242,10 @@ export const take = (log: ActionLog["Service"], sending: Sending): Effect.Effect
     return claimed === undefined ? log.claim(sending) : Effect.fromResult(claimed)
   })
 
-/** Claims an action for the duration of an effect. If the claim is not settled by its end, it becomes `unknown`. */
+/**
+ * Claims an action for the duration of an effect. If the claim is not settled when the effect ends, the action becomes
+ * `unknown`.
+ */
 export const claimed = <A, E>(
   log: ActionLog["Service"],
   sending: Sending,
@@ -294,7 +298,7 @@ export const claimantId = ({ fingerprint, signer }: Pick<Signed, "fingerprint" |
 export const entryKey = (sending: Signed): string => `${claimantId(sending)}:${sending.nonce}`
 
 /**
- * Returns the keys of the entries that a reference can identify. `find` returns the keys for a fingerprint or a client
+ * Returns the keys of the entries that a reference can identify. `find` looks up the keys for a fingerprint or a client
  * order ID.
  */
 export const entryKeys = (
@@ -401,7 +405,7 @@ export const recordedFrom = (
   ...(expiresAfter === undefined ? {} : { expiresAfter })
 })
 
-/** The time between two turns that look up actions of unknown outcome. */
+/** The time between two rounds of lookups of actions of unknown outcome. */
 export const turnEvery = Duration.seconds(1)
 
 const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
@@ -450,10 +454,7 @@ interface Answered extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   readonly settled: Settled | undefined
 }
 
-/**
- * Makes the log of this process, which is lost when the process ends. `known` are the signers that are known at the
- * start.
- */
+/** Makes an in-memory log, which is lost when the process ends. `known` are the signers that are known at the start. */
 export const makeMemory = Effect.fnUntraced(
   function*(options: Options = {}, known: ActionLogQuota.Signers = ActionLogQuota.makeSigners()) {
     const { capacity, keep, maxBytes, settledCapacity } = resolveLimits(options)

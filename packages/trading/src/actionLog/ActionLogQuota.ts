@@ -29,7 +29,7 @@ export interface Holding {
 
 /**
  * The exceeded limit. `full`: the part for known signers is full. `share`: the known signer has used its share.
- * `strangers`: the part for unknown signers is full, or the caller has used its share of it.
+ * `strangers`: the part for unknown signers is full, or the caller has used its share of that part.
  */
 export type Scarcity = "full" | "share" | "strangers"
 
@@ -125,12 +125,12 @@ export const make = (limits: Limits): Room => {
   }
 }
 
-/** Maximum number of known signers. Beyond it, the signer with the oldest last accepted action is dropped. */
+/** Maximum number of known signers. Beyond it, the signer whose last accepted action is the oldest is dropped. */
 export const maxSigners = 100_000
 
 /**
- * How long a signer remains known after an accepted action, in milliseconds, if known signers are stored outside the
- * process.
+ * How long a signer remains known after an accepted action, in milliseconds. Applies only if known signers are stored
+ * outside the process.
  */
 export const knownFor = 30 * 86_400_000
 

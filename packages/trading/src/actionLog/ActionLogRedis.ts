@@ -84,8 +84,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
     )
 
   /**
-   * Writes the end of a claim. While Redis is unreachable, retries in the background until the lease ends. After that,
-   * other replicas consider the outcome unknown.
+   * Writes the state in which a claim ends. While Redis is unreachable, retries in the background until the lease ends.
+   * After that, other replicas consider the outcome unknown.
    */
   const writeEnd = (
     claim: Pick<ActionLogScripts.SettleArguments, "key" | "member" | "token">,

@@ -92,7 +92,8 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   /**
    * Runs one step within the deadline. Fails with a message.
    *
-   * A late step is interrupted in the background, because interruption can take as long as the step itself; `late` runs after it.
+   * A late step is interrupted in the background, because interruption can take as long as the step itself; `late` runs
+   * once the step has ended.
    */
   const step = Effect.fnUntraced(
     function*<A>(effect: Effect.Effect<A, StorageFault>, late: Effect.Effect<void> = Effect.void) {

@@ -54,7 +54,7 @@ const numeric = (text: string): string => text.includes(".") ? text.replace(/\.?
 
 /**
  * Returns whether an order matches a leg. The client order ID alone is not sufficient, because an earlier order may
- * have had it.
+ * have had that ID.
  */
 const agrees = (leg: ActionTrace.Leg, { order }: OrderRecord, openedAt: number): boolean =>
   order.side === (leg.isBuy ? "B" : "A") &&
@@ -205,7 +205,7 @@ const turns = Effect.gen(function*() {
   yield* events.listen((readCloid) => {
     const action = awaited.size === 0 ? undefined : awaited.get(readCloid() ?? "")
     if (action === undefined) return
-    // at most one event of each action causes a lookup before the next periodic one
+    // at most one event of each action causes a lookup before the next periodic lookup
     stopAwaiting(action)
     Queue.offerUnsafe(prompted, action)
   })

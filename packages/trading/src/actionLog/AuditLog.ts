@@ -68,8 +68,8 @@ const audited = ({ write }: AuditLog["Service"], sending: Sending) => (claim: Cl
 }
 
 /**
- * Provides the action log of the context with audit entries for each attempt. A function, like the layers of the action
- * log.
+ * Provides the action log of the context, and adds an audit entry for each attempt. A function, so that each call makes
+ * a separate layer.
  *
  * @since 0.1.0
  * @category layers

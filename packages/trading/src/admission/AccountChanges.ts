@@ -1,6 +1,7 @@
 /**
- * Determines which accounts an action changes, so that older states of them are no longer served. These are its signer,
- * its vault, the accounts that it names, and the master of an API wallet that signed it.
+ * Determines which accounts an action changes, so that older states of them are no longer served. These are the
+ * action's signer, its vault, and the accounts that it names. If an API wallet signed the action, its master is also
+ * one of them.
  *
  * The venue's responses to `userRole` and `extraAgents` name the master of an API wallet. If no caller has sent such a
  * query, the gateway sends one.
@@ -31,7 +32,7 @@ const decodeRole = Schema.decodeUnknownOption(Schema.Union([
 ]))
 const decodeAgents = Schema.decodeUnknownOption(Schema.Array(Schema.Struct({ address: Address })))
 
-/** Returns the masters of the API wallets that a response names. */
+/** Returns the signers in the response to a query, each with the master for which it acts, if it is an API wallet. */
 const mastersIn = (
   call: InfoCall,
   { json: { valueOrUndefined: answer }, status }: UpstreamResponse
@@ -74,7 +75,7 @@ const accountsIn = ({ body, signed: { vaultAddress }, signer }: Admitted): Reado
   )
 
 /**
- * Increments the versions of the accounts that an action changed. With `venueAnswers` false, does not query the
+ * Increments the versions of the accounts that an action changed. If `venueAnswers` is false, does not query the
  * signer's master.
  */
 export type Changed = (admitted: Admitted, venueAnswers: boolean) => Effect.Effect<void>

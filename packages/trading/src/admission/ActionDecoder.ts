@@ -134,7 +134,7 @@ export const read = (body: unknown): DecodeResult<ReadBody> => {
   return unsigned.length === 0 ? read : Result.fail([...faultsIn(read), ...unsigned])
 }
 
-/** Decodes the text of a body. Fails with `InvalidRequest` if it is not UTF-8. */
+/** Decodes the text of a body. Fails with `InvalidRequest` if the body is not UTF-8. */
 export const decodeText = (body: Uint8Array): Result.Result<string, InvalidRequest> =>
   Result.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
@@ -155,7 +155,7 @@ export const canonicalAction = (
     // the members of an unknown type are hashed in the sender's order
     : CanonicalAction.canonicalize(profile, sentAction)
 
-/** The paths of actions in a body: the action itself, and the one inside a multi-sig. */
+/** The paths of actions in a body: the action itself, and the action inside a multi-sig. */
 const actionPaths = [["action"], ["action", "payload", "action"]] as const
 
 const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<string, Json.Span> => {
@@ -210,8 +210,8 @@ const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
 ]
 
 /**
- * Returns the path of each action form in a body that the venue documents but does not accept, with the form that it
- * accepts instead.
+ * Finds the action forms in a body that the venue documents but does not accept. Returns the path of each, with the
+ * form that the venue accepts instead.
  */
 export const documentedForms = (body: ReadBody): ReadonlyArray<RequestFault> =>
   actionsIn(body).flatMap(({ action, path }) => {

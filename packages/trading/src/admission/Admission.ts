@@ -164,7 +164,7 @@ const outOfWindow = (
   return new NonceOutOfWindow({ nonce, now, earliest: Math.max(0, earliest), latest, detail })
 }
 
-/** Returns the types of an action: its own, and that of the action inside a multi-sig. */
+/** Returns the types of an action: its own type, and the type of the action inside a multi-sig. */
 const typesIn = (action: SentAction): ReadonlyArray<string> => {
   const inner = innerAction(action)
   return inner === undefined ? [action.type] : [action.type, inner.type]

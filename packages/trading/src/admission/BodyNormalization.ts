@@ -1,6 +1,6 @@
 /**
- * Finds the mistakes in a signed body that do not depend on its signer. Returns its action as the venue would serialize
- * it.
+ * Finds the mistakes in a signed body that do not depend on the signer. Returns the body's action as the venue would
+ * serialize it.
  */
 import { formKeys, hasDocumentedForm } from "@trigate/domain/actions/Action"
 import { isActionType } from "@trigate/domain/actions/ActionCatalog"
@@ -20,7 +20,7 @@ import type { ReadBody } from "./ActionDecoder.ts"
 /** The mistakes in a body, and its action with the correctable mistakes corrected. */
 export interface BodyNormalization {
   readonly mistakes: ReadonlyArray<Mistake>
-  /** Absent if the action has no canonical form. */
+  /** The corrected action; absent if the action has no canonical form. */
   readonly mended: CanonicalAction | undefined
 }
 
@@ -60,7 +60,7 @@ const actionForm = (profile: VenueProfile, action: Action, path: ActionForm.Path
 const asAction = ({ value }: ActionForm.Form, otherwise: Action): Action =>
   Predicate.isReadonlyObject(value) ? value : otherwise
 
-/** Units of timestamps, by the number of digits that a current timestamp has in each. */
+/** Units of timestamps. A timestamp's number of digits shows its unit. */
 const units = [
   { from: 5e8, to: 1e11, name: "seconds", toMillis: (time: bigint) => time * 1000n },
   { from: 1e14, to: 1e17, name: "microseconds", toMillis: (time: bigint) => time / 1000n },

@@ -92,7 +92,7 @@ const repeatedCosigner = ({ inner }: Recovered): InvalidSignature | undefined =>
 export interface Passed {
   /** In lower case; absent if no signer can be recovered. */
   readonly signer: Address | undefined
-  /** In lower case; absent if no signer can be recovered. */
+  /** Digest of the signed content, in lower case. */
   readonly fingerprint: Hash
 }
 
@@ -115,7 +115,10 @@ export const make = (
   const signers = allowed === undefined ? undefined : new Set(allowed.map((address) => address.toLowerCase()))
   const hint = SigningWarning.ofNetwork(profile)
 
-  /** Returns the signer if the signature is for the other network. */
+  /**
+   * Returns the signer if the signature is for the other network: testnet instead of mainnet, or mainnet instead of
+   * testnet.
+   */
   const signerOnOtherNetwork = (body: ReadBody): Address | undefined =>
     Result.getOrUndefined(recover(otherThan(profile), engine, body))?.signer
 

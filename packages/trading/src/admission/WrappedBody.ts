@@ -20,8 +20,8 @@ const parsed = (value: unknown): unknown =>
   Predicate.isString(value) ? Result.getOrUndefined(Json.parseStrict(value)) : value
 
 /**
- * Returns the only member whose value is an object with a signature, or JSON of such an object; `undefined` unless
- * there is exactly one.
+ * Returns the only member whose value is an object with a signature, or JSON text of such an object. Returns
+ * `undefined` if several members match, or none.
  */
 const holder = (value: Readonly<Record<string, unknown>>): readonly [name: string, inner: unknown] | undefined => {
   const found = Object.entries(value).filter(([, member]) => Predicate.isReadonlyObject(parsed(member)))

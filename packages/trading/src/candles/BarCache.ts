@@ -196,7 +196,7 @@ const callFor = ({ closed, series }: Plan, { from, to }: BarRange): GapCall => {
 /**
  * Configures how queries for gaps are coalesced, and the maximum age of the forming bar.
  *
- * A response that was received before the bars of a gap closed never fills the gap.
+ * A response never fills a gap if it was received before all bars of the gap had closed.
  */
 export const gapReadsWith = (
   options: InfoProtocol.CacheOptions = {}

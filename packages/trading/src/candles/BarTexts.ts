@@ -59,7 +59,7 @@ export const newest = (list: BarTexts): number | undefined => {
   return last && timeAt(last, last.to - 1)
 }
 
-/** Returns the index of the first bar of a run that opens at or after a time. */
+/** Returns, for a run, the index of the first bar that opens at or after a time. */
 const barIndex = (run: Run, time: number): number => {
   let low = run.from
   let high = run.to

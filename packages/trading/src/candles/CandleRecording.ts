@@ -1,6 +1,6 @@
 /**
- * Records candle history over `Info`: from the venue's streams, and with queries that use only the part of its rate limit
- * that callers do not use.
+ * Records candle history over `Info`: from the venue's streams, and with queries that use only the part of the venue's
+ * rate limit that callers do not use.
  */
 import { metrics } from "@trigate/archive/ArchiveMetrics"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
@@ -28,7 +28,7 @@ import type { Streams } from "../streams/Streams.ts"
 export interface Options extends CandleRecorder.Options {
   /** The venue's rate limit, in weight per minute. Default: 1200. The recorder leaves a third of it unused for callers. */
   readonly weight?: number
-  /** Returns the stream of a coin's bars. Absent: each closed bar is queried. */
+  /** Returns the stream of a coin's bars. If absent, each closed bar is queried. */
   readonly candles?: Streams["Service"]["candle"]
 }
 

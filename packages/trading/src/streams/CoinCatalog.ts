@@ -22,11 +22,14 @@ export type Found = "known" | "unknown" | "unavailable"
 export interface CoinCatalog {
   /** Returns whether all names of a subscription are in the cached lists. */
   readonly knows: (subscription: Normalised) => boolean
-  /** Looks up the names of a subscription. An unknown name refreshes its list, at most every 10 seconds. */
+  /** Looks up the names of a subscription. For an unknown name, the list is read again, at most every 10 seconds. */
   readonly find: (subscription: Normalised) => Effect.Effect<Found>
 }
 
-/** Minimum age, in milliseconds, of a list that is read again for a name it does not contain. */
+/**
+ * A name that a list does not contain causes the list to be read again only if the list is at least this many
+ * milliseconds old.
+ */
 const refreshAfter = 10_000
 
 interface List {

@@ -1,6 +1,6 @@
 /**
  * The users whose signed actions the venue accepted through this process. If the maximum number of users is reached,
- * they have priority over other users.
+ * these users have priority over others.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -20,7 +20,8 @@ const noting = (familiar: Set<string>, { signer }: Sending) => (claim: Claim): C
 })
 
 /**
- * Adds the signer of each accepted action of the context's action log to a set. A function, like the layers of the action log.
+ * Adds the signer of each accepted action of the context's action log to a set. A function, so that each call makes a
+ * separate layer.
  *
  * @since 0.1.0
  * @category layers

@@ -3,7 +3,7 @@
  * come from the hub.
  *
  * Before any frame, the sink is notified whether events were missed since the position that the caller sent. If events
- * may have been missed, it receives a fresh snapshot of each subscription.
+ * may have been missed, the sink receives a fresh snapshot of each subscription.
  */
 import type { ResumePosition, Resumption } from "@trigate/domain/streams/ResumePosition"
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
@@ -37,8 +37,8 @@ interface Reading {
   readonly user: string
   readonly unwatch: () => void
   /**
-   * Whether the snapshot of the subscription was delivered, or the subscription was resumed. Before that, the log
-   * contains no events of the account.
+   * Whether the subscription has started: with a snapshot, or after the position to resume from. It starts once the log
+   * contains the account.
    */
   isLive: boolean
   /** Whether the caller received the acknowledgement of the subscription. */
@@ -87,7 +87,7 @@ export const join = (
     startOver()
   }
 
-  /** Returns the frame of an entry, which all its readers share. */
+  /** Returns the frame of an entry. All readers of the entry share one frame. */
   const frameFor = (entry: Entry, topic: Topic): Frame => {
     const known = frames.get(entry)
     if (known !== undefined) return known
@@ -128,7 +128,10 @@ export const join = (
     if (readings.size >= expected) replay()
   }
 
-  /** Delivers missed events in the order of the log, so that a caller that disconnects can resume from the last one. */
+  /**
+   * Delivers missed events in the order of the log, so that a caller that disconnects can resume from the last event
+   * that it received.
+   */
   const replay = (): void => {
     for (const { entry, topic } of backlog.toSorted((a, b) => a.entry.seq - b.entry.seq)) deliver(entry, topic)
     backlog = []

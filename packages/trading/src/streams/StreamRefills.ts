@@ -49,7 +49,7 @@ const timeIn = (row: string | undefined, path: string, isInSeconds = false): num
 interface Window {
   /** Maximum number of rows in one response. */
   readonly page: number
-  /** Maximum number of an account's rows that the venue returns in total, over all pages. */
+  /** Maximum total number of rows that the venue returns for an account, over all pages. */
   readonly most: number
 }
 
@@ -61,18 +61,18 @@ interface Plan {
     since: number
   ) => ReadonlyArray<string>
   /**
-   * For a query over a time window, oldest first: the member that contains the time of a row. The query is repeated for
-   * the next page.
+   * The field that contains a row's time, for a query over a time window that returns the oldest rows first. The query
+   * is repeated for the next page.
    */
   readonly timeAt?: string
-  /** For a query that returns the newest rows: the member that contains the time of a row. */
+  /** The field that contains a row's time, for a query that returns the newest rows. */
   readonly newestBy?: string
   readonly window?: Window
   /** Returns whether the response certainly or very likely lacks some of the missed rows. */
   readonly hasHole?: (rows: ReadonlyArray<string>, lost: { readonly from: number; readonly to: number }) => boolean
 }
 
-/** Makes a frame of a subscription that lists rows. Its readers use only the rows. */
+/** Makes a frame that lists rows of a subscription. The readers of the frame use only the rows. */
 const listing = ({ declaration }: Subscription.Normalised, rows: ReadonlyArray<string>): ReadonlyArray<string> => {
   const [channel = declaration.name] = Subscription.channelNames(declaration)
   const list = `[${rows.join(",")}]`
@@ -122,7 +122,8 @@ const plans: { readonly [query: string]: Plan } = {
   twapHistory: newestRows("twapHistory", "time", orders),
   userFillsByTime: {
     ...rowsSince("userFillsByTime", "time", orders),
-    // the response omits funding, which is paid at each full hour, and the event of a liquidation, which also has fills
+    // the response contains neither funding, paid at each full hour, nor the event of a liquidation, which its fills
+    // reveal
     hasHole: (rows, { from, to }) =>
       Math.floor(from / hour) < Math.floor(to / hour) ||
       rows.some((row) =>

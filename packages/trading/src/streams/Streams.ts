@@ -153,13 +153,13 @@ export interface Options {
   readonly limits?: Partial<Limits>
   /** Users with priority, in lower case, such as users with accepted actions. */
   readonly familiar?: ReadonlySet<string>
-  /** Shares the use of the limits with other replicas. Default: no other replicas. */
+  /** Exchanges the use of the limits with other replicas. Default: no other replicas. */
   readonly replicas?: ReplicaUse["Service"]
   /** The accounts to log, and the bounds of the log. */
   readonly events?: Pick<EventOptions, "accounts" | "bounds">
   /** The mirror that serves queries about watched accounts. Default: no mirror. */
   readonly mirror?: AccountMirror | undefined
-  /** The listeners to events of orders of watched accounts. Default: no listeners. */
+  /** The listeners to order events of watched accounts. Default: no listeners. */
   readonly orders?: OrderEvents | undefined
 }
 

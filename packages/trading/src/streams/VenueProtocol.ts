@@ -11,7 +11,8 @@ export const ping = "{\"method\":\"ping\"}"
 export const pong = "{\"channel\":\"pong\"}"
 
 /**
- * Encodes the venue's acknowledgement of a `subscribe` or `unsubscribe`; the key is the subscription with its defaults.
+ * Encodes the venue's acknowledgement of a `subscribe` or `unsubscribe`; `key` is the JSON of the subscription with its
+ * defaults.
  */
 export const acknowledgement = (method: "subscribe" | "unsubscribe", key: string): string =>
   `{"channel":"subscriptionResponse","data":{"method":"${method}","subscription":${key}}}`
@@ -108,7 +109,7 @@ const read = (text: string): Incoming => {
     : { kind: "data", route, state: asText(Subscription.valueAt(data, declaration.stateAt)) }
 }
 
-/** Returns the JSON of a member of a frame's `data`, or of `data` itself. */
+/** Returns the JSON of the given member of a frame's `data`; without a member name, the JSON of `data` itself. */
 const sliceMember = (text: string, member: string | undefined): string | undefined => {
   const data = Json.members(text).get("data")
   if (data === undefined || member === undefined) return data && text.slice(data.start, data.end)

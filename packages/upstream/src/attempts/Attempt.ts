@@ -40,7 +40,7 @@ export interface Parts {
 export interface Ended<A> {
   readonly value: A
   readonly outcome: Exclude<AttemptOutcome, "abandoned">
-  /** The number of rows, if rows of the response cost weight; otherwise 0. */
+  /** The number of rows in the response if its rows cost weight; otherwise 0. */
   readonly rows: number
   /** The evidence about the health of the address. Default: none. */
   readonly signal?: HealthSignal

@@ -50,7 +50,7 @@ interface RetryBudget {
   readonly withdraw: (now: number) => boolean
 }
 
-// maximum number of accumulated tokens: those of ten seconds with a thousand reads per second
+// maximum number of accumulated tokens: the tokens that a thousand reads per second deposit in ten seconds
 const MAX_TOKENS = 2000
 
 const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => {
@@ -124,8 +124,8 @@ export interface AttemptedRead {
   }
   readonly targets: NonEmptyReadonlyArray<Target>
   /**
-   * Called at the start of the first attempt. If it is set, the first attempt is not hedged. `delay` is the delay of a
-   * hedge in milliseconds, if it is known. `withdraw` takes a token of the retry budget if there is one.
+   * Called at the start of the first attempt. If `onStart` is set, the first attempt is not hedged. `delay` is the
+   * delay of a hedge in milliseconds, if it is known. `withdraw` takes a token of the retry budget if there is one.
    */
   readonly onStart?: (delay: number | undefined, withdraw: () => boolean) => void
 }

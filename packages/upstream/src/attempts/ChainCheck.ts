@@ -1,9 +1,9 @@
 /**
- * Finds addresses of an EVM upstream that are on another chain than the other addresses.
+ * Finds the addresses of an EVM upstream that are on a wrong chain.
  *
- * The chain of the majority is the right chain; in a tie, the chain of the most preferred address is. An address that
- * does not respond keeps its last known chain, so that a wrong address does not become the majority while the addresses
- * on the right chain are down.
+ * Without a configured chain ID, the right chain is the chain of most addresses; in a tie, it is the chain of the most
+ * preferred address. An address that does not respond keeps its last known chain, so that a wrong address does not
+ * become the majority while the addresses on the right chain are down.
  */
 import * as Deferred from "effect/Deferred"
 import type { Upstream } from "../Upstream.ts"
@@ -25,7 +25,7 @@ const majority = (ids: ReadonlyArray<bigint>): bigint | undefined => {
   return [...votes].find(([, count]) => count === most)?.[0]
 }
 
-/** The addresses of one upstream, to be compared. */
+/** The addresses of one upstream whose chains are compared with each other. */
 export class ChainGroup {
   readonly addresses: ReadonlyArray<AddressState>
   readonly #expected: bigint | undefined

@@ -65,7 +65,7 @@ export class OutlierDetection extends Context.Service<OutlierDetection, {
   readonly ready: (targets: ReadonlyArray<Target>) => Effect.Effect<void> | undefined
   /** Records what an attempt showed about its address; starts a probe in the background if needed. */
   readonly report: (target: Target, signal: HealthSignal) => void
-  /** Defers an address for some milliseconds, at most one hour, because its `Retry-After` requests it. */
+  /** Defers an address for some milliseconds, at most one hour, because a response from it contained `Retry-After`. */
   readonly defer: (target: Target, millis: number) => void
 }>()("@trigate/upstream/attempts/OutlierDetection") {}
 
@@ -154,7 +154,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return passed
   })
 
-  /** Probes a suspect address, and an ejected one until a probe passes. */
+  /** Probes a suspect address. Probes an ejected address repeatedly until a probe passes. */
   const judge = Effect.fnUntraced(function*(address: AddressState, cause: EjectionCause) {
     const group = groups.get(address)
     const passes = Effect.tap(

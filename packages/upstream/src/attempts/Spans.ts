@@ -45,8 +45,8 @@ const tagIn = (cause: Exit.Failure<unknown, unknown>["cause"]): string => {
 }
 
 /**
- * Runs an effect in its own span. `outcomeOf` returns the outcome of a success. If that outcome is an error, it also
- * returns the span's error.
+ * Runs an effect in its own span. `outcomeOf` returns the outcome of a success. If that outcome is an error,
+ * `outcomeOf` also returns the span's error.
  */
 export const within = <A, E>(
   name: string,

@@ -1,5 +1,5 @@
 /**
- * Versions of account state, so that a response from before an action is not served after it.
+ * Versions of account state, so that a response from before an action is not served after that action.
  *
  * The version is part of the key under which a response is cached and equal reads are coalesced. After a change, reads
  * have another key, so they use neither an older cached response nor a read that was in flight.
@@ -51,7 +51,7 @@ export class AccountVersions extends Context.Service<AccountVersions, {
    * Sets a new version for accounts, and for the accounts for which a signer acts.
    *
    * Returns `true` if the accounts of the signer are unknown: a search is then open until `learn` names them. No search
-   * is opened if no account state was read in the last minute, because none is cached then.
+   * is opened if no account state was read in the last minute, because no account state is cached then.
    */
   readonly change: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<boolean>
   /** Sets a new version for accounts whose state changed without an action of this gateway. */
@@ -81,7 +81,7 @@ export const printVersion = (versions: ReadonlyArray<number | string | null | un
 /** The store of the versions. */
 export interface Store extends Pick<AccountVersions["Service"], "version"> {
   readonly change: (accounts: ReadonlyArray<string>) => Effect.Effect<void>
-  /** Opens a search. Returns `false`, without opening one, if no account state was read in the last minute. */
+  /** Opens a search. Returns `false`, without opening a search, if no account state was read in the last minute. */
   readonly search: (signer: string) => Effect.Effect<boolean>
   /** Ends a search, and sets a new version for accounts. */
   readonly found: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>

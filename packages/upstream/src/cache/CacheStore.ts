@@ -23,7 +23,7 @@ export type StaleReason = "error" | "limited"
 const staleFor = ({ staleIfError, staleIfLimited = 0 }: CachePolicy, reason: StaleReason): number =>
   reason === "error" ? staleIfError : Math.max(staleIfError, staleIfLimited)
 
-/** Returns whether a response is fresh, or young enough to be served stale for a reason. */
+/** Returns whether a response is fresh, or young enough to be served stale for the given reason. */
 export const mayServe = (cached: CachedResponse, now: number, reason: StaleReason): boolean =>
   responseAge(cached, now) < cached.policy.fresh + staleFor(cached.policy, reason)
 

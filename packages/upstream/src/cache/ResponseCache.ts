@@ -105,7 +105,7 @@ export interface Kind<A> {
 /** Reads one kind of responses. */
 export interface Reader<A, E> {
   readonly read: (query: Query<A, E>) => Effect.Effect<A, E>
-  /** Caches a response that was received in another way than by `read`. */
+  /** Caches a response that was received by other means than `read`. */
   readonly put: (read: CacheableRead<A>, answer: A, receipt: Receipt) => Effect.Effect<void>
 }
 
@@ -139,7 +139,7 @@ export interface Options extends SingleFlight.Options {
   readonly maxBytes?: number
 }
 
-/** How a response was served without an attempt of its own, or the result of a background refresh. */
+/** How a read was served without its own attempt, or the result of a background refresh. */
 type CacheOutcome = "coalesced" | "hit" | "replica_hit" | "stale" | "limited" | "refreshed" | "refresh_failed"
 
 type Counters = { readonly [O in CacheOutcome]: Metric.Counter<number> }
@@ -266,8 +266,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       })
 
     /**
-     * Reads upstream, unless another replica has a response younger than `maxAge` and, if refreshes take turns, newer
-     * than the response in this process.
+     * Reads upstream, unless another replica shares a response that is young enough. It must be younger than `maxAge`
+     * and, if refreshes take turns, newer than the response in this process.
      */
     const load = (
       query: Query<A, E>,
@@ -369,7 +369,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       }
     }
 
-    /** Returns whether a fresh response is old enough to be refreshed, and no refresh is running. */
+    /** Returns `true` if a fresh response is old enough to be refreshed and no refresh of it is running. */
     const isRefreshDue = (cached: CachedResponse, now: number): boolean => {
       const { refreshAfter } = cached.policy
       return refreshAfter !== undefined && responseAge(cached, now) >= refreshAfter &&
@@ -380,7 +380,10 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
 
     const versioned = (key: string, version: string): string => version === "" ? key : `${key} @${version}`
 
-    /** Returns the key of a cached response: without the accounts' version if their changes do not affect it. */
+    /**
+     * Returns the key of a cached response. Omits the accounts' version if a change of the accounts does not affect the
+     * response.
+     */
     const storeKey = (key: string, version: string, policy: CachePolicy | undefined): string =>
       policy?.isFinal === true ? key : versioned(key, version)
 

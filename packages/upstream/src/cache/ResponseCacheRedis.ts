@@ -19,7 +19,7 @@ export interface Replicas {
   readonly put: (key: string, cached: CachedResponse) => Effect.Effect<void>
 }
 
-/** Maximum milliseconds for which Redis stores a final response. Without it, responses would accumulate. */
+/** Maximum milliseconds for which Redis stores a final response. Without this limit, responses would accumulate. */
 const finalFor = 3_600_000
 
 /** The location in Redis, and the timeout. */

@@ -2,8 +2,8 @@
  * Coalesces calls: a call that equals one in flight shares its response.
  *
  * The first caller leads: it makes the call in its own fiber, so that a call without followers costs one map entry. If
- * the leader fails or disconnects, the followers choose a new leader and share its failure. So callers that wait for a
- * failed upstream do not retry one after another.
+ * the leader fails or disconnects, the followers choose a new leader; if that leader fails too, they share its failure.
+ * So callers that wait for a failed upstream do not retry one after another.
  *
  * The leader pays for the call; followers pay nothing. A leader that has used up its share of the rate limit fails
  * alone.
@@ -35,9 +35,12 @@ export interface Options {
 export interface FlightCall<A, E> {
   readonly key: string
   readonly ask: Effect.Effect<A, E>
-  /** Whether to share the first leader's failure instead of retrying, because the caller can use another response. */
+  /**
+   * Whether to share the first leader's failure instead of retrying, because the caller has an alternative such as a
+   * stale response.
+   */
   readonly takesFailure?: boolean
-  /** Called when the caller receives another call's response. */
+  /** Called when the caller receives the response to another caller's call. */
   readonly onCoalesced?: () => void
 }
 

@@ -1,4 +1,7 @@
-/** Sends a new subscription the blocks or logs since a block that its caller chose, before new notifications. */
+/**
+ * Sends past blocks or logs to a new subscription, from a block that its caller chose, before the subscription receives
+ * new notifications.
+ */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import type { Interest } from "@trigate/domain/evm/EvmSubscriptions"
@@ -30,22 +33,25 @@ const mostBlocks = 1024n
 const concurrency = 2
 
 /**
- * Maximum number of retries of logs that a node refuses. The node that serves the logs may be behind the node that
- * announced the head.
+ * Maximum number of retries after a node refuses a query for logs. The node that serves the logs may be behind the node
+ * that announced the head.
  */
 const mostRefusals = 20
 
 /** The missed results; `refusal` is the error object that ends the subscription. */
 type CaughtUp = { readonly results: ReadonlyArray<string> } | { readonly refusal: string } | undefined
 
-/** Returns whether a subscription receives anything before new notifications. */
+/** Returns whether a subscription must receive past results before new notifications. */
 const isNeeded = (interest: Interest): boolean =>
   ("fromBlock" in interest && interest.fromBlock !== undefined) ||
   (interest.kind === "logs" && interest.hasPositions === true)
 
 const isTransient = ({ group }: CommonFailure): boolean => group === "retry-later"
 
-/** Makes the catch-up of one chain. Returns the effect that a new subscription has to run; `undefined` if it needs none. */
+/**
+ * Makes the catch-up of one chain. Returns the effect that a new subscription has to run; `undefined` if the
+ * subscription does not need to catch up.
+ */
 export const make = ({ chain, logs, reads, reorganisations, topics }: Options) => {
   const lock = Semaphore.makeUnsafe(concurrency)
 

@@ -35,7 +35,7 @@ export interface FeedStatus {
 
 /** The subscriptions of one chain. */
 export interface EvmFeed {
-  /** Subscribes. If a sink already has an equal subscription, the new subscription gets another ID. */
+  /** Subscribes. If a sink already has an equal subscription, the new subscription gets a new ID. */
   readonly subscribe: Subscribe
   readonly status: () => FeedStatus
 }

@@ -15,7 +15,7 @@ export interface FeedTopic<out Wanted extends Interest = Interest> {
   readonly sinks: Set<EvmSink>
   /** The number of the block after which the notifications of the subscription begin. */
   since: bigint
-  /** New results, which wait until older ones have been sent. */
+  /** New results, which wait until older results have been sent. */
   waiting: Array<string> | undefined
 }
 
@@ -27,8 +27,8 @@ export interface FeedTopics {
   readonly ofKind: <Kind extends Interest["kind"]>(kind: Kind) => ReadonlyArray<FeedTopic<InterestIn<Kind>>>
   readonly size: () => number
   /**
-   * Adds a caller to an equal subscription, or to a new one. A caller that already has an equal subscription gets
-   * another one.
+   * Adds a caller to the shared subscription for an interest, or to a new one. A caller that is already subscribed to
+   * the interest is added to a second subscription with its own ID.
    */
   readonly join: (interest: Interest, sink: EvmSink, since: bigint) => FeedTopic
   readonly leave: (topic: FeedTopic, sink: EvmSink) => void

@@ -178,7 +178,8 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:
 })
 
 /**
- * A store shared by all processes with the same Redis and prefix. While Redis is unreachable, each process has its own.
+ * A store shared by all processes with the same Redis and prefix. While Redis is unreachable, each process has its own
+ * store.
  *
  * @since 0.1.0
  * @category layers

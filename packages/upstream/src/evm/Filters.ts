@@ -65,7 +65,8 @@ const Filter = Schema.Struct({
   number: Schema.Natural,
   hash: Schema.String,
   /**
-   * The newest blocks (oldest first): those whose logs the client has received, or, for a block filter, all of them.
+   * The newest blocks, oldest first. A log filter stores only the blocks whose logs the client has received; a block
+   * filter stores all blocks.
    */
   known: Schema.Array(Known),
   pending: Schema.Array(Schema.String)
@@ -118,7 +119,7 @@ const newId = (): string =>
 /** Makes the filters of one chain. */
 export const make = ({ most = 100, reads, search, serving, store }: Options): Filters => {
   const getLogs = EvmReads.getLogs(serving)
-  // a second poll of a filter waits for the first one, and returns the changes after it
+  // a second poll of a filter waits for the first one, and returns the changes after the first poll
   const polled = new Map<string, Semaphore.Semaphore>()
   const inTurn = <A, E>(id: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.suspend(() => {
@@ -134,7 +135,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
 
   const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead)
 
-  /** Returns the headers of a head and the blocks before it down to a number; `undefined` if one of them is unknown. */
+  /** Returns the headers from a head down to a block number; `undefined` if one of them is unknown. */
   const knownSince = (from: number, head: Header): ReadonlyArray<Header> | undefined => {
     const found = [head]
     for (let block = head; block.number > from;) {
@@ -146,7 +147,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     return found
   }
 
-  /** Returns whether the blocks from a number up to a head may have logs of a filter. */
+  /** Returns whether the blocks from a number up to a head may contain logs that match a filter. */
   const mayMatch = (filter: unknown, from: number, head: Header): boolean => {
     const decoded = decodeSelection(filter)
     const known = knownSince(from, head)

@@ -1,8 +1,8 @@
 /**
  * Tracks the newest blocks of a chain from a node's heads, without gaps, and detects reorgs.
  *
- * A head lower than the newest block is from a slower node, and is ignored. A head on another branch that is not higher
- * than the newest block is accepted immediately if the node itself pushed it, and otherwise when it is received again.
+ * A head lower than the newest block is from a slower node, and is ignored. If a head on another branch is at most as
+ * high as the newest block, it is accepted only if the node itself pushed it or when it is received again.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
@@ -27,7 +27,7 @@ const most = 8192
 /** The handlers of changes to the chain. */
 export interface Listener {
   readonly added: (header: Header) => void
-  /** The blocks after the number were replaced; the blocks up to the number remain. */
+  /** The blocks after block `to` were replaced; the blocks up to it remain. */
   readonly rewound: (to: bigint) => void
   /** Returns the lowest block number that is still needed, in addition to the newest blocks. */
   readonly needed: () => bigint | undefined
@@ -65,7 +65,9 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
     listener.added(header)
   }
 
-  /** Appends blocks up to a head while each is linked to its predecessor. Returns whether all of them are. */
+  /**
+   * Appends blocks up to a head while each is linked to its predecessor. Returns whether all of the blocks are linked.
+   */
   const fill = Effect.fnUntraced(function*(to: Header) {
     for (;;) {
       const last = head()

@@ -1,6 +1,6 @@
 /**
- * The source of a chain's heads: the node's own subscription if it has a WebSocket, otherwise polling within its rate
- * limit. While the subscription is silent, the source also polls.
+ * The source of a chain's heads: the node's own subscription if the node has a WebSocket, otherwise polling within the
+ * node's rate limit. While the subscription is silent, the source also polls.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"

@@ -1,9 +1,9 @@
 /**
- * Delivers the logs of a chain's newest blocks to its subscriptions.
+ * Delivers the logs of a chain's newest blocks to the chain's subscriptions.
  *
  * Logs are queried by block hash, in one query for all filters, and only for blocks whose bloom filter may match one of
- * them. After a reorg, the logs of replaced blocks are sent again with `removed: true`, before the logs of the new
- * blocks.
+ * the filters. After a reorg, the logs of replaced blocks are sent again with `removed: true`, before the logs of the
+ * new blocks.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -109,7 +109,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     }
   }
 
-  /** Returns a filter that matches the logs of all topics. */
+  /** Returns a filter that matches the logs of all subscriptions. */
   const union = (): object => {
     const all = topics.ofKind("logs").map(({ selection }) => selection)
     const addresses = all.every((each) => each.addresses.size > 0) ? all.flatMap((each) => [...each.addresses]) : []
@@ -152,7 +152,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     return others === undefined ? undefined : [...texts, ...others]
   })
 
-  /** Sends the logs of blocks that are no longer in the chain as removed. */
+  /** Sends, marked as removed, the logs of blocks that are no longer in the chain. */
   const takeBack = (): void => {
     for (let last = delivered.at(-1); last !== undefined; last = delivered.at(-1)) {
       if (chain().at(last.number)?.hash === last.hash) break

@@ -1,6 +1,6 @@
 /**
- * `eth_getLogs` for any range: the range is split into ranges that the nodes serve, which are read in parallel and
- * joined in order.
+ * `eth_getLogs` for any range. The range is split into parts that the nodes serve. The parts are read in parallel, and
+ * their logs are joined in order.
  *
  * The maximum range of a node is a setting, or is learned from its errors. A query that would need too many requests is
  * refused before anything is sent. Parts of a range are cached with the hash of the query's last block, which
@@ -41,7 +41,7 @@ export interface Bounds {
   readonly characters: number
 }
 
-/** The default limits. A response is not longer than that of any other read. */
+/** The default limits. Other reads have the same maximum response size. */
 export const defaults: Bounds = { requests: 40, logs: 100_000, characters: 16 * 1024 * 1024 }
 
 /** The dependencies and options of a search. */
@@ -91,7 +91,10 @@ const noLogs = JsonRpc.result(Json.of("[]"))
 
 const concurrency = 8
 
-/** The number of blocks at the end of a query that are not cached, because a reorg may replace them while it runs. */
+/**
+ * The number of blocks at the end of a query that are not cached, because a reorg may replace them while the query
+ * runs.
+ */
 const unsettled = 64n
 
 const forGood: CachePolicy = { fresh: Duration.toMillis("365 days"), staleIfError: 0 }
@@ -120,7 +123,7 @@ const tooWide = (requested: bigint, served: number, why: string): RpcAnswer => {
   return { _tag: "Error", code, message: error.message, error: Json.of(JsonRpc.errorObject(error, code)) }
 }
 
-/** Parses how many blocks one search can serve, from the error of a refused search. */
+/** Parses, from the error of a refused search, the number of blocks that one search can serve. */
 export const servedBlocks = (answer: RpcAnswer): number | undefined => {
   if (answer._tag === "Result") return undefined
   const data = JsonRpc.member(answer.error.valueOrUndefined, "data")

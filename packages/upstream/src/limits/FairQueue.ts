@@ -1,8 +1,8 @@
 /**
  * Enforces one limit: a call starts if there is capacity, and otherwise waits in a fair queue.
  *
- * The next call to start is the one whose caller would have the lowest use after its start. The order of arrival does
- * not matter.
+ * The next call to start is the waiting call whose caller would then have the lowest use. The order of arrival does not
+ * matter.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
@@ -46,8 +46,8 @@ export const worstCost = (upstream: UpstreamLabel, call: { readonly cost: Cost }
 /**
  * Counts a call in a window that replicas share, if it can start after the calls `ahead` of it.
  *
- * `own` are this process's slots without the pending calls. If the shared window has lost these slots, it is restored
- * from them.
+ * `own` are this process's slots without the pending calls. A shared window that has lost these slots is restored from
+ * them.
  */
 export type SharedWindow = (
   call: WindowCall,
@@ -108,7 +108,7 @@ type Queue = Map<string | undefined, Waiting>
 // units or units expire.
 const recheckAfter = 250
 
-/** A limit: the window that counts it, and the errors and metrics of waiting and refused calls. */
+/** A limit: the window that counts its use, and the errors and metrics of waiting and refused calls. */
 export interface Limited {
   readonly bounds: Bounds
   readonly window: RateWindow.RateWindow
@@ -158,7 +158,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
       caller === undefined ? units : Math.min(units, limit)
   }
 
-  /** Returns the waiting call of a class that is next: its caller would have the lowest use after its start. */
+  /** Returns the next waiting call of a class: the call whose caller would then have the lowest use. */
   const nextWaiter = (methodClass: MethodClass): Waiter | undefined => {
     const count = counted()
     let next: Waiter | undefined
@@ -174,8 +174,8 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   }
 
   /**
-   * Returns the total units of other callers' waiting calls that start before a given call. `held` is the use of the
-   * given call's caller after its start.
+   * Returns the total units of other callers' waiting calls that start before a given call. `held` is the use that the
+   * given call's caller has once that call has started.
    */
   const aheadOfOthers = (methodClass: MethodClass, caller: string | undefined, held: number): number => {
     const count = counted()

@@ -9,10 +9,10 @@
 /** Returns the units available to holders above their shares: three quarters of the limit. */
 export const lendable = (limit: number): number => limit - Math.floor(limit / 4)
 
-/** Returns the equal share of each of `holders`. */
+/** Returns the equal share of each holder; `holders` is the number of holders. */
 export const equalShare = (limit: number, holders: number): number => lendable(limit) / holders
 
-/** Returns the maximum units of one of `holders` while the other holders use `others` units. */
+/** Returns the maximum units of one holder while the other holders use `others` units. */
 export const shareCap = (limit: number, holders: number, others: number): number =>
   Math.max(equalShare(limit, holders), lendable(limit) - others)
 
@@ -24,6 +24,6 @@ export interface Holding {
   readonly holders: number
 }
 
-/** Returns whether a holder is allowed to take `units` more. */
+/** Returns whether a holder is allowed to take `units` additional units. */
 export const mayTake = ({ all, holders, limit, own }: Holding, units: number): boolean =>
   all + units <= limit && own + units <= shareCap(limit, holders, all - own)

@@ -3,8 +3,8 @@
  *
  * While all calls use less than that rate, a read that needs an upstream request is sent immediately. Above it, reads
  * receive the cached response and refreshes take turns. The next turn goes to the caller that was served longest ago.
- * It starts that caller's refresh with the largest sum of served ages per unit of cost. A response that many callers
- * poll therefore stays younger than one that a single caller polls.
+ * Of that caller's refreshes, the one with the largest sum of served ages per unit of cost starts. A response that many
+ * callers poll therefore stays younger than one that a single caller polls.
  *
  * Nine tenths of the limit are refilled evenly, and 8 % can be used in a burst, so that refreshes alone never exhaust a
  * window.

@@ -1,6 +1,6 @@
 /**
- * Enforces the rate limit of each upstream: weight per minute of the official API, request units per second of a node's
- * plan.
+ * Enforces the rate limit of each upstream: weight per minute for the official API, request units per second for a
+ * node's plan.
  *
  * A call reserves its maximum cost before it is sent, and refunds the unused part. In any window, the calls that start
  * use at most the limit, and can use all of it. 5 % of the weight is reserved for actions. A call without capacity
@@ -39,8 +39,8 @@ import type { Bounds } from "./RateWindow.ts"
 /**
  * The windows of limiters, by upstream and by the number and width of their slots.
  *
- * By default, each limiter has its own windows. A limiter that replaces another one with different limits gets the same
- * windows, so that calls already started still count.
+ * By default, each limiter has its own windows. A limiter that replaces another one gets the windows of the replaced
+ * limiter, even if their limits differ. Calls that have already started then still count.
  */
 export const Windows = Context.Reference<Map<string, RateWindow.RateWindow> | undefined>(
   "@trigate/upstream/limits/RateLimiter/Windows",
@@ -110,7 +110,10 @@ export class RateLimiter extends Context.Service<RateLimiter, {
   readonly pacerOf: (upstream: UpstreamLabel) => Pacer | undefined
 }>()("@trigate/upstream/limits/RateLimiter") {}
 
-/** Weight per minute for the official API, request units per second for node providers. Absent: no limit. */
+/**
+ * Weight per minute for the official API, request units per second for node providers. An upstream without a value is
+ * not limited.
+ */
 export type Limits = { readonly [Label in UpstreamLabel]?: number | undefined }
 
 /** The venue's weight limit per minute for an IP address. */
@@ -269,7 +272,7 @@ export const make = Effect.fnUntraced(function*(
   const limiters = yield* Effect.all(perUpstream(limiter))
   const callerQuota = ofQuotas(windows, share)
 
-  /** Takes from the quota first. If the quota refuses the call, it takes no units of the upstream. */
+  /** Takes from the quota first. If the quota refuses the call, the call takes no units of the upstream's limit. */
   const takeBoth = (ask: Ask, quota: Takes, clock: Clock.Clock) => {
     const start = monotonicMillis(clock)
     return Effect.flatMap(quota.take(ask), (own) => {

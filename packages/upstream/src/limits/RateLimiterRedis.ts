@@ -227,11 +227,14 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     const timeToLiveOfCallers = 3 * (ofCaller.slots + 1) * ofCaller.width
     let replicas = 1
     let isKnown = false
-    /** The time until which Redis might not know the use of other processes, after it has lost this process's entry. */
+    /**
+     * The time until which the use of other processes in Redis may be incomplete, because Redis has lost this process's
+     * entry.
+     */
     let incompleteUntil = 0
     /**
-     * The units of calls that started while Redis was unreachable and are not yet written to Redis, by this process's
-     * slots.
+     * The units of calls that started while Redis was unreachable and are not yet written to Redis, by slot of this
+     * process's window.
      */
     let alone = new Map<number, RateWindow.Slot>()
 

@@ -73,7 +73,7 @@ export const slotAt = ({ width }: Pick<Bounds, "width">, now: number): number =>
 
 /**
  * Returns the part of a limit that a process is allowed to use while it cannot see the use of other processes. `others`
- * is their last known use.
+ * is the last known use of the other processes.
  */
 export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds => {
   const ofLimit = (limit: number, held: number) => Math.max(1, Math.min(Math.floor(limit * part), limit - held))
@@ -85,15 +85,15 @@ export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds 
 }
 
 /**
- * Returns the maximum number of units that reads can have used in the window for a call to start after the calls
- * `ahead`; unlimited for an action.
+ * Returns how many units reads may already use in the window if a call is to start after the calls `ahead`; infinite
+ * for an action.
  */
 export const maxReads = ({ readLimit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
 
 /**
- * Returns the maximum number of units that all calls can have used in the window for a call to start after the calls
- * `ahead`. Actions do not wait for reads.
+ * Returns how many units all calls may already use in the window if a call is to start after the calls `ahead`. Actions
+ * do not wait for reads.
  */
 export const maxUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   // a call that costs more than the limit starts alone
@@ -131,7 +131,7 @@ export const waitTime = (
   )
 }
 
-/** Returns the share of each of `callers`. */
+/** Returns the share of each caller; `callers` is the number of callers. */
 export const callerShare = ({ limit, readLimit }: Limit, callers: number): Limit => ({
   limit: FairShare.equalShare(limit, callers),
   readLimit: FairShare.equalShare(readLimit, callers)
@@ -235,7 +235,7 @@ const otherAddresses = "address:others"
 
 const isKey = (name: string): boolean => name.startsWith("key:")
 
-/** The window of one process: the use of all calls, and that of each caller. */
+/** The window of one process: the use of all calls, and the use of each caller. */
 export class RateWindow {
   /** Milliseconds after which a caller is removed: two windows. */
   readonly #memory: number
@@ -333,7 +333,7 @@ export class RateWindow {
     return window
   }
 
-  /** Returns whether another address can be counted separately. First removes addresses without use. */
+  /** Returns whether one more address can be counted separately. First removes addresses that use nothing. */
   #hasRoom(): boolean {
     let addresses = 0
     for (const [name, { lately, seen }] of this.#callers) {

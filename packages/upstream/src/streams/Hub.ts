@@ -48,7 +48,10 @@ export interface Status {
 
 /** The shared subscriptions of one upstream. */
 export interface Hub {
-  /** Takes a seat for a caller's connection. Limits are shared fairly between callers, by name. */
+  /**
+   * Takes a seat for a caller's connection. Limits are divided fairly among callers; `caller` is the name of the
+   * caller.
+   */
   readonly join: (caller: string, sink: Sink) => Seat
   /**
    * Returns the time, in milliseconds, at which the connection of a topic last received a frame; `undefined` while the
@@ -70,7 +73,7 @@ export interface Options {
    * them that have no subscription yet.
    */
   readonly familiar?: ReadonlySet<string>
-  /** Shares the use of the limits with other replicas. Default: no other replicas. */
+  /** Exchanges the use of the limits with other replicas. Default: no other replicas. */
   readonly replicas?: ReplicaUse.ReplicaUse["Service"]
   /** Receives each new frame that contains a whole state, once for all callers. */
   readonly observe?: ((frame: Frame) => void) | undefined
@@ -172,7 +175,8 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   }
 
   /**
-   * Delivers a frame of an unknown channel to all callers of the connection, unless it may contain another user's data.
+   * Delivers a frame of an unknown channel to all callers of the connection. Skips a frame that may contain another
+   * user's data.
    */
   const receiveUnknown = ({ byRoute }: SharedTopic.TopicConnection, text: string): void => {
     counts.unknown++

@@ -47,14 +47,14 @@ export const none: Use = { connections: 0, subscriptions: 0, users: [] }
  */
 export class ReplicaUse extends Context.Service<ReplicaUse, {
   /**
-   * Reports the use of this process, and returns the total use of all others. While the store is unreachable, returns
-   * the last known use.
+   * Reports the use of this process, and returns the total use of all other replicas. While the store is unreachable,
+   * returns the last known use.
    */
   readonly exchange: (own: Use) => Effect.Effect<Use>
 }>()("@trigate/upstream/streams/ReplicaUse") {}
 
 /**
- * A process without replicas.
+ * Provides an exchange without other replicas: their use is always zero.
  *
  * @since 0.1.0
  * @category layers
@@ -73,7 +73,7 @@ export interface Store {
   readonly name: string
   /** Timeout of one exchange. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
-  /** Stores the report of a replica, and returns the reports of the others that have not expired. */
+  /** Stores the report of a replica. Returns the reports of the other replicas that have not expired. */
   readonly exchange: (
     replica: string,
     report: string

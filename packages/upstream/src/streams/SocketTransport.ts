@@ -75,7 +75,7 @@ const lost = ({ reason }: Socket.SocketError): SocketLost => {
 }
 
 /**
- * WebSockets of the context's constructor, such as that of the package `ws`.
+ * Provides WebSockets over the constructor of the context, such as the constructor of the package `ws`.
  *
  * @since 0.1.0
  * @category layers

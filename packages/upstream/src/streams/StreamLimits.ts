@@ -40,7 +40,7 @@ const minute = 61_000
 
 /** A sliding-window limit on the events of one minute. Further events wait. */
 export interface MinuteBudget {
-  /** Waits until another event is allowed, and counts it. */
+  /** Waits until the next event is allowed, and counts that event. */
   readonly take: Effect.Effect<void>
   /** Counts an event that cannot wait. */
   readonly spend: () => void

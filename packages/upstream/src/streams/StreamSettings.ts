@@ -1,7 +1,7 @@
 /** The settings of streams from upstreams: the venue's limits for an IP address, and how callers share them. */
 import { Age, Count, count, duration, withDefault } from "@trigate/domain/Setting"
 
-/** The settings, by the name of their member in a configuration file. */
+/** The settings, by member name in a configuration file. */
 export const settings = {
   streamConnections: withDefault("TRIGATE_STREAM_CONNECTIONS", Count, "10", {
     group: "Streams",

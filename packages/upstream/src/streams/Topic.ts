@@ -5,7 +5,7 @@ import type * as Effect from "effect/Effect"
 export interface Row {
   /** Identifies the row within its topic. */
   readonly id: string
-  /** The row as received JSON. */
+  /** The JSON of the row, as received. */
   readonly text: string
   /** The time of the row in milliseconds; 0 if the row has none. */
   readonly time: number

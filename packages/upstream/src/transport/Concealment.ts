@@ -1,5 +1,5 @@
 /**
- * Removes the endpoint key of an address from its server's responses, however it is escaped.
+ * Removes the endpoint key of an address from the responses of the address's server, however the key is escaped.
  *
  * Servers quote unknown paths, in any status and any member. Every response passes this module before it is parsed,
  * relayed, cached or quoted, so no later step has to handle keys.
@@ -129,7 +129,7 @@ const refuses = (text: string): boolean => {
  * Makes the concealment of a base URL; `undefined` if its path contains no possible key.
  *
  * In an error message, every segment of the path that does not name a route is removed. Data may contain a segment by
- * chance, so only segments that cannot be words are removed from it.
+ * chance, so only segments that cannot be words are removed from data.
  */
 export const make = (address: string): Conceal | undefined => {
   const path = URL.canParse(address) ? new URL(address).pathname : ""

@@ -16,7 +16,7 @@ const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = n
   "InvalidUrlError"
 ])
 
-// the client hides the state of its socket: unless the request could not be built, a byte may have been sent
+// the client hides the state of its socket: if the request could be built, a byte may have been sent
 const broken = (error: HttpClientError.HttpClientError): TransportError =>
   new TransportError({
     sent: unsent.has(error.reason._tag) ? "no" : "maybe",

@@ -1,7 +1,8 @@
 /**
  * The transport over undici's dispatcher, the fastest HTTP client of Node, with a pool of connections per origin.
  *
- * Some servers compress although the request does not accept it, so the size limit also applies after decompression.
+ * Some servers compress although the request does not accept compression, so the size limit also applies after
+ * decompression.
  */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Continuation from "@trigate/domain/operations/Continuation"

@@ -1,4 +1,7 @@
-/** Renders the API reference as one page of HTML: an introduction, every route with its types, and a form that sends it. */
+/**
+ * Renders the API reference as one page of HTML: an introduction, every route with its types, and a form that sends a
+ * request to the route.
+ */
 import { errorGroups } from "@trigate/domain/errors/ErrorGroup"
 import { gatewayErrors, rpcCodes } from "@trigate/domain/errors/GatewayError"
 import { table as subscriptions } from "@trigate/domain/streams/Subscriptions"

@@ -1,7 +1,8 @@
 /**
  * The script of the reference page: sends requests, reads event streams and opens WebSockets, all to this gateway.
  *
- * It is text because the page's content security policy admits it by its hash. The page works without it, except for its forms.
+ * The script is a string, because the page's content security policy admits the script by its hash. Without the script,
+ * everything on the page except the forms works.
  */
 export const script = `"use strict";
 const most = 20000;

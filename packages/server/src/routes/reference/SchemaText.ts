@@ -75,7 +75,10 @@ export const renderType = (schema: JsonSchema, indent = ""): string => {
 
 const first = (values: unknown): unknown => Array.isArray(values) ? values[0] : undefined
 
-/** Makes an example of a schema: the schema's first declared example, or one made of its required members. */
+/**
+ * Makes an example of a schema: the schema's first declared example; if there is none, an example with only the
+ * required fields.
+ */
 export const makeExample = (schema: JsonSchema, definitions: Definitions, depth = 0): unknown => {
   const own = first(schema["examples"]) ?? first(schema["enum"])
   if (own !== undefined) return own
@@ -130,7 +133,7 @@ export const findExample = (schema: JsonSchema, definitions: Definitions): unkno
 export const findDescription = (schema: JsonSchema, definitions: Definitions): string | undefined =>
   findIn(schema, definitions, ({ description }) => Predicate.isString(description) ? description : undefined)
 
-/** The example of a body, with its title if there are several. */
+/** An example of a body, with its title. */
 export interface Example {
   readonly title: string
   readonly value: unknown

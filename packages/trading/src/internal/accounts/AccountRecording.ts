@@ -59,7 +59,7 @@ export const make = (
   const isKnown = log.since(user) !== undefined
   /** The buffered events, until all subscriptions are accepted and the missed events have been queried. */
   let buffered: Array<NewEntry> | undefined = []
-  /** Whether events were lost while others were buffered. */
+  /** Whether events were lost while other events were buffered. */
   let isBroken = false
   let phase: Phase = "subscribing"
   let isStopped = false
@@ -112,7 +112,7 @@ export const make = (
     if (read === undefined) return
     const kind = read.isSnapshot ? "past" : refillMark.test(text) ? "refill" : "event"
     const entry: NewEntry = { kind, user, name: topic.name, rows: read.rows.toSorted((a, b) => a.time - b.time) }
-    // an empty snapshot is not logged, but it shows like any other that the subscription is ready
+    // an empty snapshot is not logged, but it also shows that the subscription is ready
     if (entry.rows.length > 0) {
       if (buffered === undefined) push(entry)
       else if (buffered.push(entry) > mostPending) isBroken = true

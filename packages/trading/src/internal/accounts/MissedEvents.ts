@@ -1,4 +1,4 @@
-/** Queries the events that the log missed, and merges them with it by the venue's own keys. */
+/** Queries the events that the log missed, and removes the rows that the log already contains. */
 import type { Topic } from "@trigate/upstream/streams/Topic"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -27,7 +27,9 @@ export const withoutRepeats = (log: EventLog, entries: ReadonlyArray<NewEntry>):
   })
 }
 
-/** Returns the entries of an account without the rows from before the end of its log. */
+/**
+ * Returns the entries of an account without the rows that are older than the newest logged row of their subscription.
+ */
 export const sinceEnd = (log: EventLog, user: string, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> =>
   entries.map((entry) => {
     const { time: end = Number.NEGATIVE_INFINITY } = log.newest(user, entry.name, 1)[0] ?? {}

@@ -13,7 +13,7 @@ import * as AccountRecording from "./AccountRecording.ts"
 /** The source of the recorded frames. */
 export interface Source {
   readonly join: (caller: string, sink: Sink) => Seat
-  /** Returns the topic of a subscription by its name, for a user. */
+  /** Returns the topic of a user's subscription, given the subscription's name. */
   readonly topicOf: (name: string, user: string) => Topic | undefined
   /** Returns the error message for a caller that would exceed its limit of accounts. */
   readonly refusal: (limit: number) => string
@@ -46,10 +46,10 @@ interface Watched {
 /** Milliseconds between two requests to the owner to continue watching an account. */
 const wantEvery = 20_000
 
-/** Milliseconds after which watchers are refused if an account could not be watched. */
+/** Milliseconds after which an account's watchers are refused if the account still cannot be watched. */
 const refuseAfter = 20_000
 
-/** Makes the watched accounts of a process. None is watched before `startAll`, or a call of `watch`. */
+/** Makes the watched accounts of a process. No account is watched before a call of `startAll` or `watch`. */
 export const make = (
   { accounts, isOwner, log, now, recording, source, states, usersOfCaller = Number.POSITIVE_INFINITY }: Options
 ) => {
@@ -99,7 +99,7 @@ export const make = (
     return each
   }
 
-  /** Returns the number of other accounts that a caller watches. */
+  /** Returns the number of accounts that a caller watches besides `user`. */
   const usersBeside = (user: string, caller: string): number => {
     let count = 0
     for (const each of watched.values()) {
@@ -154,7 +154,7 @@ export const make = (
       Effect.map(store.wanted, (users) => {
         for (const user of users) find(user).wantedAt = now()
       }),
-    /** Requests the needed accounts from the owner. */
+    /** Asks the owner to watch the accounts that this process needs. */
     request: Effect.fnUntraced(function*(store: EventStore.EventStore["Service"]) {
       const at = now()
       for (const each of watched.values()) {

@@ -161,7 +161,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
   const held = (sending: ActionLog.Sending, token: string) =>
     sql`${entry(sending)} AND token = ${token} AND state = 'sent'`
 
-  /** Stores the client order IDs of an action, by which `find` looks it up. */
+  /** Stores the client order IDs of an action, so that `find` can look up the action by them. */
   const noteCloids = (
     { claimant, nonce }: { readonly claimant: string; readonly nonce: number },
     cloids: ReadonlyArray<string>
@@ -252,7 +252,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
         WHERE ${ours} AND body IS NOT NULL AND expires_at <= ${now} RETURNING nonce`
       return gone.length
     }),
-    /** Drops the oldest settled actions of a part beyond its limit. */
+    /** Drops the oldest settled actions of one part of the log, so that at most `limit` of them remain. */
     dropAnswered: (part: ActionLogQuota.Part, limit: number) =>
       sql`DELETE FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL AND expires_at <= (
         SELECT expires_at FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL
@@ -351,7 +351,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
           RETURNING nonce`,
         (rows) => rows.length > 0
       ),
-    /** Marks the actions that an earlier run left `sent` as `unknown`: the process that sent them has ended. */
+    /** Marks as `unknown` the actions that an earlier run left `sent`: the process that sent them has ended. */
     orphan: sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`,
     /** Counts the unanswered actions and their bytes, by owner. An action whose lease has ended counts as unknown. */
     holdings: (now: number) => {

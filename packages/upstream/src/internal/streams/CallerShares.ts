@@ -1,4 +1,4 @@
-/** Shares the upstream's limits between callers: its subscriptions and its users. */
+/** Divides the upstream's limits on subscriptions and users among callers. */
 import type { Use } from "../../streams/ReplicaUse.ts"
 import type { Limits } from "../../streams/StreamLimits.ts"
 import type { StreamProtocol, Topic } from "../../streams/Topic.ts"
@@ -9,7 +9,7 @@ import type { CallerSeat, SharedTopic } from "./SharedTopic.ts"
 export interface CallerShares {
   readonly add: (seat: CallerSeat, shared: SharedTopic) => void
   readonly remove: (seat: CallerSeat, shared: SharedTopic) => void
-  /** Returns the error for a new topic of a caller; `undefined` if it is within the limits. */
+  /** Returns the error for a new topic of a caller; `undefined` if the topic is within the limits. */
   readonly refusal: (caller: string, topic: Topic) => string | undefined
   /** Lowers a limit to the value that the upstream reported. */
   readonly lower: (of: "subscriptions" | "users", limit: number) => void
@@ -18,7 +18,10 @@ export interface CallerShares {
 /** The number of users for whom capacity is reserved because they have priority. */
 const maxReserved = 3
 
-/** Makes the shares of a hub's callers. `topics` are all of its upstream subscriptions, `others` is the use of other replicas. */
+/**
+ * Makes the shares of a hub's callers. `topics` are all upstream subscriptions of the hub; `others` is the use of other
+ * replicas.
+ */
 export const make = (
   limits: Limits,
   protocol: StreamProtocol,
@@ -27,7 +30,7 @@ export const make = (
   others: () => Use
 ): CallerShares => {
   const most = { subscriptions: limits.subscriptions, users: limits.users }
-  /** The topics of each caller, with the number of its seats for each. */
+  /** The topics of each caller, with the number of the caller's seats for each topic. */
   const callers = new Map<string, Map<SharedTopic, number>>()
 
   /** Returns the number of users for whom capacity is reserved because they have priority. */

@@ -10,7 +10,7 @@ export interface Deliveries {
   readonly toSeat: (seat: CallerSeat, frame: Frame) => void
   readonly toAll: (shared: SharedTopic, frame: Frame) => void
   /**
-   * Acknowledges the subscriptions that waited for the upstream, and sends each the initial frame that the upstream
+   * Acknowledges the subscriptions that waited for the upstream. Sends to each the initial frame that the upstream
    * would have sent.
    */
   readonly admit: (shared: SharedTopic) => void

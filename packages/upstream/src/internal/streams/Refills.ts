@@ -10,7 +10,7 @@ import type { TopicFrames } from "./TopicFrames.ts"
 /** The refills of a hub. */
 export interface Refills {
   /**
-   * Queries the missed data of a topic. Its frames are buffered during the query.
+   * Queries the missed data of a topic. The topic's frames are buffered during the query.
    *
    * A topic that begins with a snapshot waits for the snapshot. A query is needed only if the snapshot does not reach
    * back far enough.
@@ -41,7 +41,8 @@ const clockMargin = 5_000
 const maxBuffered = 10_000
 
 /**
- * Returns whether rows may be missing before a snapshot, because it does not reach back to the newest delivered row.
+ * Returns whether rows may be missing before a snapshot, because the snapshot does not reach back to the newest
+ * delivered row.
  */
 const isHoleBefore = ({ liveSince, rows, topic }: SharedTopic, text: string): boolean => {
   const read = topic.delivery === "snapshot" && liveSince !== undefined ? topic.rows?.read(text) : undefined

@@ -40,7 +40,7 @@ export interface SharedTopic {
   last: Frame | undefined
   readonly rows: RowHistory
   /**
-   * IDs of refilled rows that the upstream may still send. Empty once the upstream has sent a row after
+   * IDs of refilled rows that the upstream may still send. Empty once the upstream has sent a row newer than
    * `refilledUntil`.
    */
   readonly refilled: Set<string>
@@ -154,7 +154,7 @@ export const make = (topic: Topic, key: string, connection: TopicConnection): Sh
 /** Returns whether any caller is subscribed to a topic. */
 export const isWanted = ({ seats, waiting }: SharedTopic): boolean => seats.size + waiting.size > 0
 
-/** Returns whether a topic has no initial frame. It is then live once the upstream has accepted it. */
+/** Returns whether a topic has no initial frame. Such a topic is live once the upstream has accepted it. */
 export const isLiveAtOnce = ({ delivery, rows }: Topic): boolean => delivery === "events" && (rows?.replayed ?? 0) === 0
 
 /** Returns the distinct users of some topics. */

@@ -1,8 +1,8 @@
 /**
  * Finds the subscription that causes the upstream to close a connection.
  *
- * The venue closes a connection, and ends all callers' subscriptions on it, if it does not accept one of them. After
- * such a loss, the most recent subscriptions are sent one at a time, while the others resume.
+ * If the venue does not accept a subscription, it closes the connection, which ends all callers' subscriptions on that
+ * connection. After such a loss, the most recent subscriptions are sent one at a time, while the others resume.
  */
 import type { SocketLost } from "../../streams/SocketTransport.ts"
 import type { SharedTopic, TopicConnection } from "./SharedTopic.ts"
@@ -14,9 +14,9 @@ import type { SharedTopic, TopicConnection } from "./SharedTopic.ts"
 export const suspectFor = 2_000
 
 /**
- * The number of lost connections after which the only suspect is refused. `asked`: if the upstream never accepted it.
- * `accepted`: if it did. `harmless`: if it contains no name that the upstream could refuse. A higher number makes it
- * less likely that an unstable network is the cause.
+ * The number of lost connections after which the only suspect is refused. `asked` applies if the upstream never
+ * accepted the suspect, and `accepted` if it did. `harmless` applies if the suspect contains no name that the upstream
+ * could refuse. A higher number makes it less likely that an unstable network is the cause.
  */
 const maxStrikes = { asked: 2, accepted: 5, harmless: 20 }
 

@@ -19,11 +19,11 @@ export type RowSource = "stream" | "overlap" | "refill"
 /** Receives the frames of topics. */
 export interface TopicFrames {
   /**
-   * Delivers a frame of the upstream. `isBuffered` means that it was received during a refill, which may contain the
-   * same rows.
+   * Delivers a frame of the upstream. `isBuffered` means that the frame was received during a refill; the refill may
+   * contain the same rows.
    */
   readonly receive: (shared: SharedTopic, text: string, state: string | undefined, isBuffered?: boolean) => void
-  /** Delivers the rows of a frame that callers have not received. */
+  /** Delivers those rows of a frame that callers have not received. */
   readonly receiveRows: (shared: SharedTopic, text: string, source: RowSource) => void
 }
 
