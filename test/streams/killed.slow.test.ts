@@ -238,8 +238,9 @@ describe.skipIf(!isInstalled)("a gateway that is killed", () => {
         ClientStreams.layerWebSocket({ baseUrl: url })
       ))
 
-      const browser = executable === undefined ? undefined : yield* opened()
+      // runs last: the page is emptied before its browser closes
       yield* Effect.addFinalizer(() => Effect.promise(closeBrowser))
+      const browser = executable === undefined ? undefined : yield* opened()
       const seenByPage = new Received()
       const typedOnPage = new Received()
       const resumed: Array<unknown> = []

@@ -41,7 +41,7 @@ export type Methods = EvmStreams_.Methods<EvmStreamFailure>
  *
  * Each running stream has its own WebSocket. If the connection is lost, the stream reconnects and continues without
  * gaps or duplicates, and reports a reorg that occurred during the outage. It fails with `StreamLost` if the gateway is
- * unreachable, and with the gateway's error if the outage lasted for too many blocks.
+ * unreachable for more than two minutes, and with the gateway's error if the outage lasted for too many blocks.
  *
  * @since 0.1.0
  * @category services

@@ -40,7 +40,7 @@ export type Methods = {
  *
  * Each running stream has its own WebSocket. If the connection is lost, the stream reconnects. It continues without
  * loss if the gateway logs the account's events, or if each frame is a whole state. It fails with `StreamLost` if
- * events could be missing, or if the gateway is unreachable.
+ * events could be missing, or if the gateway is unreachable for more than two minutes.
  *
  * @since 0.1.0
  * @category services

@@ -45,8 +45,11 @@ export const open = Effect.fnUntraced(
   }
 )
 
-/** Maximum number of consecutive attempts to connect to an unreachable gateway. */
-const maxAttempts = 8
+/**
+ * Maximum number of consecutive attempts to connect to an unreachable gateway. They last a little more than two
+ * minutes, so that the stream survives a restart of the gateway.
+ */
+const maxAttempts = 30
 
 const pause = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")])
 
