@@ -33,7 +33,11 @@ export const ById = { wait: Schema.optionalKey(Wait) }
 /** Query parameters of the routes that find an action by its signer and nonce, or by a client order ID. */
 export const ByIdentity = {
   ...ById,
-  signer: Schema.optionalKey(Address.annotate({ description: "Who signed", examples: [Examples.actionSigner] })),
+  // a parameter is documented by its encoded form
+  signer: Schema.optionalKey(
+    Schema.String.annotate({ description: "The address that signed, in 0x hex", examples: [Examples.actionSigner] })
+      .pipe(Schema.decodeTo(Address))
+  ),
   nonce: Schema.optionalKey(
     digits(16, "milliseconds").annotate({
       description: "The nonce; requires `signer`",
@@ -41,7 +45,10 @@ export const ByIdentity = {
     })
       .pipe(Schema.decodeTo(Millis, toNumber))
   ),
-  cloid: Schema.optionalKey(Cloid.annotate({ description: "The client order id of one of the orders" }))
+  cloid: Schema.optionalKey(
+    Schema.String.annotate({ description: "The client order id of one of the orders, in 0x hex" })
+      .pipe(Schema.decodeTo(Cloid))
+  )
 }
 
 /** Path parameters of the routes that return one action by its ID. */
