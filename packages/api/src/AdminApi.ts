@@ -80,7 +80,7 @@ export const KeyList = Schema.Struct({
 }).annotate({ identifier: "KeyList" })
 export type KeyList = typeof KeyList.Type
 
-/** A new key. No later response contains its text. */
+/** A newly created key. The key's text is in this response only. */
 export const IssuedKey = Schema.Struct({
   key: Schema.RedactedFromValue(Schema.String),
   record: CallerKey
@@ -89,7 +89,7 @@ export type IssuedKey = typeof IssuedKey.Type
 
 const Lifetime = Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0)))
 
-/** The scope, quota and lifetime of the first key of a caller. */
+/** The scope, quota and lifetime of a caller's first key. */
 export const KeyCreation = Schema.Struct({
   name: CallerName,
   scope: Schema.optionalKey(Scope),

@@ -1,4 +1,7 @@
-/** The key that identifies a caller on the node provider's routes: the first segment of the path. */
+/**
+ * The endpoint key, which identifies a caller on the node routes (routes with URLs like those of a node provider). It
+ * is the first segment of the path.
+ */
 import * as Schema from "effect/Schema"
 import * as Examples from "./Examples.ts"
 

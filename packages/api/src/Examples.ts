@@ -24,7 +24,7 @@ export const actionId = "0xe96687078e0d81d63281ba712b0b246c5df4571362b83c0259d64
 export const actionSigner = "0x14791697260e4c9a71f18484c9f997b308e59325"
 export const actionNonce = "1767225600000"
 
-/** The scope, quota and lifetime of the first key of a caller. */
+/** The scope, quota and lifetime of a caller's first key. */
 export const keyCreation = {
   name: "desk",
   scope: { classes: ["read", "sign"] },

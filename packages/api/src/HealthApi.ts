@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
-/** The mode of one chain, and its upstreams. */
+/** The mode of one chain (live, sandbox or not configured), and its upstreams. */
 export const ChainReadiness = Schema.Struct({
   mode: Schema.Literals(["live", "sandbox", "not-configured"]),
   upstreams: Schema.Record(Schema.String, Schema.Natural).annotate({
@@ -15,7 +15,7 @@ export const ChainReadiness = Schema.Struct({
   })
 }).annotate({ identifier: "ChainReadiness" })
 
-/** Whether the gateway accepts traffic, and the mode of each chain. */
+/** Whether the gateway accepts traffic, and the mode of each chain (live, sandbox or not configured). */
 export const Readiness = Schema.Struct({
   status: Schema.Literals(["ready", "draining", "full", "without-keys"]),
   sandbox: Schema.Boolean,

@@ -1,6 +1,6 @@
 /**
- * The node provider's routes: the routes of the gateway behind the caller's own endpoint key, and the layer 2 at the
- * path that consists of the key alone.
+ * The node routes, with URLs like those of a node provider: the gateway's routes behind the caller's own endpoint key,
+ * and JSON-RPC of the layer 2 at the path that consists of the endpoint key alone.
  *
  * Operations that only the official API serves fail with `UnavailableOnNode`, and nothing is sent.
  */

@@ -1,5 +1,5 @@
 /**
- * The paths of the gateway's own routes. Behind an endpoint key, the node provider's routes have the same paths.
+ * The paths of the gateway's own routes. The node routes have the same paths, behind an endpoint key.
  *
  * This module is separate from the contract, so that a program that calls one route loads only the paths.
  */
@@ -43,19 +43,19 @@ export const transactions = "/api/v2/streams/transactions"
 /** Jetton transfers that an owner receives, as Server-Sent Events. */
 export const jettonTransfers = "/api/v2/streams/jettonTransfers"
 
-/** The unanswered signed actions. */
+/** The signed actions of unknown outcome. */
 export const actions = "/admin/actions"
 
-/** Removes an unanswered action. */
+/** Removes an action of unknown outcome from the action log. */
 export const forgetAction = "/admin/actions/:id/forget"
 
-/** Sends an unanswered action again. */
+/** Sends an action of unknown outcome again. */
 export const resolveAction = "/admin/actions/:id/resolve"
 
 /** The keys of callers. */
 export const keys = "/admin/keys"
 
-/** Creates another key for a caller. */
+/** Creates a new key for a caller that already has one. */
 export const rotateKey = "/admin/keys/:name/rotate"
 
 /** Revokes keys of a caller. */

@@ -17,7 +17,7 @@ import { Problems } from "./Problems.ts"
 import { socketErrors, Upgraded } from "./StreamsApi.ts"
 
 /**
- * The ID that a caller gives to a JSON-RPC call. Like all schemas of this module, it is used only for the OpenAPI
+ * The ID of a JSON-RPC call, chosen by the caller. Like all schemas of this module, it is used only for the OpenAPI
  * document, because the gateway handles JSON-RPC as text.
  */
 export const RpcId = Schema.Union([Schema.String, Schema.Finite, Schema.Null])

@@ -14,7 +14,10 @@ export * as AdminApi from "./AdminApi.ts"
 /** `GET /candles`: the candle history that the gateway stores. */
 export * as CandlesApi from "./CandlesApi.ts"
 
-/** The key that identifies a caller on the node provider's routes: the first segment of the path. */
+/**
+ * The endpoint key, which identifies a caller on the node routes (routes with URLs like those of a node provider). It
+ * is the first segment of the path.
+ */
 export * as EndpointKey from "./EndpointKey.ts"
 
 /** Example requests for the reference page. The sandbox serves all of them, so the *Send* button works for each. */
@@ -33,12 +36,12 @@ export * as HealthApi from "./HealthApi.ts"
 export * as InfoApi from "./InfoApi.ts"
 
 /**
- * The node provider's routes: the routes of the gateway behind the caller's own endpoint key, and the layer 2 at the
- * path that consists of the key alone.
+ * The node routes, with URLs like those of a node provider: the gateway's routes behind the caller's own endpoint key,
+ * and JSON-RPC of the layer 2 at the path that consists of the endpoint key alone.
  */
 export * as NodeApi from "./NodeApi.ts"
 
-/** The paths of the gateway's own routes. Behind an endpoint key, the node provider's routes have the same paths. */
+/** The paths of the gateway's own routes. The node routes have the same paths, behind an endpoint key. */
 export * as Paths from "./Paths.ts"
 
 /** The middleware of all route groups: converts typed errors, and requests that cannot be decoded, to responses. */

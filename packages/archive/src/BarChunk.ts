@@ -26,7 +26,7 @@ interface Decimals {
   readonly scale: number
   /** The greatest common divisor of all values, in units. */
   readonly step: number
-  /** Values in steps. */
+  /** The decimal numbers, as multiples of `step`. */
   readonly values: ReadonlyArray<number>
   /** For each number, the count of decimal places in its text, minus the count that the venue's convention has. */
   readonly extra: ReadonlyArray<number>
@@ -90,7 +90,7 @@ const scaled = (texts: ReadonlyArray<string>): Decimals | undefined => {
   return { scale, step: whole, values: whole === 1 ? units : units.map((value) => value / whole), extra }
 }
 
-/** Formats a number of units. */
+/** Formats `units` × 10^-`scale`. `extra` decimal places are added to those that the venue's convention has. */
 const spell = (units: number, scale: number, extra: number): string => {
   const sign = units < 0 ? "-" : ""
   const written = String(Math.abs(units))

@@ -78,7 +78,10 @@ export const smallerRange = (smaller: CandleInterval, larger: CandleInterval, { 
   to: barAt(smaller, closeTime(larger, to))
 })
 
-/** Returns the ranges of larger bars for which all smaller bars are known. */
+/**
+ * Converts the known ranges of smaller bars to the ranges of larger bars that can be built: all smaller bars of such a
+ * larger bar are in the known ranges.
+ */
 export const whole = (smaller: CandleInterval, larger: CandleInterval, known: BarRanges): BarRanges =>
   known.flatMap(({ from, to }) => {
     const open = openTime(smaller, from)

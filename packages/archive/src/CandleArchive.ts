@@ -131,7 +131,7 @@ export class CandleArchive extends Context.Service<CandleArchive, {
   readonly known: (series: Series, range: BarRange) => Effect.Effect<BarRanges, ArchiveUnavailable>
   /** Returns the bars of a range. With `most`, returns at least the newest `most` bars instead of all bars. */
   readonly read: (series: Series, range: BarRange, most?: number) => Effect.Effect<ArchivedBars, ArchiveUnavailable>
-  /** Returns the earlier versions of the bars of a range, in the order in which they were replaced. */
+  /** Returns the earlier versions of a range's bars, in the order in which they were replaced. */
   readonly earlierVersions: (
     series: Series,
     range: BarRange
@@ -265,7 +265,7 @@ const merged = (
   return { chunk, added, replaced }
 }
 
-/** Selects the bars in unknown ranges of a chunk, and the bars that differ from the archive. */
+/** Selects those of the given bars that are in unknown ranges of a chunk, and those that differ from archived bars. */
 const sorted = (series: Series, number: number, old: Chunk | undefined, bars: ReadonlyArray<Candle>) => {
   if (old === undefined) return { unknown: bars, differing: [] }
   const held = new Map(BarChunk.decode(series, chunkRange(number).from, old.body).map((bar) => [bar.t, bar]))

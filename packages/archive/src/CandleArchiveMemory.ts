@@ -30,7 +30,7 @@ interface Version extends EarlierVersion {
 
 const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
 
-/** The size of an entry with an empty chunk, in bytes. */
+/** The assumed size of a stored chunk in addition to its encoded bars, in bytes. */
 const OVERHEAD = 200
 
 const chunkBytes = ({ body }: Chunk): number => body.length + OVERHEAD

@@ -74,7 +74,7 @@ const chunksAtATime = 1000
  */
 const summaryLasts = 10_000
 
-/** Maximum number of cached summaries: enough for the longest page. */
+/** Maximum number of cached summaries: enough for all series of a full page of coins. */
 const maxSummaries = coinsPerPage * CandleInterval.literals.length
 
 /** The stored text for a chunk in which all bar numbers are known. */
@@ -243,10 +243,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
     )
 
   /**
-   * Returns the chunks of a series after a given chunk, as runs. Consecutive chunks in which all bar numbers are known
-   * form one run, so that fewer rows are read.
+   * Returns the chunks of a series after a given chunk, combined into runs. Consecutive chunks in which all bar numbers
+   * are known form one run, so that fewer rows are read.
    *
-   * Each call reads one page of chunks.
+   * Each call reads at most {@link chunksAtATime} chunks.
    */
   const runsAfter = (series: Series, chunk: number) =>
     step(Effect.flatMap(
@@ -295,8 +295,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
   }
 
   /**
-   * Returns the series of a page of coins. They are in the order of the database, whose collation can differ from
-   * JavaScript's.
+   * Returns the series of one page of coins. The coins are in the order of the database, whose collation can differ
+   * from JavaScript's.
    */
   const page = Effect.fnUntraced(function*(after: string) {
     const now = monotonicMillis(yield* Clock.Clock)

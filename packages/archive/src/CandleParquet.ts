@@ -14,7 +14,9 @@ import type { ColumnSource, SchemaElement } from "hyparquet-writer"
 import { ByteWriter, ParquetWriter } from "hyparquet-writer"
 import type { Row } from "./CandleImport.ts"
 
-/** The key of the file metadata with the known ranges, in the form `from-to` in milliseconds, separated by commas. */
+/**
+ * The key under which the file's metadata contains the known ranges: `from-to` in milliseconds, separated by commas.
+ */
 export const knownKey = "trigate:known"
 
 const repetition_type = "REQUIRED"

@@ -195,8 +195,8 @@ const start = Effect.fnUntraced(function*(
     base === undefined ? undefined : tracks.get(seriesKey({ coin, interval: base }))
 
   /**
-   * Returns a task to check a live series, if the last check was at least an hour ago. The range contains the missing
-   * bars and the bars received since the last check.
+   * Returns a task to check a series that is received from a stream, if the last check was at least an hour ago. The
+   * range contains the missing bars and the bars received since the last check.
    */
   const checkTask = (track: Track, missing: BarRange | undefined, now: number): Task | undefined => {
     const { comparedAt, interval } = track

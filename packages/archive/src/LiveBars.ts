@@ -38,7 +38,7 @@ const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
 /** Makes the `LiveBars`. Without `listen`, no series is live. */
 export const make = (listen: Listen | undefined, maxSeries: number): LiveBars => {
   const followed = new Set<string>()
-  /** The pending bars of each live series, by bar number. */
+  /** The pending bars of each live series (one whose stream has sent a bar), by bar number. */
   const live = new Map<string, Map<number, Candle>>()
 
   const receive = (series: Series, bar: Candle): void => {

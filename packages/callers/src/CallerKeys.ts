@@ -45,8 +45,8 @@ export class CallerKeys extends Context.Service<CallerKeys, {
   /**
    * Returns the state of the key store. This member is absent if the gateway requires no keys.
    *
-   * `up`: the keys can be read. `away`: they cannot be read, but the keys read earlier remain in use. `unread`: they
-   * have never been read, so every caller is refused.
+   * `up`: the keys can be read. `away`: the keys cannot be read, but the keys read earlier remain in use. `unread`: the
+   * keys have never been read, so every caller is refused.
    */
   readonly state?: Effect.Effect<"up" | "away" | "unread">
 }>()("@trigate/callers/CallerKeys") {}

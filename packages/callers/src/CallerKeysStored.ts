@@ -2,8 +2,7 @@
  * `CallerKeys` over a store of keys.
  *
  * The valid keys are cached in memory, so checking a key reads neither a file nor a database. The store is queried for
- * changes every second, and immediately after a request with an unknown key. A new key therefore works immediately
- * after a rotation.
+ * changes every second, and immediately after a request with an unknown key. Therefore a new key works immediately.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"
@@ -39,7 +38,7 @@ export interface Options {
   readonly spacing?: Duration.Input
   /** Timeout of a query to the store. Default: 2 seconds. */
   readonly deadline?: Duration.Input
-  /** Time between two writes of the keys' times of last use. Default: 1 minute. */
+  /** Time between two updates of the keys' last-use times in the store. Default: 1 minute. */
   readonly usesEvery?: Duration.Input
 }
 
@@ -171,7 +170,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
  * Provides the check of keys over a `KeyStore`.
  *
  * Fails if the keys are malformed or were written by a later version of the program. If the store is unreachable at
- * startup, the layer retries in the background. If it is unreachable later, the keys that were read last remain in use.
+ * startup, the layer retries in the background. If the store becomes unreachable later, the keys that were read last
+ * remain in use.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,4 @@
-/** Metrics of the callers' keys. */
+/** The metrics about callers' keys. */
 import { gauge } from "@trigate/domain/DeclaredMetric"
 
 /** The metrics, by their name in the server's table. */

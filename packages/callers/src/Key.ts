@@ -37,14 +37,14 @@ export const parse = (text: string): Parts | undefined => {
 export const hashKey = (key: string): string => bytesToHex(sha256(key))
 
 /**
- * Returns the SHA-256 of a text in hex, without caching. A program can replace this function: Node has a faster
- * implementation than {@link hashKey}.
+ * Returns the SHA-256 of a text in hex, without caching. Default: {@link hashKey}. A program can replace it, for
+ * example with Node's faster implementation.
  */
 export const Hasher = Context.Reference<(text: string) => string>("@trigate/callers/Key/Hasher", {
   defaultValue: () => hashKey
 })
 
-/** A new key, and the part of it that is stored. */
+/** A new key, with the prefix and the hash to store for it. */
 export interface Generated {
   readonly key: Redacted.Redacted
   readonly prefix: string

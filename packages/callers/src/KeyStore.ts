@@ -44,7 +44,10 @@ export const KeyRecord = Schema.Struct({
   createdAt: Instant,
   expiresAt: Schema.optionalKey(Instant),
   revokedAt: Schema.optionalKey(Instant),
-  /** The time of last use. It can be out of date, because it is written periodically, and not by all backends. */
+  /**
+   * The time at which the key was last used. It can be out of date, because it is written only periodically; some
+   * backends never write it.
+   */
   lastUsedAt: Schema.optionalKey(Instant)
 })
 export type KeyRecord = typeof KeyRecord.Type
@@ -70,8 +73,8 @@ export class KeyStoreFault extends Schema.TaggedError<KeyStoreFault>()("KeyStore
 }) {}
 
 /**
- * The requested change contradicts the existing keys, for example because a name already has a key; the message is one
- * line.
+ * The requested change contradicts the existing keys, for example because a caller name already has a key; the message
+ * is one line.
  */
 export class KeyRefusal extends Schema.TaggedError<KeyRefusal>()("KeyRefusal", { message: Schema.String }) {}
 
@@ -81,7 +84,7 @@ export interface Issued {
   readonly record: KeyRecord
 }
 
-/** The scope, quota and lifetime of a new caller's key. */
+/** A caller's first key: the caller's name, and the key's scope, quota and lifetime. */
 export interface Creation {
   readonly name: string
   readonly scope?: Scope
@@ -95,7 +98,7 @@ export interface Rotation {
   readonly name: string
   /** How long the caller's earlier keys remain valid. A key that expires earlier is not extended. */
   readonly overlap: Duration.Input
-  /** The lifetime of the new key. Default: the lifetime of the previous one. */
+  /** The lifetime of the new key. Default: the lifetime of the caller's previous key. */
   readonly lifetime?: Duration.Input
 }
 
@@ -105,7 +108,10 @@ export interface Snapshot {
   readonly records: ReadonlyArray<KeyRecord>
 }
 
-/** The result of a change: new records and, by the prefix of their key, the replacements of existing records. */
+/**
+ * The result of a change: new records, and replacements of existing records. A replacement has the same key prefix as
+ * the record that it replaces.
+ */
 export interface Change {
   readonly added: ReadonlyArray<KeyRecord>
   readonly replaced: ReadonlyArray<KeyRecord>
@@ -113,13 +119,13 @@ export interface Change {
 
 /** The storage of records. */
 export interface Backend {
-  /** Returns the records and their version; `undefined` if the version is still equal to `known`. */
+  /** Returns all records and the version of the store; `undefined` if the version is still equal to `known`. */
   readonly since: (known: string | undefined) => Effect.Effect<Snapshot | undefined, KeyStoreFault>
   /** Atomically reads the records, calls `change` with them, and stores the result. */
   readonly modify: <A extends Change>(
     change: (records: ReadonlyArray<KeyRecord>) => Result.Result<A, KeyRefusal>
   ) => Effect.Effect<A, KeyStoreFault | KeyRefusal>
-  /** Records the times of last use, by the prefix of the key. */
+  /** Stores the last-use times of keys, by the prefix of the key. */
   readonly noteUses: (uses: ReadonlyMap<string, number>) => Effect.Effect<void, KeyStoreFault>
 }
 

@@ -2,8 +2,8 @@
  * `KeyStore` in a SQL database, SQLite or Postgres, which replicas and the command line share.
  *
  * Each change increments the version of the store, in its own transaction and before it reads records. This serializes
- * changes, and a gateway can detect a change with one small query. A record has the same form as in a key file. A new
- * time of last use does not increment the version.
+ * changes, and a gateway can detect a change with one small query. A record has the same form as in a key file. Storing
+ * when a key was last used does not increment the version.
  */
 import { Millis } from "@trigate/domain/Time"
 import * as SecureRandom from "effect/crypto/SecureRandom"
@@ -60,8 +60,8 @@ const isLocked = (error: { readonly _tag: string } | SqlError): boolean =>
   "reason" in error && error._tag === "SqlError" && error.reason._tag === "LockTimeoutError"
 
 /**
- * Makes the error of a fault. It does not contain the server's message, because the message can contain the host name
- * of the server.
+ * Converts a database fault to the key store's error. The error does not contain the database server's message, because
+ * that message can contain the server's host name.
  */
 const toKeyStoreFault = (fault: DatabaseFault): KeyStoreFault =>
   fault._tag === "SqlError"
@@ -91,7 +91,7 @@ const make = Effect.gen(function*() {
   }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
   const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
 
-  /** Runs a step on the tables; retries if another process has locked the file. */
+  /** Runs a step on the tables; retries if another process has locked the SQLite file. */
   const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
     Effect.andThen(ready, effect).pipe(
       Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),

@@ -3,8 +3,8 @@
  *
  * Requests are counted by the generic cell rate algorithm. Each request advances the caller's theoretical arrival time
  * by the interval between two requests. The theoretical arrival time can be ahead of the current time by at most a
- * burst. The state of a caller is therefore one number, from which the time until the next allowed request is also
- * computed.
+ * burst. This one number is the whole state of a caller; the time until the next allowed request is also computed from
+ * it.
  *
  * Independently of quotas, the rate limiter counts the upstream cost of calls when they are sent.
  */
@@ -29,13 +29,15 @@ export interface Standing {
 
 /** A counted request. */
 export interface Counted extends Standing {
-  /** Marks the request as ended, so that it no longer counts as concurrent. Called once. */
+  /**
+   * Marks the request as ended, so that it no longer counts as concurrent. The caller of this function calls it once.
+   */
   readonly end: () => void
 }
 
 /**
- * A refused request: the exceeded quota, and the milliseconds after which the request can be repeated. The wait is 0
- * for concurrent requests, because it is unknown when one ends.
+ * A refused request: the exceeded quota, and the milliseconds after which the request can be repeated. If the limit of
+ * concurrent requests is exceeded, the wait is 0, because it is unknown when a request ends.
  */
 export interface Beyond {
   readonly quota: "requests" | "concurrent"
@@ -136,8 +138,8 @@ const refusals = {
 }
 
 /**
- * Makes quotas over a function that counts requests. Uses {@link monotonicMillis}, so that a clock that is set back
- * does not cause refusals.
+ * Makes quotas over a function that counts requests. Uses {@link monotonicMillis}, so that setting the system clock
+ * back does not cause refusals.
  */
 export const make = (
   count: (caller: Caller, rate: Rate | undefined, now: number, calls: number) => Effect.Effect<Counted | Beyond>

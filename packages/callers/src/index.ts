@@ -11,7 +11,7 @@ export * as CallerKeys from "./CallerKeys.ts"
 /** `CallerKeys` over a store of keys. */
 export * as CallerKeysStored from "./CallerKeysStored.ts"
 
-/** Metrics of the callers' keys. */
+/** The metrics about callers' keys. */
 export * as CallerMetrics from "./CallerMetrics.ts"
 
 /** The format of a caller's key: `tg_`, ten hex digits that can appear in logs, `_`, and 256 random bits in hex. */

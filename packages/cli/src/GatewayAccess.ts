@@ -1,4 +1,6 @@
-/** Access to the gateway of a command: the option `--gateway`, the connection, and advice if it is unreachable. */
+/**
+ * Access to the gateway of a command: the option `--gateway`, the connection, and advice if the gateway is unreachable.
+ */
 import * as Connection from "@trigate/client/Connection"
 import { unwrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import {
@@ -49,14 +51,14 @@ export const parseBaseUrl = (text: string): Effect.Effect<URL, UsageFault> => {
 /** Timeout of a call in milliseconds: longer than the gateway's own deadlines, so that the gateway's error arrives first. */
 export const maxWait = 40_000
 
-/** A connection to a gateway, and its last failure. */
+/** A connection to a gateway, with the result of the last attempt to connect. */
 export interface Access {
   readonly connection: Connection.Connection["Service"]
   /** Scheme, host and port, without the path, which can contain an endpoint key. */
   readonly origin: string
   /**
-   * The error code of the system if the last call could not connect (an empty string without a code); `undefined` if
-   * the call connected.
+   * The system's error code if the last call could not connect: an empty string if there is no code. `undefined` if the
+   * call connected.
    */
   readonly unreachable: MutableRef.MutableRef<string | undefined>
 }
@@ -165,7 +167,7 @@ const tooLate = ({ origin }: Access): UpstreamError =>
     })
   )
 
-/** Makes calls through an access. They fail after {@link maxWait}. */
+/** Makes calls through an access. Fails if the calls take longer than {@link maxWait} in total. */
 export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: Effect.Effect<A, E, R>) {
   MutableRef.set(access.unreachable, undefined)
   return yield* calls.pipe(

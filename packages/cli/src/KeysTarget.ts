@@ -14,7 +14,7 @@ export const KeyShown = Schema.Struct({
 })
 export type KeyShown = typeof KeyShown.Type
 
-/** A new key. */
+/** A new key, with its displayed fields. */
 export interface KeyIssued {
   readonly key: Redacted.Redacted
   readonly record: KeyShown

@@ -176,20 +176,24 @@ const describeEntry = ActionEntry.match({
   Unrecognised: ({ raw }) => `unrecognised status: ${Json.stringify(raw)}`
 })
 
-/** Returns a row for each leg of an action; an empty list for a single leg that succeeded and is not a TWAP order. */
+/**
+ * Returns a row for each leg of an action, that is, for each entry of its batch. Returns an empty list for a single leg
+ * that succeeded and is not a TWAP order.
+ */
 const legRows = ({ entries }: ActionResult): ReadonlyArray<readonly [name: string, value: string]> =>
   entries.length === 1 && entries.every((entry) => entry._tag === "Done" && entry.twapId === undefined)
     ? []
     : entries.map((entry, at) => [`leg ${at + 1}`, describeEntry(entry)])
 
-/** Returns whether the venue accepted the action and refused each leg of it. */
+/** Returns whether the venue accepted the action but refused every leg of it, that is, every entry of its batch. */
 const isRefused = ({ entries }: ActionResult): boolean => entries.every((entry) => entry._tag === "Rejected")
 
 /**
  * Signs with the key in the options and sends the action once. With `--dry-run`, prints the body instead.
  *
- * Prints the result of each leg, then fails with `ActionRejected` if the venue refused a leg. A missing key is reported
- * before the gateway is called. `sign` runs only if the gateway responds and expects the same network.
+ * Prints the result of each leg (entry of the action's batch), then fails with `ActionRejected` if the venue refused a
+ * leg. A missing key is reported before the gateway is called. `sign` runs only if the gateway responds and expects the
+ * same network.
  */
 export const run = Effect.fnUntraced(function*<E, R>(
   { dryRun, network, yes, ...key }: Options,

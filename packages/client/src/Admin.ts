@@ -100,7 +100,7 @@ export const forget: (id: string) => Effect.Effect<boolean, CallFailure, Connect
 })
 
 /**
- * Makes the gateway send an action again, byte for byte. Returns the resulting resolution.
+ * Makes the gateway send an action again, byte for byte. Returns the outcome that the resend shows, or `StillUnknown`.
  *
  * @since 0.1.0
  * @category calls
@@ -178,7 +178,8 @@ export const createKey: (creation: KeyCreation) => Effect.Effect<IssuedKey, Call
 })
 
 /**
- * Creates another key for a caller. Earlier keys remain valid for the overlap. Default overlap: one day.
+ * Creates a new key for a caller that already has one. The earlier keys remain valid for the overlap. Default overlap:
+ * one day.
  *
  * @since 0.1.0
  * @category calls
@@ -323,7 +324,8 @@ export const history: () => Effect.Effect<ReadonlyArray<HistorySample>, CallFail
 })
 
 /**
- * Returns the settings of the gateway and where each came from, without the values of secrets.
+ * Returns the settings of the gateway and the source of each value (flag, environment variable or configuration file),
+ * without the values of secrets.
  *
  * @since 0.1.0
  * @category calls

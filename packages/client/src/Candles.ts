@@ -76,7 +76,10 @@ export const list: () => Effect.Effect<ReadonlyArray<CandleSeries>, CandlesFailu
   }
 })
 
-/** A coin and interval, and the range of its bars by open time, both ends included, in milliseconds. */
+/**
+ * The coin and interval of a candle file, and the range of its bars by open time. Both ends are included, in
+ * milliseconds.
+ */
 export interface CandleFileRequest {
   readonly coin: string
   readonly interval: CandleInterval

@@ -22,7 +22,7 @@ export const label = "gateway"
 export interface Options {
   /** The gateway's URL. It may have a path and a trailing slash. In a browser, `""` means the page's own origin. */
   readonly baseUrl: string | URL
-  /** Uses the node provider routes behind this endpoint key instead of the gateway's own routes. */
+  /** Uses the gateway's node routes behind this endpoint key, instead of the gateway's own routes. */
   readonly endpointKey?: Redacted.Redacted
   /** The caller's key, sent as `Authorization: Bearer` with each request. Default: none. */
   readonly key?: Redacted.Redacted

@@ -129,7 +129,7 @@ const streamsAt = (
   const subscribe = EvmProtocol.makeRead(EvmStreams_.subscribeOperation(serving))
   const getReceipt = EvmProtocol.makeRead(EvmReads.getTransactionReceipt(serving))
 
-  /** Streams the results of `each` for the items of a subscription. */
+  /** Streams the items of a subscription, each converted by `each`. */
   const stream = <S extends EvmSubscription, A>(
     declaration: S,
     resume: (request: S["request"]["Type"]) => Resumption<S["item"]["Type"]>,
@@ -177,7 +177,7 @@ const streamsAt = (
 }
 
 /**
- * Provides the streams of the gateway in the options, over the WebSockets of the context.
+ * Provides the streams of the gateway that `options` names, over the WebSockets of the context.
  *
  * @since 0.1.0
  * @category layers

@@ -31,7 +31,7 @@ type AnyCall = (
   | Effect.Effect<unknown, WrapReason<GatewayError>, Connection.Connection>
   | Stream.Stream<unknown, WrapReason<GatewayError>, Connection.Connection>
 
-/** A call without the connection requirement. */
+/** The type of a call whose `Connection` is already provided. */
 type BoundCall<Call> = Call extends (
   ...args: infer Args
 ) => Effect.Effect<infer A, infer E, Connection.Connection> ? (...args: Args) => Effect.Effect<A, E>
@@ -130,7 +130,7 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
 export class GatewayClient extends Context.Service<GatewayClient, Calls>()("@trigate/client/GatewayClient") {}
 
 /**
- * Provides the client of the gateway in the options; see `Connection.layer`.
+ * Provides the client of the gateway that `options` names; see `Connection.layer`.
  *
  * @since 0.1.0
  * @category layers

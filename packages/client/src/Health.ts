@@ -10,7 +10,8 @@ import { ask, ownReader } from "./internal/Served.ts"
 const read = ownReader(Readiness)
 
 /**
- * Returns whether the gateway accepts traffic, and the mode of each chain. Also succeeds while the gateway drains.
+ * Returns whether the gateway accepts traffic, and the mode of each chain (live, sandbox or not configured). Also
+ * succeeds while the gateway drains, that is, while it completes requests before it stops.
  *
  * @since 0.1.0
  * @category calls

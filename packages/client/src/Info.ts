@@ -106,7 +106,7 @@ export const raw: (request: RawQuery) => Effect.Effect<unknown, CallFailure | Un
 }, Effect.mapError(wrapReason))
 
 /**
- * Finds the asset of a coin name for an order: `BTC`, `PURR/USDC`, `@107`, `HYPE/USDC`, or `dex:COIN`.
+ * Finds the asset for an order by its coin name: `BTC`, `PURR/USDC`, `@107`, `HYPE/USDC`, or `dex:COIN`.
  *
  * Fails with `UnknownAsset`, which suggests the most similar coin. The gateway caches the asset lists that this call
  * requests.

@@ -128,7 +128,7 @@ const typed =
   }
 
 /**
- * Provides the streams of the gateway in the options, over the WebSockets of the context.
+ * Provides the streams of the gateway that `options` names, over the WebSockets of the context.
  *
  * @since 0.1.0
  * @category layers

@@ -82,7 +82,7 @@ const row = (
   ]
 })
 
-/** The panel. */
+/** The console's panel of signed actions with unknown outcome. */
 export const Actions = () => {
   const [last, ask] = usePolled(Admin.actions)
   const asked = useSignal<Asked | undefined>(undefined)

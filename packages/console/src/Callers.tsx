@@ -222,7 +222,7 @@ const Creation = ({ onCreate }: { readonly onCreate: (creation: KeyCreation) => 
   )
 }
 
-/** The panel. */
+/** The console's panel of callers' keys. */
 export const Callers = () => {
   const [last, ask] = usePolled(Admin.keys)
   const asked = useSignal<Asked | undefined>(undefined)

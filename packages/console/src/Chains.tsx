@@ -1,4 +1,4 @@
-/** The chains and their addresses: mode, latency, failures, and ejections; the heads of the EVM chains. */
+/** The chains and their addresses: mode, latency, failures and ejections; the newest blocks of the EVM chains. */
 import { lastMinute, readiness, snapshots } from "./Live.ts"
 import * as Metrics from "./Metrics.ts"
 import { Grid, Table } from "./Table.tsx"
@@ -85,7 +85,7 @@ const upstream = (name: string, addresses: number) => {
   }
 }
 
-/** Returns a line for each EVM chain whose head the gateway has followed. */
+/** Returns a line for each EVM chain whose newest block the gateway has followed. */
 const heads = () => {
   const now = snapshots.value.at(-1)
   if (now === undefined) return []
@@ -109,7 +109,7 @@ const heads = () => {
   })
 }
 
-/** The panel. */
+/** The console's panel of chains. */
 export const Chains = () => {
   const now = readiness.value
   if (now === undefined) return <p class="muted">Reading …</p>

@@ -40,7 +40,7 @@ const Slider = ({ name, value }: { readonly name: keyof SandboxFaults; readonly 
   )
 }
 
-/** The card. */
+/** The card with the switches for faults of the sandbox's venue. */
 export const Faults = () => {
   useEffect(() => void change(Sandbox.status()), [])
   const faults = current.value

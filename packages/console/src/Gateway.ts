@@ -84,8 +84,8 @@ export interface Listening {
 }
 
 /**
- * Reads Server-Sent Events from a path until it is stopped. Requests the path again three seconds after the stream ends,
- * and at once with another key. Not an `EventSource`, which cannot send a key in a header.
+ * Reads Server-Sent Events from a path until it is stopped. Requests the path again three seconds after the stream
+ * ends, and immediately after the key has changed. Does not use an `EventSource`, which cannot send a key in a header.
  */
 export const listen = (path: string, onMessage: (data: string) => void): Listening => {
   let isOpen = false

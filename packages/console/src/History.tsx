@@ -86,7 +86,7 @@ const Lines = ({ samples }: { readonly samples: ReadonlyArray<HistorySample> }) 
   )
 }
 
-/** The card. */
+/** The card with the traffic of the last hour. */
 export const History = () => {
   useEffect(() =>
     Live.whileVisible(async () => {

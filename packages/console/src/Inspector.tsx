@@ -140,7 +140,7 @@ const Verdict = ({ inspection }: { readonly inspection: Inspection }) => {
   )
 }
 
-/** The panel. */
+/** The console's panel that inspects a signed body. */
 export const Inspector = () => {
   const now = seen.value
   return (

@@ -9,7 +9,7 @@ import * as Metrics from "./Metrics.ts"
 /** Milliseconds between two readings. */
 export const period = 2000
 
-/** Maximum number of stored readings: five minutes. */
+/** Maximum number of stored readings: enough for five minutes. */
 const kept = 150
 
 /** The readings, oldest first. */

@@ -100,7 +100,7 @@ const TokenFacts = ({ token }: { readonly token: TokenData }) => (
   </section>
 )
 
-/** The panel. */
+/** The console's panel that looks up receipts and tokens. */
 export const Lookup = () => {
   const wanted = place.value.params["of"] ?? ""
   useSignalEffect(() => {

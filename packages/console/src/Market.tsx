@@ -31,7 +31,7 @@ const add = (text: string): void => {
   }))
 }
 
-/** The card. */
+/** The card with the live mid prices. */
 export const Market = () => {
   useEffect(() => Events.follow([{ type: "allMids" }], add).stop, [])
   const shown = Object.entries(prices.value)

@@ -1,4 +1,7 @@
-/** The first view: traffic, errors and slow routes of the last minute, the last hour, and how to connect a client. */
+/**
+ * The first view: traffic, errors and slow routes of the last minute, the traffic of the last hour, and how to connect
+ * a client.
+ */
 import { History } from "./History.tsx"
 import { lastMinute, readiness, snapshots } from "./Live.ts"
 import { Market } from "./Market.tsx"
@@ -121,7 +124,7 @@ const ejectedAt = (upstreams: { readonly [name: string]: number }): number => {
     )
 }
 
-/** Returns the head of an EVM chain and its age, if clients follow the chain. */
+/** Returns the newest block of an EVM chain and the age of this block, if clients follow the chain. */
 const describeHead = (chain: string): string => {
   const last = snapshots.value.at(-1)
   if (last === undefined || Metrics.sum(last, "trigate_evm_subscriptions", { chain }) === 0) return ""
@@ -149,7 +152,7 @@ const ChainLines = () => (
   </p>
 )
 
-/** The panel. */
+/** The console's overview panel. */
 export const Overview = () => (
   <>
     <section class="card" aria-labelledby="now-title">

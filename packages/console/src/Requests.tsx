@@ -31,7 +31,7 @@ const row = (
   ]
 })
 
-/** The panel. */
+/** The console's panel of callers' latest requests. */
 export const Requests = () => {
   const requests = useSignal<ReadonlyArray<NotedRequest>>([])
   const failure = useSignal<string | undefined>(undefined)

@@ -9,7 +9,7 @@ import { Table } from "./Table.tsx"
 
 type Found = CallResult<ReadonlyArray<SettingValue>>
 
-/** The panel. */
+/** The console's panel of settings. */
 export const Settings = () => {
   const [found, setFound] = useState<Found | undefined>(undefined)
   useEffect(() => void Gateway.run(Admin.settings()).then(setFound), [])

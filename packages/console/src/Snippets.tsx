@@ -60,7 +60,7 @@ console.log(await ton.getBalance(Address.parse("EQClb6WL4TgcNsmu7KdNii5mw330v-k_
 
 const chosen = signal("curl")
 
-/** The card. */
+/** The card with the snippets. */
 export const Snippets = () => {
   const { text, title } = snippets[chosen.value] ?? { title: "", text: () => "" }
   const program = text(Gateway.address)

@@ -7,7 +7,7 @@ import * as Metrics from "./Metrics.ts"
 import { Table } from "./Table.tsx"
 import * as Words from "./Words.ts"
 
-/** The current numbers, with the metric of each. */
+/** The titles of the current numbers that the panel shows, with the metric of each number. */
 const totals = {
   "WebSockets of callers": "trigate_stream_sockets",
   "Connections to the venue": "trigate_stream_connections",
@@ -15,7 +15,10 @@ const totals = {
   "Users subscribed at the venue": "trigate_stream_users"
 }
 
-/** The counts since the start that indicate a problem, with the metric and the label of each. */
+/**
+ * The counts since the gateway's start that indicate a problem, each with its metric, and the label by which the metric
+ * is split.
+ */
 const troubles = [
   { name: "WebSocket ended", metric: "trigate_stream_closed_total", label: "reason" },
   { name: "Connection or subscription lost", metric: "trigate_stream_reconnects_total", label: "cause" },
@@ -36,7 +39,7 @@ const channels = (last: Metrics.Snapshot) => {
   })).toSorted((one, other) => other.delivered - one.delivered)
 }
 
-/** The panel. */
+/** The console's panel of streams. */
 export const Streams = () => {
   const last = snapshots.value.at(-1)
   if (last === undefined) return <p class="muted">Reading …</p>

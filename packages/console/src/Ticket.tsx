@@ -161,7 +161,7 @@ const Form = () => {
   )
 }
 
-/** The panel. */
+/** The console's panel for paper trading in a sandbox. */
 export const Ticket = () => {
   useEffect(() => void loadCoins(), [])
   useEffect(() => AccountState.follow(trader.address), [])

@@ -24,7 +24,10 @@ const listOutcomes = (to: Metrics.Snapshot, name: string): ReadonlyArray<string>
   ...new Set(Metrics.of(to, name).map(({ labels }) => labels["outcome"] ?? ""))
 ]
 
-/** Returns, by source, the reads that were served without an upstream request, and the weight that they saved. */
+/**
+ * Returns the reads that were served without an upstream request, and the API weight that they saved, by the source of
+ * the response, such as the cache.
+ */
 const saved = () => {
   const span = lastMinute.value
   if (span === undefined) return []
@@ -94,7 +97,7 @@ const Users = () => {
   )
 }
 
-/** The panel. */
+/** The console's panel of the venue's API weight. */
 export const Weight = () => {
   const all = snapshots.value
   const now = all.at(-1)

@@ -59,7 +59,10 @@ export type Quota = typeof Quota.Type
 
 /** The caller of a request: the owner of a key, a client address, or this process itself. */
 export interface Caller {
-  /** Identifies the caller across key rotations: `key:` and a name, or `address:` and an IP address. */
+  /**
+   * Identifies the caller, and does not change when its key is rotated. Format: `key:<name>`, `address:<IP address>` or
+   * `local`.
+   */
   readonly id: string
   /** Prefix of the caller's key, for logs; absent for a caller without a key. */
   readonly key?: string
@@ -73,11 +76,11 @@ export const local: Caller = { id: "local", scope: {}, quota: {} }
 /** The caller on whose behalf a fiber runs. Default: {@link local}. */
 export const CurrentCaller = Context.Reference<Caller>("@trigate/domain/CurrentCaller", { defaultValue: () => local })
 
-/** Counts a call against the quota of its caller, until the returned function is invoked. */
+/** Counts the current request against the quota of its caller, until the returned function is invoked. */
 export type KeepCounted = () => () => void
 
 /**
- * The function that counts the call of the current fiber against its caller's quota. Default: a function that does
+ * The function that counts the current fiber's request against its caller's quota. Default: a function that does
  * nothing.
  */
 export const CurrentKeepCounted = Context.Reference<KeepCounted>("@trigate/domain/CurrentKeepCounted", {

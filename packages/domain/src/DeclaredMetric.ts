@@ -1,8 +1,8 @@
 /**
  * Declarations of metrics: name, kind, labels and meaning.
  *
- * Each package declares its own. The server's table collects them for docs/metrics.md, the dashboard and the alert rules. Every
- * label has a bounded set of values; none contains text from a caller.
+ * Each package declares its own metrics. The server's table collects all declarations for docs/metrics.md, the
+ * dashboard and the alert rules. Every label has a bounded set of values; none contains text from a caller.
  */
 import * as Metric from "effect/Metric"
 
@@ -47,8 +47,8 @@ export interface Declared<L extends Label = Label, M = unknown> {
   /** Whether the metric exists on Linux only. */
   readonly onLinux?: true
   /**
-   * Returns the series with the given label values. Creating a series costs ten times as much as updating it, so create
-   * each series once and reuse it.
+   * Returns the time series with the given label values. Creating a series costs ten times as much as updating it, so
+   * create each series once and reuse it.
    */
   readonly series: (attributes: { readonly [Name in L]: string }) => M
 }

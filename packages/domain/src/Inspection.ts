@@ -1,4 +1,4 @@
-/** The response of `POST /exchange/inspect`: a description of a signed body, which the gateway does not relay. */
+/** The response of `POST /exchange/inspect`, which describes a signed body without relaying it. */
 import * as Schema from "effect/Schema"
 import { Address, Data, Hash } from "./encoding/Hex.ts"
 import { Millis } from "./Time.ts"
@@ -11,8 +11,8 @@ export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).
 /**
  * The mistakes in a signed body, a closed set. The module `SigningMistake` contains a message for each mistake.
  *
- * Some mistakes are visible in the body. Others are differences between the body and the signed message: the inspector
- * tries each difference until the signature recovers to the expected signer.
+ * Some mistakes are visible in the body. For others, the signer signed a message that differs from the body: the
+ * inspector tries each known difference until the signature recovers to the expected signer.
  */
 export const SignatureMistake = Schema.Literals([
   // in the wrapper
@@ -89,7 +89,7 @@ export const SignatureMistake = Schema.Literals([
 ]).annotate({ identifier: "SignatureMistake" })
 export type SignatureMistake = typeof SignatureMistake.Type
 
-/** A mistake as data: its path in the body, the value found or signed, and the expected value. */
+/** A mistake in a signed body: its path in the body, the value found or signed, and the expected value. */
 export const Mistake = Schema.Struct({
   mistake: SignatureMistake,
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])).annotateKey({
@@ -145,8 +145,8 @@ export const CorrectedBody = Schema.Struct({
 export type CorrectedBody = typeof CorrectedBody.Type
 
 /**
- * The description of a signed body that the gateway does not send: the form of the body, its signer and nonce, and the
- * corrected body.
+ * Describes a signed body, which the gateway inspects but does not relay: its form (accepted, documented or unknown),
+ * its signer and nonce, and the corrected body.
  */
 export const Inspection = Schema.Struct({
   actionType: Schema.String,

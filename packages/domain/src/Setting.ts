@@ -2,8 +2,8 @@
  * Declarations of settings: the environment variable, the accepted values, the default and the documentation.
  *
  * Each package declares the settings of its own options, and the server collects them in one table. Flags, the
- * configuration file, `--help` and docs/configuration.md are derived from that table, so a value means the same in a
- * served gateway and in an embedded program.
+ * configuration file, `--help` and docs/configuration.md are derived from that table, so a setting has one meaning,
+ * both in a gateway and in a program that embeds the services.
  */
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"

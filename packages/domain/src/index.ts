@@ -17,7 +17,7 @@ export * as ClosestWord from "./ClosestWord.ts"
 /** Declarations of metrics: name, kind, labels and meaning. */
 export * as DeclaredMetric from "./DeclaredMetric.ts"
 
-/** The response of `POST /exchange/inspect`: a description of a signed body, which the gateway does not relay. */
+/** The response of `POST /exchange/inspect`, which describes a signed body without relaying it. */
 export * as Inspection from "./Inspection.ts"
 
 /** The account that programs and pages use to trade in a sandbox. Its key is public: never send value to it. */
@@ -37,23 +37,24 @@ export * as Time from "./Time.ts"
 
 /**
  * Schemas of the actions whose members the gateway decodes. Most have two forms: the form that the venue accepts, and
- * the form in the venue's documentation. For every other action of the catalog, only the envelope is decoded.
+ * the form in the venue's documentation. For every other action of the catalog, the gateway decodes only the members
+ * beside the action, such as the nonce and the signature.
  */
 export * as Action from "./actions/Action.ts"
 
 /**
  * The catalog of known actions: every action type that the venue's client libraries publish, its signing scheme, and
- * the member whose entries the venue bills as a batch.
+ * the member that lists the entries of a batch, if any.
  */
 export * as ActionCatalog from "./actions/ActionCatalog.ts"
 
 /** Errors that refuse a signed action before it is sent, because of its nonce, its signature or its signer. */
 export * as ActionError from "./actions/ActionError.ts"
 
-/** The venue's responses to signed actions: HTTP 200 is not success, and a batch can be rejected in part. */
+/** The venue's responses to signed actions: HTTP 200 does not mean success, and the venue can reject a part of a batch. */
 export * as ActionOutcome from "./actions/ActionOutcome.ts"
 
-/** The record of one signed action that the gateway sent: its state, and how its outcome was determined. */
+/** The record of one signed action that the gateway sent: the action's state, and how its outcome was determined. */
 export * as ActionRecord from "./actions/ActionRecord.ts"
 
 /** The schemas of all actions of the catalog, in the form that the venue accepts. */
@@ -98,7 +99,10 @@ export * as CandleAnswer from "./candles/CandleAnswer.ts"
 /** Files of bars, and bars as lines of text: NDJSON in the venue's form, and CSV with a header line. */
 export * as CandleText from "./candles/CandleText.ts"
 
-/** Queries the bars of a window of any length in stretches, each of which fits into one response of the venue. */
+/**
+ * Queries the bars of a window of any length. Splits the window into stretches, each of which fits into one response of
+ * the venue.
+ */
 export * as CandleWalk from "./candles/CandleWalk.ts"
 
 /** Windows of bars: where bars begin, how far back the venue retains them, and which bars a response omits. */
@@ -168,8 +172,8 @@ export * as EvmMemory from "./evm/EvmMemory.ts"
 export * as EvmMethodTable from "./evm/EvmMethodTable.ts"
 
 /**
- * The standard methods of an EVM node as operations of the chain that serves them: reads, which are relayed unchanged,
- * and raw transactions.
+ * The standard methods of an EVM node, as operations of the chain that the node serves: reads, which are relayed
+ * unchanged, and raw transactions.
  */
 export * as EvmMethods from "./evm/EvmMethods.ts"
 
@@ -182,7 +186,10 @@ export * as EvmProtocol from "./evm/EvmProtocol.ts"
 /** The typed reads that all EVM chains serve, as functions of the route. */
 export * as EvmReads from "./evm/EvmReads.ts"
 
-/** The typed streams of an EVM chain: decodes the notifications of its subscriptions, and makes streams over a feed. */
+/**
+ * The typed streams of an EVM chain: decodes the notifications of its subscriptions, and makes streams from a shared
+ * source of blocks and logs.
+ */
 export * as EvmStreams from "./evm/EvmStreams.ts"
 
 /**
@@ -218,7 +225,10 @@ export * as Account from "./info/Account.ts"
 /** Finds the asset number used in orders, from the venue's metadata. */
 export * as AssetLookup from "./info/AssetLookup.ts"
 
-/** The topic and the default maximum age of each query type, and the validation of the setting for maximum ages. */
+/**
+ * The topic of each query type (market data, a user's state, or an action's outcome) and its default maximum age; also
+ * validates the setting for maximum ages.
+ */
 export * as InfoFreshness from "./info/InfoFreshness.ts"
 
 /** The queries of `POST /info`. */
@@ -228,8 +238,8 @@ export * as InfoOperations from "./info/InfoOperations.ts"
 export * as InfoProtocol from "./info/InfoProtocol.ts"
 
 /**
- * The types of `POST /info` queries that the venue documents: the weight of each, its topic, and the maximum age of a
- * cached response.
+ * The types of `POST /info` queries that the venue documents: for each, the rate-limit weight, the topic, and the
+ * maximum age of a cached response.
  */
 export * as InfoQueryTable from "./info/InfoQueryTable.ts"
 
@@ -251,7 +261,7 @@ export * as Continuation from "./operations/Continuation.ts"
 /** JSON-RPC 2.0 as text: decodes and encodes envelopes without re-encoding their content. */
 export * as JsonRpc from "./operations/JsonRpc.ts"
 
-/** The responses of an in-memory service, which a test sets for each operation. */
+/** The responses of an in-memory service. A test sets them for each operation. */
 export * as MemoryAnswers from "./operations/MemoryAnswers.ts"
 
 /** Declarations of operations: each upstream call is declared once, next to its schemas. */
@@ -296,7 +306,7 @@ export * as Subscriptions from "./streams/Subscriptions.ts"
 /** A transaction of an account of the token chain, its position in the account's history, and a received jetton transfer. */
 export * as AccountTransaction from "./tokens/AccountTransaction.ts"
 
-/** Token data: the flat resource in the documentation, and the four kinds of token contracts. */
+/** Token data: the flat resource that the documentation describes, and the four kinds of token contracts. */
 export * as TokenData from "./tokens/TokenData.ts"
 
 /** The calls of the token chain: `GET /api/v2/getTokenData`, and the methods of `POST /api/v2/jsonRPC`. */

@@ -2,8 +2,8 @@
  * Detects receipts that can no longer change and can therefore be cached indefinitely.
  *
  * A receipt can change until its block is final: a preconfirmation by the sequencer can be revised, a reorg can remove
- * the block until L1 has finalized it, and some chain families add fields later. A receipt that is not final is not
- * cached, because most receipts are requested only once.
+ * the block until L1 has finalized it, and some chain families add fields to the receipt later. A receipt that is not
+ * final is not cached, because most receipts are requested only once.
  */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import { Hash as HashSchema, Quantity } from "@trigate/domain/encoding/Hex"
@@ -22,7 +22,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
-/** Reads a block through the same pipeline (limits, cache, retries) as callers' reads. */
+/** Reads a block through the same pipeline (limits, cache, retries) as the reads of callers. */
 export type AskBlock = (call: CheckedRead) => Effect.Effect<RpcAnswer, CommonFailure>
 
 /** Options of finality checks. */
@@ -43,8 +43,8 @@ export interface FinalReceipts {
 }
 
 /**
- * The number of hashes in each of the two generations of requested hashes. A hash that is found in them belongs to a
- * receipt that was requested repeatedly.
+ * Maximum size of each of the two sets of recently requested hashes. A hash that is already in a set belongs to a
+ * receipt that was requested before.
  */
 const REMEMBERED = 4096
 
@@ -59,7 +59,7 @@ type Sealed = typeof Sealed.Type
 
 const decode = Schema.decodeUnknownOption(Sealed)
 
-/** Decodes only the members of a block that the checks need. The other members differ between chain families. */
+/** Decodes only those members of a block that the checks need. Its other members differ between chain families. */
 const getBlockByNumber = {
   ...layer2Operations.getBlockByNumber,
   response: Schema.NullOr(Schema.Struct({ number: Quantity, hash: HashSchema }))

@@ -1,4 +1,7 @@
-/** Provides `Layer2` in one layer: over undici, with the defaults for a program that is a single process. */
+/**
+ * Provides `Layer2` over undici, in one layer with all dependencies. The defaults suit a program that runs as a single
+ * process.
+ */
 import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"

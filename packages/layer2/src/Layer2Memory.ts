@@ -1,4 +1,7 @@
-/** A layer 2 in memory: a test sets receipts, responses to other methods, blocks and logs. It accepts no transactions. */
+/**
+ * A layer 2 in memory: a test sets the receipts, blocks and logs, and the responses to other methods. The chain accepts
+ * no transactions.
+ */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import * as EvmMemory from "@trigate/domain/evm/EvmMemory"
 import { layer2Operations, serving } from "@trigate/domain/evm/Layer2Operations"
@@ -11,8 +14,8 @@ import * as Ref from "effect/Ref"
 import * as Layer2 from "./Layer2.ts"
 
 /**
- * The stage of a transaction: not in a block and without a receipt, preconfirmed by the sequencer (the block hash in
- * its receipt is zeros), or in a block.
+ * The stage of a transaction. `pending`: not in a block and without a receipt. `preconfirmed`: confirmed by the
+ * sequencer, with a receipt that contains zeros as the block hash. `mined`: in a block.
  */
 export type Stage = "pending" | "preconfirmed" | "mined"
 
@@ -43,7 +46,10 @@ export type Stage = "pending" | "preconfirmed" | "mined"
 export class Layer2State extends Context.Service<
   Layer2State,
   EvmMemory.SentItems & {
-    /** Sets the receipt and the stage of a transaction, and replaces earlier ones. Default stage: `mined`. */
+    /**
+     * Sets the receipt and the stage of a transaction, and replaces the transaction's earlier ones. Default stage:
+     * `mined`.
+     */
     readonly set: (receipt: Receipt, stage?: Stage) => Effect.Effect<void>
     /** Removes a transaction, as a reorg does. */
     readonly remove: (hash: Hash) => Effect.Effect<void>

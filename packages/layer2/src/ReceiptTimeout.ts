@@ -9,7 +9,7 @@ import {
 } from "@trigate/domain/errors/UpstreamError"
 import * as Schema from "effect/Schema"
 
-/** Errors of a poll after which a later poll can succeed. */
+/** Errors of a failed poll after which the next poll can still succeed. */
 export const TransientFailure = Schema.Union([
   UpstreamUnavailable,
   UpstreamRateLimited,

@@ -29,7 +29,10 @@ const defaultSchedule = Schedule.min([Schedule.exponential("200 millis"), Schedu
 
 const isTransient = Schema.is(TransientFailure)
 
-/** Polls for a receipt. Fails with `ReceiptTimeout`, or immediately with an error that another poll cannot change. */
+/**
+ * Polls for a receipt. Fails with `ReceiptTimeout`, or immediately with an error that would occur again in the next
+ * poll.
+ */
 export const wait = Effect.fn("Layer2.waitForReceipt")(function*<E>(
   getReceipt: (request: { readonly hash: Hash }) => Effect.Effect<Receipt | null, E>,
   { acceptPreconfirmed = false, deadline = "60 seconds", hash, schedule = defaultSchedule }: WaitOptions

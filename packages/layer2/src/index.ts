@@ -11,10 +11,16 @@ export * as FinalReceipts from "./FinalReceipts.ts"
 /** The service of an EVM layer 2: relayed JSON-RPC calls and receipts. */
 export * as Layer2 from "./Layer2.ts"
 
-/** Provides `Layer2` in one layer: over undici, with the defaults for a program that is a single process. */
+/**
+ * Provides `Layer2` over undici, in one layer with all dependencies. The defaults suit a program that runs as a single
+ * process.
+ */
 export * as Layer2Chain from "./Layer2Chain.ts"
 
-/** A layer 2 in memory: a test sets receipts, responses to other methods, blocks and logs. It accepts no transactions. */
+/**
+ * A layer 2 in memory: a test sets the receipts, blocks and logs, and the responses to other methods. The chain accepts
+ * no transactions.
+ */
 export * as Layer2Memory from "./Layer2Memory.ts"
 
 /** `Layer2` over the network: JSON-RPC by POST to a node's base URL. */

@@ -69,15 +69,15 @@ export const venue: VenueState = {
   ])
 }
 
-/** Makes the initial spot metadata and the coins with candles. */
+/** Makes the initial data for queries: the spot metadata, and a market for each coin with candles. */
 export const info = (seed: Seed, spotMeta: SpotMeta): InfoState => ({
   spotMeta,
   markets: new Map(makeMarkets(seed, spotMeta).map((market) => [market.coin, market]))
 })
 
 /**
- * Encodes a short ASCII string as Solidity stores it in one storage word: the bytes of the string first, and twice the
- * string's length in the last byte.
+ * Encodes a short ASCII string as one storage word, as Solidity stores it: first the bytes of the string, and in the
+ * last byte twice the string's length.
  */
 const textWord = (text: string): Hash => {
   const hex = Array.from(text, (character) => character.charCodeAt(0).toString(16)).join("")
@@ -124,8 +124,8 @@ const tokenWords = ({ decimals, name, symbol }: Erc20): ReadonlyArray<Hash> => [
 ]
 
 /**
- * Returns the initial storage words of a token contract: first its metadata, then pseudo-random words, which the
- * contract's code does not use.
+ * Returns the initial storage words of a token contract: first the metadata, then pseudo-random words that the
+ * contract's code never reads.
  */
 const unwritten = (seed: Seed, erc20s: ReadonlyArray<Erc20>): World["unwritten"] => {
   const words = new Map(erc20s.map((erc20) => [erc20.address, tokenWords(erc20)]))
@@ -137,8 +137,8 @@ const unwritten = (seed: Seed, erc20s: ReadonlyArray<Erc20>): World["unwritten"]
 }
 
 /**
- * Makes the EVM state of the trading chain: the wrapped token, the contracts linked to spot tokens, and a chain that
- * starts at `startedAt` (milliseconds).
+ * Makes the initial EVM state of the trading chain, with the wrapped token and the contracts that are linked to spot
+ * tokens. The chain starts at `startedAt` (milliseconds).
  */
 export const evm = (seed: Seed, spotMeta: SpotMeta, startedAt: number): EvmState => {
   const erc20s = listTokens(spotMeta)

@@ -1,8 +1,8 @@
 /**
  * A venue, a token chain and a layer 2 in memory, which provide the same services as the live chains.
  *
- * The service implementations are those of the chain packages. Only the transports differ: they respond in the format
- * of the real upstreams, so typed methods and relaying run the same code as with live chains.
+ * The services use the implementations of the chain packages. Only the transports differ: they respond in the format of
+ * the real upstreams, so typed methods and relaying run the same code as with live chains.
  */
 import { operationFor } from "@trigate/domain/actions/ExchangeOperations"
 import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
@@ -48,7 +48,10 @@ export interface Options extends SandboxState_.Options {
   readonly network?: VenueProfile.Network
 }
 
-/** The services `Exchange`, `Info`, `TradingEvm`, `TokenChain` and `Layer2`, and the `SandboxState` behind them. */
+/**
+ * The services `Exchange`, `Info`, `TradingEvm`, `TokenChain` and `Layer2`, and the `SandboxState` from which they are
+ * served.
+ */
 export type Services =
   | Exchange.Exchange
   | Info.Info
@@ -127,7 +130,7 @@ const evm = Effect.gen(function*() {
   return TradingEvm.make(yield* GatewayReads.make(node, { serving: evmServing, label: "trading-node" }))
 })
 
-/** Serves metadata documents from the state. A sandbox makes no HTTP requests. */
+/** Serves token metadata documents from the sandbox's state, without HTTP requests. */
 const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
   fetch: (uri) =>
     Effect.map(
@@ -138,7 +141,7 @@ const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
 
 /**
  * Settings for the token chain's streams in a sandbox. The sandbox has no request limit, and makes a block for each
- * message, so the streams poll it at short intervals.
+ * message, so the streams poll the sandbox at short intervals.
  */
 const tokenStreams = { requestsPerSecond: 1_000, pollInterval: "250 millis" } as const
 
@@ -188,7 +191,8 @@ export const layerServices = (): Layer.Layer<
   )
 
 /**
- * Provides the chains, with the `Venue`, the `Admission` and the `ActionLog` of the context.
+ * Provides the sandbox's services and their state. Uses the `Venue`, the `Admission` and the `ActionLog` of the
+ * context.
  *
  * Each call returns a new layer, so two sandboxes in one program do not share state.
  *
@@ -202,7 +206,7 @@ export const layerNoDeps = (options: SandboxState_.Options = {}): Layer.Layer<
 > => Layer.provideMerge(layerServices(), SandboxState_.layer(options))
 
 /**
- * Provides the chains, which replace the live layers in tests.
+ * Provides the sandbox's services, to replace the live layers in tests.
  *
  * @since 0.1.0
  * @category layers

@@ -29,7 +29,7 @@ export const keys = {
     address: "0x90f79bf6eb2c4f870365e785982e1f101e93b906",
     privateKey: "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6"
   },
-  /** The leader of the multi-sig account, who sends its actions. The leader is also one of the co-signers. */
+  /** The leader of the multi-sig account, who sends the account's actions. The leader is also one of the co-signers. */
   leader: {
     address: "0x15d34aaf54267db7d7c367839aaf71a00a2c6a65",
     privateKey: "0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a"
@@ -114,23 +114,26 @@ export const tokenKey = {
 
 /** Contracts of the token chain. */
 export const tokens = {
-  /** A jetton with on-chain metadata and a supply above 2^64. Responses about it have the format of C++ servers. */
+  /**
+   * A jetton with on-chain metadata and a supply above 2^64. Responses about this jetton have the format of C++
+   * servers.
+   */
   onchain: "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz",
   /**
-   * A jetton with on-chain metadata and a supply above 2^53. Responses about it have the format of Python servers,
-   * which encode the supply as a JSON number.
+   * A jetton with on-chain metadata and a supply above 2^53. Responses about this jetton have the format of Python
+   * servers, which encode the supply as a JSON number.
    */
   number: "EQAp41LJUS7fO1kfrfCeuOB8zHkY-wrqn9afADJfnnRaayaX",
   /**
    * A jetton with only `uri` and `decimals` on chain; name and symbol are in the document at the URI. Responses about
-   * it have the format of Python servers.
+   * this jetton have the format of Python servers.
    */
   semichain: "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs",
   /** A jetton like `semichain`, with responses in the format of C++ servers. Its document cannot be fetched. */
   semichainCpp: "EQDDfe26lyKi2lOUfWIlne-m4W6Uy9lk4175wjymiMxjLA8o",
   /** A jetton without on-chain metadata; all its metadata is in the document at its URI. */
   offchain: "EQCYx3lrTfcq5epCAVmfCFnD1Of_cbn4g8xeeIALuKsNNaSM",
-  /** A jetton wallet (the contract with one owner's balance), which is not a jetton master contract. */
+  /** A jetton wallet: the contract with one owner's balance. It is not the jetton's master contract. */
   jettonWallet: "EQBybcAXkDY5fgIE0Qcgb6mGd2fez3B0EhkBQ2aLv69jWfnU",
   nftItem: "EQBUXuQI612W1e71Gk5atugejGqteQeDa8hA9tTwREcXWQiv",
   nftCollection: "EQBG-g6ahkAUGWpefWbx-D_9sQ8oWbvy6puuq78U2c4NUDFS",

@@ -41,8 +41,8 @@ const priceSource =
   /^(?<coin>[A-Za-z0-9@/:._-]{1,64}):(?<interval>[0-9]+[mhdwM])(?:=(?<file>.+\.(?:csv|ndjson|parquet)))?$/u
 
 /**
- * The recorded bars of a coin at an interval. They are read from a file, or from the candle archive if no file is
- * named.
+ * Names the recorded bars of a coin: `coin:interval` reads them from the candle archive, `coin:interval=file` from a
+ * file.
  */
 const PriceSource = Schema.String.check(Schema.isPattern(priceSource)).pipe(
   Schema.decodeTo(
@@ -62,13 +62,13 @@ const PriceSource = Schema.String.check(Schema.isPattern(priceSource)).pipe(
   )
 )
 
-/** The source of a coin's prices. */
+/** The text that names the recorded bars of a coin, such as `BTC:1m`. */
 export type PriceSource = typeof PriceSource.Type
 
 const group = "Sandbox"
 const needsRestart = true
 
-/** The settings, by the name of their member in a configuration file. */
+/** The settings, by member name in a configuration file. */
 export const settings = {
   sandboxSeed: withDefault("TRIGATE_SANDBOX_SEED", Text, defaultSeed, {
     group,

@@ -20,7 +20,7 @@ export interface MultiSigRequest extends Omit<Unsigned, "action"> {
   readonly multiSigUser: TestKey["address"]
   /** The action that the multi-sig account executes, in the form in which it is sent. */
   readonly action: { readonly type: string; readonly [member: string]: unknown }
-  /** The signer who sends the action; can also be one of the co-signers. */
+  /** The signer who sends the action. The leader can also be one of the co-signers. */
   readonly leader: TestKey
   readonly cosigners: ReadonlyArray<TestKey>
 }
@@ -38,8 +38,8 @@ const sign = (key: TestKey, signable: Signable.Signable): Effect.Effect<Signatur
 }
 
 /**
- * Signs an action with one key. Fails with `Unhashable` for an action that cannot be hashed, such as a form that only
- * the venue's documentation describes.
+ * Signs an action with one key. Fails with `Unhashable` for an action that cannot be hashed, such as a variant that
+ * appears only in the venue's documentation.
  */
 export const signAction = Effect.fnUntraced(function*<const Request extends Unsigned>(
   key: TestKey,
@@ -55,7 +55,10 @@ const asSent = (signature: Signature): Signature => ({ ...trimmed(signature), v:
 
 const placeholder: Signature = { r: "0x1", s: "0x1", v: 27 }
 
-/** Collects the co-signers' signatures, and signs the wrapper with the leader's key. Fails like {@link signAction}. */
+/**
+ * Collects the co-signers' signatures, and makes a multi-sig action that contains them and the executed action. Signs
+ * the multi-sig action with the leader's key. Fails like {@link signAction}.
+ */
 export const signMultiSig = Effect.fnUntraced(function*(
   { action, cosigners, leader, multiSigUser, ...envelope }: MultiSigRequest,
   profile: VenueProfile = VenueProfile_.mainnet

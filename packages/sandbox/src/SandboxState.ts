@@ -77,7 +77,7 @@ export interface Options {
   readonly seed?: Seed | undefined
   /**
    * Fixes the venue's clock at this time, in milliseconds; only `trading.advance` then advances the clock. With a fixed
-   * time and the same seed, the same actions have the same results in every run. Default: the clock runs.
+   * time and a given seed, a sequence of actions has the same results in every run. Default: the clock runs.
    */
   readonly stoppedAt?: number | undefined
   /** The speed of the prices relative to real time. Default: 1. */

@@ -1,6 +1,5 @@
 /**
- * Deterministic pseudo-random values. A seed and a key together always yield the same value, whatever the order of
- * calls.
+ * Deterministic pseudo-random values. A seed and a text key determine a value, independently of the order of calls.
  *
  * Values are not drawn in sequence, so data can be computed from an address, a coin or a time, and does not need to be
  * stored.
@@ -24,7 +23,7 @@ const mix = (value: number): number => {
   return (b ^ (b >>> 16)) >>> 0
 }
 
-/** Returns the series for a key. */
+/** Returns the series of pseudo-random values that a text key identifies under a seed. */
 export const series = (seed: Seed, key: string): Series => {
   let state = 0x811c9dc5
   const text = `${seed}\u0000${key}`
@@ -59,8 +58,8 @@ export const hex = (seed: Seed, key: string, digits: number): `0x${string}` => {
 /**
  * Returns smooth noise from -1 to 1: the linear interpolation of a series at multiples of `step`.
  *
- * Because it is linear between these points, its extremes over whole steps are at multiples of `step`. The high and low
- * of a long candle can therefore be computed without the shorter candles in it.
+ * Because the noise is linear between these points, its extremes over whole steps are at multiples of `step`. The high
+ * and low of a long candle can therefore be computed without the shorter candles in it.
  */
 export const noise = (family: Series, step: number, at: number): number => {
   const index = Math.floor(at / step)

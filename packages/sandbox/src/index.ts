@@ -26,10 +26,7 @@ export * as SandboxSigner from "./SandboxSigner.ts"
 /** The state of a sandbox's chains. Tests can read and set it while the chains are in use. */
 export * as SandboxState from "./SandboxState.ts"
 
-/**
- * Deterministic pseudo-random values. A seed and a key together always yield the same value, whatever the order of
- * calls.
- */
+/** Deterministic pseudo-random values. A seed and a text key determine a value, independently of the order of calls. */
 export * as Seed from "./Seed.ts"
 
 /** The functions that the sandbox's two EVM chains share: block times, accounts, transactions. */
@@ -53,7 +50,10 @@ export * as EvmWire from "./evm/EvmWire.ts"
 /** The state of a sandbox's EVM chain. It is an immutable value, so a copy after each block takes little memory. */
 export * as EvmWorld from "./evm/EvmWorld.ts"
 
-/** A layer 2: a block every two seconds, receipts of several chain families, and delayed finality. */
+/**
+ * A layer 2: a block every two seconds, receipts in the formats of several chain families (such as OP stack), and
+ * delayed finality.
+ */
 export * as Layer2Chain from "./evm/Layer2Chain.ts"
 
 /**
@@ -65,7 +65,10 @@ export * as VenueEvm from "./evm/VenueEvm.ts"
 /** The venue's data for the sandbox's streams: the state of markets and accounts, and the events of accounts. */
 export * as VenueFeed from "./streams/VenueFeed.ts"
 
-/** The sandbox's streams: each subscription is derived from the venue's queries, at the venue's frame rate. */
+/**
+ * The sandbox's streams. The frames of each subscription are computed from responses to the venue's queries, at the
+ * real venue's frame rate.
+ */
 export * as VenueStreams from "./streams/VenueStreams.ts"
 
 /** Makes the code and data cells of the seeded contracts: jettons in the layout of `contracts/*.tolk`, metadata as in TEP-64. */
@@ -80,7 +83,10 @@ export * as JettonCode from "./tokens/JettonCode.ts"
 /** Serves the token chain's calls from the seeded contracts if possible, otherwise by running their code. */
 export * as TokenAnswers from "./tokens/TokenAnswers.ts"
 
-/** The token chain's virtual machine: accounts, messages, transactions and get methods, run by the real TVM in WebAssembly. */
+/**
+ * The token chain's virtual machine: accounts, messages, transactions and get methods, run by the real TVM in
+ * WebAssembly.
+ */
 export * as TokenMachine from "./tokens/TokenMachine.ts"
 
 /** The methods of the HTTP API v2 that run contract code: accounts, get methods, messages and transactions. */
@@ -98,7 +104,7 @@ export * as AccountReads from "./venue/AccountReads.ts"
 /** The context and the result of executing an action. */
 export * as ActionContext from "./venue/ActionContext.ts"
 
-/** The actions that the sandbox supports, by type: each is decoded by its schema and executed. */
+/** The actions that the sandbox supports, by type. Each action is decoded by the schema of its type and executed. */
 export * as Actions from "./venue/Actions.ts"
 
 /**
@@ -137,7 +143,7 @@ export * as GivenPositions from "./venue/GivenPositions.ts"
 
 /**
  * Liquidation: positions of an account below its maintenance margin are closed at the market. If the account is below
- * two thirds of that margin, the house takes over the positions.
+ * two thirds of that margin, the house (the account behind the synthetic orders) takes over the positions.
  */
 export * as Liquidation from "./venue/Liquidation.ts"
 
@@ -168,7 +174,7 @@ export * as OrderRules from "./venue/OrderRules.ts"
 /** Places, modifies and cancels orders, individually and in batches. */
 export * as Orders from "./venue/Orders.ts"
 
-/** Price paths that replace the seeded ones: recorded bars, or price points of a test, at any speed. */
+/** Price paths that replace the seeded ones. They replay recorded bars, or the price points of a test, at any speed. */
 export * as PricePaths from "./venue/PricePaths.ts"
 
 /** One side of an order book: prices from the worst to the best, and the orders at each price in order of arrival. */
@@ -186,7 +192,7 @@ export * as Settlement from "./venue/Settlement.ts"
 /** The spot tokens and pairs of the venue: a few real ones and many generated ones. The sequence of indexes has gaps. */
 export * as SpotMetaBook from "./venue/SpotMetaBook.ts"
 
-/** The interface to trading: for actions and queries, for followers of events, and for tests. */
+/** The interface to the simulated trading, for actions, queries, followers of events, and tests. */
 export * as TradingControls from "./venue/TradingControls.ts"
 
 /**
@@ -219,7 +225,10 @@ export * as Vaults from "./venue/Vaults.ts"
 /** The running venue: its state, its listings, its price path, and events that are not delivered yet. */
 export * as Venue from "./venue/Venue.ts"
 
-/** Untyped queries about a user: stake, signers, and empty lists for features that the sandbox does not support. */
+/**
+ * Serves the queries about a user for which no response schema exists: stake, signers, and empty lists for features
+ * that the sandbox does not support.
+ */
 export * as VenueAccounts from "./venue/VenueAccounts.ts"
 
 /** The state that queries of `POST /info` read, and functions that make their responses. */
@@ -237,13 +246,19 @@ export * as VenueFaults from "./venue/VenueFaults.ts"
 /** The venue's `POST /info`: spot metadata, candles, markets, prices and books. */
 export * as VenueInfo from "./venue/VenueInfo.ts"
 
-/** The venue's refusals, verbatim: from its documentation, its clients' tests and a catalogue of its testnet. */
+/**
+ * The venue's refusals, verbatim. The sources are its documentation, its clients' tests, and a catalogue of refusals
+ * recorded on its testnet.
+ */
 export * as VenueRefusal from "./venue/VenueRefusal.ts"
 
 /** The venue's accounts, API wallets, validators and nonces, and the controls for tests. */
 export * as VenueState from "./venue/VenueState.ts"
 
-/** Typed queries about a user: margin and balances, orders and fills, fees and limits, roles and API wallets. */
+/**
+ * Serves the queries about a user for which a response schema exists: margin and balances, orders and fills, fees and
+ * limits, roles and API wallets.
+ */
 export * as VenueTrading from "./venue/VenueTrading.ts"
 
 /** The venue's messages for refused trading actions. */

@@ -78,8 +78,8 @@ import * as SocketTransportWs from "./streams/SocketTransportWs.ts"
 export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | TokenChain | Layer2
 
 /**
- * Builds the chain services from settings, over the state that persists across changes of the settings. Ignores changes
- * of the network and of the stores.
+ * Builds the chain services from settings, over state that persists when the settings change. A change of the network
+ * or of the stores has no effect.
  *
  * @since 0.1.0
  * @category services
@@ -87,7 +87,7 @@ export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | Toke
 export class Chains extends Context.Service<Chains, {
   /** The action log, shared by all settings. */
   readonly actionLog: ActionLog.ActionLog["Service"]
-  /** Rate-limit use by upstream; empty for the sandbox. */
+  /** The use of each upstream's rate limit, by upstream; empty for the sandbox. */
   readonly windows: Map<string, RateWindow>
   readonly layerOf: (settings: Settings) => Layer.Layer<Services>
   /** The sandbox's state; `undefined` for live chains. */
@@ -98,8 +98,8 @@ export class Chains extends Context.Service<Chains, {
     settings: () => Settings
   ) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
   /**
-   * Opens the feed for the subscriptions (`eth_subscribe`) to an EVM chain. The feed queries the node through `ask`,
-   * and uses the current settings.
+   * Opens the feed of an EVM chain, which follows the chain's newest blocks for the callers' subscriptions
+   * (`eth_subscribe`). The feed queries the node through `ask`, and uses the current settings.
    */
   readonly openFeed: (
     chain: FeedChain,
@@ -226,7 +226,7 @@ const acrossReplicas = <S>(
   })
 }
 
-/** Returns the counters of the callers' quotas. */
+/** Returns the service that counts callers' requests against their quotas. */
 const quotas = (settings: Settings, redis: SharedBy): Layer.Layer<Quotas.Quotas> =>
   acrossReplicas(settings, redis, {
     memory: () => Quotas.layerMemory,
@@ -249,7 +249,7 @@ const eventLog = ({ eventLogAge, eventLogRows, watchAccounts }: Settings) => ({
   bounds: { rows: eventLogRows, age: Duration.toMillis(eventLogAge) }
 })
 
-/** Returns the store of the accounts' event log. */
+/** Returns the store of the event log, which records the events of watched accounts for resuming clients. */
 const eventStore = (settings: Settings, redis: SharedBy): Layer.Layer<EventStore.EventStore> => {
   const { bounds } = eventLog(settings)
   return acrossReplicas(settings, redis, {
@@ -280,7 +280,7 @@ const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Re
 /** The chains that have subscriptions over JSON-RPC. */
 export type FeedChain = "trading" | "layer2"
 
-/** For each chain with subscriptions, the chain and protocol of the reads that its feed sends. */
+/** The chain and protocol of the node reads that the feed of each chain sends. */
 export const feedServing = { trading: EvmOperations.serving, layer2: Layer2Operations.serving } as const
 
 const feedSettings = {
@@ -289,8 +289,8 @@ const feedSettings = {
 } as const
 
 /**
- * Returns the minimum milliseconds between two polls of the chain's head. Polls use at most three fifths of the node
- * plan's request units per second. If no plan is configured, the minimum is one second.
+ * Returns the minimum milliseconds between two polls for an EVM chain's newest block. Polls use at most three fifths of
+ * the node plan's request units per second. If no plan is configured, the minimum is one second.
  */
 const pollAtLeast = (units: Option.Option<number>): number =>
   Option.match(units, { onNone: () => 1000, onSome: (rps) => 1000 / (0.6 * rps) })

@@ -4,7 +4,7 @@
  * Provide `layer` with the services of the chains (live, memory or sandbox) and with `layerDefaults`, and serve its
  * `HttpRouter`. `NodeServer.layer` is the HTTP server of the bundled gateway, with its connection limits.
  *
- * An endpoint that relays is registered directly on the router, with the method and path of the contract.
+ * An endpoint that relays is registered directly on the router, with the HTTP method and path of the contract.
  * HttpApiBuilder would add 10 microseconds to each request, a fifth of the request's total time, to merge the context
  * of the endpoint's group. Such an endpoint has nothing to decode or encode.
  */
@@ -168,7 +168,7 @@ const respondToError = (path: string) => (cause: Cause.Cause<CallError>) =>
         : Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
   })
 
-/** Makes the relaying routes, and adds each of them to the fast lane. */
+/** Makes the relaying routes, and adds each of them to the `FastLane`. */
 const relayed = (options: Options) =>
   HttpRouter.addAll(Effect.gen(function*() {
     const handlers = yield* relays(options)
@@ -286,7 +286,10 @@ const guarded = (serve: AdminRoutes.Administering, handled: Effect.Effect<HttpSe
       onSuccess: () => handled
     }))
 
-/** Observes each request to the router of the context. Also responds to requests that match no route of the server. */
+/**
+ * Observes (counts, logs and traces) each request to the router of the context. Also responds to requests that match no
+ * route of the server.
+ */
 const layerObserved = (
   { fastLane, ...options }: Observe.Options & { readonly fastLane: FastLane.Entrance | undefined }
 ) =>

@@ -36,7 +36,7 @@ const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }
   upstreams
 })
 
-/** Returns the status of a gateway: modes, and the number of upstream addresses. */
+/** Returns the status of a gateway: the mode of each chain, and the number of addresses of each upstream. */
 export const makeStatus = (settings: Settings): Required<GatewayStatus["Service"]> => {
   const sandbox = isSandbox(settings)
   return {
@@ -53,7 +53,7 @@ export const makeStatus = (settings: Settings): Required<GatewayStatus["Service"
   }
 }
 
-/** Probes each configured store within its deadline. */
+/** Probes each configured store. A store that does not respond in time is reported as unreachable. */
 export const StoreReadiness = Context.Reference<Effect.Effect<Pick<Readiness, "actionLog" | "redis">>>(
   "@trigate/server/StoreReadiness",
   { defaultValue: () => Effect.succeed({}) }

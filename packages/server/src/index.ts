@@ -35,7 +35,7 @@ export * as Drain from "./process/Drain.ts"
  */
 export * as Load from "./process/Load.ts"
 
-/** The log on standard output: program messages and the access log, in one line format. */
+/** The log on standard output: program messages and the access log, whose lines have a common format. */
 export * as Log from "./process/Log.ts"
 
 /** Samples of the gateway's main metrics: one every ten seconds for an hour, in memory, for the console's overview. */
@@ -110,7 +110,7 @@ export * as RequestSpan from "./requests/RequestSpan.ts"
 /** Makes responses that HttpApiBuilder does not encode: relayed upstream responses and JSON text. */
 export * as ResponseBody from "./requests/ResponseBody.ts"
 
-/** The operator's routes: the action log, the outcomes of actions, callers and their requests. */
+/** The operator's routes: the action log, the outcomes of actions, the keys of callers, and the latest requests. */
 export * as AdminRoutes from "./routes/AdminRoutes.ts"
 
 /** The routes of candle history: the list of series, and the bars of a series as a file. */
@@ -128,7 +128,7 @@ export * as HttpApiRoutes from "./routes/HttpApiRoutes.ts"
 /** Responds to requests that match no route: 404, or 405 with the allowed HTTP methods if only the method is wrong. */
 export * as NotFoundRoutes from "./routes/NotFoundRoutes.ts"
 
-/** The relaying routes except JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
+/** The relaying routes except JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST API. */
 export * as RelayRoutes from "./routes/RelayRoutes.ts"
 
 /** The JSON-RPC routes: `POST /evm`, `POST /l2` and `POST /api/v2/jsonRPC`, each derived from its table of operations. */
@@ -194,7 +194,7 @@ export * as QuotasSql from "./stores/QuotasSql.ts"
 /** Elects one of several replicas on a Postgres database as the recorder, with Effect's cluster. */
 export * as RecorderElection from "./stores/RecorderElection.ts"
 
-/** Reads the recorded prices that a sandbox plays: bars from files and from the candle archive. */
+/** Reads the recorded prices that a sandbox replays: bars from files and from the candle archive. */
 export * as SandboxPrices from "./stores/SandboxPrices.ts"
 
 /** The Redis that replicas share. It connects in the background, so that a gateway starts and works without it. */
@@ -249,8 +249,8 @@ export * as StreamMetrics from "./streams/StreamMetrics.ts"
 export * as StreamPosts from "./streams/StreamPosts.ts"
 
 /**
- * The routes `GET /ws` and `GET /streams`, with or without an endpoint key in front of the path. Authorizes a stream
- * before it begins.
+ * The routes `GET /ws` and `GET /streams`. An endpoint key can precede their path. Authorizes a stream before it
+ * begins.
  */
 export * as StreamRoutes from "./streams/StreamRoutes.ts"
 
@@ -258,8 +258,8 @@ export * as StreamRoutes from "./streams/StreamRoutes.ts"
 export * as StreamSettings from "./streams/StreamSettings.ts"
 
 /**
- * The routes of transactions and jetton transfers as Server-Sent Events, with or without an endpoint key in front of
- * the path.
+ * The routes that stream transactions and jetton transfers as Server-Sent Events. An endpoint key can precede their
+ * path.
  */
 export * as TransactionRoutes from "./streams/TransactionRoutes.ts"
 

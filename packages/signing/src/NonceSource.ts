@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
  * The next nonce would be too far ahead of the clock; no nonce was issued.
  *
  * Retry after `wait` milliseconds: `nonce` is then within the limit. Nonces run ahead of the clock if a signer uses
- * more than one per millisecond for a long time, or shares a store with a machine whose clock is ahead.
+ * more than one nonce per millisecond for a long time, or shares a store with a machine whose clock is ahead.
  */
 export class NonceAhead extends Schema.TaggedError<NonceAhead>()("NonceAhead", {
   signer: Schema.String,
@@ -47,7 +47,7 @@ export interface Options {
    */
   readonly ahead?: Duration.Input
   /**
-   * How long a signer's last nonce is retained after its time has passed. Default: 2 days.
+   * How long a signer's last nonce is stored after the time that the nonce represents. Default: 2 days.
    *
    * The venue refuses nonces of that age, so a nonce that is issued again after this time does no harm.
    */

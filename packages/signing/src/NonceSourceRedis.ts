@@ -7,9 +7,9 @@ import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
 import * as NonceSource from "./NonceSource.ts"
 
-/** The limits, the key prefix and the timeout. */
+/** The limits, the prefix of the Redis keys, and the timeout. */
 export interface Options extends NonceSource.Options {
-  /** Prefix of the keys. Default: `trigate:nonce:`. Sources with the same prefix share their nonces. */
+  /** Prefix of the Redis keys. Default: `trigate:nonce:`. Sources with the same prefix share their nonces. */
   readonly prefix?: string
   /** Timeout for issuing one nonce in Redis. Default: 2 seconds. */
   readonly deadline?: Duration.Input

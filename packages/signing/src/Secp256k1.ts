@@ -33,14 +33,15 @@ export interface Engine {
    */
   readonly publicKey: (key: Uint8Array) => Option.Option<Uint8Array>
   /**
-   * Adds a 32-byte scalar times the generator to a public key; `None` if the sum is not a key. See {@link recoverer}.
+   * Adds a 32-byte scalar times the generator to a public key; `None` if the sum is not a public key. See {@link
+   * recoverer}.
    */
   readonly tweak: (publicKey: Uint8Array, scalar: Uint8Array) => Option.Option<Uint8Array>
   /** Returns the negated public key, or `None` if the bytes are not a public key. */
   readonly negate: (publicKey: Uint8Array) => Option.Option<Uint8Array>
   /**
-   * Applies {@link Engine.tweak} to several public keys, at little more than the cost of one. Returns `None` for a
-   * scalar of zero.
+   * Applies {@link Engine.tweak} to several public keys, at little more than the cost for one public key. Returns
+   * `None` for a scalar of zero.
    */
   readonly tweakAll: (
     publicKeys: ReadonlyArray<Uint8Array>,
@@ -196,7 +197,8 @@ export const layerNative: Layer.Layer<never, Secp256k1NotLoaded> = Layer.effect(
 )
 
 /**
- * Provides libsecp256k1, or noble if it does not load; `engine` is the library's name. Also loads keccak-256 in WebAssembly.
+ * Provides libsecp256k1, or noble if libsecp256k1 does not load; the member `engine` is the library's name. Also loads
+ * keccak-256 in WebAssembly.
  *
  * @since 0.1.0
  * @category layers
@@ -290,7 +292,10 @@ const inverse = (value: bigint): bigint => {
 
 const zeroDigest = new Uint8Array(32)
 
-/** Recovers the signers of many digests from one signature. Returns lower-case addresses. */
+/**
+ * Computes which address each of many possible digests would have as signer, given one signature. Returns lower-case
+ * addresses.
+ */
 export interface Recoverer {
   /** Returns the signer of the digest, or `undefined` if recovery fails. */
   readonly signer: (digest: Uint8Array) => Hex | undefined
@@ -305,8 +310,8 @@ export interface Recoverer {
  * Makes a recoverer for many digests with one signature; `undefined` if no address can be recovered from it.
  *
  * The key for a digest `z` is `(s/r)R - (z/r)G`. Only the second term depends on the digest. So each digest costs
- * little more than half of a full recovery with the native engine, and a quarter with noble. The other `v` negates the
- * first term.
+ * little more than half of a full recovery with the native engine, and a quarter with noble. For the other value of
+ * `v`, the first term is negated.
  */
 export const recoverer = (signature: Signature, engine: Engine): Recoverer | undefined => {
   const recovery = parities.get(Number(signature.v))
@@ -338,15 +343,15 @@ export const recoverer = (signature: Signature, engine: Engine): Recoverer | und
  * Recovers the lower-case address that signed a 32-byte digest, with the engine of {@link Secp256k1}. Fails with {@link
  * UnrecoverableSignature}.
  *
- * `r` and `s` may be padded or trimmed. A signature of another message also recovers, but to an unrelated address:
- * compare the result with the expected address.
+ * `r` and `s` may be padded or trimmed. For a signature of a different message, the result is an unrelated address:
+ * compare it with the expected address.
  */
 export const recover = (digest: string, signature: Signature): Effect.Effect<Hex, UnrecoverableSignature> =>
   Effect.flatMap(Secp256k1, (engine) => Effect.fromResult(recoverResult(digest, signature, engine)))
 
 /**
- * A signature from a wallet or key store: 65 bytes in 0x hex, or an object with `r`, `s` and an optional `v`, which key
- * stores do not return.
+ * A signature from a wallet or key store: 65 bytes in 0x hex, or an object with `r` and `s`, and with `v` if the wallet
+ * returns it; key stores do not return `v`.
  */
 export type GivenSignature = string | {
   readonly r: string
@@ -370,8 +375,8 @@ const padded = (value: bigint): Hex => `0x${value.toString(16).padStart(64, "0")
 const lowest = (s: bigint): bigint => s > order / 2n ? order - s : s
 
 /**
- * Returns the signature in the venue's form if `address` (lower case) signed the digest. Fails with the recovered
- * address.
+ * Returns the signature in the venue's form if `address` (lower case) signed the digest. Otherwise fails with the
+ * recovered address.
  *
  * The address determines `v`, so `v` may be missing or wrong.
  */

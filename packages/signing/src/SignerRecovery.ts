@@ -11,7 +11,7 @@ import * as MultiSig from "./multisig/MultiSig.ts"
 import * as Secp256k1 from "./Secp256k1.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
 
-/** A signed request as parsed from JSON; its integers can be numbers or bigints. */
+/** A signed request parsed from JSON. Integers in the request can be numbers or bigints. */
 export interface SignedRequest extends ActionHash.HashContext {
   readonly action: unknown
   readonly signature: Secp256k1.Signature
@@ -23,12 +23,17 @@ export interface Signer {
   readonly digest: Hex
 }
 
-/** The recovered signer; for a multi-sig wrapper, `inner` has one signer for each signature in it, in order. */
+/**
+ * The recovered signer; for a multi-sig wrapper, `inner` has one signer for each signature in the wrapper, in order.
+ */
 export type RecoveredSigner =
   | Signer & { readonly scheme: "l1" | "userSigned" }
   | Signer & { readonly scheme: "multiSig"; readonly inner: ReadonlyArray<Signer> }
 
-/** The messages that the signers of a request sign; `inner` includes the signatures in the wrapper. */
+/**
+ * The messages that the signers of a request sign; for a multi-sig wrapper, `inner` is the message of the co-signers,
+ * with their signatures.
+ */
 export type RequestSignable =
   | { readonly scheme: "l1" | "userSigned"; readonly outer: Signable.Signable }
   | {
@@ -78,7 +83,10 @@ export const signable = (
     (canonical) => toSignable(profile, canonical, request)
   )
 
-/** Recovers the signers of the messages of {@link toSignable} with the given engine. Fails with `UnrecoverableSignature`. */
+/**
+ * Recovers the signers of the messages that {@link toSignable} returns. Uses the given engine. Fails with
+ * `UnrecoverableSignature`.
+ */
 export const recoverResult = (
   found: RequestSignable,
   signature: Secp256k1.Signature,

@@ -1,25 +1,25 @@
 /**
  * Profiles of the trading chain's networks: the constants that the venue's documentation does not define, and the
- * network of a program.
+ * service that selects a program's network.
  */
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 
 /**
- * The constants of a network that are part of a hash or a signed message, and the chain ID of its EVM. It is data only:
- * two profiles differ in values, never in code.
+ * The constants of a network that are part of a hash or a signed message, and the chain ID of its EVM. A profile
+ * contains only data, no code.
  */
 export interface VenueProfile {
   readonly name: "mainnet" | "testnet"
   /** The `source` of the phantom agent that signs L1 actions. */
   readonly source: "a" | "b"
-  /** The name, in requests and in typed data, of the field that the documentation calls `venueChain`. */
+  /** The name of the network field in requests and in typed data. The documentation calls this field `venueChain`. */
   readonly chainField: string
-  /** The value of the field that `chainField` names. */
+  /** The network's name, as the value of {@link VenueProfile.chainField}. */
   readonly chainName: "Mainnet" | "Testnet"
   /** EIP-712 domain name of user-signed actions. */
   readonly userSignedDomain: string
-  /** The prefix of the primary type's name in user-signed actions. */
+  /** The prefix of the EIP-712 primary type of user-signed actions. */
   readonly typePrefix: string
   /** The chain ID that a node of the network returns for `eth_chainId`. */
   readonly evmChainId: number
@@ -58,9 +58,7 @@ export const testnet: VenueProfile = {
 /** Returns the profile of a network. */
 export const profileFor = (network: VenueProfile["name"]): VenueProfile => network === "mainnet" ? mainnet : testnet
 
-/**
- * Returns the profile of the other network. A signature that is valid for the other network was made for the wrong one.
- */
+/** Returns the profile of the other network, to detect a signature that was made for the wrong network. */
 export const otherThan = ({ name }: VenueProfile): VenueProfile => name === "mainnet" ? testnet : mainnet
 
 /** A network by name, or a custom profile. */
@@ -69,7 +67,7 @@ export type Network = VenueProfile["name"] | VenueProfile
 /**
  * The network for which a program makes and verifies signatures.
  *
- * Action builders, admission and the sandbox all read it from this service.
+ * Action builders, the admission checks of signed requests, and the sandbox read it from this service.
  *
  * @since 0.1.0
  * @category services

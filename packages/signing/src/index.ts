@@ -28,7 +28,7 @@ export * as SignerRecovery from "./SignerRecovery.ts"
 
 /**
  * Profiles of the trading chain's networks: the constants that the venue's documentation does not define, and the
- * network of a program.
+ * service that selects a program's network.
  */
 export * as VenueProfile from "./VenueProfile.ts"
 
@@ -42,8 +42,8 @@ export * as ActionForm from "./actions/ActionForm.ts"
 export * as ActionHash from "./actions/ActionHash.ts"
 
 /**
- * Maps names that programs send to the venue's names. Covers action types, members and words as other venues, API
- * versions and programming languages name them.
+ * Maps names that programs send to the venue's names. Covers action types, members, and the words of closed sets, as
+ * other venues, API versions and programming languages name them.
  */
 export * as ActionNames from "./actions/ActionNames.ts"
 
@@ -87,8 +87,8 @@ export * as SignedView from "./inspection/SignedView.ts"
 export * as SigningMistake from "./inspection/SigningMistake.ts"
 
 /**
- * Warns about parts of an action that the venue hashes in another format, so that correct signatures would recover to
- * unrelated addresses.
+ * Warns about parts of an action that the venue converts to a different format before it hashes them. Without the
+ * warning, a signer could sign the parts as sent, and the signature would recover to an unrelated address.
  */
 export * as SigningWarning from "./inspection/SigningWarning.ts"
 
@@ -98,7 +98,7 @@ export * as SigningWarning from "./inspection/SigningWarning.ts"
  */
 export * as WalletChains from "./inspection/WalletChains.ts"
 
-/** Multi-sig wrappers: decodes them, and returns the messages of inner signers and of the leader. */
+/** Decodes multi-sig wrappers, and returns the messages that the inner signers and the leader sign. */
 export * as MultiSig from "./multisig/MultiSig.ts"
 
 /**

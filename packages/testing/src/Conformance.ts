@@ -15,7 +15,7 @@ import * as ConformanceTokens from "./ConformanceTokens.ts"
 /** Options of the suite. */
 export interface Options {
   /**
-   * Offset in milliseconds of the first nonce from the clock's time. Default: 0. Two runs against one sandbox in quick succession
+   * Milliseconds from the clock's time to the first nonce. Default: 0. Two runs against one sandbox in quick succession
    * need offsets a thousand apart.
    */
   readonly firstNonce?: number

@@ -43,7 +43,7 @@ const hasFields = (error: unknown, fields: { readonly [name: string]: unknown })
     Predicate.hasProperty(error, name) && Equal.equals(error[name], value)
   )
 
-/** Checks that a call fails with one of some tags; `fields` are the expected fields of the error. */
+/** Checks that a call fails with one of the given error tags; `fields` are the expected fields of the error. */
 export const failsWith = <A, E extends Tagged>(
   call: Effect.Effect<A, E>,
   tags: ReadonlyArray<string>,

@@ -1,4 +1,4 @@
-/** Checks every typed operation: the response to its example has the declared form. */
+/** Checks every typed operation: the response to the operation's example must have the declared form. */
 import { evmOperations } from "@trigate/domain/evm/EvmOperations"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"

@@ -32,7 +32,10 @@ const day = 86_400_000
 // every action in this file can be hashed; a failure is an error of the suite itself
 const orDie = <A>(effect: Effect.Effect<A, Unhashable>): Effect.Effect<A> => Effect.orDie(effect)
 
-/** Returns the checks of `exchange`, with nonces from `firstNonce` milliseconds after the clock's time. */
+/**
+ * Returns the checks of the target's `exchange` methods, with nonces from `firstNonce` milliseconds after the clock's
+ * time.
+ */
 export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyArray<ConformanceCheck> => {
   const { evm, exchange } = target
   let taken = 0

@@ -1,4 +1,4 @@
-/** Checks receipts of each layer 2 family, and transactions without a receipt. */
+/** Checks receipts of each layer 2 family (such as OP stack or Arbitrum), and transactions without a receipt. */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import { transactions } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ const extras: ReadonlyArray<readonly [family: string, hash: Hash, fields: Readon
   ["Linea", transactions.linea, []]
 ]
 
-/** Returns the checks of `layer2`. */
+/** Returns the checks of the target's `layer2` methods. */
 export const checks = ({ layer2 }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => {
   const getReceipt = (hash: Hash) =>
     Effect.flatMap(

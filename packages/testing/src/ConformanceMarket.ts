@@ -14,7 +14,7 @@ const day = 1_440 * minute
 
 const wrappedName = `0x${"577261707065642048595045".padEnd(62, "0")}18`
 
-/** Returns the checks of `info` and `evm`. */
+/** Returns the checks of the target's `info` and `evm` methods. */
 export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => [
   {
     name: "spot pairs and tokens are found by their index, not by their position in the list",

@@ -18,7 +18,7 @@ const rawAddress = (text: string): string =>
 
 const wallet = "d76767392e7035d84ba6f83960b9399f62430ebcd7850a1e2b043d2d826c2370"
 
-/** Returns the checks of `tokens`. */
+/** Returns the checks of the target's `tokens` methods. */
 export const checks = ({ tokens }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => {
   const describes = (address: string, expected: { readonly [field: string]: unknown }) =>
     Effect.flatMap(

@@ -52,7 +52,7 @@ export class EvmChain {
   #branch = 0
   /** Maximum number of blocks in one log request. */
   span: number
-  /** The requested block ranges. */
+  /** The number of blocks in each log request that the node has received. */
   readonly ranges: Array<number> = []
   refusal: (span: number) => RpcError = (span) => ({ code: -32602, message: `query exceeds max block range ${span}` })
 

@@ -61,7 +61,7 @@ const chainOne = say({ body: ({ body }) => `{"jsonrpc":"2.0","id":${idIn(body)},
 /** Returns the raw text of a JSON-RPC request's ID. */
 export const idIn = (body: string): string => /"id": *([^,}]+)/u.exec(body)?.[1] ?? "null"
 
-/** Calls back with every complete request in a stream of bytes. */
+/** Calls `found` with every complete request in a stream of bytes. */
 const requestsIn = (found: (head: string, body: Buffer, bytes: Buffer) => void) => {
   let rest: Buffer = Buffer.alloc(0)
   return (chunk: Buffer) => {

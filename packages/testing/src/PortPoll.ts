@@ -1,4 +1,7 @@
-/** Connects to a port every few milliseconds, from before it is open, and counts the connections by result. */
+/**
+ * Connects to a port every few milliseconds, beginning before a server listens on it, and counts the connections by
+ * result.
+ */
 import * as Effect from "effect/Effect"
 import { randomInt } from "node:crypto"
 import * as Net from "node:net"
@@ -6,7 +9,7 @@ import * as Net from "node:net"
 /**
  * A free port of 127.0.0.1.
  *
- * It is below the range of ephemeral ports, so that no other test gets it before its server listens.
+ * The port is below the range of ephemeral ports, so that no other test gets it before its server listens.
  */
 export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
   const port = randomInt(10_000, 32_000)

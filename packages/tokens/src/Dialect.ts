@@ -54,7 +54,7 @@ const isFlat = ({ valueOrUndefined: body }: Json): boolean =>
 const formatSupply = (upstream: string, supply: bigint): Effect.Effect<string, UpstreamMalformed> =>
   supply < 0n ? Effect.fail(malformed(upstream, "Expected a total supply of at least 0")) : Effect.succeed(`${supply}`)
 
-/** Returns an account in the canonical form. Fails if the response is for another account than the requested one. */
+/** Returns the requested address in the canonical form. Fails if the response is for a different address. */
 const parseAddress = (
   upstream: string,
   asked: TonAddress.Parsed,

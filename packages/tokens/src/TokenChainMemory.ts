@@ -87,7 +87,8 @@ const metadataUrl = (token: TokenData): string => `https://metadata.invalid/${to
 /**
  * Makes a master contract whose content decodes to the given token.
  *
- * For an unresolved token that has a name and a symbol, the decimals are in a document that cannot be fetched.
+ * The content for an unresolved token that has a name and a symbol refers, for the decimals, to a document that cannot be
+ * fetched.
  */
 const masterContract = (token: TokenData): TokenContract => {
   const { decimals, metadata, mintable, name, symbol, totalSupply } = token

@@ -13,7 +13,7 @@ import * as TokenChainUpstream from "./TokenChainUpstream.ts"
 export interface Options extends TokenChainUpstream.Addresses, Omit<Pipeline.ProcessOptions, "oneChain"> {}
 
 /**
- * Provides the service over the pipeline of the context, which several chains may share.
+ * Provides the service over the context's pipeline, which several chains may share.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,7 @@
-/** Corrects a signed body: reverts the mistakes that were found, and checks that `/exchange` would then relay the result. */
+/**
+ * Corrects a signed body: reverts the mistakes that were found in it, and checks that `/exchange` would then relay the
+ * corrected body.
+ */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CorrectedBody, Mistake } from "@trigate/domain/Inspection"
@@ -21,7 +24,7 @@ import * as SignerSearch from "./SignerSearch.ts"
  */
 export interface Refusals {
   readonly ofSigner: (read: ReadBody, expected: Address) => string | undefined
-  /** Checks a body that the substitute key signed. Ignores the allow-list of signers. */
+  /** Checks a body that the substitute key of a correction signed. Ignores the allow-list of signers. */
   readonly ofProof: (read: ReadBody) => string | undefined
 }
 
@@ -98,8 +101,8 @@ const revertMistake = (body: unknown, { expected, found, mistake, path }: Mistak
 }
 
 /**
- * Signs in place of the signer's key when a correction is verified. The caller never receives a signature made with
- * this key.
+ * The substitute key: signs in place of the expected signer's key when a correction is verified. The caller never
+ * receives a signature made with this key.
  */
 const proofKey = new Uint8Array(32).fill(0x5a)
 
@@ -149,7 +152,8 @@ const mendedSignature = (mistakes: ReadonlyArray<Mistake>, signature: Secp256k1.
  * Returns the corrected body; `undefined` if nothing is wrong.
  *
  * Retains the signature if it is the expected signer's signature of the corrected body. Otherwise the corrected body
- * has no signature and must be signed again. To check such a body, a copy is signed internally with a substitute key.
+ * has no signature and must be signed again. To check an unsigned corrected body, a copy is signed internally with a
+ * substitute key.
  */
 export const of = (
   profile: VenueProfile,

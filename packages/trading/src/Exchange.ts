@@ -31,20 +31,26 @@ import * as ActionTrace from "./actionLog/ActionTrace.ts"
 import type { Changed } from "./admission/AccountChanges.ts"
 import type { Admission, AdmissionFailure, Admitted } from "./admission/Admission.ts"
 
-/** A signed body to relay, and the surface of the gateway that received it. */
+/**
+ * A signed body to relay, and the gateway's surface that received it: the gateway's own routes, or the node routes
+ * behind an endpoint key.
+ */
 export interface ExchangeCall {
   readonly body: Uint8Array
   readonly surface: Surface
   /**
-   * The address of the key that should have signed. For an API wallet, this is the wallet's own address, not the
-   * address of its master.
+   * The address of the key that should have signed. If an API wallet should have signed, this is the API wallet's own
+   * address, not its master's.
    */
   readonly expectedSigner?: Address
   /** The ID of the request that contains the body, for the audit log. */
   readonly requestId?: string
 }
 
-/** The result of sending an action: the accepted action with an entry for each leg, or the reason for the rejection. */
+/**
+ * The result of sending an action: either the accepted action with an entry for each of its orders, cancels or
+ * modifies, or the reason for the rejection.
+ */
 export type SendOutcome = Result.Result<ActionResult, ActionRejected | ExchangeFailure>
 
 /** The venue's response as received, its meaning, and warnings for the sender. */
@@ -105,17 +111,19 @@ export class Exchange extends Context.Service<Exchange, {
   /**
    * Checks a body and sends its bytes. Returns the venue's own response. The venue also sends refusals with HTTP 200.
    *
-   * `OutcomeUnknown` means that the venue may have accepted the action: only the same signed content may be sent again.
-   * A body with that nonce and other content fails with `NonceAlreadyUsed`. So does any body whose nonce is in flight
-   * or settled. On the node surface, fails with `UnavailableOnNode` before the body is read.
+   * `OutcomeUnknown` means that the venue may have accepted the action: only a body with equal signed content may be
+   * sent again. A body that reuses the nonce with different content fails with `NonceAlreadyUsed`. So does any body
+   * whose nonce is in flight or has a known outcome. On the node surface, fails with `UnavailableOnNode` before the
+   * body is read.
    */
   readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, WrapReason<ExchangeRelayFailure>>
   /**
    * Sends a signed action of any type. Returns the venue's response, with an entry for each order, cancel or modify.
    *
    * The action is encoded unchanged: its members keep their order, and integers keep all digits. If the venue refuses
-   * the whole action, the call fails with `ActionRejected`. A refused leg of an accepted action is an entry:
-   * `requireAll` of `@trigate/domain/actions/ActionOutcome` turns it into `ActionRejected`.
+   * the whole action, the call fails with `ActionRejected`. If the venue accepts the action but refuses one of its
+   * orders, cancels or modifies, the result contains an entry for that refusal: `requireAll` of
+   * `@trigate/domain/actions/ActionOutcome` turns it into `ActionRejected`.
    */
   readonly submit: (signed: AnySignedAction) => Effect.Effect<ActionResult, SubmitFailure>
   /**
@@ -123,8 +131,8 @@ export class Exchange extends Context.Service<Exchange, {
    * by itself.
    *
    * Accepts the body that was relayed, the body of an entry of the action log, or the signed action that was submitted.
-   * `Accepted` contains the result that `submit` would have returned. Fails only with `StillUnknown`: its `reason` is
-   * the error of this attempt, and does not show whether the first attempt was accepted.
+   * `Accepted` contains the result that `submit` would have returned. Fails only with `StillUnknown`. The `reason` of
+   * that error describes the new attempt, and does not show whether the first attempt was accepted.
    */
   readonly resolve: (
     action: Uint8Array | AnySignedAction
@@ -133,9 +141,9 @@ export class Exchange extends Context.Service<Exchange, {
    * Returns the state of an action that this gateway sent, without sending anything. With `wait`, waits up to that
    * duration (at most {@link longestWait}) for the outcome to become known, and then returns the current state.
    *
-   * After `OutcomeUnknown`, an order with a client order ID settles within seconds. Fails with `ActionNotFound` for an
-   * action that is not in the log, or whose signer is outside the caller's scope. Fails with `InvalidRequest` for a
-   * client order ID that several actions share.
+   * After `OutcomeUnknown`, an order with a client order ID settles within seconds. Fails with `ActionNotFound` if the
+   * action is not in the log, or if the caller is not allowed to act for the action's signer. Fails with
+   * `InvalidRequest` for a client order ID that several actions share.
    */
   readonly outcome: (
     reference: ActionReference,
@@ -148,7 +156,7 @@ const upstream = "trading-api"
 /** The maximum time that `outcome` waits. */
 export const longestWait = Duration.seconds(30)
 
-/** Milliseconds between two lookups while a call waits for an outcome. */
+/** Milliseconds between two lookups of the action log while `outcome` waits. */
 const waitStep = 250
 
 /** Milliseconds after an action's nonce during which the venue may accept the action, if it has no `expiresAfter`. */
@@ -187,8 +195,8 @@ const severalFound = Effect.suspend(() =>
 const encoded = (signed: AnySignedAction) => Effect.map(SignedAction.write(signed), Utf8.encode)
 
 /**
- * Maps the result of an attempt to the settlement of its claim; docs/reliability.md lists the settlement for each
- * status.
+ * Converts the result of an attempt to the `Settlement` that the action log records; docs/reliability.md lists the
+ * settlement for each status.
  */
 const toSettlement = (outcome: SendOutcome, isRepeat: boolean): ActionLog.Settlement => {
   if (Result.isSuccess(outcome)) return "accepted"

@@ -44,7 +44,8 @@ export class ExchangeState extends Context.Service<ExchangeState, {
 }>()("@trigate/trading/ExchangeMemory/ExchangeState") {}
 
 /**
- * Returns the venue's response to an accepted action. For orders, `response` contains a status for each order.
+ * Returns the venue's response to an accepted action. For an action that places orders, `response` contains a status
+ * for each order.
  *
  * @since 0.1.0
  * @category calls

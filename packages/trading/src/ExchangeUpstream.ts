@@ -16,15 +16,15 @@ export { Exchange } from "./Exchange.ts"
 
 /** The upstream URL, the network of signed actions, the admission options, and the call policies. */
 export interface Options extends Admission.Options, Omit<Pipeline.ProcessOptions, "oneChain"> {
-  /** Base URL of the official API or of a gateway. The URL may end in `/exchange`. */
+  /** Base URL of the official API or of a Trigate gateway. The URL may end in `/exchange`. */
   readonly url: string | Redacted.Redacted
   /** The network for which actions are signed; action builders read it from `Venue`. */
   readonly network: VenueProfile.Network
 }
 
 /**
- * Provides `Exchange` over the transport of the context. Its action log is in memory; use `Trading.layerNoDeps` for a
- * persistent one.
+ * Provides `Exchange` over the transport of the context. The service's action log is in memory; use
+ * `Trading.layerNoDeps` for a persistent one.
  *
  * A function, so that two venues in one program share nothing.
  *

@@ -26,9 +26,12 @@ export interface InfoMethods extends InfoProtocol.Methods<CallFailure> {
    * `UnknownAsset`.
    */
   readonly relay: (call: InfoCall) => Effect.Effect<UpstreamResponse, CallFailure | UnknownAsset>
-  /** Returns the bars of a window from one response, and whether they cover the whole window. */
+  /**
+   * Requests the bars of a time window from the venue in one response. Returns them, and whether they cover the whole
+   * window.
+   */
   readonly candleSnapshot: (request: CandleWindowRequest) => Effect.Effect<CandleWindow, CallFailure | UnknownAsset>
-  /** Streams the bars of a window of any length, see {@link CandleWalk.walk}. */
+  /** Streams the bars of a time window of any length, see {@link CandleWalk.walk}. */
   readonly candles: (
     request: CandleWindowRequest,
     options?: CandleWalk.Options

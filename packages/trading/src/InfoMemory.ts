@@ -40,7 +40,7 @@ import * as Info from "./Info.ts"
  * ```
  */
 export class InfoState extends Context.Service<InfoState, {
-  /** Bars by coin, of all intervals, in any order. A coin without an entry is unknown. */
+  /** Bars by coin. A coin's list contains the bars of all intervals in any order. A coin without a list is unknown. */
   readonly candles: Ref.Ref<ReadonlyMap<string, ReadonlyArray<Candle>>>
   /**
    * Sets the response to any other query of `infoOperations`: `answer(allMids, () => Effect.succeed({ BTC: "68000.0"

@@ -13,11 +13,11 @@ export { Info } from "./Info.ts"
 
 /** The upstream URLs of queries, and the call policies. */
 export interface Options extends TradingUpstream.InfoOptions, Omit<Pipeline.ProcessOptions, "oneChain"> {
-  /** Base URL of the official API or of a gateway. The URL may end in `/info`. */
+  /** Base URL of the official API or of a Trigate gateway. The URL may end in `/info`. */
   readonly url: string | Redacted.Redacted
   /**
-   * Base URLs of nodes, with the endpoint key in the path. While the API is unreachable, nodes serve the queries that they
-   * support.
+   * Base URLs of nodes. Each URL contains the node's endpoint key in its path. While the API is unreachable, nodes
+   * serve the queries that they support.
    */
   readonly node?: TradingUpstream.Addresses["node"]
 }

@@ -118,13 +118,16 @@ const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelo
 // a body can contain a thousand addresses, and more warnings would not help its sender
 const maxWarnings = 16
 
-/** Warns about values and member orders that change the hash of the sent action, compared with the canonical form. */
+/**
+ * Warns about differences between the sent action and its canonical form that change the hash: values, and the order of
+ * members.
+ */
 const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<string> =>
   [...SigningWarning.ofValues(sent), ...SigningWarning.ofOrder(sent, canonical)]
     .slice(0, maxWarnings)
     .map(({ message }) => message)
 
-/** Caches the recovery for each pair of signature and digest. */
+/** Caches recovered signers: each pair of signature and digest is recovered only once. */
 const recoveringOnce = (engine: Secp256k1.Engine): Secp256k1.Engine => {
   const seen = new Map<string, Option.Option<Uint8Array>>()
   return {
@@ -168,7 +171,7 @@ const signers = (recovered: RecoveredSigner) => ({
   ...(recovered.scheme === "multiSig" ? { inner: recovered.inner } : {})
 })
 
-/** Returns the canonical action, its differences from the sent action, and the message to sign. */
+/** Returns the canonical action, the differences between it and the sent action, and the message to sign. */
 const target = (
   profile: VenueProfile,
   { mended }: BodyNormalization.BodyNormalization,
@@ -185,8 +188,8 @@ const target = (
 }
 
 /**
- * Decodes a body, or the body inside a wrapper of another program (see `WrappedBody`). Fails with `InvalidRequest` if
- * the bytes contain no body.
+ * Decodes a signed body. Also decodes a body that another program has wrapped in an object or in JSON text (see
+ * `WrappedBody`). Fails with `InvalidRequest` if the bytes contain no body.
  */
 const readBody = (bytes: Uint8Array) =>
   Result.flatMap(ActionDecoder.decodeText(bytes), (text) => {

@@ -2,8 +2,8 @@
  * Checks that nodes configured as archives are archives: an archive can return an account's transaction count at an
  * early block.
  *
- * A node without history returns the latest count for any block, or refuses. The check uses the sender of a recent
- * transaction: that sender's count has grown since block 1.
+ * A node that is not an archive returns the latest count for any block, or an error. The check uses the sender of a
+ * recent transaction, because the count of that sender has grown since block 1.
  */
 import { Address, Quantity } from "@trigate/domain/encoding/Hex"
 import { served } from "@trigate/domain/evm/EvmMethods"
@@ -47,8 +47,8 @@ const searched = 20
 const oldBlock = 1n
 
 /**
- * Returns why a node is not an archive, or why it cannot be checked; `undefined` for an archive. The text is for use
- * after the node's name.
+ * Checks whether a node is an archive. Returns `undefined` for an archive, otherwise why the node is not one or could
+ * not be checked. The text follows the node's name in a log line.
  */
 export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
   const nextId = requestIds()

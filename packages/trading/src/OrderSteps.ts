@@ -58,7 +58,7 @@ const spotPairs = Effect.gen(function*() {
 })
 
 /**
- * Returns at most 16 warnings, one for each price or size that the venue refuses as too precise.
+ * Returns a warning for each price or size that the venue would refuse as too precise; at most 16 warnings.
  *
  * Reads the metadata from the cache or from the venue. Skips assets of builder-deployed dexes; returns no warnings if
  * the metadata cannot be read.

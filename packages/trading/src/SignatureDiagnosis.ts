@@ -1,6 +1,6 @@
 /**
- * Explains why a signature is not the expected signer's. It reproduces likely mistakes, singly and in pairs, until one
- * of them yields that signer.
+ * Explains why a signature was not made by the expected signer. Applies likely mistakes to the action, singly and in
+ * pairs, until the signature recovers to the expected signer.
  *
  * The venue never reports a wrong signature. It recovers an unrelated address and responds that this "User or API
  * Wallet does not exist".
@@ -40,11 +40,14 @@ export interface Case {
 const named = (innerIndex: number | undefined): string =>
   innerIndex === undefined ? "The signature" : `Inner signature ${innerIndex}`
 
-/** Formats mistakes as one clause, for use after "but". */
+/** Joins the descriptions of mistakes into one clause that follows "but" in a sentence. */
 export const listed = (profile: VenueProfile, mistakes: ReadonlyArray<Mistake>): string =>
   mistakes.map((mistake) => SigningMistake.mistakeClause(profile, mistake)).join(", and ")
 
-/** Removes duplicate mistakes. A nonce mistake found by the search replaces one found in the body. */
+/**
+ * Removes duplicate mistakes. If the search found a nonce mistake, it replaces the nonce mistake that is visible in the
+ * body.
+ */
 const distinct = (shown: ReadonlyArray<Mistake>, found: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> => {
   const isNonce = ({ mistake }: Mistake) => mistake === "otherNonce"
   const seen = new Set<string>()
@@ -75,14 +78,17 @@ const explained = (
 const findWrapper = ({ action }: ReadBody): Wrapper | undefined => action?.type === "multiSig" ? action : undefined
 
 /**
- * Maximum number of signature recoveries in one inspection. A recovery takes about 0.05 ms; hashing takes half as long.
+ * Maximum number of signature recoveries in one inspection. A recovery takes about 0.05 ms. Hashing takes half of that
+ * time.
  */
 const maxRecoveries = 520
 
-/** Maximum number of recoveries for one group of signatures before the other groups have been searched. */
+/**
+ * Maximum number of recoveries for the inner signatures if the expected signer is a co-signer of a multi-sig action.
+ */
 const maxInnerRecoveries = 320
 
-/** Maximum number of recoveries for signatures without a known signer. */
+/** Maximum number of recoveries for the inner signatures if the outer signature of a multi-sig action is correct. */
 const maxIdleRecoveries = 140
 
 const outerGroup = ({ signed }: ReadBody, wanted: ReadonlySet<string>, most: number): Group => ({
@@ -194,7 +200,7 @@ const repeated = ({ recovered }: Case): ReadonlyArray<Mistake> => {
   )
 }
 
-/** Describes why a body is refused even though it has the expected signer's valid signature. */
+/** Describes why `/exchange` refuses a body that has a valid signature of the expected signer. */
 const otherRefusal = (refusal: string | undefined, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> =>
   mistakes.length > 0 || refusal === undefined ? mistakes : [{ mistake: "refused", path: [], found: refusal }]
 
@@ -263,7 +269,10 @@ const diagnoseMultiSig = Effect.fnUntraced(function*(
   return explained(profile, given, {}, recovered.digest, otherRefusal(refusalOf(given), shown))
 })
 
-/** Returns the action with all members that were sent. The canonical form omits members that the venue ignores. */
+/**
+ * Returns the action with all members that the sender included. The canonical form omits members that the venue
+ * ignores.
+ */
 const asSent = ({ signed: { action } }: ReadBody, canonical: CanonicalAction): CanonicalAction =>
   canonical.kind === "single" && Object.keys(action).length > Object.keys(canonical.action).length
     ? { kind: "single", action }

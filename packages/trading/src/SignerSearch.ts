@@ -1,6 +1,6 @@
 /**
- * Searches for the interpretation ("reading") of a body that the expected signer signed, within a budget of signature
- * recoveries.
+ * Searches for the interpretation ("reading") of a body that the expected signer signed. Recovers at most a given
+ * number of signers.
  */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Mistake } from "@trigate/domain/Inspection"
@@ -31,7 +31,7 @@ export interface Group {
   readonly most: number
 }
 
-/** The digest that was signed, and the mistakes that produce it. */
+/** The digest that was signed, and the mistakes of the sender that led to this digest. */
 export interface Explanation extends SignaturePosition {
   readonly signer: Address
   readonly digest: Hash
@@ -65,13 +65,16 @@ export const repairs: ReadonlyArray<Repair> = [
   ])
 ]
 
-/** The cost, in recoveries, of trying a digest with both values of `v`. */
+/** The cost of trying a digest with both values of `v`, in units of one signature recovery. */
 const bothCost = 1.25
 
 /** The number of readings between two yields to the event loop. */
 const stride = 8
 
-/** Functions that recover the signers of a signature: of the unchanged signature, and of its repaired forms. */
+/**
+ * Functions that recover the signer of a signature: `plain` from the unchanged signature, and `mended` from its
+ * repaired forms.
+ */
 interface Recoverers {
   readonly suspect: Suspect
   readonly plain: Secp256k1.Recoverer | undefined
@@ -90,10 +93,12 @@ const makeRecoverers = (engine: Engine) => (suspect: Suspect): Recoverers => ({
 })
 
 /**
- * Explains the signatures of a group. They are examined together, so that each reading is hashed only once.
+ * Finds, for one signature of a group, the mistakes with which a possible signer made it. The signatures are examined
+ * together, so that each reading (an interpretation of the body) is hashed only once.
  *
  * `actions` are the actions that may have been signed; `known` are addresses that may have been signed as the vault.
- * Lets the event loop run between readings. Returns `undefined` if the budget is exhausted first.
+ * Lets the event loop run between readings. Returns `undefined` if it finds no explanation within the maximum number of
+ * recoveries.
  */
 export const explain = Effect.fnUntraced(function*(
   profile: VenueProfile,
@@ -128,7 +133,10 @@ export const explain = Effect.fnUntraced(function*(
       ...(innerIndex === undefined ? {} : { innerIndex }),
       mistakes: [...mistakes(), ...(spoilt === undefined ? [] : [{ mistake: spoilt, path: [] }])]
     }
-  /** Tries the unchanged signature. For a likely reading, also tries the other value of `v`. */
+  /**
+   * Tries the unchanged signature. If the reading (interpretation of the body) is a likely one, also tries the
+   * signature with the other value of `v`.
+   */
   const asSent = (reading: SignedReading.SignedReading): Explanation | undefined => {
     for (const { plain, suspect } of recoverers) {
       if (plain === undefined) continue

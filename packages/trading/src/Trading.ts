@@ -38,8 +38,8 @@ export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | Venu
 export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
 
 /**
- * Provides the services over the action log and the pipeline of the context: for a persistent log, or a pipeline that
- * several chains share.
+ * Provides the services over the action log and the pipeline of the context. Use it with a persistent action log, or
+ * with a pipeline that several chains share.
  *
  * @since 0.1.0
  * @category layers
@@ -92,7 +92,7 @@ export const layer = (options: Options): Layer.Layer<Services | Signing> =>
     Layer.provideMerge(Layer.merge(ActionLog.layerMemory(), NonceSource.layerMemory()))
   )
 
-/** Reads the options from the settings. `Config.nested` adds a prefix to their names. */
+/** Reads the options from the gateway's settings. `Config.nested` adds a prefix to the names of the settings. */
 export const config: Config.Config<Options> = Config.map(
   Config.all({
     admission: Admission.config,

@@ -23,7 +23,10 @@ export interface Account {
 export interface TradingEvmMethods
   extends Methods<typeof evmOperations, CallFailure>, EvmStreams.Methods<EvmStreams.StreamFailure>
 {
-  /** The blocks whose state the nodes serve. `EvmOperations.makeMethods` returns the matching operations. */
+  /**
+   * The blocks whose state the nodes can return: the latest block only, or every block. `EvmOperations.makeMethods`
+   * returns the matching operations.
+   */
   readonly serving: Serving
   /**
    * Relays a call. Returns the node's result or error object unchanged.

@@ -1,5 +1,6 @@
 /**
- * `TradingEvm` in memory: a test sets storage, prices, flags, the responses to other methods, blocks and logs.
+ * `TradingEvm` in memory. A test sets the storage, the prices, the big-block flags, the blocks, the logs, and the
+ * responses to other methods.
  *
  * It accepts no transactions.
  */
@@ -50,12 +51,18 @@ export class TradingEvmState extends Context.Service<
     readonly bigBlockGasPrice: Ref.Ref<bigint>
     /** Accounts whose transactions use big blocks, in lower case. */
     readonly usingBigBlocks: Ref.Ref<ReadonlySet<string>>
-    /** Sets the response to any other method of `evmOperations`: `answer(evmOperations.blockNumber, () => Effect.succeed(1n))`. */
+    /**
+     * Sets the response to a method of `evmOperations` that has no state of its own here:
+     * `answer(evmOperations.blockNumber, () => Effect.succeed(1n))`.
+     */
     readonly answer: SetAnswer
   }
 >()("@trigate/trading/TradingEvmMemory/TradingEvmState") {}
 
-/** Returns the key of a storage position, ignoring the letter case and leading zeros of the arguments. */
+/**
+ * Returns the key of a storage position in {@link TradingEvmState}. Ignores the letter case and the leading zeros of
+ * the arguments.
+ */
 export const storageKey = (address: Address, slot: StorageSlot): string => `${address.toLowerCase()}:${BigInt(slot)}`
 
 const gwei = 1_000_000_000n

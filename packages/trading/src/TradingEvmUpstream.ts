@@ -16,7 +16,7 @@ export { TradingEvm } from "./TradingEvm.ts"
 export interface Options
   extends Pick<TradingUpstream.Addresses, "nodeArchive">, Omit<Pipeline.ProcessOptions, "oneChain">
 {
-  /** Base URL of a node or a gateway. A node's URL contains its endpoint key. The URL may end in `/evm`. */
+  /** Base URL of a node or a Trigate gateway. A node's URL contains its endpoint key. The URL may end in `/evm`. */
   readonly url: string | Redacted.Redacted
   /** The limits of log queries and filters. */
   readonly evm?: GatewayReads.Bounds

@@ -1,6 +1,6 @@
 /**
- * The upstreams of the trading chain: the official API and nodes. Routes each call to the addresses that serve it, and
- * provides the services over them.
+ * The upstreams of the trading chain: the official API and nodes. Routes each call to the upstream addresses that serve
+ * the call's operation, and provides the chain's services.
  */
 import { operationFor } from "@trigate/domain/actions/ExchangeOperations"
 import type { UnavailableOnNode } from "@trigate/domain/errors/RequestError"
@@ -127,11 +127,13 @@ export const routes = (upstreams: TradingUpstreams, path: string): Route => {
 
 /** The caching of `Info` responses. */
 export interface InfoOptions {
-  /** The maximum age of cached responses by type of query. Default: the age that each operation declares. */
+  /**
+   * The maximum age of cached responses for each type of query. Default: the age that the query's operation declares.
+   */
   readonly infoFreshness?: ReadonlyArray<Freshness> | undefined
   /**
-   * The maximum age of cached responses while the rate limit is exhausted. Default: 5 seconds. At 0, no stale response
-   * is returned.
+   * The maximum age of a cached response that is returned while the rate limit is exhausted. Default: 5 seconds. At 0,
+   * no stale response is returned.
    */
   readonly staleWhenLimited?: Duration.Input | undefined
 }
@@ -185,7 +187,10 @@ export const layerInfo = (
       const mirror = yield* AccountMirror.Current
       const reads = InfoProtocol.readsWith(caching)
       const protocol = mirror === undefined ? reads : mirror.reads(reads)
-      /** Reserves only as many rate-limit permits as the longest response to the query needs. */
+      /**
+       * Describes a query to the pipeline. Reserves only the rate-limit permits that the longest possible response to
+       * the query costs.
+       */
       const makeRead = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>, now: number) => {
         const cost = InfoProtocol.callCost(call, now)
         return { operation: cost === call.operation.cost ? call.operation : { ...call.operation, cost }, targets }

@@ -5,7 +5,10 @@
  * `@trigate/trading/…`: Node then loads only those.
  */
 
-/** Corrects a signed body: reverts the mistakes that were found, and checks that `/exchange` would then relay the result. */
+/**
+ * Corrects a signed body: reverts the mistakes that were found in it, and checks that `/exchange` would then relay the
+ * corrected body.
+ */
 export * as CorrectedBody from "./CorrectedBody.ts"
 
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
@@ -42,14 +45,14 @@ export * as NodeArchive from "./NodeArchive.ts"
 export * as OrderSteps from "./OrderSteps.ts"
 
 /**
- * Explains why a signature is not the expected signer's. It reproduces likely mistakes, singly and in pairs, until one
- * of them yields that signer.
+ * Explains why a signature was not made by the expected signer. Applies likely mistakes to the action, singly and in
+ * pairs, until the signature recovers to the expected signer.
  */
 export * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 
 /**
- * Searches for the interpretation ("reading") of a body that the expected signer signed, within a budget of signature
- * recoveries.
+ * Searches for the interpretation ("reading") of a body that the expected signer signed. Recovers at most a given
+ * number of signers.
  */
 export * as SignerSearch from "./SignerSearch.ts"
 
@@ -59,7 +62,10 @@ export * as Trading from "./Trading.ts"
 /** The trading chain's EVM: storage at the latest block, and transaction costs. */
 export * as TradingEvm from "./TradingEvm.ts"
 
-/** `TradingEvm` in memory: a test sets storage, prices, flags, the responses to other methods, blocks and logs. */
+/**
+ * `TradingEvm` in memory. A test sets the storage, the prices, the big-block flags, the blocks, the logs, and the
+ * responses to other methods.
+ */
 export * as TradingEvmMemory from "./TradingEvmMemory.ts"
 
 /** `TradingEvm` over HTTP. Provides only this service, over one node. */
@@ -69,8 +75,8 @@ export * as TradingEvmUpstream from "./TradingEvmUpstream.ts"
 export * as TradingSettings from "./TradingSettings.ts"
 
 /**
- * The upstreams of the trading chain: the official API and nodes. Routes each call to the addresses that serve it, and
- * provides the services over them.
+ * The upstreams of the trading chain: the official API and nodes. Routes each call to the upstream addresses that serve
+ * the call's operation, and provides the chain's services.
  */
 export * as TradingUpstream from "./TradingUpstream.ts"
 
@@ -81,8 +87,8 @@ export * as TradingUpstream from "./TradingUpstream.ts"
 export * as AccountChecks from "./accounts/AccountChecks.ts"
 
 /**
- * Compares the mirrored states of watched accounts with the venue's responses to queries, every five minutes for each
- * account.
+ * Compares the states of watched accounts that the venue pushed (the mirror) with the venue's responses to queries,
+ * every five minutes for each account.
  */
 export * as AccountComparison from "./accounts/AccountComparison.ts"
 
@@ -116,7 +122,10 @@ export * as EventStoreRedis from "./accounts/EventStoreRedis.ts"
  */
 export * as EventStoreSql from "./accounts/EventStoreSql.ts"
 
-/** Reports the orders and fills in the event log of watched accounts, for actions whose outcome depends on them. */
+/**
+ * Reports the orders and fills that the event log of watched accounts receives. The action log uses them to settle
+ * actions of unknown outcome.
+ */
 export * as OrderEvents from "./accounts/OrderEvents.ts"
 
 /**
@@ -132,20 +141,23 @@ export * as ActionLogMetrics from "./actionLog/ActionLogMetrics.ts"
 export * as ActionLogQuota from "./actionLog/ActionLogQuota.ts"
 
 /**
- * `ActionLog` of replicas that share only a Redis. Claims are shared; bodies stay in the process that sends them.
- * Traces are shared too, so that any replica can settle an action.
+ * `ActionLog` of replicas that share only a Redis. Claims are shared; bodies stay in the process that sends them. The
+ * data for looking up an action's effect at the venue is shared too, so that any replica can settle an action.
  */
 export * as ActionLogRedis from "./actionLog/ActionLogRedis.ts"
 
 /** `ActionLog` in a SQL database, SQLite or Postgres: an action is on disk before its first byte is sent. */
 export * as ActionLogSql from "./actionLog/ActionLogSql.ts"
 
-/** Settles actions of unknown outcome without sending anything, from the state and the time that the venue reports. */
+/**
+ * Determines the outcomes of actions in state `unknown` without sending any action, from the state and the time that
+ * the venue reports.
+ */
 export * as ActionSettlement from "./actionLog/ActionSettlement.ts"
 
 /**
- * The trace of a signed action: the properties by which its effect can be looked up at the venue. These are its orders
- * with a client order ID, and its expiry.
+ * The trace of a signed action: its expiry, and its orders with a client order ID. By these, the action's effect can be
+ * looked up at the venue.
  */
 export * as ActionTrace from "./actionLog/ActionTrace.ts"
 
@@ -153,9 +165,9 @@ export * as ActionTrace from "./actionLog/ActionTrace.ts"
 export * as AuditLog from "./actionLog/AuditLog.ts"
 
 /**
- * Determines which accounts an action changes, so that older states of them are no longer served. These are the
- * action's signer, its vault, and the accounts that it names. If an API wallet signed the action, its master is also
- * one of them.
+ * Determines which accounts an action changes, so that older cached states of those accounts are no longer served. They
+ * are the action's signer, its vault, and the accounts that the action names. If an API wallet signed the action, the
+ * wallet's master is also one of them.
  */
 export * as AccountChanges from "./admission/AccountChanges.ts"
 
@@ -178,8 +190,8 @@ export * as BodyNormalization from "./admission/BodyNormalization.ts"
 export * as SignerAuthorization from "./admission/SignerAuthorization.ts"
 
 /**
- * Extracts signed bodies from the wrappers of other programs: an object with one member that contains the body, or JSON text
- * inside JSON.
+ * Extracts signed bodies from the wrappers of other programs. A wrapper is an object with one member that contains the
+ * body, or JSON text inside JSON.
  */
 export * as WrappedBody from "./admission/WrappedBody.ts"
 
@@ -193,8 +205,8 @@ export * as BarCache from "./candles/BarCache.ts"
 export * as BarTexts from "./candles/BarTexts.ts"
 
 /**
- * Records candle history over `Info`: from the venue's streams, and with queries that use only the part of the venue's
- * rate limit that callers do not use.
+ * Records candle history through `Info`, from the venue's streams and from queries. The queries use only the part of
+ * the venue's rate limit that callers leave unused.
  */
 export * as CandleRecording from "./candles/CandleRecording.ts"
 
@@ -202,14 +214,15 @@ export * as CandleRecording from "./candles/CandleRecording.ts"
 export * as CoinCatalog from "./streams/CoinCatalog.ts"
 
 /**
- * The users whose signed actions the venue accepted through this process. If the maximum number of users is reached,
- * these users have priority over others.
+ * The users whose signed actions the venue accepted through this process. When the venue's maximum number of users is
+ * reached, these users have priority over others.
  */
 export * as FamiliarUsers from "./streams/FamiliarUsers.ts"
 
 /**
- * The seat of a caller that can resume. Account events come from the event log with their positions; all other frames
- * come from the hub.
+ * The subscriptions of one caller's connection (its seat), for a caller that can resume. Events of watched accounts
+ * come from the event log with their positions; all other frames come from the hub, in which callers share
+ * subscriptions.
  */
 export * as ResumableSeat from "./streams/ResumableSeat.ts"
 

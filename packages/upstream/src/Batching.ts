@@ -2,7 +2,7 @@
  * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. If the upstream accepts batches, also
  * sends cheap reads of different callers together; see {@link SharedBatches}.
  *
- * Every request has its own ID, so that a response to another request is detected.
+ * Every request has its own ID, so that a response that belongs to a different request is detected.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
@@ -20,7 +20,7 @@ import type * as Scope from "effect/Scope"
 import type { AttemptedRead, Attempts } from "./attempts/Attempts.ts"
 import * as SharedBatches from "./SharedBatches.ts"
 
-/** The batch of one caller; its calls in flight are interrupted when its scope closes. */
+/** The batch of one caller. The batch's calls in flight are interrupted when its scope closes. */
 interface Batch {
   readonly scope: Scope.Scope
 }
@@ -43,10 +43,10 @@ export const unbatched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effec
 /** Maximum number of calls in one outgoing batch. Providers accept fewer than nodes do. */
 const longest = 100
 
-/** Makes the attempts of a read. */
+/** Makes attempts to read from upstream addresses until one succeeds. */
 export type Ask = Attempts["ask"]
 
-/** Sends JSON-RPC reads to an upstream's addresses: each alone, or in a batch. */
+/** Sends JSON-RPC reads to an upstream's addresses, each read alone or in a batch. */
 export type BatchedRead = (
   call: EvmProtocol.CheckedRead,
   targets: AttemptedRead["targets"]
@@ -61,7 +61,10 @@ class RpcRead extends Request.Class<
 const total = (calls: ReadonlyArray<EvmProtocol.CheckedRead>, unit: "weight" | "requestUnits"): number =>
   calls.reduce((sum, { operation }) => sum + operation.cost[unit], 0)
 
-/** Describes a batch to the pipeline. Its cost is the sum of its calls' costs; it is cheap if all of its calls are. */
+/**
+ * Describes a batch to the pipeline as one operation. Its cost is the sum of the costs of its calls; it is cheap if all
+ * of its calls are cheap.
+ */
 const batchOperation = (calls: ReadonlyArray<EvmProtocol.CheckedRead>): AttemptedRead["operation"] => ({
   name: "batch",
   class: "read",
@@ -73,8 +76,8 @@ const batchOperation = (calls: ReadonlyArray<EvmProtocol.CheckedRead>): Attempte
 export interface Sharing extends Pick<SharedBatches.Options, "context" | "most"> {}
 
 /**
- * Makes the JSON-RPC reads over a function that makes attempts. Without `sharing`, reads of different callers are sent
- * individually.
+ * Makes the function that sends JSON-RPC reads; `ask` makes the attempts. Without `sharing`, reads of different callers
+ * are sent individually.
  */
 export const make = (ask: Ask, nextId: () => number, sharing?: Sharing): BatchedRead => {
   const single: BatchedRead = (call, targets) =>

@@ -1,4 +1,7 @@
-/** The backend of an EVM chain over its nodes: reads in the batches of their callers, transactions at most once. */
+/**
+ * The backend of an EVM chain over the chain's nodes. Sends reads in the batches of their callers, and transactions at
+ * most once.
+ */
 import { detached } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -19,7 +22,7 @@ export interface Options {
   /** Maximum number of different callers' cheap reads in one batch. Default: no shared batches. */
   readonly batch?: number | undefined
   /**
-   * Determines, with further reads, how long a response can be cached, for operations that do not declare this
+   * Determines, with further reads, how long a response can be cached. Used for operations that do not declare this
    * duration.
    */
   readonly confirm?: (

@@ -3,8 +3,9 @@
  *
  * A read passes the response cache and request coalescing ({@link ResponseCache}), then batching, then its attempts.
  * Each attempt passes rate limiter, outlier detection and transport ({@link Attempts}). A call that is sent at most
- * once goes directly to its attempts ({@link AtMostOnce}). The types enforce the method class: `reads` accepts only
- * read operations, `once` accepts only once operations, and no other module sends calls.
+ * once goes directly to its attempts ({@link AtMostOnce}). The types enforce that reads may be repeated and once-only
+ * calls may not: `reads` accepts only read operations, and `once` accepts only once-only operations. No module other
+ * than this one sends calls.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
@@ -56,12 +57,14 @@ export interface Options {
   readonly traceUpstream?: boolean
 }
 
-/** The reads of one protocol, and the targets of each read. */
+/** The reads of one protocol, and the upstream addresses for each read. */
 export interface Reads<Call extends { readonly operation: ReadOperation }, A, E, F> {
   readonly protocol: ReadProtocol<Call, A, E>
-  /** The upstream of the responses. Readers with the same addresses share cached responses, even across replicas. */
+  /**
+   * The upstream that is read. Readers of upstreams with equal addresses share cached responses, even across replicas.
+   */
   readonly upstream: Upstream
-  /** Returns the targets of a call, in order of preference. */
+  /** Returns the targets (upstream addresses with a path) of a call, in order of preference. */
   readonly targetsOf: (call: Call) => Result.Result<NonEmptyReadonlyArray<Target>, F>
   /** Sends a call. Default: one request for each call. */
   readonly ask?: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
@@ -77,8 +80,8 @@ export interface Reads<Call extends { readonly operation: ReadOperation }, A, E,
  */
 export class Pipeline extends Context.Service<Pipeline, {
   /**
-   * Makes the reads of a protocol. Make them only once for each upstream, because only calls of the same reads are
-   * coalesced.
+   * Makes the reads of a protocol. Make them only once for each upstream, because only calls of one result of this
+   * function are coalesced.
    */
   readonly reads: <Call extends { readonly operation: ReadOperation }, A, E, F>(
     reads: Reads<Call, A, E, F>
@@ -92,8 +95,8 @@ export class Pipeline extends Context.Service<Pipeline, {
   /** Makes attempts until one succeeds, for a protocol that makes its own batches. */
   readonly attempt: Batching.Ask
   /**
-   * Runs one of the gateway's own reads in the background when the upstream's pacer allows it. The read takes
-   * precedence over refreshes.
+   * Runs a read of the gateway itself in the background, when the upstream's pacer allows a read. The read takes
+   * precedence over refreshes of cached responses.
    */
   readonly inTurn: (upstream: UpstreamLabel, read: Refresh) => Effect.Effect<void>
   /** Sends a call at most once, in its caller's fiber; see {@link AtMostOnce}, and `detached` of `Caller`. */
@@ -199,7 +202,7 @@ export const layerNoDeps = (
 
 /** The limits of every call, and the policies of one process. */
 export interface ProcessOptions extends Options {
-  /** The rate limit of each upstream. Default: the venue's weight per IP address, and no limit for nodes. */
+  /** The rate limit of each upstream. Default: the venue's weight limit for an IP address, and no limit for nodes. */
   readonly limits?: RateLimiter_.Limits
   /** EVM upstreams whose addresses must be on one chain. Default: none. */
   readonly oneChain?: OutlierDetection_.Options["oneChain"]

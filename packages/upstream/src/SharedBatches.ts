@@ -1,10 +1,10 @@
 /**
- * Collects the cheap reads of different callers that arrive in one turn of the event loop, and sends them as one
+ * Collects cheap reads of different callers, and sends the reads that arrive in one turn of the event loop as one
  * JSON-RPC batch.
  *
  * Each call has its own result. If a batch fails as a whole, it is split in halves, so that a call that the node cannot
  * serve fails alone. The number of splits is limited, so that an overloaded node gets fewer requests than without
- * batches. The calls of a batch that is late are also sent singly, so that one slow call does not delay the others.
+ * batches. If a batch is late, its calls are also sent singly, so that one slow call does not delay the others.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
@@ -52,7 +52,7 @@ interface WaitingRead {
   failure: BatchedResult | undefined
 }
 
-/** The reads of one turn for one list of addresses. */
+/** The reads that one turn of the event loop collected for one list of addresses. */
 interface Gathered {
   readonly reads: Array<WaitingRead>
   fiber: Fiber.Fiber<unknown> | undefined
@@ -98,8 +98,8 @@ export const make = ({ batch, context, most, single }: Options): Options["single
   }
 
   /**
-   * Reduces the size of batches after a node has refused a batch of `count` calls; `limit` is the maximum in the node's
-   * error.
+   * Reduces the maximum number of calls in a batch after a node has refused a batch of `count` calls; `limit` is the
+   * maximum that the node's error names.
    */
   const reduce = (count: number, limit = Math.floor(count / 2)): void => {
     largest = Math.min(largest, limit)
@@ -108,7 +108,10 @@ export const make = ({ batch, context, most, single }: Options): Options["single
     refusedAt = now()
   }
 
-  /** Also sends the calls of a late batch singly, first to the next address, as far as the retry budget permits. */
+  /**
+   * Sends the calls of a late batch singly, in addition to the batch, as far as the retry budget permits. Tries the
+   * upstream's next address first.
+   */
   const sendSingly = ({ reads, targets: [first, ...others], withdraw }: BatchInFlight): void => {
     const targets = Arr.append(others, first)
     for (const read of reads) {

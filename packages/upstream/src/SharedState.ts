@@ -26,15 +26,16 @@ export interface Options {
   readonly deadline?: Duration.Input
   /** Time between a failure and the next attempt to use the store. Default: 1 second. */
   readonly pause?: Duration.Input
-  /** The consequence of an unreachable store, for the log. Default: `this process continues alone`. */
+  /** The effect of an unreachable store on this process, for the log. Default: `this process continues alone`. */
   readonly meanwhile?: string
 }
 
 /** The access to the shared store for one purpose. */
 export interface SharedState {
   /**
-   * Runs `shared`. If it fails with `SharedStoreUnreachable` or exceeds its deadline, runs `local` instead, and runs only `local`
-   * until the pause is over. Passes on any other failure of `shared`, because it is a response of the store.
+   * Runs `shared`. If `shared` fails with `SharedStoreUnreachable` or exceeds its deadline, runs `local` instead, and
+   * runs only `local` until the pause is over. Fails with any other failure of `shared`, because such a failure is a
+   * response of the store.
    */
   readonly orElse: <A, E, R>(
     shared: Effect.Effect<A, E | SharedStoreUnreachable, R>,

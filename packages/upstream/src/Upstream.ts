@@ -45,14 +45,17 @@ export interface Target {
   readonly label: UpstreamLabel
   /** The index of the address in its upstream, from 0, for log lines and metrics. */
   readonly address: number
-  /** The address without the path of the call. Outlier detection uses it to identify the address. */
+  /** The address without the path of the call. Outlier detection identifies the address by this base URL. */
   readonly base: Redacted.Redacted
   readonly url: Redacted.Redacted
-  /** Removes the endpoint key from the address's responses; absent if the address does not contain a key. */
+  /** Removes the endpoint key from responses of the address; absent if the address does not contain a key. */
   readonly conceal: Concealment.Conceal | undefined
 }
 
-/** Returns the name of a target's address in log lines: its label and its index, never its URL. */
+/**
+ * Returns the name of a target's address for log lines: the upstream's label and the index of the address, never its
+ * URL.
+ */
 export const targetName = (target: Target): string => `${target.label}#${target.address}`
 
 // caches the result, because parsing a URL costs more than the rest of making a target
@@ -77,7 +80,8 @@ const DIGITS = 16
 /**
  * Returns the cache namespace of an upstream: its label, and a digest that does not reveal its addresses.
  *
- * Replicas with the same addresses share responses. Different chains, or different networks of one chain, do not.
+ * Replicas with equal addresses share responses. Different chains do not share responses, and neither do different
+ * networks of one chain.
  */
 export const cacheSpace = ({ addresses, label }: Upstream): Effect.Effect<string, never, Digest.Digest> =>
   Digest.Digest.use((digest) =>

@@ -11,14 +11,17 @@
  */
 export * as Batching from "./Batching.ts"
 
-/** The backend of an EVM chain over its nodes: reads in the batches of their callers, transactions at most once. */
+/**
+ * The backend of an EVM chain over the chain's nodes. Sends reads in the batches of their callers, and transactions at
+ * most once.
+ */
 export * as EvmUpstream from "./EvmUpstream.ts"
 
 /** The only path to upstreams: every call of a declared operation passes through this pipeline. */
 export * as Pipeline from "./Pipeline.ts"
 
 /**
- * Collects the cheap reads of different callers that arrive in one turn of the event loop, and sends them as one
+ * Collects cheap reads of different callers, and sends the reads that arrive in one turn of the event loop as one
  * JSON-RPC batch.
  */
 export * as SharedBatches from "./SharedBatches.ts"
@@ -96,12 +99,12 @@ export * as SingleFlight from "./cache/SingleFlight.ts"
 export * as CatchUp from "./evm/CatchUp.ts"
 
 /**
- * The subscriptions of all callers to one EVM chain. One follower of the chain's head feeds them, and runs while there
- * are subscriptions.
+ * The subscriptions of all callers to one EVM chain. One task follows the chain's newest block (its head) for all of
+ * them, and runs while there are subscriptions.
  */
 export * as EvmFeed from "./evm/EvmFeed.ts"
 
-/** The distinct subscriptions to one chain, each with its callers, and their notifications. */
+/** The distinct subscriptions to one chain, the callers of each subscription, and the delivery of notifications. */
 export * as FeedTopics from "./evm/FeedTopics.ts"
 
 /**
@@ -120,12 +123,15 @@ export * as Filters from "./evm/Filters.ts"
 /** The methods that the gateway derives from reads of an EVM node: logs of any range, filters and subscriptions. */
 export * as GatewayReads from "./evm/GatewayReads.ts"
 
-/** Tracks the newest blocks of a chain from a node's heads, without gaps, and detects reorgs. */
+/**
+ * Tracks the newest blocks of a chain without gaps, from the newest block (head) that a node reports, and detects
+ * reorgs.
+ */
 export * as HeadChain from "./evm/HeadChain.ts"
 
 /**
- * The source of a chain's heads: the node's own subscription if the node has a WebSocket, otherwise polling within the
- * node's rate limit. While the subscription is silent, the source also polls.
+ * The source of a chain's newest block (head). If the node has a WebSocket, this is the node's own subscription,
+ * otherwise polling within the node's rate limit. While the subscription is silent, the source also polls.
  */
 export * as HeadSource from "./evm/HeadSource.ts"
 
@@ -147,7 +153,10 @@ export * as NodeReads from "./evm/NodeReads.ts"
 /** Enforces one limit: a call starts if there is capacity, and otherwise waits in a fair queue. */
 export * as FairQueue from "./limits/FairQueue.ts"
 
-/** Divides a limit between holders: weight in a window, subscriptions, users, messages. */
+/**
+ * Divides a limit among its users (holders). Limits are on weight in a window, subscriptions, distinct users, or
+ * messages.
+ */
 export * as FairShare from "./limits/FairShare.ts"
 
 /** Paces the refreshes of cached responses at the refill rate of a rate limit. */
@@ -166,8 +175,8 @@ export * as RateLimiterRedis from "./limits/RateLimiterRedis.ts"
 export * as RateWindow from "./limits/RateWindow.ts"
 
 /**
- * Shares upstream subscriptions between callers: one for each distinct topic, on as few connections as the upstream's
- * limits and its frames permit.
+ * Shares upstream subscriptions between callers. There is one for each distinct topic, on as few connections as the
+ * upstream's limits and the format of its frames permit.
  */
 export * as Hub from "./streams/Hub.ts"
 
@@ -175,8 +184,8 @@ export * as Hub from "./streams/Hub.ts"
 export * as Link from "./streams/Link.ts"
 
 /**
- * The use of an upstream's stream limits by all replicas: the limits are for one IP address, and each replica has
- * connections of its own.
+ * How much of an upstream's stream limits all replicas use together: the limits apply to one IP address, and each
+ * replica has its own connections.
  */
 export * as ReplicaUse from "./streams/ReplicaUse.ts"
 
@@ -186,7 +195,7 @@ export * as ReplicaUseRedis from "./streams/ReplicaUseRedis.ts"
 /** `ReplicaUse` through a Postgres that replicas share: a row for each replica, and one statement for each exchange. */
 export * as ReplicaUseSql from "./streams/ReplicaUseSql.ts"
 
-/** A caller's seat in the hub, and the destination of its frames. */
+/** A caller's seat in the hub (its subscriptions on one connection), and the destination of the frames. */
 export * as Seat from "./streams/Seat.ts"
 
 /** The transport of streams: WebSockets with text messages. */
@@ -207,7 +216,7 @@ export * as StreamSettings from "./streams/StreamSettings.ts"
 /** Chain-independent subscriptions, as the hub handles them. */
 export * as Topic from "./streams/Topic.ts"
 
-/** Removes the endpoint key of an address from the responses of the address's server, however the key is escaped. */
+/** Removes an address's endpoint key from the responses of the server at that address, however the key is escaped there. */
 export * as Concealment from "./transport/Concealment.ts"
 
 /** The transport: sends one HTTP request. On failure, it reports whether any byte may have reached the peer. */

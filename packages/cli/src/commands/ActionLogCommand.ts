@@ -242,7 +242,7 @@ const layerGateway = (address: string) =>
 /** The options for the location of the action log. */
 const where = { ...Target.files, admin: Target.adminFlag }
 
-/** The action log in the options. */
+/** Provides the action log that the options select. */
 const actionsLayer = (
   { admin, config, environmentFile }: ServeCommand.Files & { readonly admin: Option.Option<string> }
 ) =>
@@ -337,7 +337,7 @@ const list = Command.make("list", {
     ])
   )
 
-/** The command. */
+/** `trigate actions`. */
 export const command = Command.make("actions").pipe(
   Command.withDescription("List, resolve and forget unanswered signed actions"),
   Command.withSubcommands([list, show, resolve, forget])

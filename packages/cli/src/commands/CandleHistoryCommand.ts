@@ -48,7 +48,9 @@ const formatFlag = Flag.Literals("format", CandleFormat.literals).pipe(
   Flag.optional
 )
 
-/** Returns the format of a flag or of a file extension. */
+/**
+ * Returns the file format in the flag. Without the flag, returns the format of the path's extension, by default NDJSON.
+ */
 const fileFormat = (flag: Option.Option<CandleFormat>, path: string): CandleFormat =>
   Option.getOrElse(flag, () => CandleFormat.literals.find((format) => path.endsWith(`.${format}`)) ?? "ndjson")
 
@@ -225,7 +227,10 @@ const imported = Command.make(
 
 const instant = (millis: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(millis)).slice(0, 16)}Z`
 
-/** Returns the gaps between the known ranges of a series, with the number of missing bars in each gap. */
+/**
+ * Returns the gaps between the known (completely recorded) ranges of a series, with the number of missing bars in each
+ * gap.
+ */
 const listGaps = ({ coin, interval, known }: Candles.CandleSeries) =>
   known.slice(1).flatMap(({ from: next }, index) => {
     const last = known[index]

@@ -113,7 +113,7 @@ const outputFormat = (out: Option.Option<Format>, json: boolean): Effect.Effect<
   })
 
 /**
- * The number of bars in a request. A response could contain 5000 bars; requests of fewer bars make the progress
+ * The number of bars that one request queries. A response could contain 5000 bars; smaller requests make the progress
  * visible.
  */
 const barsPerStretch = 1000

@@ -98,7 +98,7 @@ const chooseInspector = (
   })
 }
 
-/** Returns the output of `--fix`: the corrected body, or the input if it has no mistake. */
+/** Returns the output of `--fix`: the corrected body, or the input if the body has no mistake. */
 const fixedText = ({ bytes }: InputBody, { corrected }: Inspection): string =>
   corrected?.body ?? new TextDecoder().decode(bytes).trim()
 

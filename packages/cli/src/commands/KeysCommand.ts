@@ -76,7 +76,7 @@ const withKeys = <A, E, R>(
 const words = (text: string): ReadonlyArray<string> =>
   text.split(",").map((word) => word.trim()).filter((word) => word !== "")
 
-/** Declares a flag with a list of words for a field of a scope. */
+/** Declares a flag whose value is a list of words for one field of a key's scope. */
 const wordsFlag = <A>(
   name: keyof Scope,
   schema: Schema.Codec<A, ReadonlyArray<string>>,
@@ -403,7 +403,7 @@ const revoke = Command.make(
   Command.withExamples([{ command: "trigate keys revoke desk" }])
 )
 
-/** The command. */
+/** `trigate keys`. */
 export const command = Command.make("keys").pipe(
   Command.withDescription(
     "Create, list, rotate and revoke the keys of a gateway's callers, in its database or key file, or through a running gateway"

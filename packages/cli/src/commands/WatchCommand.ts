@@ -25,7 +25,7 @@ import * as SignedSending from "../SignedSending.ts"
 
 const { left, right } = Output
 
-/** The largest number of updates after which `--count` can end a command. */
+/** The maximum value of `--count`, the number of updates after which the command ends. */
 const maxUpdates = 9999
 
 const flags = {

@@ -57,8 +57,8 @@ export const resumeBlocks = (
 const logKey = ({ blockHash, logIndex }: ReceiptLog): string => `${blockHash.toLowerCase()}:${logIndex}`
 
 /**
- * Resumes a stream of logs: drops logs that were already emitted. A reorg has removed an emitted log if the new
- * connection does not repeat it. Removals are emitted before new logs.
+ * Resumes a stream of logs: drops logs that were already emitted. If the new connection does not repeat an emitted log,
+ * a reorg has removed that log. Removals are emitted before new logs.
  */
 export const resumeLogs = (
   { fromBlock, ...filter }: (typeof logs)["request"]["Type"]
@@ -67,7 +67,7 @@ export const resumeLogs = (
   const emitted = new Map<string, ReceiptLog>()
   /** Emitted logs that this connection has not repeated yet. */
   let unconfirmed = new Map<string, ReceiptLog>()
-  /** New logs. They wait until the removals are known, and are emitted after them. */
+  /** New logs. They wait until the removals of earlier logs are known, and are emitted after the removals. */
   let waiting: Map<string, ReceiptLog> | undefined
   let first = fromBlock
   let position: bigint | undefined

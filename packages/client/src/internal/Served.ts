@@ -46,7 +46,7 @@ export const ask = <A>(
   send: (connection: Connection["Service"]) => Effect.Effect<A, HttpClientError.HttpClientError>
 ) => Effect.mapError(Connection.use(send), (error) => wrapReason(unreachable(error)))
 
-/** Decodes a response of the gateway itself, which may have a status other than 200. */
+/** Decodes a response from the gateway itself; the response may have a status other than 200. */
 export const ownReader = <Response extends AnyCodec>(response: Response) => {
   const read = Protocol.decodeJson(response)
   return (answer: UpstreamResponse): Effect.Effect<Response["Type"], CallFailure> =>

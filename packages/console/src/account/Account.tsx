@@ -75,7 +75,7 @@ const Limits = ({ found }: { readonly found: Slow }) => {
   )
 }
 
-/** The panel. */
+/** The console's panel of an account. */
 export const Account = () => {
   const user = wantedUser()
   const [found, setFound] = useState<Slow | undefined>(undefined)

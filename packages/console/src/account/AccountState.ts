@@ -18,7 +18,7 @@ export interface AccountState {
   readonly orders: ReadonlyArray<OpenOrder | Order>
   /** Newest first. */
   readonly fills: ReadonlyArray<Fill>
-  /** The time at which the state was last confirmed, in milliseconds. */
+  /** The time of the latest query or stream frame with this state, in milliseconds since 1970. */
   readonly confirmedAt: number
 }
 
@@ -78,7 +78,10 @@ export const read = async (user: Address): Promise<void> => {
   }
 }
 
-/** Follows an account until it is stopped: by the stream, and by queries until the stream has sent its state. */
+/**
+ * Follows an account through the stream, until it is stopped. Also queries the account until the stream has sent the
+ * account's state.
+ */
 export const follow = (user: Address): () => void => {
   current.value = undefined
   failure.value = undefined

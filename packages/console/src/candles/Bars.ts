@@ -15,7 +15,7 @@ import { place } from "../Place.ts"
 /** The number of bars in one request. */
 const stretch = 500
 
-/** Maximum number of bars of a series that the venue retains, and that one of its responses contains. */
+/** Maximum number of bars that the venue retains of a series. One of its responses contains at most as many bars. */
 const longest = 5000
 
 /** Milliseconds between two queries for the forming bar while the stream is not connected. */
@@ -94,8 +94,8 @@ export const loadOlder = async (): Promise<void> => {
 const decodeFrame = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ data: Candle })))
 
 /**
- * Follows the forming bar until it is stopped: by the gateway's stream of bars, and by queries while that stream is
- * silent.
+ * Follows the forming bar through the gateway's stream of bars, until it is stopped. Queries the bar while that stream
+ * is silent.
  */
 export const follow = (): () => void => {
   const { coin, interval } = wanted()

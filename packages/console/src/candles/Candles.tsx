@@ -142,7 +142,7 @@ const Newest = ({ bars }: { readonly bars: ReadonlyArray<Candle> }) => (
   </>
 )
 
-/** The panel. */
+/** The console's panel of candles. */
 export const Candles = () => {
   const { coin, interval } = Bars.wanted()
   const card = useRef<HTMLElement>(null)

@@ -1,4 +1,4 @@
-/** The chart: bars with their volume, shaded holes, and the orders and fills of an account. */
+/** The chart: bars with their volume, shading where bars are missing, and the orders and fills of an account. */
 import { effect, signal } from "@preact/signals"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import * as CandleWindow from "@trigate/domain/candles/CandleWindow"

@@ -1,6 +1,7 @@
 /**
  * Schemas of the actions whose members the gateway decodes. Most have two forms: the form that the venue accepts, and
- * the form in the venue's documentation. For every other action of the catalog, only the envelope is decoded.
+ * the form in the venue's documentation. For every other action of the catalog, the gateway decodes only the members
+ * beside the action, such as the nonce and the signature.
  *
  * The gateway relays both forms. It cannot hash the documented form, so it cannot recover the signer of an action in
  * that form.
@@ -67,7 +68,7 @@ export const JailSelf = Schema.Struct({ type: Schema.Literal("CSignerAction"), j
 export const UnjailSelf = Schema.Struct({ type: Schema.Literal("CSignerAction"), unjailSelf: Schema.Null })
   .annotate({ identifier: "UnjailSelf" })
 
-/** The documented form of `CSignerAction`: a `payload`. */
+/** The documented form of `CSignerAction`, which has a member `payload`. */
 export const CSignerActionDocumented = Schema.Struct({
   type: Schema.Literal("CSignerAction"),
   payload: Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
@@ -81,7 +82,7 @@ export const EvmUserModify = Schema.Struct({
   usingBigBlocks: Schema.Boolean
 }).annotate({ identifier: "EvmUserModify" })
 
-/** The documented form of `evmUserModify`: a list of `modifications`. */
+/** The documented form of `evmUserModify`, which has a list `modifications`. */
 export const EvmUserModifyDocumented = Schema.Struct({
   type: Schema.Literal("evmUserModify"),
   modifications: Schema.Array(Schema.Unknown)
@@ -152,8 +153,8 @@ export const formKeys: {
 export const hasDocumentedForm = (type: string): type is keyof typeof formKeys => Object.hasOwn(formKeys, type)
 
 /**
- * Returns a message that names the accepted form, for an action in the documented form; `undefined` for any other
- * action.
+ * Returns advice for an action in the documented form: a message that names the accepted form. Returns `undefined` for
+ * any other action.
  */
 export const documentedFormAdvice = (action: { readonly type: string }): string | undefined => {
   if (!hasDocumentedForm(action.type)) return undefined

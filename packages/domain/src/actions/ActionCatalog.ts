@@ -1,6 +1,6 @@
 /**
  * The catalog of known actions: every action type that the venue's client libraries publish, its signing scheme, and
- * the member whose entries the venue bills as a batch.
+ * the member that lists the entries of a batch, if any.
  *
  * The signing package declares the members of each type; the compiler reports a type without a declaration. Operations,
  * costs, metric labels, scopes of caller keys and the default of `TRIGATE_RELAY_ACTIONS` are derived from this catalog.
@@ -22,7 +22,7 @@ export type SigningScheme = "l1" | "userSigned" | "multiSig"
 
 const batchMembers = ["orders", "cancels", "modifies"] as const
 
-/** The name of the member of an action that lists the entries of its batch. */
+/** The name of the action member that lists the entries of a batch, such as `orders`. */
 export type BatchMember = (typeof batchMembers)[number]
 
 /** A known action type. */
@@ -31,8 +31,8 @@ export interface KnownAction {
   /** One sentence for the documentation. */
   readonly summary: string
   /**
-   * The member that lists the entries of a batch. Each entry has its own status, and every 40 entries add 1 to the
-   * weight of the request.
+   * The action member that lists the entries of a batch. The venue's response has a status for each entry. Every 40
+   * entries add 1 to the request's rate-limit weight.
    */
   readonly batch?: BatchMember
 }
@@ -122,7 +122,7 @@ export const isActionType = (type: string): type is ActionType => Object.hasOwn(
 export const knownAction = (type: string): KnownAction | undefined =>
   isActionType(type) ? actionCatalog[type] : undefined
 
-/** An action as it occurs in a body. */
+/** An action as it occurs in a request body. */
 export interface SentAction {
   readonly type: string
   readonly [member: string]: unknown
@@ -132,7 +132,7 @@ export interface SentAction {
 export const isSentAction = (action: unknown): action is SentAction =>
   Predicate.isReadonlyObject(action) && Predicate.isString(action["type"])
 
-/** Returns the action inside a multi-sig; `undefined` for an action of another type. */
+/** Returns the action inside a multi-sig; `undefined` if the action is not a multi-sig. */
 export const innerAction = ({ payload, type }: SentAction): SentAction | undefined => {
   if (type !== "multiSig" || !Predicate.isReadonlyObject(payload)) return undefined
   const { action } = payload

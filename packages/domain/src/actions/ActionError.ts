@@ -59,7 +59,9 @@ export class SignerNotAllowed extends Problem<SignerNotAllowed>()(
   { signer: Address }
 ) {}
 
-/** The action log of this gateway does not contain the action: this gateway never sent it, or its entry has expired. */
+/**
+ * The action log of this gateway does not contain the action: this gateway never sent it, or the log entry has expired.
+ */
 export class ActionNotFound extends Problem<ActionNotFound>()(
   "ActionNotFound",
   { group: "fix-request", status: 404, title: "Action not found" },

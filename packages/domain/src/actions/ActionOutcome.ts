@@ -1,4 +1,6 @@
-/** The venue's responses to signed actions: HTTP 200 is not success, and a batch can be rejected in part. */
+/**
+ * The venue's responses to signed actions: HTTP 200 does not mean success, and the venue can reject a part of a batch.
+ */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -68,8 +70,8 @@ const order = { oid: OrderId, cloid: Schema.optionalKey(Cloid) }
  * The result of one leg. Each order, cancel or modify of a batch is a leg; an action without a batch has one leg.
  *
  * - `Resting`: the order is on the book.
- * - `Filled`: the order was filled immediately: a size of `totalSz` at an average price of `avgPx`, both as decimal
- *   text.
+ * - `Filled`: the order was filled immediately. `totalSz` is the filled size and `avgPx` the average price, both as
+ *   decimal text.
  * - `Waiting`: a take-profit or stop-loss order that waits for its parent order to be filled, or for its trigger price.
  * - `Done`: the venue executed the leg. A TWAP order now runs under `twapId`.
  * - `Rejected`: the venue refused the leg; `message` is its text.
@@ -108,8 +110,7 @@ export const ActionEntry = Schema.TaggedUnion({
 export type ActionEntry = typeof ActionEntry.Type
 
 /**
- * An action that the venue accepted, with an entry for each of its legs, in the sequence in which the action lists
- * them.
+ * An action that the venue accepted, with the result of each leg (order, cancel or modify), in the order of the action.
  */
 export const ActionResult = Schema.Struct({
   ...ActionAccepted.fields,
@@ -118,8 +119,8 @@ export const ActionResult = Schema.Struct({
 export type ActionResult = typeof ActionResult.Type
 
 /**
- * The venue refused the action, or some of its legs. `message` is the venue's text; `signer` is the address in that
- * text, if it contains one.
+ * The venue refused the action, or some of its legs (orders, cancels or modifies). `message` is the venue's text;
+ * `signer` is the address in that text, if it contains one.
  *
  * Only embedded services and the typed client raise this error: the HTTP route relays the venue's response unchanged.
  * If the venue accepted the action but refused some of its legs, only `requireAll` raises it, with the entries of all
@@ -143,7 +144,8 @@ export class ActionRejected extends Schema.TaggedError<ActionRejected>()("Action
 }
 
 /**
- * Combines the refused legs of an accepted action into one error; `None` if no leg was refused.
+ * Combines the refused legs (orders, cancels or modifies) of an accepted action into one error. Returns `None` if no
+ * leg was refused.
  *
  * The error has the reason of the first refused leg; its `message` contains the texts of all refused legs.
  */
@@ -159,7 +161,7 @@ export const legRejection = ({ entries, response }: ActionResult): Option.Option
 /**
  * Fails with the `ActionRejected` of {@link legRejection} if the venue refused any leg; otherwise returns the result.
  *
- * The accepted legs took effect. The error's `entries` lists the result of each leg.
+ * The accepted legs (orders, cancels or modifies) took effect. The error's `entries` lists the result of each leg.
  *
  * @since 0.1.0
  * @category errors

@@ -1,4 +1,4 @@
-/** The record of one signed action that the gateway sent: its state, and how its outcome was determined. */
+/** The record of one signed action that the gateway sent: the action's state, and how its outcome was determined. */
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
 import { Millis } from "../Time.ts"
@@ -13,7 +13,8 @@ export type ActionId = typeof ActionId.Type
  * The states of an action.
  *
  * - `sent`: the gateway has started to send the action, and a response can still arrive.
- * - `accepted`: the venue accepted the action. `entries` contains the known results of its legs.
+ * - `accepted`: the venue accepted the action. `entries` contains the known results of its legs (one leg for each
+ *   order, cancel or modify).
  * - `rejected`: the venue refused the action.
  * - `neverArrived`: the venue's state does not contain the action, and the action can no longer take effect. Either it
  *   was lost, or the venue refused it as a whole; the venue does not record refused actions.
@@ -25,8 +26,11 @@ export const ActionState = Schema.Literals(["sent", "accepted", "rejected", "nev
 export type ActionState = typeof ActionState.Type
 
 /**
- * How the outcome was determined: from the venue's response, from the venue's state of the orders (`orderStatus`), or
- * from that state after `expiresAfter` (`expiry`).
+ * How the outcome was determined.
+ *
+ * - `response`: from the venue's response to the action.
+ * - `orderStatus`: the venue returned the action's orders to a later query.
+ * - `expiry`: after the action's `expiresAfter`, the venue did not know its orders.
  */
 export const SettledBy = Schema.Literals(["response", "orderStatus", "expiry"])
 export type SettledBy = typeof SettledBy.Type

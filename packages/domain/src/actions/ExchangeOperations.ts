@@ -32,8 +32,8 @@ export const ServedExchangeFailure = Schema.Union([...exchangeFailures, ...serve
 export type ServedExchangeFailure = typeof ServedExchangeFailure.Type
 
 /**
- * The errors that a submitted action can fail with in the embedded service and in the typed client. Both also decode
- * the venue's response.
+ * The errors that a submitted action can fail with in the embedded service and in the typed client. Both decode the
+ * venue's response, so a refused action is the error `ActionRejected`.
  */
 export type SubmitFailure = WrapReason<ServedExchangeFailure> | ActionRejected
 

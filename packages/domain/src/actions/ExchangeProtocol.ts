@@ -19,11 +19,11 @@ import { exchangeFailures, resendAdvice } from "./ExchangeOperations.ts"
 /** The nonce and signer of an action, as known before its response arrives. */
 export interface Identity {
   readonly nonce?: Millis
-  /** The recovered signer. */
+  /** The signer that the gateway recovered from the signature. */
   readonly signer?: Address
 }
 
-/** The identity of an action, and the number of legs that its response must contain. Default: 1. */
+/** The identity of an action, and its number of legs (orders, cancels or modifies). Default number of legs: 1. */
 export interface Submission extends Identity {
   readonly legs?: number
 }
@@ -60,12 +60,12 @@ const decodeAccepted = Schema.decodeUnknownOption(ActionAccepted)
 const isRefused = Schema.is(Schema.Struct({ error: Schema.String }))
 const decodeEntry = Schema.decodeUnknownOption(ActionEntry)
 
-/** Pairs of a member that the venue's status object can have, and the tag of the corresponding `ActionEntry`. */
+/** The members that a status object of the venue can have, each with the tag of the corresponding `ActionEntry`. */
 const tags = [["resting", "Resting"], ["filled", "Filled"], ["running", "Done"]] as const
 
 /**
- * Converts one of the venue's statuses to an `ActionEntry` by adding its tag; `undefined` if the status has an unknown
- * form.
+ * Converts one of the venue's statuses to an `ActionEntry` by adding its tag. Returns `undefined` if the status has an
+ * unknown form.
  */
 const tagged = (raw: unknown): unknown => {
   if (Predicate.isString(raw)) return { _tag: "Waiting", kind: raw }
@@ -84,14 +84,17 @@ const entryFrom = (known: Address | undefined) => (raw: unknown): ActionEntry =>
   return Option.getOrElse(decodeEntry(tagged(raw)), (): ActionEntry => ({ _tag: "Unrecognised", raw }))
 }
 
-/** Returns the statuses of a batch, or the single status; `undefined` if the data contains neither. */
+/**
+ * Returns the leg statuses in the venue's response data: the list of a batch, or the single status of any other action.
+ * Returns `undefined` if the data contains neither.
+ */
 const statusesIn = (data: object): ReadonlyArray<unknown> | undefined => {
   if (Predicate.hasProperty(data, "statuses")) return Array.isArray(data.statuses) ? data.statuses : undefined
   return Predicate.hasProperty(data, "status") ? [data.status] : undefined
 }
 
 /**
- * Returns an entry for each leg.
+ * Returns an entry for each leg of the action.
  *
  * If there are fewer statuses than legs, the statuses cannot be assigned to legs. If all of those statuses are errors,
  * every leg gets the first error; otherwise every leg is `Unrecognised`.

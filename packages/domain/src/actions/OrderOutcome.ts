@@ -46,7 +46,7 @@ const print = (value: bigint, scale: number): string => {
 /** Decimal places of an average price. */
 const averagePlaces = 8
 
-/** Returns the size and the average price of fills, as decimal text; `undefined` without fills. */
+/** Returns the total size and the average price of fills, as decimal text; `undefined` if there are no fills. */
 const sumFills = (fills: ReadonlyArray<Pick<Fill, "px" | "sz">>) => {
   const pxScale = Math.max(0, ...fills.map(({ px }) => places(px)))
   const szScale = Math.max(0, ...fills.map(({ sz }) => places(sz)))

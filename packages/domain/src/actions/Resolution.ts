@@ -14,8 +14,8 @@ import { resendAdvice, ServedExchangeFailure } from "./ExchangeOperations.ts"
  *
  * - `Landed`: the venue has seen the nonce, so the first attempt took effect. If the signer also signed other bytes
  *   with that nonce, one of the two actions took effect.
- * - `Accepted`: the first attempt never arrived, and the venue accepted the resend; `answer` is the result that
- *   `submit` returns.
+ * - `Accepted`: the first attempt never arrived, and the venue accepted the resend; `answer` is the resend's result, as
+ *   `submit` returns it.
  * - `Rejected`: the venue refused the resend for a reason that also applied to the first attempt.
  */
 export type Resolution =

@@ -38,7 +38,7 @@ const envelope = {
   })
 }
 
-/** A signed action of a decoded type. */
+/** A signed action of a type whose members the gateway decodes. */
 export const SignedAction = Schema.Struct({ action: Action, ...envelope }).annotate({ identifier: "SignedAction" })
 export type SignedAction = typeof SignedAction.Type
 
@@ -63,10 +63,11 @@ export interface AnySignedAction extends Omit<SignedEnvelope, "action"> {
 const encodeEnvelope = Schema.encodeEffect(Schema.Struct(envelope), { errors: "all" })
 
 /**
- * Encodes a signed action as a body: with all digits of integers, and with the members of the action in the order of
- * the object, because the signed hash can depend on that order.
+ * Encodes a signed action as a request body. Integers keep all digits, and the action's members keep their order,
+ * because the signed hash can depend on that order.
  *
- * Fails with `InvalidRequest` if a value of the envelope is out of range. The members of the action are not checked.
+ * Fails with `InvalidRequest` if a value beside the action, such as the nonce, is out of range. The members of the
+ * action are not checked.
  */
 export const write = ({ action, ...envelope }: AnySignedAction): Effect.Effect<string, InvalidRequest> =>
   Effect.mapBoth(encodeEnvelope(envelope), {

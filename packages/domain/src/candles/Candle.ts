@@ -8,7 +8,7 @@ const intervals = ["1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "8h", "12h"
 export const CandleInterval = Schema.Literals(intervals).annotate({ identifier: "CandleInterval" })
 export type CandleInterval = typeof CandleInterval.Type
 
-/** Number of coins per page when the series of a candle archive are listed. */
+/** Number of coins per page of `GET /candles`, which lists the stored series of bars. */
 export const coinsPerPage = 100
 
 /** A decimal number as the venue formats it; never converted to a double. */

@@ -26,7 +26,10 @@ const CLOSE_BRACKET = 0x5d
 const toDataView = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
   new DataView(buffer, byteOffset, byteLength)
 
-/** Returns a word that marks the bytes of `word` that are not ASCII digits: the high bit of each such byte is set. */
+/**
+ * Marks the bytes of a 32-bit word that are not ASCII digits: returns a word in which the high bit of each such byte is
+ * set.
+ */
 const nonDigitBits = (word: number): number => {
   const bytes = word ^ 0x30303030
   return (((bytes & 0x7f7f7f7f) + 0x76767676) | bytes) & 0x80808080
@@ -74,8 +77,8 @@ const afterDecimal = (view: DataView, from: number): number => {
 }
 
 /**
- * The format of a value in a bar: an integer, a quoted decimal, or text that is the same in each bar of a list. Each
- * format has exactly one spelling of each value, so a recognized bar can be decoded and encoded again without a change.
+ * The format of a value in a bar: an integer, a quoted decimal, or text that is the same in every bar of a list. Each
+ * format allows exactly one spelling of a value, so decoding and encoding a recognized bar returns the same bytes.
  */
 type Spelling = "integer" | "decimal" | RegExp
 
@@ -95,8 +98,8 @@ const spellings: { readonly [Member in keyof Candle]: Spelling } = {
 const isMember = (name: string): name is keyof Candle => Object.hasOwn(spellings, name)
 
 /**
- * A number of a bar, and the constant bytes before the number. There are at least five constant bytes, which are
- * compared as words of four bytes. If the length is not a multiple of four, the last word overlaps the previous one.
+ * A number in a bar, and the constant bytes that precede it. There are at least five constant bytes, which are compared
+ * as words of four bytes. If the length is not a multiple of four, the last word overlaps the previous one.
  */
 interface Step {
   readonly name: keyof Candle
@@ -125,7 +128,7 @@ const makeStep = (name: keyof Candle, opening: string, isDecimal: boolean): Step
   return { name, isDecimal, length, words }
 }
 
-/** Returns the layout of the bars of a list, taken from its first bar. */
+/** Returns the layout of the bars in a list, as found in its first bar. */
 const shapeIn = (opening: Uint8Array): Shape | undefined => {
   const text = Utf8.decodeLossy(opening)
   const members = Json.members(text, 1)
@@ -308,12 +311,15 @@ export const placesIn = (
   }
 }
 
-/** Tolerance in milliseconds for a venue whose clock is behind, or that writes a bar late. */
+/**
+ * Milliseconds to wait after a bar's close time before its values count as final, because the venue's clock may be
+ * behind, or the venue may write the bar late.
+ */
 const graceMillis = 5000
 
 /**
- * Minimum time, in milliseconds, for which the venue must still retain a window whose response is cached. It exceeds
- * the longest deadline plus the difference between the clocks.
+ * A response is cached only if the venue retains its bars for at least this many milliseconds longer. The value exceeds
+ * the longest request deadline plus the difference between the two clocks.
  */
 const marginMillis = 60_000
 
@@ -384,13 +390,13 @@ export const write = (bars: ReadonlyArray<Candle>): string => {
 /** The header in which a gateway reports the sources of the bars; a structured field (RFC 9651). */
 export const sourcesHeader = "x-trigate-candles"
 
-/** Maximum number of gaps, and maximum number of corrections, in the header. It limits the size of the header. */
+/** Maximum number of gaps in the header, and also the maximum number of corrections. Limits the size of the header. */
 const MAX_REPORTED = 16
 
 const headerMember = (name: string, texts: ReadonlyArray<string>): ReadonlyArray<string> =>
   texts.length === 0 ? [] : [`${name}="${texts.slice(0, MAX_REPORTED).join(" ")}"`]
 
-/** Formats sources as the header value. */
+/** Formats the sources of a response's bars as the value of {@link sourcesHeader}. */
 export const printSources = ({ asked, corrected, gaps, held, isCut }: Sources): string =>
   [
     `held=${held}`,

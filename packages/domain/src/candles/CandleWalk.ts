@@ -1,4 +1,7 @@
-/** Queries the bars of a window of any length in stretches, each of which fits into one response of the venue. */
+/**
+ * Queries the bars of a window of any length. Splits the window into stretches, each of which fits into one response of
+ * the venue.
+ */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -6,7 +9,7 @@ import * as Stream from "effect/Stream"
 import type { CandleWindowRequest } from "./Candle.ts"
 import * as CandleWindow from "./CandleWindow.ts"
 
-/** Options of a walk. */
+/** Options of {@link walk}. */
 export interface Options {
   /** Maximum number of bars in one stretch, from 1 to 5000. Default: 5000. Smaller stretches cost more requests. */
   readonly barsPerStretch?: number
@@ -35,9 +38,9 @@ const bounded = (bars: number): number => Math.min(CandleWindow.retainedBars, Ma
  * it still has, and separate requests for expired bars would cost as much as other requests.
  *
  * Without an `endTime`, or with one in the future, the walk ends at the bar that was forming when the walk began. A
- * `truncated` stretch lacks its oldest bars. Only the first stretch is truncated, or a later one whose bars expired
- * during a slow walk. If a gateway stores more bars than the venue retains, the walk starts at the beginning of the
- * window.
+ * `truncated` stretch lacks its oldest bars. This applies only to the first stretch, and to later stretches whose bars
+ * expired during a slow walk. If a gateway stores more bars than the venue retains, the walk starts at the beginning of
+ * the window.
  */
 export const walk = <E, R>(
   request: CandleWindowRequest,

@@ -7,7 +7,7 @@
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "./Candle.ts"
 
-/** The number of bars of each coin and interval that the venue retains. It is also the maximum in one response. */
+/** The number of bars that the venue retains for each coin and interval. It is also the maximum in one response. */
 export const retainedBars = 5000
 
 const minute = 60_000
@@ -89,7 +89,8 @@ export const retentionHorizon = (interval: CandleInterval, now: number): number 
   openTime(interval, oldestRetainedBar(interval, now))
 
 /**
- * Returns the oldest part of a window that fits into one response; for a longer window the venue would return the newest part.
+ * Shortens a window to the oldest bars that fit into one response. For a longer window, the venue would return
+ * the newest bars.
  */
 export const oldestPart = (request: CandleWindowRequest): CandleWindowRequest => {
   const { endTime, interval, startTime } = request
@@ -131,7 +132,7 @@ export interface Sources {
   readonly asked: number
   /** The periods, oldest first, in which bars may be missing: they are neither stored nor available upstream. */
   readonly gaps: ReadonlyArray<Stretch>
-  /** Whether the gateway stores older bars of the window that the response omits. */
+  /** Whether the response omits the window's oldest bars, although the gateway stores them. */
   readonly isCut: boolean
   /** Open times of bars that the venue changed after they had closed, oldest first; an archive keeps the original values. */
   readonly corrected: ReadonlyArray<number>
@@ -148,7 +149,7 @@ export interface CandleWindow {
   readonly sources?: Sources
 }
 
-/** One stretch of a walk, with its bounds, both included, in milliseconds. */
+/** One stretch of a walk through a long window: the stretch's bars, and its first and last millisecond. */
 export interface CandleStretch extends CandleWindow {
   readonly startTime: number
   readonly endTime: number
@@ -175,7 +176,7 @@ const windowCoverage = (request: CandleWindowRequest, candles: ReadonlyArray<Can
 }
 
 /**
- * Returns the number of the bar from which a response is complete; the venue may have dropped earlier bars.
+ * Returns the bar number from which a response contains every bar; the venue may have dropped earlier bars.
  *
  * `first` is the number of the first requested bar; `head` is the open time of the oldest received bar. The venue
  * retains the newest `retained` bars that had trades, so it dropped no bar after the oldest received one.
@@ -196,7 +197,7 @@ const coverageBy = ({ gaps, isCut }: Sources, candles: ReadonlyArray<Candle>): C
   gaps.length === 0 && !isCut ? "complete" : candles.length === 0 ? "agedOut" : "truncated"
 
 /**
- * Decodes a response to `request` that was received at `now`, in milliseconds.
+ * Decodes a response to `request`; `now` is the time, in milliseconds, at which the response was received.
  *
  * If a gateway reports the sources of the response, they determine the coverage; otherwise the venue's rules apply, see
  * {@link Coverage}.

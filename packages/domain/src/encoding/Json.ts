@@ -21,7 +21,7 @@ export interface Span {
   readonly end: number
 }
 
-/** The limits of a document in a request. */
+/** The limits of a JSON document that a caller sends. */
 export interface Limits {
   /** Maximum nesting of arrays and objects. */
   readonly maxDepth: number

@@ -13,8 +13,8 @@ export class Unauthorized extends Problem<Unauthorized>()(
 ) {}
 
 /**
- * The caller lacks a permission. `missing` names the list that lacks `needed`: a member of the key's scope, or the list
- * of origins whose pages are allowed to sign and send.
+ * The caller lacks a permission. `needed` is the permission, and `missing` is the name of the list that lacks it: a
+ * list in the key's scope, or the list of web origins that are allowed to sign and send.
  */
 export class NotPermitted extends Problem<NotPermitted>()(
   "NotPermitted",

@@ -128,7 +128,7 @@ const isUpstreamReason = Schema.is(Schema.Union(upstreamReasons))
 const isRequestReason = Schema.is(Schema.Union(requestReasons))
 const isWrapped = Schema.is(Schema.Union([UpstreamError, RequestError]))
 
-/** Wraps a reason in its error; returns any other error unchanged. */
+/** Wraps a reason in the `UpstreamError` or `RequestError` that contains it; returns any other error unchanged. */
 export function wrapReason<E>(error: E): WrapReason<E>
 // the compiler does not evaluate a conditional type on a type parameter
 export function wrapReason(error: unknown): unknown {

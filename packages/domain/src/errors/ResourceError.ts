@@ -20,8 +20,8 @@ export class UnknownAsset extends Problem<UnknownAsset>()(
 ) {}
 
 /**
- * The node cannot return the account's transactions after a position: the node does not know the position, or the pages
- * that it returned are not contiguous. `after` is the position from which to resume, at this or another node.
+ * The node cannot return the account's transactions after a position: it does not know the position, or its pages of
+ * transactions are not contiguous. To resume at any node, pass `after` as the position.
  */
 export class HistoryUnavailable extends Problem<HistoryUnavailable>()(
   "HistoryUnavailable",

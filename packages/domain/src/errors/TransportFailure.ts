@@ -10,8 +10,8 @@ import {
 } from "./UpstreamError.ts"
 
 /**
- * The failures of a read: no address responded, the rate limit or the deadline was exceeded, or the response does not
- * decode.
+ * The failures of a read: no upstream URL responded, the rate limit or the deadline was exceeded, or the response does
+ * not decode.
  */
 export const ReadFailure = Schema.Union([
   UpstreamUnavailable,

@@ -7,7 +7,7 @@ import { Problem, RetryAfter } from "./Problem.ts"
 
 const upstream = Schema.String.annotate({ description: "Label of the upstream: trading-api, trading-node, …" })
 
-/** Nothing was sent, or a read failed at every address. It is safe to retry after `retryAfter` seconds. */
+/** Nothing was sent, or a read failed at every upstream URL. It is safe to retry after `retryAfter` seconds. */
 export class UpstreamUnavailable extends Problem<UpstreamUnavailable>()(
   "UpstreamUnavailable",
   { group: "retry-later", status: 503, title: "Upstream unavailable" },
@@ -22,8 +22,8 @@ export class UpstreamRateLimited extends Problem<UpstreamRateLimited>()(
 ) {}
 
 /**
- * The upstream refuses the gateway itself, with HTTP 401 or 403: its endpoint key, its plan or its IP address. Retries fail until
- * the operator changes the gateway's settings or the account at the provider.
+ * The upstream refuses the gateway itself with HTTP 401 or 403, because of the gateway's endpoint key, plan or IP
+ * address. Retries fail until the operator changes the gateway's settings or the account at the provider.
  */
 export class UpstreamForbidden extends Problem<UpstreamForbidden>()(
   "UpstreamForbidden",

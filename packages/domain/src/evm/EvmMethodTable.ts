@@ -13,7 +13,7 @@ import type { StateBlock } from "../errors/RequestError.ts"
  */
 export const archiveSetting = "TRIGATE_TRADING_NODE_ARCHIVE"
 
-/** A relayed read: its summary, and the index of its block parameter if it reads state. */
+/** A method that is relayed unchanged: its summary and, if it reads state, the index of the block among its params. */
 export interface Method {
   readonly summary: string
   readonly block?: number
@@ -94,7 +94,7 @@ const traces = (prefix: string): { readonly [name: string]: Method } => ({
 })
 
 /**
- * Families of methods that only some nodes support, by the name that the settings use.
+ * Families of methods that only some nodes support. A setting selects a family by its name.
  *
  * A family excludes methods that change state or send a transaction, and methods for the operator of the node.
  */

@@ -1,6 +1,6 @@
 /**
- * The standard methods of an EVM node as operations of the chain that serves them: reads, which are relayed unchanged,
- * and raw transactions.
+ * The standard methods of an EVM node, as operations of the chain that the node serves: reads, which are relayed
+ * unchanged, and raw transactions.
  */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
@@ -16,7 +16,7 @@ import { Receipt } from "./Receipt.ts"
 /** Params: a list of up to 4 items, which the node validates. */
 export const Params = Schema.Array(Schema.Unknown).check(Schema.isMaxLength(4))
 
-/** The route of the methods, and whether its nodes serve state at the latest block only. */
+/** A route of EVM methods: its chain and protocol, and whether its nodes serve state at the latest block only. */
 export interface Serving {
   readonly chain: Chain
   readonly protocol: Operation.Protocol

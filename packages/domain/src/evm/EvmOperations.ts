@@ -141,5 +141,5 @@ export const makeMethods = (serving: EvmMethods.Serving): ReadonlyArray<EvmOpera
   ]
 }
 
-/** The methods of `POST /evm` over nodes without history, which is the default. */
+/** The default methods of `POST /evm`, which are those over nodes without history. */
 export const evmMethods: ReadonlyArray<EvmOperation> = makeMethods(serving)

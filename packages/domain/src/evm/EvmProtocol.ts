@@ -74,7 +74,7 @@ export interface CheckedOnce extends EvmCall {
 /** The backend of an EVM chain. */
 export type EvmBackend = Backend<CheckedRead, CheckedOnce, RpcAnswer>
 
-/** The backend of an EVM chain with subscriptions. */
+/** The backend of an EVM chain, including the chain's subscriptions. */
 export interface StreamingBackend extends EvmBackend {
   readonly subscribe: Subscribe
 }
@@ -263,7 +263,7 @@ export const makeMethods = <Operations extends { readonly [name: string]: ReadOp
     )
   )
 
-/** Adds the number of attempts to a failure. */
+/** Adds the number of attempts to the error of an unavailable upstream; returns any other error unchanged. */
 const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
   if (failure._tag !== "UpstreamUnavailable") return failure
   const { detail, retryAfter, upstream } = failure
@@ -276,7 +276,7 @@ const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
 }
 
 /**
- * Returns whether a status means that the upstream refuses the gateway. Another address of the upstream might still
+ * Returns whether a status means that the upstream refuses the gateway. A different URL of the upstream might still
  * accept the gateway's key.
  */
 const isForbidden = (status: number): boolean => status === 401 || status === 403

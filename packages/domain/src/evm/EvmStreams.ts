@@ -1,4 +1,7 @@
-/** The typed streams of an EVM chain: decodes the notifications of its subscriptions, and makes streams over a feed. */
+/**
+ * The typed streams of an EVM chain: decodes the notifications of its subscriptions, and makes streams from a shared
+ * source of blocks and logs.
+ */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -88,7 +91,7 @@ export const reader = <S extends EvmSubscription>({ item }: S, serving: Serving,
   }
 }
 
-/** The operation that subscribes; its params are the name and the parameter of a subscription. */
+/** The operation `eth_subscribe`. Its params are the name of a subscription and the subscription's parameter. */
 export const subscribeOperation = (serving: Serving) =>
   typedRead(serving, {
     name: "eth_subscribe",
@@ -101,7 +104,7 @@ export const subscribeOperation = (serving: Serving) =>
 /** Maximum number of notifications that are queued for the reader of a stream. */
 const maxBehind = 10_000
 
-/** The dependencies of a service's streams. */
+/** The dependencies of {@link make}. */
 export interface Options {
   readonly serving: Serving
   /** The name of the upstream in errors. */
@@ -153,7 +156,7 @@ export const pollReceipt = <E, R>(ask: Effect.Effect<Receipt | null, E, R>): Eff
     Effect.map((receipt) => receipt === null || isPreconfirmed(receipt) ? undefined : receipt)
   )
 
-/** Returns the first receipt of an endless stream of polls. */
+/** Returns the first receipt that an endless stream of polls emits. */
 export const firstReceipt = <E, R>(polls: Stream.Stream<Receipt | undefined, E, R>): Effect.Effect<Receipt, E, R> =>
   polls.pipe(
     Stream.filter(Predicate.isNotUndefined),
@@ -161,7 +164,7 @@ export const firstReceipt = <E, R>(polls: Stream.Stream<Receipt | undefined, E, 
     Effect.flatMap(Option.match({ onNone: () => Effect.never, onSome: Effect.succeed }))
   )
 
-/** Makes the streams of a service over a feed. */
+/** Makes the typed streams of a service from its chain's shared source of blocks and logs. */
 export const make = (options: Options): Methods<StreamFailure> => {
   const methods = Struct.map(
     EvmSubscriptions.evmSubscriptions,

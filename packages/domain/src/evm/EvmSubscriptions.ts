@@ -44,7 +44,7 @@ export interface Subscribed {
   readonly end: () => void
 }
 
-/** Subscribes to the feed of a chain. The sink receives notifications in the order of the blocks. */
+/** Subscribes to the new blocks or logs of a chain. The sink receives the notifications in the order of the blocks. */
 export type Subscribe = (interest: Interest, sink: EvmSink) => Subscribed
 
 /** The declaration of one subscription. */
@@ -57,7 +57,7 @@ export interface EvmSubscription<
   readonly name: Name
   /** One sentence for the documentation. */
   readonly summary: string
-  /** The parameter after the name. */
+  /** The schema of the subscription's parameter, which follows the name in `eth_subscribe`. */
   readonly request: Request
   /** The schema of the member `result` of notifications. */
   readonly item: Item

@@ -16,7 +16,7 @@ export interface LogSelection {
 const alternatives = (value: string | ReadonlyArray<string> | null | undefined): ReadonlySet<string> =>
   new Set((typeof value === "string" ? [value] : value ?? []).map((each) => each.toLowerCase()))
 
-/** Returns the selection of a filter, without its block range. */
+/** Returns the addresses and topics that a filter selects, without its block range. */
 export const selectionIn = ({ address, topics = [] }: Pick<LogFilter, "address" | "topics">): LogSelection => ({
   addresses: alternatives(address),
   topics: topics.map(alternatives)

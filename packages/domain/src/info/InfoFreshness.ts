@@ -1,4 +1,7 @@
-/** The topic and the default maximum age of each query type, and the validation of the setting for maximum ages. */
+/**
+ * The topic of each query type (market data, a user's state, or an action's outcome) and its default maximum age; also
+ * validates the setting for maximum ages.
+ */
 import * as Duration from "effect/Duration"
 import * as Struct from "effect/Struct"
 import { infoOperations } from "./InfoOperations.ts"

@@ -28,7 +28,10 @@ const isNothing = (answer: UpstreamResponse.UpstreamResponse): boolean =>
 
 const isSomething = (_request: unknown, answer: Json): boolean => answer.text.trim() !== "null"
 
-/** The declaration of a query. `request` contains its members except `type`, which is the operation's name. */
+/**
+ * The declaration of a query. `request` contains the query's members except `type`, because the type is the operation's
+ * name.
+ */
 export interface QueryOperation<
   Name extends string = string,
   Request extends Operation.AnyCodec = Operation.AnyCodec,
@@ -53,7 +56,10 @@ const query = <
   ...declaration
 })
 
-/** Returns the common properties of relayed queries. Nodes respond to some of them differently from the venue. */
+/**
+ * Returns the common properties of relayed queries. Nodes respond to some of these queries differently than the
+ * official API does.
+ */
 const relayed = ({ about, fresh, rows, weight }: InfoQuery) => ({
   about,
   ...(fresh === undefined ? {} : { fresh, cachePolicy: () => ({ fresh, staleIfError: 0 }) }),

@@ -102,7 +102,7 @@ const sending = <Request extends AnyCodec>(operation: Operation<string, "read", 
     Effect.flatMap(write(request), (body) => send({ operation, request, body }))
 }
 
-/** Makes the typed method of a query of a service. */
+/** Makes a service's typed method for one query. */
 export const makeMethod = <
   Request extends AnyCodec,
   Response extends AnyCodec,
@@ -121,7 +121,7 @@ const plain = Struct.omit(infoOperations, ["candleSnapshot"])
 /** The typed methods of all queries except `candleSnapshot`, whose method also reports missing bars. */
 export type Methods<E, R = never> = Table<typeof plain, CommonFailure | E, R>
 
-/** Makes the typed methods of the queries of a service. */
+/** Makes a service's typed methods for its queries. */
 export const makeMethods = <E, R>(service: string, send: Send<E, R>): Methods<E, R> =>
   Struct.map(plain, typedMethod<CommonFailure | E, R>((operation) => makeMethod(operation)(service, send)))
 
@@ -216,7 +216,7 @@ const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
   return about === undefined && accounts.length === 0 ? undefined : accounts
 }
 
-/** The read protocol of a venue or a node. */
+/** The read protocol of `POST /info`, for the official API and for nodes. */
 export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, ReadFailure> = {
   // the whole body is the cache key, because it may have members that the operation does not declare
   key: ({ body, surface }) => `${surface} ${body.canonical}`,
@@ -250,7 +250,7 @@ export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: 
 
 /**
  * Returns whether a query identifies an order by the venue's order ID. Returns `false` for a client order ID, because a
- * client can use it for a second order.
+ * client can reuse that ID for a second order.
  */
 const namesOrder = ({ body: { valueOrUndefined: query } }: InfoCall): boolean =>
   Predicate.hasProperty(query, "oid") && Predicate.isNumber(query.oid)

@@ -1,6 +1,6 @@
 /**
- * The types of `POST /info` queries that the venue documents: the weight of each, its topic, and the maximum age of a
- * cached response.
+ * The types of `POST /info` queries that the venue documents: for each, the rate-limit weight, the topic, and the
+ * maximum age of a cached response.
  *
  * By default, market data that bots poll is fresh for one second, and data that changes rarely for one minute. The
  * state of a user is always requested upstream, unless the rate limit is exhausted ({@link staleWhenLimitedSetting}).
@@ -59,7 +59,7 @@ const minute = 60 * second
 /** The default maximum age of a candle window's forming bar, in milliseconds. */
 export const formingFresh = second
 
-/** The members of a query that name accounts whose state it reads. */
+/** The query members that contain the address of an account whose state the query reads. */
 export const accountMembers = ["user", "vaultAddress"] as const
 
 const market = { weight: 20, about: "market" } as const

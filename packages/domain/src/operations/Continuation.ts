@@ -1,10 +1,10 @@
 /**
  * Effects in continuation-passing style. They run synchronously, without a fiber, until one has to wait.
  *
- * An effect has one of three forms. An `Exit` is ready. A {@link Suspended} effect is a step of this module and the
- * frames that continue it. Any other effect is deferred to a fiber. The combinators preserve the form if possible.
- * {@link run} executes an effect synchronously as far as possible and returns the remaining effect for a fiber; a fiber
- * can also run the whole effect.
+ * An effect has one of three forms. An `Exit` is ready. A {@link Suspended} effect is a step that this module executes,
+ * and the frames (continuations) that run after the step. Any other effect is deferred to a fiber. The combinators
+ * preserve the form if possible. {@link run} executes an effect synchronously as far as possible and returns the
+ * remaining effect for a fiber; a fiber can also run the whole effect.
  */
 // @effect-diagnostics anyUnknownInErrorContext:off -- frames of effects of all types share one stack
 import * as Cause from "effect/Cause"
@@ -287,7 +287,7 @@ class Provided<A, E, R, I, S> extends Suspended<A, E, R> {
   }
 }
 
-/** Restores the previous service at the end of a provided effect. */
+/** Restores the previous implementation of a service when the effect that {@link provide} wraps ends. */
 class Restored<I, S> {
   readonly #provided: { readonly key: Context.Key<I, S>; readonly value: S }
   readonly context: Context.Context<never>
@@ -319,7 +319,7 @@ class Uninterruptible<A, E, R> extends Continued<A, E, R, A, E, R> {
 export const callback = <A, E = never>(register: (resume: Resume<A, E>) => Cancel): Effect.Effect<A, E> =>
   new Callback(register)
 
-/** Makes an effect from the services of its context. */
+/** Makes an effect with a function that receives the services of the context. */
 export const withContext = <A, E, R>(
   f: (context: Context.Context<R>) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => new InContext(f)

@@ -41,8 +41,8 @@ export type RpcAnswer =
     /** The complete error object. */
     readonly error: Json.Json
     /**
-     * Whether the upstream's error is not a valid JSON-RPC error object. If so, another address might return a better
-     * response.
+     * Whether the upstream's error is not a valid JSON-RPC error object. If so, a different upstream URL might return a
+     * valid response.
      */
     readonly isOdd?: true
     /**
@@ -137,8 +137,8 @@ const usualCalls: ReadonlyArray<RegExp> = [
 ]
 
 /**
- * Maximum length, in characters, of a call that {@link usualCall} parses. A call of this length cannot exceed the limit
- * on values.
+ * Maximum length, in characters, of a call that {@link usualCall} parses. A call of at most this length cannot exceed
+ * the maximum number of values.
  */
 const longestUsual = 4096
 
@@ -218,7 +218,10 @@ const readMember = (
 
 const isVisible = (text: string, at: number): boolean => text.charCodeAt(at) > 0x20
 
-/** Extracts the result of a response to `id` in the format that most nodes use; `undefined` if the format differs. */
+/**
+ * Extracts the result from the response to the call with the ID `id`, if the response has the format that most nodes
+ * use; otherwise returns `undefined`.
+ */
 const usualResult = (text: string, id: number): RpcAnswer | undefined => {
   const head = `{"jsonrpc":"2.0","id":${id},"result":`
   const end = text.length - 1

@@ -1,4 +1,4 @@
-/** The responses of an in-memory service, which a test sets for each operation. */
+/** The responses of an in-memory service. A test sets them for each operation. */
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"

@@ -118,12 +118,15 @@ export interface Operation<
   /** The upstream kinds that serve the operation, in order of preference. */
   readonly sources: ReadonlyArray<Source>
   /**
-   * Whether the official API and nodes respond differently. Each {@link Surface} then uses its own source, without
-   * failover.
+   * Whether the official API and nodes respond differently. If they do, there is no failover between them: calls to the
+   * gateway's own routes use the official API, and calls to the node routes use nodes.
    */
   readonly sourceOfSurface?: true
   readonly cost: Cost
-  /** Whether every healthy address responds quickly to any request, so that a timeout indicates a fault of the address. */
+  /**
+   * Whether every healthy upstream URL responds quickly to any request, so that a timeout indicates a fault of that
+   * URL.
+   */
   readonly cheap?: true
   /** The schema of the request (for JSON-RPC: `params`). */
   readonly request: Request
@@ -134,8 +137,8 @@ export interface Operation<
   /** The block parameter of a method that reads state: its position, and the supported values. */
   readonly blockParam?: { readonly position: number; readonly supported: ReadonlyArray<StateBlock> }
   /**
-   * Returns the number of elements of a response that is a list; `undefined` if the format is not recognized. Counts
-   * them in the received chunks, without joining, decoding or parsing.
+   * Returns the length of a response that is a list, counted in the received chunks without joining, decoding or
+   * parsing them. Returns `undefined` if the format is not recognized.
    *
    * Intended for long responses with a fixed format. Every text that is recognized must also decode.
    */
@@ -149,8 +152,8 @@ export interface Operation<
   /** A response that means an error, regardless of its HTTP status. */
   readonly refusal?: DeclaredRefusal<Request["Type"], Failures[number]["Type"]>
   /**
-   * Returns whether a response is final: it is relayed unchanged, and no other address is tried, regardless of its HTTP
-   * status.
+   * Returns whether a response is relayed unchanged, without an attempt at a different upstream URL, regardless of its
+   * HTTP status.
    */
   readonly isFinal?: (answer: UpstreamResponse) => boolean
   /**
@@ -187,7 +190,7 @@ export type Arguments<Request> = keyof Request extends never ? []
   : Record<never, never> extends Request ? [request?: Request]
   : [request: Request]
 
-/** The typed method of an operation, which can also fail with `E`. */
+/** The typed method of an operation; the method can also fail with `E`. */
 export type Method<O extends Operation, E, R = never> = (
   ...args: Arguments<Request<O>>
 ) => Effect.Effect<Response<O>, WrapReason<Failure<O> | E>, R>
@@ -248,7 +251,10 @@ export const unavailableOnNode = (operation: Operation): UnavailableOnNode =>
     detail: `Only the official API serves ${operation.name}; nodes do not`
   })
 
-/** Returns the sources that serve an operation on a surface; an empty list on the node surface means `unavailableOnNode`. */
+/**
+ * Returns the sources that serve an operation on a surface. On the node surface, the list is empty if no node serves
+ * the operation; the call then fails with `UnavailableOnNode`.
+ */
 export const sourcesOn = (operation: Operation, surface: Surface): ReadonlyArray<Source> =>
   operation.sources.filter((source) =>
     surface === "node" ? source === "node" : operation.sourceOfSurface !== true || source === "official-api"
@@ -264,7 +270,10 @@ export interface Need {
   readonly recoversSigner?: true
 }
 
-/** Returns the permissions that a call needs; `passedThrough` is the name of a relayed action or query. */
+/**
+ * Returns the permissions that a call needs. `passedThrough` is the request's own type, for an action or query whose
+ * operation covers several types. Default: the operation's name.
+ */
 export const operationNeed = (
   { chain, class: methodClass, name, protocol }: Pick<Operation, "chain" | "class" | "name" | "protocol">,
   passedThrough: string = name
@@ -303,7 +312,7 @@ export const permitted = (need: Need): Effect.Effect<void, NotPermitted> =>
     return refused === undefined ? Exit.void : Exit.fail(refused)
   })
 
-/** Returns the official API weight of a response with `rows` rows. */
+/** Returns the weight, in the official API's rate limit, of a call whose response has `rows` rows. */
 export const responseWeight = (operation: Pick<Operation, "cost">, rows: number): number =>
   operation.cost.weight +
   (operation.cost.rowsPerWeight === undefined ? 0 : Math.ceil(rows / operation.cost.rowsPerWeight))

@@ -62,7 +62,7 @@ const failureReader = <S extends AnyCodec>(schema: S) => {
 /** Returns the typed error for a response that violates its protocol: from its problem document, or from its status. */
 export const responseFailure = failureReader(Schema.Union(upstreamFailures))
 
-/** Like {@link responseFailure}, for a client of a gateway, which can also refuse the caller. */
+/** Like {@link responseFailure}, for a client of a gateway, because a gateway can also refuse the caller. */
 export const servedResponseFailure = failureReader(ServedFailure)
 
 /** Makes the error for a response that leaves the outcome of a once-only call (`what`) unknown. */
@@ -89,7 +89,7 @@ export const decodeJson = <S extends AnyCodec>(schema: S) => {
     })
 }
 
-/** Makes the reader of an operation's responses over plain HTTP. Reuse it: it contains compiled decoders. */
+/** Makes the decoder of an operation's responses over plain HTTP. Reuse it, because it contains compiled schemas. */
 export const makeReader = <
   Request extends AnyCodec,
   Response extends AnyCodec,
@@ -111,13 +111,13 @@ export const makeReader = <
 }
 
 /**
- * The fault of an attempt after which another address, or a later attempt, might succeed. This is a closed set, which
+ * The fault of an attempt, if the call might succeed later or at a different upstream URL. This is a closed set, which
  * metrics use as a label.
  *
- * - `declined`: the address reports a protocol error because it cannot serve this call. The address is healthy, and
+ * - `declined`: the upstream URL reports a protocol error because it cannot serve this call. The URL is healthy, and
  *   would respond to the call in the same way again.
  * - `mismatched`: the response is JSON, but not a response to this call. This indicates only weakly that other calls to
- *   the address fail too.
+ *   the URL fail too.
  * - `withheld`: no attempt was made.
  */
 export type RetryableFault =
@@ -290,13 +290,13 @@ export interface ReadProtocol<Call extends { readonly operation: ReadOperation }
   /** Returns the cache key of a call. Calls of one operation with equal keys are coalesced and cached together. */
   readonly key: (call: Call) => string
   /**
-   * Returns the cache policy of the response to a call; `undefined` if the response is not cached. `onRequest` is for a
-   * caller that accepts a response that is one block old.
+   * Returns the cache policy of the response to a call; `undefined` if the response is not cached. `onRequest` is true
+   * for a caller that accepts a response that is one block old.
    */
   readonly cachePolicy: (call: Call, now: number, onRequest: boolean) => CachePolicy | undefined
   /** Returns whether a response is cacheable: it is not an error, and it is the response to this call. */
   readonly isCacheable: (call: Call, answer: A) => boolean
-  /** Returns the maximum cost of a call, if that depends on the call. */
+  /** Returns the maximum cost of a call, for a protocol in which the cost depends on the call. */
   readonly costOf?: (call: Call, now: number) => Cost
   /**
    * Returns the accounts whose state a call reads, in lower case; `undefined` if it reads no account.
@@ -305,6 +305,6 @@ export interface ReadProtocol<Call extends { readonly operation: ReadOperation }
    */
   readonly accountsIn?: (call: Call) => ReadonlyArray<string> | undefined
   readonly codec: CacheCodec<A>
-  /** Encodes a call; `id` identifies its response among those of other calls, if the protocol has ids. */
+  /** Encodes a call; `id` identifies the response to this call, if the protocol has IDs. */
   readonly write: (call: Call, id: number) => Question<A, E>
 }

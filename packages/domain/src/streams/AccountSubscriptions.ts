@@ -25,7 +25,10 @@ const SliceFill = openStruct({ fill: Fill, twapId: Schema.Natural })
 
 const isSnapshot = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
 
-/** Makes the schema of the rows of a user, which begin with a snapshot; the member named `member` lists the rows. */
+/**
+ * Makes the schema of an item that lists rows of a user, such as fills. The member named `member` lists the rows; the
+ * first item is a snapshot.
+ */
 const userRows = <Row extends Schema.Codec<unknown, unknown>>(member: string, row: Row) =>
   openStruct({ user: Schema.String, isSnapshot, [member]: Schema.Array(row) })
 

@@ -5,9 +5,12 @@
 import * as Json from "../encoding/Json.ts"
 import { valueAt } from "./Subscription.ts"
 
-/** A position in an event log. */
+/** A position in an account's event log. */
 export interface ResumePosition {
-  /** Identifies the event log; sequence numbers are valid within one epoch only. */
+  /**
+   * Identifies the event log. A new epoch begins when events may be missing from the log; sequence numbers are valid
+   * within one epoch only.
+   */
   readonly epoch: string
   /** The sequence number of the last received event; the first event is 1. */
   readonly seq: number
@@ -24,12 +27,15 @@ export const parse = (text: string): ResumePosition | undefined => {
   return epoch === undefined || seq === undefined ? undefined : { epoch, seq: Number(seq) }
 }
 
-/** The first message of a stream: its current position, and whether all events since the requested position follow. */
+/**
+ * The first message of a stream: the stream's current position, and whether all events since the requested position
+ * follow.
+ */
 export interface Resumption extends ResumePosition {
   readonly recovered: boolean
 }
 
-/** The channel of frames that report whether a stream was resumed. */
+/** The value of `channel` in the frames that report whether a stream was resumed. */
 export const channel = "resume"
 
 /** Encodes a resumption report as JSON. */
@@ -40,7 +46,7 @@ export const printResumption = ({ epoch, recovered, seq }: Resumption): string =
 export const withPosition = (frame: string, { epoch, seq }: ResumePosition): string =>
   `${frame.slice(0, -1)},"epoch":${JSON.stringify(epoch)},"seq":${seq}}`
 
-/** Returns the position in a parsed frame, from its own members or from its `data`. */
+/** Returns the resume position that a parsed frame contains, in the frame's own members or in its `data`. */
 export const ofFrame = (frame: unknown): ResumePosition | undefined => {
   const isResumption = valueAt(frame, "channel") === channel
   const epoch = valueAt(frame, isResumption ? "data.epoch" : "epoch")

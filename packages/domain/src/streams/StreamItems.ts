@@ -6,7 +6,7 @@ import { MalformedFrame } from "./StreamError.ts"
 import { valueAt } from "./Subscription.ts"
 import type { Subscription } from "./Subscription.ts"
 
-/** Maximum number of characters of a frame, and of its decoding error, that an error quotes. */
+/** Maximum number of characters that an error quotes from a frame, and from the frame's decoding error. */
 const mostQuoted = 2000
 
 /** Decodes the items of a subscription's frames. Fails with `MalformedFrame` for a frame that does not decode. */

@@ -2,8 +2,8 @@
  * Declarations of subscriptions: each stream of the venue's WebSocket is declared once, next to its schemas.
  *
  * Acknowledgements, the sharing of one upstream subscription between callers, snapshots for callers that join later,
- * refills after a lost connection, the typed service, the client, the sandbox and the documentation are all derived
- * from these declarations.
+ * refills (queries for the rows missed during a lost connection), the typed service, the client, the sandbox and the
+ * documentation are all derived from these declarations.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -14,13 +14,13 @@ import type { AnyCodec } from "../operations/Operation.ts"
 /**
  * How a subscription delivers data.
  *
- * `state`: each frame is the whole state, so the latest frame replaces earlier ones. `snapshot`: each frame lists rows;
- * the first frame lists the latest rows and has `isSnapshot: true`. `events`: each frame lists rows; each row is sent
- * once.
+ * `state`: each frame is the whole state, so the latest frame replaces earlier ones. `snapshot`: each frame lists rows,
+ * such as fills; the first frame lists the latest rows and has `isSnapshot: true`. `events`: each frame lists rows;
+ * each row is sent once.
  */
 export type Delivery = "state" | "snapshot" | "events"
 
-/** The rows in the frames of a subscription. */
+/** The rows, such as fills, in the frames of a subscription. */
 export interface Rows {
   /** The member of `data` that lists the rows. If it is absent, `data` itself is the list. */
   readonly member?: string
@@ -29,15 +29,18 @@ export interface Rows {
   /** The path of the time in a row. The time is in milliseconds, or in seconds if `isInSeconds` is set. */
   readonly time: string
   readonly isInSeconds?: true
-  /** The number of rows in the snapshot for a caller that joins later; 0 if the venue sends no initial rows. */
+  /**
+   * The number of rows in the snapshot for a caller that joins a shared subscription later; 0 if the venue sends no
+   * initial rows.
+   */
   readonly replayed: number
 }
 
-/** The query that fills the gap after a lost connection. */
+/** The query that returns the rows missed during a lost connection. */
 export interface Refill {
   /** The query of `POST /info` that returns the missed rows. */
   readonly query: string
-  /** Position of the refill in the sequence of refills, which run one after another. The lowest rank runs first. */
+  /** Position of this query among all such queries, which run one after another. The lowest rank runs first. */
   readonly rank: number
   /** Whether the query returns only some of the missed rows. */
   readonly isPartial?: true
@@ -45,19 +48,19 @@ export interface Refill {
   readonly isBrief?: true
 }
 
-/** A query whose response is a part of the frames of a subscription. */
+/** A query whose response is contained in the frames of a subscription. */
 export interface AnsweredQuery {
   readonly query: string
   /**
-   * The member of `data` that contains the response; empty if `data` itself is the response. Absent for a logged
-   * subscription, whose rows are the response.
+   * The member of `data` that contains the response; empty if `data` itself is the response. Absent for a subscription
+   * with `isLogged`: the response consists of its logged rows.
    */
   readonly member?: string
   /** Whether the response omits an order's empty members, as `openOrders` does. */
   readonly isBrief?: true
   /**
-   * The rows and members that change only if the account changes. Only these are compared when two responses are from
-   * different times.
+   * Selects the parts of the response that change only if the account changes: the rows, and some members of each row.
+   * The gateway compares only these parts with the venue's response, every five minutes.
    */
   readonly compared?: {
     /** The path of the rows in the response. */
@@ -82,24 +85,27 @@ export interface Subscription<
   readonly about: "market" | "user"
   readonly delivery: Delivery
   /**
-   * The members of a subscription request in addition to `type`. Decoding adds the venue's defaults, in the order of
-   * the venue's acknowledgements.
+   * The members of a subscription request in addition to `type`. Decoding adds the venue's defaults, and orders the
+   * members as in the venue's acknowledgements.
    */
   readonly request: Request
-  /** The items of typed streams: the member `data` of a frame, or an element of it. */
+  /**
+   * The schema of a typed stream's items. An item is the member `data` of a frame or, with `isList`, an element of
+   * `data`.
+   */
   readonly item: Item
   /** Whether `data` is a list of items. */
   readonly isList?: true
   /**
-   * The paths in `data` that contain members of the request.
+   * For each request member that a frame repeats: the member's path in `data`.
    *
-   * Two subscriptions that differ only in members that have no path here cannot share a connection: their frames are
+   * Two subscriptions cannot share a connection if they differ only in members without a path here: their frames are
    * indistinguishable.
    */
   readonly shown: { readonly [member: string]: string }
   /**
-   * The path in `data` of the value that distinguishes the states of one subscription, such as a bar's open time. Only
-   * the latest frame with each value matters.
+   * The path, in `data`, of a value that distinguishes several states of one subscription, such as a bar's open time.
+   * Only the latest frame for each value matters.
    */
   readonly stateAt?: string
   readonly rows?: Rows
@@ -111,10 +117,14 @@ export interface Subscription<
    */
   readonly isUnshared?: true
   readonly refill?: Refill
-  /** Whether the rows are in the event log of watched accounts, from which streams resume. */
+  /**
+   * Whether the gateway logs the rows for watched accounts (`TRIGATE_WATCH_ACCOUNTS`), so that streams can resume from
+   * the log.
+   */
   readonly isLogged?: true
   /**
-   * For watched accounts: the queries whose responses the frames contain. Their parameters are the members in `shown`.
+   * The queries whose responses the frames contain; used for watched accounts (`TRIGATE_WATCH_ACCOUNTS`). The
+   * parameters of such a query are the members in `shown`.
    */
   readonly answers?: ReadonlyArray<AnsweredQuery>
   readonly example: Request["Encoded"]

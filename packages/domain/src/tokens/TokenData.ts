@@ -1,4 +1,4 @@
-/** Token data: the flat resource in the documentation, and the four kinds of token contracts. */
+/** Token data: the flat resource that the documentation describes, and the four kinds of token contracts. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"

@@ -31,7 +31,9 @@ const someSeconds = (): Operation.CachePolicy => ({ fresh: 10_000, staleIfError:
 
 const day = 24 * 60 * 60_000
 
-/** Returns the caching of a result that depends only on the request. A result is cached if it decodes as `answer`. */
+/**
+ * Returns the caching rules for results that depend only on the request. A result is cached if it decodes as `answer`.
+ */
 const computed = (answer: Operation.AnyCodec) => ({
   failures: [InvalidAddress],
   cheap: true,

@@ -29,7 +29,10 @@ import * as TonAddress from "./TonAddress.ts"
 /** The decoded parameters of a query string, in the order of the query string. */
 export type Query = ReadonlyArray<readonly [name: string, value: string]>
 
-/** The encoding of a call: a JSON-RPC envelope, the query of a GET, or the body of a POST to the method's path. */
+/**
+ * The encoding of a call: `rpc` is a JSON-RPC envelope, `query` the query of a GET, `body` the body of a POST to the
+ * method's path.
+ */
 export type Form = "rpc" | "query" | "body"
 
 interface CallParams {

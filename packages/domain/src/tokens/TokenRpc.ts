@@ -117,9 +117,9 @@ const errorAnswer = (
 /**
  * Decodes an upstream's response with any status.
  *
- * IDs are not compared: one family of servers omits them, the other converts them to strings, and HTTP already pairs
- * responses with requests. Fails only if a successful response (2xx) is not a JSON object, or if a response has neither
- * a result nor a failure.
+ * IDs are not compared: one family of servers omits them, the second family converts them to strings, and HTTP already
+ * pairs responses with requests. Fails only if a successful response (2xx) is not a JSON object, or if a response has
+ * neither a result nor a failure.
  */
 export const readAnswer = (response: UpstreamResponse): Effect.Effect<TokenRpcAnswer, UpstreamMalformed> => {
   const { json, status, text, upstream } = response

@@ -41,8 +41,8 @@ export interface EvmOutcome {
   /** The state after the execution. */
   readonly world: World
   /**
-   * Gas used, after refunds. For `call`, it does not include the intrinsic gas of a transaction (the base cost and the
-   * cost of the input).
+   * Gas used, after refunds. For {@link Machine.call}, this does not include the intrinsic gas of a transaction (the
+   * base cost and the cost of the input).
    */
   readonly gasUsed: bigint
   /** The reason why the code did not complete: `revert`, `out of gas`, … */
@@ -52,7 +52,7 @@ export interface EvmOutcome {
   /** The address of the created contract; `null` if no contract was created. */
   readonly created: Address | null
   readonly logs: ReadonlyArray<TransactionLog>
-  /** The access list that `estimate` determines. It is empty for `execute` and `call`. */
+  /** The access list that {@link Machine.estimate} determines; empty for the other functions of {@link Machine}. */
   readonly accessList: AccessList
 }
 
@@ -62,7 +62,7 @@ export interface Machine {
   readonly execute: (world: World, block: EvmBlock, bytes: Data) => Promise<EvmOutcome>
   /** Runs a call as a transaction of the call's sender, with a gas price of 0. */
   readonly estimate: (world: World, block: EvmBlock, call: EvmCall) => Promise<EvmOutcome>
-  /** Runs a call, whose sender can also be a contract. */
+  /** Runs a call without a transaction; the sender can also be a contract. */
   readonly call: (world: World, block: EvmBlock, call: EvmCall) => Promise<EvmOutcome>
 }
 
@@ -85,7 +85,7 @@ export interface Envelope {
     }
 }
 
-/** A signed transaction that the chain has accepted, before it has a block. */
+/** A signed transaction that the chain has accepted, but that is not assigned to a block yet. */
 export interface Sent {
   readonly hash: Hash
   readonly from: Address
@@ -127,7 +127,10 @@ export interface Transaction extends Omit<Sent, "bytes"> {
   readonly bytes: Data | undefined
 }
 
-/** The position of a receipt, as input for chain-family fields that depend on it. */
+/**
+ * The position of a transaction's receipt in the chain. A chain family computes some of its receipt fields from this
+ * position.
+ */
 export interface ReceiptPlace {
   readonly seed: Seed
   readonly hash: Hash
@@ -155,7 +158,7 @@ export interface BlockClock {
   readonly every: number
 }
 
-/** The latest, the latest safe and the latest finalized block. */
+/** The numbers of three blocks: the latest, the latest safe and the latest finalized block. */
 export interface Heads {
   readonly latest: number
   readonly safe: number
@@ -172,8 +175,8 @@ export interface Ledger {
    */
   readonly waiting: ReadonlyArray<Sent>
   /**
-   * The accounts after each block that changed them, in ascending order of blocks. The last entry can be for the next
-   * block, which does not exist yet.
+   * The accounts and storage after each block that changed them, ordered by block number. The last entry can be for the
+   * next block, which does not exist yet.
    */
   readonly worlds: Arr.NonEmptyReadonlyArray<{ readonly block: number; readonly world: World }>
 }
@@ -187,7 +190,7 @@ export interface EvmChain {
   readonly clock: BlockClock
   readonly heads: Heads
   readonly ledger: Ledger
-  /** The receipt fields of transactions that callers submit to this chain. */
+  /** The receipt fields that the chain family adds for transactions from callers. */
   readonly fields: FamilyFields
   /** Base fee of a block, in wei. */
   readonly baseFee: (block: number) => bigint
@@ -235,7 +238,7 @@ export const findBlock = (chain: EvmChain, hash: Hash): number | undefined => {
 /** Returns the number of the next block. */
 export const nextBlock = ({ heads }: EvmChain): number => heads.latest + 1
 
-/** The gas limit of a block, of a transaction and of a call. */
+/** The gas limit of each block, transaction and call. */
 export const gasLimit = 30_000_000n
 
 /** Returns the block context for code that runs in a block. */
@@ -251,7 +254,7 @@ export const evmBlock = (chain: EvmChain, number: number): EvmBlock => ({
 export const worldAt = ({ ledger }: EvmChain, block: number): World =>
   Option.getOrElse(Arr.findLast(ledger.worlds, (each) => each.block <= block), () => ledger.worlds[0]).world
 
-/** Applies a change to the stored accounts and storage of all blocks. */
+/** Changes the stored accounts and storage of every block. */
 export const mapWorlds = <State extends Ledger>(state: State, change: (world: World) => World): State => ({
   ...state,
   worlds: Arr.map(state.worlds, ({ block, world }) => ({ block, world: change(world) }))

@@ -237,12 +237,12 @@ const feeHistory = (
   })
 }
 
-/** A record with an entry for each method name in `Names`, and possibly further entries. */
+/** A record with an entry for each method name in `Names`, and possibly for more methods. */
 export type Methods<Names extends string, V> = { readonly [Name in Names]: Method<V> } & {
   readonly [name: string]: Method<V>
 }
 
-/** The JSON-RPC method names of a table of operations. */
+/** The JSON-RPC method names in a record of operations. */
 export type WireName<Operations extends { readonly [name: string]: { readonly name: string } }> = Operations[
   keyof Operations
 ]["name"]

@@ -75,7 +75,7 @@ const offers = (pricing: Envelope["pricing"]): readonly [bigint, bigint] =>
   pricing.type === "0x2" ? [pricing.maxFeePerGas, pricing.maxPriorityFeePerGas] : [pricing.gasPrice, pricing.gasPrice]
 
 /**
- * Returns whether the fees that `later` offers are at least 10 % higher than those of `earlier`, as nodes require for a
+ * Returns whether each fee that `later` offers is at least 10 % higher than in `earlier`, as nodes require for a
  * replacement.
  */
 const outbids = (later: Sent, earlier: Pick<Sent, "envelope">): boolean => {
@@ -191,7 +191,7 @@ const isMade = ({ bytes }: Transaction): boolean => bytes === undefined
 const asSent = ({ bytes, envelope, from, hash, to }: Transaction): ReadonlyArray<Sent> =>
   bytes === undefined ? [] : [{ hash, from, to, envelope, bytes }]
 
-/** Returns the state of the chain, including the next block. */
+/** Returns the state of the chain with the executed transactions in the next block. */
 const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => {
   const next = Chain.nextBlock(chain)
   const others = [...chain.ledger.transactions].filter(([, each]) => each.block !== next || isMade(each))
@@ -206,8 +206,8 @@ const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => 
 /**
  * Accepts a transaction. It is executed in the next block, or waits for an earlier transaction of the same sender.
  *
- * A transaction replaces an earlier one with the same sender and nonce, if the earlier one is not in an existing block.
- * The next block is then executed again.
+ * A transaction replaces an earlier transaction of the sender with the same nonce, if the earlier one is still waiting
+ * or in the next block. The next block is then executed again.
  */
 export const accept = Effect.fnUntraced(function*(chain: EvmChain, machine: Machine, bytes: Data): Effect.fn.Return<
   { readonly hash: Hash; readonly ledger: Ledger },

@@ -13,7 +13,7 @@ export interface RpcRefusal {
   readonly data?: unknown
 }
 
-/** Makes the error of a node that refuses a call. */
+/** Makes the error object with which a node refuses a call. */
 export const refused = (message: string): RpcRefusal => ({ code: -32000, message })
 
 /** Formats an integer in 0x hex. */
@@ -102,8 +102,8 @@ const findTransaction = ({ ledger }: EvmChain, hash: Hash): Transaction | undefi
   ledger.transactions.get(lowerCase(hash))
 
 /**
- * Encodes the receipt of a transaction. Returns `null` if the transaction is unknown, or if its block does not exist
- * yet and the receipt is not preconfirmed.
+ * Encodes the receipt of a transaction. Returns `null` if the transaction is unknown, or if the transaction's block
+ * does not exist yet and the receipt is not preconfirmed.
  */
 export const encodeReceipt = (chain: EvmChain, hash: Hash) => {
   const transaction = findTransaction(chain, hash)
@@ -161,7 +161,7 @@ export const encodeTransaction = (chain: EvmChain, hash: Hash) => {
 const emptyRoot = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
 const noUncles = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347"
 
-/** Returns a block, with its transactions or their hashes; `null` if it does not exist. */
+/** Returns a block, with its transactions or their hashes; `null` if the block does not exist. */
 export const blockAt = (chain: EvmChain, number: number | undefined, isFull: boolean) => {
   if (!isThere(chain, number)) return null
   const transactions = Chain.transactionsIn(chain.ledger, number)
@@ -190,7 +190,7 @@ export const blockAt = (chain: EvmChain, number: number | undefined, isFull: boo
   }
 }
 
-/** Returns the transaction at a position of a block; `null` if it does not exist. */
+/** Returns the transaction at a position of a block; `null` if there is no such transaction. */
 export const transactionAt = (chain: EvmChain, number: number | undefined, index: bigint) => {
   const found = isThere(chain, number)
     ? Chain.transactionsIn(chain.ledger, number).find((transaction) => BigInt(transaction.index) === index)
@@ -198,16 +198,16 @@ export const transactionAt = (chain: EvmChain, number: number | undefined, index
   return found === undefined ? null : wireTransaction(chain, found)
 }
 
-/** Returns the receipts of a block; `null` if it does not exist. */
+/** Returns the receipts of a block; `null` if the block does not exist. */
 export const receiptsAt = (chain: EvmChain, number: number | undefined) =>
   isThere(chain, number)
     ? Chain.transactionsIn(chain.ledger, number).map((transaction) => wireReceipt(chain, transaction))
     : null
 
-/** Returns the number of a block's uncles: always 0; `null` if the block does not exist. */
+/** Returns the number of a block's uncles, which is always 0; `null` if the block does not exist. */
 export const unclesAt = (chain: EvmChain, number: number | undefined) => isThere(chain, number) ? "0x0" : null
 
-/** Returns the number of a block's transactions; `null` if it does not exist. */
+/** Returns the number of a block's transactions; `null` if the block does not exist. */
 export const countAt = (chain: EvmChain, number: number | undefined) =>
   isThere(chain, number) ? quantity(Chain.transactionsIn(chain.ledger, number).length) : null
 

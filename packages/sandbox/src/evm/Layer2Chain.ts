@@ -1,4 +1,7 @@
-/** A layer 2: a block every two seconds, receipts of several chain families, and delayed finality. */
+/**
+ * A layer 2: a block every two seconds, receipts in the formats of several chain families (such as OP stack), and
+ * delayed finality.
+ */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -31,12 +34,12 @@ interface MadeFamily extends FamilyFields {
   readonly effectiveGasPrice: (source: Source) => string | undefined
 }
 
-/** The inputs of generated values. */
+/** The values from which a generated number is derived. */
 type Source = Pick<ReceiptPlace, "hash" | "seed">
 
 /**
- * Returns a generated integer between 0.5 and 1.5 times `middle`. For a given transaction and field, the integer is
- * always the same.
+ * Returns a generated integer between 0.5 and 1.5 times `middle`. The transaction's hash and the field determine the
+ * integer.
  */
 const around = ({ hash, seed }: Source, field: string, middle: number): string =>
   quantity(Math.floor(middle * (0.5 + Random.fraction(Random.series(seed, `receipt/${hash}/${field}`), 0))))
@@ -175,8 +178,8 @@ export interface NewTransaction {
   /** Additional fields of the receipt, which override those of the chain family. */
   readonly extras?: { readonly [field: string]: unknown }
   /**
-   * The block of the transaction, relative to the latest one. Default: 1, which is the next block; 0 or less selects an
-   * existing block.
+   * The number of the transaction's block minus the number of the latest block. Default: 1, which is the next block; 0
+   * or less selects an existing block.
    */
   readonly inBlocks?: number
   /** Whether the sequencer preconfirms the receipt before its block is sealed. */
@@ -186,8 +189,8 @@ export interface NewTransaction {
 const someone: Address = "0x17281460228691b044e080a5f5257dce8e47f79c"
 
 /**
- * Generates a transaction without running code. Its index and cumulative gas are chosen as if the block contained other
- * transactions before it.
+ * Generates a transaction without running code. The transaction's index and cumulative gas are chosen as if the block
+ * contained other transactions before it.
  */
 const makeTransaction = (seed: Seed, made: NewTransaction, latest: number): Transaction => {
   const { family = "op-stack", gasUsed = 21_000n, inBlocks = 1 } = made

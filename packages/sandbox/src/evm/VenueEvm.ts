@@ -34,7 +34,7 @@ const blockKinds = {
   big: { every: 60_000, fee: 0.6 * gwei }
 } as const
 
-/** Returns the base fee of the next block of a kind at the given time, in wei. */
+/** Returns the base fee, in wei, of the next small or big block at the given time. */
 export const baseFee = (seed: Seed, state: EvmState, kind: keyof typeof blockKinds, now: number): bigint => {
   const { every, fee } = blockKinds[kind]
   const block = Math.floor(now / every) + 1
@@ -65,7 +65,7 @@ const blockClock = ({ startedAt }: EvmState): BlockClock => ({
   every: blockKinds.small.every
 })
 
-/** Returns the chain at the given time. The latest block is also the safe and the finalized one. */
+/** Returns the chain at the given time. The latest block is also the latest safe and the latest finalized block. */
 export const at = ({ evm, now, profile, seed }: EvmMoment): EvmChain => {
   const clock = blockClock(evm)
   const latest = latestAt(clock, now)
@@ -113,7 +113,7 @@ export const answer = (
     : toRpcAnswer(own(view, params))
 }
 
-/** Sets the state of `POST /evm`. Addresses may have any letter case. */
+/** Reads and sets the state of the trading chain's EVM. Addresses may have any letter case. */
 export interface EvmControls {
   /** Accounts, contracts, storage words, transactions and fees. */
   readonly state: Ref.Ref<EvmState>

@@ -46,8 +46,8 @@ export interface VenueFeed {
   /** Streams account events that occur after the reader starts the stream. */
   readonly accounts: Stream.Stream<AccountEvent>
   /**
-   * Streams trades of accounts that occur after the reader starts the stream. The query `recentTrades` lists the newest
-   * of these trades together with synthetic trades, which are derived from the clock.
+   * Streams the trades in which accounts take part. The stream contains only trades after its start. The query
+   * `recentTrades` returns the newest of these trades together with synthetic trades, which are derived from the clock.
    */
   readonly markets: Stream.Stream<MarketEvent>
 }

@@ -1,4 +1,7 @@
-/** The sandbox's streams: each subscription is derived from the venue's queries, at the venue's frame rate. */
+/**
+ * The sandbox's streams. The frames of each subscription are computed from responses to the venue's queries, at the
+ * real venue's frame rate.
+ */
 import { retainedBars } from "@trigate/domain/candles/CandleWindow"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Subscription from "@trigate/domain/streams/Subscription"
@@ -17,20 +20,20 @@ import type { AccountEvent, VenueFeed } from "./VenueFeed.ts"
 
 /** Options of the sandbox's streams. */
 export interface Options {
-  /** The rate of frames relative to the venue's. Default: 1. */
+  /** The rate of frames, as a multiple of the real venue's rate. Default: 1. */
   readonly pace?: number
 }
 
 type Request = Subscription.Normalised["request"]
 
-/** The frames of one kind of subscription. */
+/** Makes the stream of frames for one type of subscription. */
 type Source = (
   feed: VenueFeed,
   request: Request,
   every: (milliseconds: number) => Duration.Duration
 ) => Stream.Stream<unknown>
 
-/** Makes the feed of the venue over the state of a sandbox. */
+/** Makes the {@link VenueFeed} over the state of a sandbox. */
 export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
   ask: Effect.fnUntraced(function*(query) {
     const now = yield* state.trading.now
@@ -66,7 +69,7 @@ const changes = (value: Effect.Effect<unknown>, every: Duration.Duration): Strea
 
 const toList = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-/** Emits a snapshot of a list, and after that only rows that are new in the list. */
+/** Emits a snapshot of an account's list, and after that only new rows of the list. */
 const snapshot =
   (query: string, member: string, take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined): Source =>
   (feed, { user, ...request }) =>
@@ -92,7 +95,7 @@ const userEvents = (
     isSomething
   )
 
-/** Emits one frame for each row in an account's events. */
+/** Emits one frame for each new row of a list of the account, such as its fills. */
 const eachCoin = (
   feed: VenueFeed,
   user: unknown,
@@ -104,7 +107,7 @@ const eachCoin = (
     (rows) => Stream.fromIterable(toList(rows).map(frame))
   )
 
-/** Returns the context of a coin from the lists of all contexts. */
+/** Returns the market data (`ctx`) of one coin from the venue's response for all coins. */
 const readContext = Effect.fnUntraced(function*(feed: VenueFeed, coin: string) {
   if (/^@|\//u.test(coin)) {
     const [, contexts] = toList(yield* feed.ask({ type: "spotMetaAndAssetCtxs" }))
@@ -320,7 +323,7 @@ const sources: { readonly [name: string]: Source } = {
     changes(feed.ask({ type: "activeAssetData", user, coin }), every(1000))
 }
 
-/** Makes the frames of a subscription of the sandbox. */
+/** Returns the function that makes the stream of frames for a subscription. */
 export const makeFrames =
   (feed: VenueFeed, { pace = 1 }: Options = {}): VenueSocket.Frames => ({ declaration, request }) =>
     sources[declaration.name]?.(feed, request, (milliseconds) => Duration.millis(milliseconds / pace)) ?? Stream.never

@@ -58,8 +58,8 @@ export const contractCells = (contract: Contract): Cells | undefined => {
 }
 
 /**
- * Decodes an account's jetton contract; `undefined` for any other account. The `content` of a jetton master is the
- * seeded one.
+ * Decodes an account's jetton contract; `undefined` for any other account. The `content` (metadata) of a jetton master
+ * comes from the seeded contract.
  */
 export const readJetton = ({ code, data }: Cells, seeded: Contract | undefined): Contract | undefined => {
   const slice = data.beginParse()

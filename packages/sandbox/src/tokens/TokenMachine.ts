@@ -1,7 +1,9 @@
 /**
- * The token chain's virtual machine: accounts, messages, transactions and get methods, run by the real TVM in WebAssembly.
+ * The token chain's virtual machine: accounts, messages, transactions and get methods, run by the real TVM in
+ * WebAssembly.
  *
- * Loading it takes about half a second and 128 MiB. `TokenServer` loads it with the first call that runs code.
+ * Loading the machine takes about half a second and 128 MiB. `TokenServer` loads the machine with the first call that
+ * runs code.
  */
 import type { Transaction, TupleItem } from "@ton/core"
 import { Address, Cell, loadMessage } from "@ton/core"

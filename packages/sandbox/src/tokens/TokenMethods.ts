@@ -63,7 +63,7 @@ const entry = (item: TupleItem): readonly [type: string, value: unknown] => {
 }
 
 /**
- * Decodes a stack in the clients' format: pairs of a type and a value, which is a number or a bag of cells in base64.
+ * Decodes a stack in the clients' format: pairs of a type and a value. A value is a number or a bag of cells in base64.
  */
 const decodeStack = Schema.decodeUnknownOption(
   Schema.Array(Schema.Tuple([Schema.String, Schema.Union([Schema.String, Schema.Int])]))
@@ -219,7 +219,10 @@ export const followingMethods: { readonly [name: string]: MachineMethod } = {
   getTokenData
 }
 
-/** Executes a message. The three methods that send a message differ in whether their responses contain its hash. */
+/**
+ * Executes a message. The three methods that send a message differ only in whether their responses contain the
+ * message's hash.
+ */
 export const send = Effect.fnUntraced(function*(
   machine: TokenMachine,
   view: TokenServer.View,

@@ -145,7 +145,7 @@ const getMethods: { readonly [Kind in Described["kind"]]: ReadonlySet<string> } 
   nft_item: new Set(["get_nft_data"])
 }
 
-/** The wallet ID (subwallet ID) of every wallet contract. `getWalletInformation` also returns it. */
+/** The wallet ID (subwallet ID) of every wallet contract, which `getWalletInformation` returns too. */
 const walletId = 698_983_191
 
 /** Exit codes of the virtual machine: success, no such method, no code to run. */
@@ -184,7 +184,7 @@ export interface TokenState {
   readonly contracts: ReadonlyMap<string, { readonly contract: Contract; readonly dialect: Dialect }>
   /** The server family in whose format responses about addresses without a contract are encoded. */
   readonly dialect: Dialect
-  /** Metadata documents by URI. As in a live chain, the servers do not fetch them; the gateway does. */
+  /** Metadata documents by URI. As in a live chain, the gateway fetches the documents, not the servers. */
   readonly documents: ReadonlyMap<string, unknown>
 }
 
@@ -201,7 +201,7 @@ export interface View {
   readonly now: number
 }
 
-/** A call with an address parameter. */
+/** The state of the chain for a call with an address parameter, and the address. */
 export interface Asked extends View {
   /** The address as the caller sent it. */
   readonly address: string
@@ -399,7 +399,7 @@ export const answer = (view: View, method: Method, params: unknown): TokenAnswer
     : Result.getOrElse(Result.map(parseAsked(view, params), answerAddress), (wrong) => wrong)
 }
 
-/** Returns the members that servers of the C++ family add to every response body. */
+/** Returns the JSON members that servers of the C++ family add to every response body. */
 const extra = ({ dialect }: TokenAnswer, now: number): object =>
   dialect === "cpp" ? { "@extra": `${Math.floor(now / 1_000)}.000:0:0.004` } : {}
 
@@ -427,8 +427,8 @@ export interface TokenControls {
   /** Contracts by raw address, and metadata documents by URI. */
   readonly state: Ref.Ref<TokenState>
   /**
-   * Deploys or replaces a contract. `dialect` is the server family in whose format responses about it are encoded.
-   * Default: C++.
+   * Deploys or replaces a contract. `dialect` is the server family in whose format responses about the contract are
+   * encoded. Default: C++.
    */
   readonly putContract: (
     address: string,

@@ -24,7 +24,7 @@ const mostAgentDays = 180
 /** Maximum number of named API wallets of an account. */
 const mostAgents = 3
 
-/** The suffix of an API wallet's name, which contains the end of the wallet's validity. */
+/** Matches the suffix of an API wallet's name. The suffix contains the time at which the wallet's validity ends. */
 const untilShape = / valid_until ([0-9]{1,16})$/u
 
 const zeroAddress = `0x${"0".repeat(40)}`
@@ -33,8 +33,8 @@ const without = (agents: Account["extraAgents"], name: string): Account["extraAg
   agents.filter((agent) => agent.name !== name)
 
 /**
- * `approveAgent`. A named API wallet replaces the one with the same name; an unnamed API wallet replaces the previous
- * unnamed one.
+ * Executes the action `approveAgent`. A named API wallet replaces the account's API wallet of that name; an unnamed one
+ * replaces the previous unnamed API wallet.
  */
 export const approveAgent = (
   context: ActionContext,
@@ -77,7 +77,7 @@ const builderFunds = 100_000_000n
 /** The maximum builder fee, in tenths of a basis point: one percent, which is the venue's limit for spot. */
 const highestBuilderFee = 1_000n
 
-/** `approveBuilderFee`. Its rate is a percentage: `0.1%` is 100 tenths of a basis point. */
+/** Executes the action `approveBuilderFee`. `maxFeeRate` is a percentage: `0.1%` is 100 tenths of a basis point. */
 export const approveBuilderFee = (
   context: ActionContext,
   { builder, maxFeeRate }: ActionOf<"approveBuilderFee">
@@ -118,7 +118,7 @@ export const setReferrer = (context: ActionContext, { code }: ActionOf<"setRefer
   return done
 }
 
-/** `claimRewards`: rewards of referrals and builder fees. */
+/** Executes the action `claimRewards`, which pays out the account's rewards from referrals and builder fees. */
 export const claimRewards = (context: ActionContext): ActionDecision => {
   const account = actor(context)
   if (account.rewards === 0n) return refuse(Words.nothingToClaim)
@@ -131,7 +131,7 @@ export const claimRewards = (context: ActionContext): ActionDecision => {
 /** The price of a request in millionths of a dollar. */
 const requestPrice = 500n
 
-/** `reserveRequestWeight`: buys more requests, at 0.0005 dollars each. */
+/** Executes the action `reserveRequestWeight`, which buys more requests at 0.0005 dollars each. */
 export const reserveRequests = (
   context: ActionContext,
   { destination, weight }: ActionOf<"reserveRequestWeight">
@@ -201,8 +201,8 @@ const target = (context: ActionContext, user: string): TradingAccount | undefine
 }
 
 /**
- * `userSetAbstraction` and `agentSetAbstraction`. The sandbox stores the mode, but always computes margin in the
- * default mode.
+ * Executes the actions `userSetAbstraction` and `agentSetAbstraction`. The sandbox stores the account's abstraction
+ * mode, but always computes margin in the default mode.
  */
 export const setAbstraction = (
   context: ActionContext,
@@ -215,7 +215,7 @@ export const setAbstraction = (
   return done
 }
 
-/** `userDexAbstraction`, `agentEnableDexAbstraction` and `userPortfolioMargin`. */
+/** Executes the actions `userDexAbstraction`, `agentEnableDexAbstraction` and `userPortfolioMargin`. */
 export const switchAbstraction = (
   context: ActionContext,
   abstraction: "dexAbstraction" | "portfolioMargin",
@@ -228,13 +228,13 @@ export const switchAbstraction = (
   return done
 }
 
-/** `spotUser` with `toggleSpotDusting`. */
+/** Executes the action `spotUser` with `toggleSpotDusting`: sets whether the account opts out of spot dusting. */
 export const toggleDusting = (context: ActionContext, optOut: boolean): ActionDecision => {
   actor(context).optedOutOfDusting = optOut
   return done
 }
 
-/** `linkStakingUser`: requested by the trading account, accepted by the staking account. */
+/** Executes the action `linkStakingUser`: the trading account requests the link, and the staking account accepts it. */
 export const linkStaking = (
   context: ActionContext,
   { isFinalize, user: other }: ActionOf<"linkStakingUser">
@@ -270,7 +270,10 @@ const Signers = Schema.fromJsonString(Schema.NullOr(Schema.Struct({
 
 const decodeSigners = Schema.decodeUnknownOption(Signers)
 
-/** `convertToMultiSigUser`. If `signers` is the text `null`, converts the account back to a normal account. */
+/**
+ * Executes the action `convertToMultiSigUser`. If `signers` is the text `null`, the account becomes a normal account
+ * again.
+ */
 export const convertToMultiSig = (
   context: ActionContext,
   { signers }: ActionOf<"convertToMultiSigUser">

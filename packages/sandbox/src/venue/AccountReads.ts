@@ -90,7 +90,10 @@ export const spotState = ({ listing }: Venue, account: TradingAccount): SpotClea
   })
 })
 
-/** `activeAssetData`: the amounts of an asset that an account can trade; `undefined` for an unknown asset. */
+/**
+ * Returns the response to the query `activeAssetData`: how much of an asset an account can trade. Returns `undefined`
+ * for an unknown asset.
+ */
 export const activeAssetData = (venue: Venue, account: TradingAccount, coin: string) => {
   const asset = venue.listing.byCoin.get(coin)
   if (asset === undefined) return undefined
@@ -170,7 +173,10 @@ export const userFees = (account: TradingAccount, now: number) => {
 /** Formats an account's volume in dollars, as queries do. */
 export const formatVolume = ({ volume }: TradingAccount): string => printVolume(volume)
 
-/** Returns the value of an account: perpetuals of all dexes and spot USDC, in millionths of a dollar. */
+/**
+ * Returns the value of an account in millionths of a dollar: `perps` for its perpetuals on all dexes, `all` including
+ * its spot USDC.
+ */
 const accountValue = (venue: Venue, account: TradingAccount): { readonly perps: bigint; readonly all: bigint } => {
   const perps = [...account.clearings.values()].reduce((sum, each) => sum + Margin.marginSums(venue, each).value, 0n)
   return { perps, all: perps + (account.spot.get(usdc)?.total ?? 0n) / weiPerUsd }
@@ -183,7 +189,10 @@ const periods = [
   ["allTime", Number.POSITIVE_INFINITY]
 ] as const
 
-/** `portfolio`: the value of the account at each hour with a position, and now. */
+/**
+ * Returns the response to the query `portfolio`: the account's value at each full hour at which it had a position, and
+ * now.
+ */
 export const portfolio = (venue: Venue, account: TradingAccount) => {
   const { now } = venue.state
   const { all, perps } = accountValue(venue, account)

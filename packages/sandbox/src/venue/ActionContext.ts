@@ -11,7 +11,10 @@ import { changeAccount } from "./VenueState.ts"
 /** The context of an action: the acting account, the time, and the venue. */
 export interface ActionContext {
   readonly venue: Venue
-  /** The accounts, API wallets and stake: all state except trading. To change them, an action assigns a new value. */
+  /**
+   * The accounts, API wallets and stake: all state except trading. To change this state, an action assigns a new value
+   * to `identity`.
+   */
   identity: VenueState
   /** The acting account. */
   readonly user: Address
@@ -37,15 +40,15 @@ export const refuse = (text: string): ActionDecision => Result.fail(text)
 export const actor = ({ user, venue }: ActionContext): TradingAccount => ensureAccount(venue.state, user)
 
 /**
- * Returns the account of an address, and creates it if it does not exist; `undefined` if the venue already has the
- * maximum number of accounts.
+ * Returns the account of an address; creates the account if the address has none. Returns `undefined` if the venue
+ * already has the maximum number of accounts.
  */
 export const receiver = ({ venue }: ActionContext, address: Address): TradingAccount | undefined =>
   venue.state.accounts.has(lowerCase(address)) || venue.state.accounts.size < venue.limits.accounts
     ? ensureAccount(venue.state, address)
     : undefined
 
-/** Registers the account of an address that receives money, if the address does not have one yet. */
+/** Registers an account for an address that receives money. Does nothing if the address already has an account. */
 export const open = (context: ActionContext, address: Address): TradingAccount => {
   context.identity = changeAccount(context.identity, address, {})
   return ensureAccount(context.venue.state, address)

@@ -1,4 +1,4 @@
-/** The actions that the sandbox supports, by type: each is decoded by its schema and executed. */
+/** The actions that the sandbox supports, by type. Each action is decoded by the schema of its type and executed. */
 import type { ActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"

@@ -3,8 +3,8 @@
  * filled or triggered, and accounts below their margin are liquidated. TWAP slices, funding and scheduled cancellations
  * are executed when they are due.
  *
- * A minute in which no event is possible is skipped. The result for a period is the same, no matter in how many steps
- * time is advanced.
+ * A minute in which no event is possible is skipped. The result for a period does not depend on the number of steps in
+ * which time is advanced.
  */
 import type { Asset } from "./Assets.ts"
 import { hype } from "./Assets.ts"
@@ -48,7 +48,7 @@ const watchedMarkets = (venue: Venue): ReadonlyArray<Watched> => {
   return watched
 }
 
-/** Returns the time of the next event that does not depend on prices. */
+/** Returns the time of the next event that is independent of prices, such as a funding payment. */
 const nextDue = (venue: Venue, watched: ReadonlyArray<Watched>): number => {
   const { accounts, now } = venue.state
   let next = watched.some(({ market }) => market.holders.size > 0)
@@ -65,7 +65,7 @@ const nextDue = (venue: Venue, watched: ReadonlyArray<Watched>): number => {
 const margin = 1n
 const whole = 2_000n
 
-/** Returns whether no order of a market can be filled or triggered between two prices. */
+/** Returns whether a price movement between two prices cannot fill or trigger any order of a market. */
 const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: number): boolean => {
   if (!venue.path.isMonotone(asset.market, from, to)) return false
   const a = markAt(venue, asset, from)
@@ -81,7 +81,10 @@ const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: num
   return true
 }
 
-/** Returns whether no account with positions can fall below its maintenance margin between two times of the same minute. */
+/**
+ * Returns whether all accounts with positions certainly stay above their maintenance margin between two times in one
+ * minute.
+ */
 const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to: number): boolean => {
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
   for (const holder of holders) {
@@ -114,7 +117,7 @@ const arrivals = (venue: Venue, account: TradingAccount): void => {
   account.unstaking = account.unstaking.filter(({ at }) => at > now)
 }
 
-/** Executes the due events that do not depend on prices. */
+/** Executes the due events that are independent of prices. */
 const playDue = (venue: Venue, previous: number): void => {
   const { accounts, now } = venue.state
   const isHour = Math.floor(now / hour) > Math.floor(previous / hour)
@@ -140,7 +143,9 @@ const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {
 
 const nextSecond = (time: number): number => (Math.floor(time / second) + 1) * second
 
-/** Returns the end of the next step: the next second, or the end of a minute in which no event is possible. */
+/**
+ * Returns the end of the next step: the next second; for a minute in which no event is possible, the end of the minute.
+ */
 const nextStop = (venue: Venue, watched: ReadonlyArray<Watched>, now: number): number => {
   const from = venue.state.now
   const due = Math.ceil(nextDue(venue, watched) / second) * second

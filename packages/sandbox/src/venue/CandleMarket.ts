@@ -34,7 +34,10 @@ export interface CandleMarket {
   readonly priceDecimals: number
   /** Time of the first trade, in milliseconds: a UTC midnight. There are no bars before it. */
   readonly listedAt: number
-  /** Time of the delisting. The coin stays in the universe, so that the asset numbers of other coins do not change. */
+  /**
+   * Time of the delisting. The coin stays in the venue's list of perpetuals, so that the asset numbers of other coins
+   * do not change.
+   */
   readonly delistedAt?: number
   /**
    * The restriction of the margin mode; absent if cross margin is allowed. The margin of a `strictIsolated` position
@@ -57,7 +60,7 @@ export interface CandleMarket {
 export const isGrowing = ({ growingSince }: CandleMarket, now: number): boolean =>
   growingSince !== undefined && growingSince <= now
 
-/** Returns the market of a coin that is not delisted. */
+/** Returns the market of a coin; `undefined` for an unknown or delisted coin. */
 export const findMarket = (markets: ReadonlyMap<string, CandleMarket>, coin: string): CandleMarket | undefined => {
   const market = markets.get(coin)
   return market?.delistedAt === undefined ? market : undefined
@@ -118,8 +121,8 @@ const minute = 60_000
 const day = 1440
 
 /**
- * Makes the market of a spot pair that is not in `listed`: a coin with a small volume, which has the names and decimals
- * of the pair's tokens.
+ * Makes the market of a spot pair that is not in `listed`: a market with a small volume, and with the names and
+ * decimals of the pair's tokens.
  */
 const pairMarket = (seed: Seed, { name, tokens: [base] }: SpotPair, tokens: ReadonlyMap<number, SpotToken>) => {
   const family = Random.series(seed, `market/${name}`)
@@ -161,7 +164,7 @@ export const printSize = (market: CandleMarket, lots: number): string =>
 
 const withDecimal = (text: string): string => text.includes(".") ? text.replace(/(?<=\.[0-9]+?)0+$/u, "") : `${text}.0`
 
-/** The price path of one asset under one seed. Times are minutes since the epoch, with fractions. */
+/** The price path of one asset under one seed. Times are in minutes since 1970, with fractions. */
 interface CandlePath {
   readonly volatility: number
   readonly price: ReadonlyArray<Octave>
@@ -234,14 +237,17 @@ interface Extremes {
   readonly low: number
 }
 
-/** The maximum distance between the path and the straight line between the ends of a block. */
+/**
+ * For each block length: the maximum distance between the path and the straight line between the path's values at the
+ * ends of the block.
+ */
 const reach = blocks.map((block) =>
   priceScales.reduce((total, [step, amplitude]) => step < block ? total + amplitude : total, wick)
 )
 
 const blockAt = (rank: number): number => blocks[rank] ?? day
 
-/** Returns the index of the inner block that contains the extreme of an outer block. */
+/** Returns in which of its inner blocks, counted from 0, an outer block has its extreme. */
 const holder = (family: Series, rank: number, parent: number): number =>
   Random.below(family, parent * blocks.length + rank, blockAt(rank) / blockAt(rank - 1))
 
@@ -346,8 +352,8 @@ export const bars = (
 }
 
 /**
- * Returns statistics of a market for the last 24 hours, or for the time since its listing if this is shorter: the price
- * at the start and at the end, and the traded volume in lots of 10^-sizeDecimals.
+ * Returns statistics of a market for the last 24 hours, or since its listing if the market is newer: the price at the
+ * start and at the end, and the traded volume in lots of 10^-sizeDecimals.
  */
 export const dayStatistics = (seed: Seed, market: CandleMarket, now: number) => {
   const path = priceWalk(seed, market)

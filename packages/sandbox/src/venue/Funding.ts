@@ -19,13 +19,19 @@ const one = 10n ** BigInt(rateDecimals)
 /** Maximum number of stored funding payments, and of stored account values, of an account. */
 const remembered = 2_000
 
-/** Rounds by at most one unit against the account, so that only the house gains from rounding. */
+/**
+ * Rounds by at most one unit to the account's disadvantage, so that only the house (the account behind the synthetic
+ * orders) gains from rounding.
+ */
 const roundDown = (amount: bigint): bigint => {
   const quotient = amount / one
   return amount < 0n && quotient * one !== amount ? quotient - 1n : quotient
 }
 
-/** Pays the funding of one hour for an account. The house is the counterparty. */
+/**
+ * Settles the funding of one hour for an account. The counterparty is the house, the account behind the synthetic
+ * orders.
+ */
 export const pay = (venue: Venue, account: TradingAccount): void => {
   for (const clearing of account.clearings.values()) {
     for (const [coin, position] of clearing.positions) {

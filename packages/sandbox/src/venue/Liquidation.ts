@@ -1,6 +1,6 @@
 /**
  * Liquidation: positions of an account below its maintenance margin are closed at the market. If the account is below
- * two thirds of that margin, the house takes over the positions.
+ * two thirds of that margin, the house (the account behind the synthetic orders) takes over the positions.
  */
 import type { Asset, Perpetual } from "./Assets.ts"
 import { printPx, printSz, printUsd } from "./Assets.ts"
@@ -162,7 +162,10 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
   emit(venue, { kind: "account", user: account.address })
 }
 
-/** Liquidates the parts of an account that are below their maintenance margin. */
+/**
+ * Liquidates each part of an account (the cross positions of a dex, or one isolated position) that is below its
+ * maintenance margin.
+ */
 export const check = (venue: Venue, account: TradingAccount): void => {
   for (const [dex, clearing] of account.clearings) {
     if (clearing.positions.size === 0) continue

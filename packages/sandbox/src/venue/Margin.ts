@@ -41,7 +41,7 @@ export const signedValue = (position: Position, mark: bigint): bigint => positio
 export const maintenanceMargin = (asset: Perpetual, position: Position, mark: bigint): bigint =>
   abs(position.size * mark) / BigInt(2 * asset.maxLeverage)
 
-/** Returns the margin that a position uses. For an isolated position, this is the margin assigned to it. */
+/** Returns the margin that a position uses. For an isolated position, this is the margin assigned to the position. */
 export const marginUsedBy = (position: Position, mark: bigint): bigint =>
   position.isCross
     ? abs(position.size * mark) / BigInt(position.leverage)
@@ -51,7 +51,7 @@ export const marginUsedBy = (position: Position, mark: bigint): bigint =>
 export const unrealizedPnl = (position: Position, mark: bigint): bigint =>
   signedValue(position, mark) - (position.size < 0n ? -position.entry : position.entry)
 
-/** The value and the margin of an account in a dex, summed over its positions. */
+/** The value of an account in a dex, and the margin of the account's positions in that dex. */
 export interface MarginSums {
   /** Value of the cross account: cash and cross positions at their mark prices. */
   readonly crossValue: bigint
@@ -66,7 +66,7 @@ export interface MarginSums {
   readonly raw: bigint
 }
 
-/** Returns the value and the margin of an account in a dex, summed over its positions. */
+/** Returns the value of an account in a dex, and the margin of the account's positions in that dex. */
 export const marginSums = (
   venue: Venue,
   clearing: Clearing,
@@ -145,8 +145,8 @@ const neededIn = (
 }
 
 /**
- * Returns the margin that an account needs for all its positions and open orders in a dex. Optionally adds lots to one
- * side of a perpetual.
+ * Returns the margin that an account needs for all its positions and open orders in a dex. With `more`, includes
+ * additional lots on one side of the perpetual `coin`.
  */
 export const needed = (
   venue: Venue,
@@ -168,7 +168,7 @@ export const needed = (
   return total
 }
 
-/** Returns the withdrawable amount, which neither positions nor open orders need as margin. */
+/** Returns the amount that an account can withdraw because neither positions nor open orders need it as margin. */
 export const withdrawable = (venue: Venue, account: TradingAccount, dex: string): bigint => {
   const clearing = account.clearings.get(dex)
   return clearing === undefined
@@ -193,7 +193,7 @@ export const allows = (
 }
 
 /**
- * Returns the mark price, in ticks, at which a position would be liquidated if all other prices stay the same;
+ * Returns the mark price, in ticks, at which a position would be liquidated if all other prices do not change;
  * `undefined` if there is no such price.
  */
 export const liquidationPx = (

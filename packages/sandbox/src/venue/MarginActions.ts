@@ -61,8 +61,8 @@ export const updateLeverage = (
 }
 
 /**
- * `updateIsolatedMargin`: adds margin to an isolated position or removes margin from it. The amount is in millionths of
- * a dollar.
+ * Executes the action `updateIsolatedMargin`, which adds margin to an isolated position or removes margin from it. The
+ * amount is in millionths of a dollar.
  */
 export const updateIsolatedMargin = (
   context: ActionContext,
@@ -92,8 +92,8 @@ export const updateIsolatedMargin = (
 }
 
 /**
- * `topUpIsolatedOnlyMargin`: adds the margin that reduces the leverage of a strictly isolated position to the requested
- * leverage.
+ * Executes the action `topUpIsolatedOnlyMargin`, which adds enough margin to a strictly isolated position to reduce its
+ * leverage to the requested leverage.
  */
 export const topUp = (
   context: ActionContext,

@@ -62,7 +62,7 @@ const joined = (levels: ReadonlyArray<Level>, isBid: boolean, by: Aggregation): 
   return [...all].map(([px, { n, sz }]) => ({ px, sz, n }))
 }
 
-/** `l2Book`: the orders of accounts and the synthetic ones, aggregated by price. */
+/** Returns the response to the query `l2Book`: the orders of accounts and the synthetic orders, aggregated by price. */
 export const book = (
   venue: Venue,
   asset: Asset,
@@ -95,7 +95,10 @@ export const mid = (venue: Venue, asset: Asset): string => {
 export const tradeRows = ({ state }: Venue, coin: string): ReadonlyArray<Trade> =>
   state.markets.get(coin)?.trades.toReversed() ?? []
 
-/** Returns the total lots of all positions on one side of a perpetual. The house's own position is not included. */
+/**
+ * Returns the total lots of all positions on one side of a perpetual. The position of the house (the account behind the
+ * synthetic orders) is not included.
+ */
 export const openInterest = ({ state }: Venue, asset: Asset): bigint => {
   const market = state.markets.get(asset.coin)
   if (market === undefined || asset.kind === "spot") return 0n
@@ -117,7 +120,7 @@ export const isCapped = (venue: Venue, asset: Perpetual): boolean => {
 
 const minute = 60_000
 
-/** The number of intervals into which replayed prices of a bar are divided for sampling. */
+/** The number of equal steps in which the replayed prices are sampled over the time of a bar. */
 const looks = 16
 
 /** Replaces the prices of bars by replayed prices, for the period in which prices are replayed. */
@@ -143,7 +146,7 @@ const playedBars = (
   })
 }
 
-/** `candleSnapshot`: the bars of the price path, which also include the trades of accounts. */
+/** Returns the response to the query `candleSnapshot`: the bars of the price path, including the trades of accounts. */
 export const bars = (venue: Venue, market: CandleMarket.CandleMarket, window: CandleWindowRequest, now: number) => {
   const made = playedBars(venue, market, CandleMarket.bars(venue.seed, market, window, now), now)
   const traded = venue.state.markets.get(market.coin)?.minutes

@@ -2,7 +2,7 @@
  * Matching by price-time priority.
  *
  * At a price, orders of accounts have priority over synthetic orders, which are renewed each second and are therefore
- * newer. An order never matches an order of the same account: in that case, the resting order is canceled.
+ * newer. Two orders of one account are never matched: instead, the resting order is canceled.
  */
 import type { Trade } from "@trigate/domain/info/Market"
 import type { Asset } from "./Assets.ts"
@@ -72,8 +72,8 @@ const record = (
 }
 
 /**
- * Reports the status of a resting order after a fill. If it is filled completely, activates its children and ends its
- * siblings.
+ * Reports the status of a resting order after a fill. If the order is filled completely, activates its child orders
+ * (such as a stop-loss) and ends its sibling orders.
  */
 const settled = (venue: Venue, order: VenueOrder): void => {
   OrderLife.report(venue, order, order.sz === 0n ? "filled" : "open")
@@ -81,7 +81,7 @@ const settled = (venue: Venue, order: VenueOrder): void => {
 }
 
 /**
- * Queues the children of a filled order until the triggers of the children are reached, and ends the siblings of the
+ * Queues the child orders of a filled order until their triggers are reached, and ends the sibling orders of the filled
  * order.
  */
 export const release = (venue: Venue, order: VenueOrder): void => {
@@ -97,7 +97,9 @@ export const release = (venue: Venue, order: VenueOrder): void => {
   }
 }
 
-/** Ends reduce-only orders that can no longer reduce a position, because the position is closed or reversed. */
+/**
+ * Ends reduce-only orders that can no longer reduce the account's position, because the position is closed or reversed.
+ */
 export const endReducers = (venue: Venue, asset: Asset, user: VenueOrder["user"]): void => {
   if (asset.kind === "spot") return
   const account = TradingState.ensureAccount(venue.state, user)
@@ -123,7 +125,7 @@ const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => 
   return Margin.marginSums(venue, clearing).crossValue < Margin.needed(venue, account, clearing, asset.dex)
 }
 
-/** Returns the next resting order of a side that can be filled. Ends the preceding orders that cannot be filled. */
+/** Returns the next resting order of a side that can be filled. Ends the orders before it that cannot be filled. */
 const nextMaker = (
   venue: Venue,
   asset: Asset,

@@ -10,7 +10,7 @@ import { emit } from "./Venue.ts"
 /** Maximum number of stored orders of an account. */
 export const rememberedOrders = 2_000
 
-/** Stores an order. If the account has too many orders, removes the oldest completed one. */
+/** Stores an order. If the account has too many orders, removes the oldest completed order. */
 export const remember = (account: TradingAccount, order: VenueOrder): void => {
   account.orders.set(order.oid, order)
   if (order.cloid !== null) account.byCloid.set(order.cloid, order.oid)
@@ -23,7 +23,7 @@ export const remember = (account: TradingAccount, order: VenueOrder): void => {
   }
 }
 
-/** Sets the status of an order, and emits an event for the venue's followers. */
+/** Sets the status of an order, and emits an event to the followers of the venue's events. */
 export const report = (venue: Venue, order: VenueOrder, status: string): void => {
   order.status = status
   order.statusTimestamp = venue.state.now

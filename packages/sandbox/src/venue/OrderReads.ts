@@ -31,7 +31,7 @@ export const printOpen = (asset: Asset, order: Readonly<VenueOrder>): OrderUpdat
   ...(order.cloid === null ? {} : { cloid: order.cloid })
 })
 
-/** Encodes an order with the additional members for user interfaces. */
+/** Encodes an order with all members, as in `frontendOpenOrders`. */
 export const printOrder = (asset: Asset, order: VenueOrder): Order => ({
   coin: order.coin,
   side: order.isBuy ? "B" : "A",

@@ -35,7 +35,7 @@ const minimumValue = ({ pxDecimals, szDecimals }: Asset): bigint => 10n * 10n **
 export const isReached = (isBuy: boolean, { px, tpsl }: NonNullable<VenueOrder["trigger"]>, mark: bigint): boolean =>
   isBuy === (tpsl === "sl") ? mark >= px : mark <= px
 
-/** Decodes the parameters that can be checked without the state of the market or the account. */
+/** Decodes an order's parameters, and makes those checks that depend neither on the market nor on the account. */
 export const readTerms = (
   asset: Asset,
   { p, s, t }: OrderRequest,
@@ -55,7 +55,8 @@ export const readTerms = (
 }
 
 /**
- * Returns the maximum number of open orders of an account: 1000, and one more for each 5 million dollars traded, at most 5000.
+ * Returns the maximum number of open orders for an account: 1000, plus one for each 5 million dollars of traded volume,
+ * at most 5000.
  */
 const openOrderCap = ({ volume }: TradingAccount): number =>
   Math.min(5_000, 1_000 + Number(volume / 5_000_000_000_000n))
@@ -114,7 +115,7 @@ const lacksFunds = (asset: Asset): OrderRefusal =>
     ? { text: Words.insufficientSpot(asset), status: "insufficientSpotBalanceRejected" }
     : { text: Words.insufficientMargin(asset), status: "perpMarginRejected" }
 
-/** Returns the rejection of an order for which the account has too little margin or balance. */
+/** Returns the refusal of an order because the account has too little margin or balance for it. */
 export const fundsRefusal = (
   venue: Venue,
   account: TradingAccount,

@@ -125,7 +125,10 @@ const adopt = (venue: Venue, account: TradingAccount, draft: Draft): ReadonlyArr
   return [order]
 }
 
-/** Returns the builder of an order if the user has approved the builder's fee; `refused` if not. */
+/**
+ * Returns the order's builder and the builder's fee. Returns `refused` if the account has not approved the fee, and
+ * `undefined` for an order without a builder.
+ */
 const findBuilder = (
   account: TradingAccount,
   builder: ActionOf<"order">["builder"]
@@ -210,8 +213,8 @@ export const cancelAllByCloid = (
 }
 
 /**
- * Replaces orders by new orders with new IDs. If the new parameters are invalid regardless of market and account, the
- * old order remains open.
+ * Replaces orders by new orders with new IDs. If new parameters fail a check that does not depend on the market or the
+ * account, the old order remains open.
  */
 export const modifyAll = (
   venue: Venue,

@@ -1,4 +1,4 @@
-/** Price paths that replace the seeded ones: recorded bars, or price points of a test, at any speed. */
+/** Price paths that replace the seeded ones. They replay recorded bars, or the price points of a test, at any speed. */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import type { CandleMarket } from "./CandleMarket.ts"
 import type { PricePath } from "./Venue.ts"
@@ -59,7 +59,8 @@ export interface Played {
 export type PlayedCoins = ReadonlyMap<string, ReadonlyArray<Played>>
 
 /**
- * Maximum number of stored point sets of a coin. Before the oldest set, bars have the prices of the underlying path.
+ * Maximum number of stored point sets of a coin. Before the time at which the oldest set starts, bars have the prices
+ * of the underlying path.
  */
 const mostPlayed = 100
 

@@ -1,11 +1,11 @@
 /**
  * One side of an order book: prices from the worst to the best, and the orders at each price in order of arrival.
  *
- * It is plain data, which a snapshot can clone. Adding an order takes logarithmic time in the number of prices; finding
- * the best order takes constant time.
+ * A side is plain data, which a snapshot can clone. Adding an order takes logarithmic time in the number of prices;
+ * finding the best order takes constant time.
  */
 
-/** The members of an order that a book uses. */
+/** The members that a book uses of an order. */
 export interface Resting {
   readonly oid: number
   /** Price in ticks. */
@@ -43,7 +43,7 @@ const levelIndex = ({ isBid, prices }: BookSide<Resting>, px: bigint): number =>
   return low
 }
 
-/** Adds an order behind all other orders at the same price. */
+/** Adds an order behind the orders that are already in the book at its price. */
 export const add = <Order extends Resting>(side: BookSide<Order>, order: Order): void => {
   const level = side.levels.get(order.px)
   if (level !== undefined) {

@@ -21,8 +21,8 @@ const toQuotes = (asset: Asset, levels: ReturnType<typeof CandleMarket.bookAroun
 const currentSecond = ({ state: { now } }: Venue): number => Math.floor(now / second)
 
 /**
- * Returns the market with the synthetic orders of the current second, without the parts that were filled in that
- * second.
+ * Returns the market with the synthetic orders of the current second. Lots that were already filled in this second are
+ * subtracted.
  */
 export const refreshed = (venue: Venue, asset: Asset): MarketState => {
   const market = ensureMarket(venue.state, asset.coin)

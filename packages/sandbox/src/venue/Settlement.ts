@@ -2,8 +2,8 @@
  * Settles a trade for one account: money, position or balances, fees, profit, and the entry in the account's list of
  * fills.
  *
- * Every amount that one party pays is received by another party: an account, the house as counterparty of synthetic
- * orders, or the venue's fees.
+ * For every amount that one party pays, there is a recipient: an account, the house (the counterparty of synthetic
+ * orders), or the venue's fee income.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { Fill } from "@trigate/domain/info/Order"
@@ -111,7 +111,7 @@ export const movePosition = (
 }
 
 /**
- * Distributes a fee: adds `share` to the rewards of the builder, a part of `fee` to those of the referrer, and the
+ * Distributes a fee: adds `share` to the rewards of the builder, a part of `fee` to the referrer's rewards, and the
  * remainder to the venue. Amounts are in millionths of a dollar.
  */
 const collect = (venue: Venue, account: TradingAccount, fee: bigint, builder: VenueOrder["builder"], share: bigint) => {

@@ -25,7 +25,7 @@ const token = (
   ...rest
 })
 
-/** Tokens that are the same under every seed. */
+/** Tokens that do not depend on the seed. */
 const knownTokens: ReadonlyArray<SpotToken> = [
   token(0, "USDC", "0x6d1e7cde53ba9467b783cb7c530ce054", { szDecimals: 8, isCanonical: true }),
   token(1, "PURR", "0xc1fb593aeffbeb02f85e0308e9956a90", {
@@ -40,7 +40,7 @@ const knownTokens: ReadonlyArray<SpotToken> = [
   })
 ]
 
-/** Pairs that are the same under every seed. */
+/** Pairs that do not depend on the seed. */
 const knownPairs: ReadonlyArray<SpotPair> = [
   { tokens: [1, quote], name: "PURR/USDC", index: 0, isCanonical: true },
   { tokens: [150, quote], name: "@107", index: 107, isCanonical: false }
@@ -79,7 +79,7 @@ const madeToken = (seed: Seed, index: number): SpotToken => {
 
 const lastToken = 460
 
-/** From this position on, the sequence of token indexes has gaps, so a token's position differs from its index. */
+/** From this index on, the sequence of token indexes has gaps, so a token's position can differ from its index. */
 const firstTokenHole = 300
 
 const isHole = (seed: Seed, kind: string, index: number): boolean =>
@@ -91,7 +91,7 @@ const madeTokens = (seed: Seed): ReadonlyArray<SpotToken> =>
     .map((index) => madeToken(seed, index))
 
 /**
- * Makes pairs of those tokens whose position in the list equals their index. Some libraries look up tokens by position:
+ * Makes pairs, only of tokens whose position in the list equals their index. Some libraries look up tokens by position:
  * ccxt, and the venue's Python SDK before 0.23.0. The constructor of the SDK fails if a pair names a token that is not
  * listed.
  */
@@ -111,8 +111,8 @@ const byIndex = (a: { readonly index: number }, b: { readonly index: number }): 
 /**
  * Makes all spot tokens and pairs for a seed.
  *
- * The indexes of tokens and of pairs have gaps, so the position of an entry can differ from its index. For every token
- * of a pair, the position equals the index.
+ * The indexes of tokens and of pairs have gaps, so the position of a token or pair in its list can differ from its
+ * index. For every token of a pair, the position equals the index.
  */
 export const make = (seed: Seed): SpotMeta => {
   const tokens = madeTokens(seed)

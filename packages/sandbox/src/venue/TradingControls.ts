@@ -1,4 +1,4 @@
-/** The interface to trading: for actions and queries, for followers of events, and for tests. */
+/** The interface to the simulated trading, for actions, queries, followers of events, and tests. */
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
 import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
 import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
@@ -28,9 +28,7 @@ export type Follower = (events: ReadonlyArray<VenueEvent>, venue: Venue) => void
 
 /** Reads and sets the state of trading. Addresses can have any letter case. Amounts are decimal text. */
 export interface TradingControls {
-  /**
-   * Returns the venue after advancing it to a time. The venue is changed in place later, so use the result immediately.
-   */
+  /** Advances the venue to a time and returns it. The returned object changes later, so read it immediately. */
   readonly at: (info: InfoState, now: number) => Venue
   /** Advances the venue to the current time, and delivers its events to the followers. */
   readonly tick: Effect.Effect<void>
@@ -48,15 +46,15 @@ export interface TradingControls {
   /** Deposits an amount of a spot token, which is selected by its index. Does nothing if the token does not exist. */
   readonly depositSpot: (user: Address, token: number, amount: string) => Effect.Effect<void>
   /**
-   * Sets the position of an account in a perpetual, as if it had been traded against the synthetic orders at `entryPx`.
-   * Default `entryPx`: the mark price. A negative `size` is a short position; a size of zero closes the position at
-   * `entryPx`. Does nothing if the perpetual does not exist.
+   * Sets the position of an account in a perpetual, as if the position had been traded against the synthetic orders at
+   * `entryPx`. Default `entryPx`: the mark price. A negative `size` is a short position; a size of zero closes the
+   * position at `entryPx`. Does nothing if the perpetual does not exist.
    */
   readonly setPosition: (user: Address, coin: string, size: string, entryPx?: string) => Effect.Effect<void>
   /**
-   * Replays prices for a coin from now on instead of the seeded ones: points of recorded bars (see
-   * `PricePaths.pricePoints`) or custom points. At speed 60, an hour of points is replayed in a minute; at the default
-   * speed, in an hour. After the last point, the price is constant, so a single point sets a constant price.
+   * From now on, replaces a coin's seeded prices by replayed price points. The points can come from recorded bars (see
+   * `PricePaths.pricePoints`) or from the caller. At speed 60, an hour of points is replayed in a minute; at the
+   * default speed, in an hour. After the last point, the price is constant, so a single point sets a constant price.
    */
   readonly playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed?: number) => Effect.Effect<void>
   /** Returns the venue's time: the clock's time plus the total by which `advance` was called. */
@@ -72,7 +70,7 @@ export interface TradingControls {
   readonly restore: (snapshot: TradingSnapshot) => Effect.Effect<void>
 }
 
-/** A copy of trading: the stored state, and the replayed prices. */
+/** A copy of the trading state, including the replayed prices. */
 export interface TradingSnapshot {
   readonly state: TradingState
   readonly played: PricePaths.PlayedCoins

@@ -68,7 +68,7 @@ export const byAccount = (
 /** The interval at which prices change. */
 const tickEvery = Duration.seconds(1)
 
-/** Returns the trades among events by coin, in order of occurrence. */
+/** Selects the trades from a list of events and groups them by coin, in order of occurrence. */
 const byCoin = (events: ReadonlyArray<VenueEvent>): ReadonlyArray<MarketEvent> => {
   const found = new Map<string, Array<MarketEvent["trades"][number]>>()
   for (const event of events) {

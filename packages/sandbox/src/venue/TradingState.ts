@@ -28,17 +28,21 @@ export interface VenueOrder {
   readonly timestamp: number
   readonly trigger?: { readonly px: bigint; readonly isMarket: boolean; readonly tpsl: "tp" | "sl" }
   /**
-   * Whether the order applies to the whole position: its size is set when it is triggered, and it ends when the
-   * position is closed.
+   * Whether the order applies to the whole position. If so, the order's size is set when the order is triggered, and
+   * the order ends when the position is closed.
    */
   readonly isPositionTpsl: boolean
   readonly builder?: { readonly address: Address; readonly tenthsOfBp: bigint }
   /** Orders that wait until this order is filled. */
   children: ReadonlyArray<VenueOrder>
-  /** The IDs of the other orders in a group of which only one can be filled. */
+  /**
+   * The IDs of the order's siblings: a group of orders, such as take-profit and stop-loss, of which only one can be
+   * filled.
+   */
   siblings: ReadonlyArray<number>
   /**
-   * The queue that contains the order: a book, the triggers, the children of its parent order, or `gone` for no queue.
+   * The queue that contains the order: the order book, the triggers, or the child orders of a parent order. `gone`: the
+   * order is in no queue.
    */
   place: "book" | "trigger" | "parent" | "gone"
   /** The venue's status: `open`, `filled`, `canceled`, … */
@@ -58,7 +62,7 @@ export interface Position {
   entry: bigint
   readonly isCross: boolean
   leverage: number
-  /** The margin assigned to an isolated position, minus the position's cost. */
+  /** For an isolated position: the assigned margin minus the position's cost, in millionths of a dollar. */
   raw: bigint
   /** Funding paid by the position, in millionths of a dollar. */
   readonly funding: { allTime: bigint; sinceOpen: bigint; sinceChange: bigint }
@@ -108,7 +112,7 @@ export interface TwapFill {
   readonly twapId: number
 }
 
-/** A ledger entry other than funding. */
+/** An entry of an account's ledger that is not a funding payment. */
 export interface LedgerEntry {
   readonly time: number
   readonly hash: Hash
@@ -133,13 +137,13 @@ export interface DayVolume {
 /** An account that trades. */
 export interface TradingAccount {
   readonly address: Address
-  /** Clearings by dex; `""` is the venue's own. */
+  /** The account's money and positions in perpetuals, by dex; the key `""` is the venue's own dex. */
   readonly clearings: Map<string, Clearing>
   readonly spot: Map<number, SpotBalance>
   readonly leverage: Map<string, { readonly isCross: boolean; readonly value: number }>
   /** Orders in a book or waiting for a trigger, oldest first. */
   readonly open: Map<number, VenueOrder>
-  /** The lots of open orders that can increase a position, by coin. */
+  /** The lots of the account's open orders that are not reduce-only, by coin. */
   readonly exposure: Map<string, { bids: bigint; asks: bigint }>
   /** The newest orders of the account. The oldest of them is first. */
   readonly orders: Map<number, VenueOrder>
@@ -156,7 +160,7 @@ export interface TradingAccount {
   /** The total traded volume, in millionths of a dollar. */
   volume: bigint
   cancelAt: number | undefined
-  /** The approved maximum fee by builder, in tenths of a basis point. */
+  /** The maximum fee that the account has approved for each builder, in tenths of a basis point. */
   readonly builders: Map<Address, bigint>
   referrer: { readonly code: string; readonly address: Address } | undefined
   code: string | undefined
@@ -214,7 +218,7 @@ export interface MarketState {
   quotes: { readonly second: number; readonly bids: Array<Quote>; readonly asks: Array<Quote> }
   /** Trades of accounts, newest last. */
   readonly trades: Array<Trade>
-  /** Trades of accounts, by the number of the minute since the epoch. */
+  /** Trades of accounts, by the number of minutes since 1970. */
   readonly minutes: Map<number, MinuteTrades>
   /** The accounts that have a position in this market. */
   readonly holders: Set<Address>
@@ -240,7 +244,7 @@ export interface TradingState {
   readonly accounts: Map<Address, TradingAccount>
   readonly markets: Map<string, MarketState>
   readonly vaults: Map<Address, Vault>
-  /** The account of each referral code. */
+  /** The account that registered a referral code, by the code. */
   readonly codes: Map<string, Address>
   readonly house: House
   /** Net deposits into the perpetuals of each dex, in millionths of a dollar. */
@@ -354,7 +358,7 @@ export const ensureMarket = (state: TradingState, coin: string): MarketState => 
   return made
 }
 
-/** Adds an amount to the entry of a key. A missing entry counts as 0. */
+/** Adds an amount to the value of a key in a map. A missing value counts as 0. */
 export const addTo = <Key>(amounts: Map<Key, bigint>, key: Key, amount: bigint): void => {
   amounts.set(key, (amounts.get(key) ?? 0n) + amount)
 }

@@ -53,8 +53,8 @@ export const moveUsd = (
 }
 
 /**
- * Withdraws an amount of a spot token, in wei, from an account. Returns the proportional part of the balance's
- * acquisition cost, or `undefined` if the available balance is too low.
+ * Withdraws an amount of a spot token, in wei, from an account. Returns the part of the acquisition cost that belongs
+ * to the amount, or `undefined` if the available balance is too low.
  */
 const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigint | undefined => {
   if (available(from, token) < wei) return undefined
@@ -95,8 +95,8 @@ export const usdSend = (context: ActionContext, { amount, destination }: ActionO
 }
 
 /**
- * Returns the value of an amount of a spot token, in wei, at the mark price of the token's USDC pair. Returns zero for
- * a token without such a pair.
+ * Returns the value of `wei` of a spot token in millionths of a dollar, at the mark price of the token's USDC pair.
+ * Returns zero for a token without such a pair.
  */
 const valueInUsd = (venue: Venue, { index }: SpotToken, wei: bigint): bigint => {
   if (index === usdc) return wei / weiPerUsd
@@ -160,7 +160,7 @@ export const classTransfer = (
   return done
 }
 
-/** `usdClassTransfer`. The text of its amount can name a sub-account: `10 subaccount:0x…`. */
+/** Executes the action `usdClassTransfer`. The text `amount` can also name a sub-account: `10 subaccount:0x…`. */
 export const usdClassTransfer = (
   context: ActionContext,
   { amount, toPerp }: ActionOf<"usdClassTransfer">
@@ -172,7 +172,7 @@ export const usdClassTransfer = (
   return account === undefined ? refuse(Words.unknownSubAccount) : classTransfer(context, account, usd, toPerp)
 }
 
-/** Returns a sub-account of the acting account; `undefined` if the address is not one of them. */
+/** Returns a sub-account of the acting account; `undefined` if the address is not a sub-account of it. */
 export const findSubAccount = ({ user, venue }: ActionContext, address: string): TradingAccount | undefined => {
   const account = venue.state.accounts.get(lowerCase(address))
   return account?.subAccount?.master === user ? account : undefined
@@ -182,7 +182,10 @@ const isDex = ({ listing }: Venue, dex: string): boolean => dex === ownDex || li
 
 const spotDex = "spot"
 
-/** `sendAsset`, and `agentSendAsset`, which only moves funds between the account's own balances. */
+/**
+ * Executes the actions `sendAsset` and `agentSendAsset`. `agentSendAsset` only moves funds between the account's own
+ * balances.
+ */
 export const sendAsset = (
   context: ActionContext,
   action: Pick<
@@ -247,7 +250,7 @@ export const sendAsset = (
 /** The fee of a withdrawal: one dollar. */
 const withdrawalFee = 1_000_000n
 
-/** `withdraw3`: debits the amount, and pays it out minus the fee. */
+/** Executes the action `withdraw3`: debits the amount, and pays it out minus the fee. */
 export const withdraw = (context: ActionContext, { amount }: ActionOf<"withdraw3">): ActionDecision => {
   const { venue } = context
   const usd = readAmount(amount, usdDecimals)
@@ -265,7 +268,10 @@ export const withdraw = (context: ActionContext, { amount }: ActionOf<"withdraw3
   return done
 }
 
-/** `sendToEvmWithData`: debits the spot balance; the sandbox's EVM does not execute the call. */
+/**
+ * Executes the action `sendToEvmWithData`: debits the spot balance. The sandbox's EVM does not execute the contract
+ * call.
+ */
 export const sendToEvm = (context: ActionContext, action: ActionOf<"sendToEvmWithData">): ActionDecision => {
   const token = parseToken(context.venue, action.token)
   if (token === undefined) return refuse(Words.unknownToken(action.token))
@@ -295,7 +301,10 @@ export const sendToEvm = (context: ActionContext, action: ActionOf<"sendToEvmWit
   return done
 }
 
-/** `subAccountTransfer`: moves dollars between the perpetuals of an account and of its sub-account. */
+/**
+ * Executes the action `subAccountTransfer`, which moves dollars between the perpetuals of an account and the perpetuals
+ * of its sub-account.
+ */
 export const subAccountTransfer = (
   context: ActionContext,
   { isDeposit, subAccountUser, usd: amount }: ActionOf<"subAccountTransfer">
@@ -349,7 +358,7 @@ export const subAccountSpotTransfer = (
   return done
 }
 
-/** `cDeposit`: moves HYPE from the spot balance to the staking balance. */
+/** Executes the action `cDeposit`, which moves HYPE from the spot balance to the staking balance. */
 export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): ActionDecision => {
   const account = actor(context)
   if (wei === 0n || takeSpot(account, hype, wei) === undefined) return refuse(Words.insufficientTransfer)
@@ -368,8 +377,8 @@ export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): Ac
 export const unstakingTime = 7 * day
 
 /**
- * `cWithdraw`: moves HYPE from the staking balance to the spot balance. The HYPE arrives after seven days. At most five
- * withdrawals can be pending.
+ * Executes the action `cWithdraw`, which moves HYPE from the staking balance to the spot balance. The HYPE arrives
+ * after seven days. At most five withdrawals can be pending.
  */
 export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">): ActionDecision => {
   const account = actor(context)

@@ -36,7 +36,10 @@ const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void
   Orders.execute(venue, asset, order)
 }
 
-/** Triggers the orders of a market whose trigger price the mark price has reached, in the order of placement. */
+/**
+ * Triggers the orders of a market whose trigger price has been reached by the mark price, in the order in which they
+ * were placed.
+ */
 export const fireReached = (venue: Venue, asset: Asset): void => {
   const { triggers } = ensureMarket(venue.state, asset.coin)
   if (triggers.size === 0) return

@@ -182,7 +182,10 @@ export const printTwap = (venue: Venue, twap: Twap) => {
   }
 }
 
-/** `twapHistory`: the TWAP orders of an account with their status, newest first. Times are in seconds. */
+/**
+ * Returns the response to the query `twapHistory`: the TWAP orders of an account with their status, newest first. Times
+ * are in seconds.
+ */
 export const twapHistory = (venue: Venue, account: TradingAccount) =>
   [...account.twaps.values()].toReversed().map((twap) => ({
     time: Math.floor((twap.endedAt ?? twap.startedAt) / 1000),

@@ -90,7 +90,7 @@ export const modify = (context: ActionContext, action: ActionOf<"vaultModify">):
   return done
 }
 
-/** `vaultTransfer`: deposits into a vault, or withdraws from it after a lockup of one day. */
+/** Executes the action `vaultTransfer`: deposits into a vault, or withdraws from it after a lockup of one day. */
 export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer">): ActionDecision => {
   const { user, venue } = context
   const address = lowerCase(action.vaultAddress)
@@ -136,7 +136,7 @@ export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer
   return done
 }
 
-/** `vaultDistribute`: pays an amount to all depositors in proportion to their shares. */
+/** Executes the action `vaultDistribute`, which pays an amount to all depositors in proportion to their shares. */
 export const distribute = (context: ActionContext, action: ActionOf<"vaultDistribute">): ActionDecision => {
   const { venue } = context
   const vault = ledVault(context, action.vaultAddress)

@@ -35,13 +35,12 @@ export type VenueEvent =
 export interface PricePath {
   readonly priceAt: (market: CandleMarket, now: number) => number
   /**
-   * Returns whether the price only rises, or only falls, between two times in the same minute. If so, a minute without
+   * Returns whether the price only rises, or only falls, between two times within one minute. If so, a minute without
    * events can be skipped.
    */
   readonly isMonotone: (market: CandleMarket, from: number, to: number) => boolean
   /**
-   * Returns the time from which on the prices of a coin are replayed instead of seeded; `undefined` if no prices are
-   * replayed for the coin.
+   * Returns the time since which the prices of a coin are replayed; `undefined` if no prices are replayed for the coin.
    */
   readonly playedSince: (coin: string) => number | undefined
 }
@@ -57,14 +56,14 @@ export const seededPath = (seed: Seed): PricePath => ({
 export interface VenueLimits {
   /** Maximum number of accounts. */
   readonly accounts: number
-  /** The number of latest fills to store for each account. Up to twice as many are stored at times. */
+  /** The number of latest fills to store for each account. The list is truncated when it has twice this number. */
   readonly fills: number
 }
 
 /** The default retention limits; the real venue lists up to 10 000 fills of an account. */
 export const defaultLimits: VenueLimits = { accounts: 10_000, fills: 10_000 }
 
-/** The running venue. */
+/** The running venue. The functions of the sandbox change it in place. */
 export interface Venue {
   readonly limits: VenueLimits
   readonly seed: Seed
@@ -114,7 +113,7 @@ export const emit = (venue: Venue, event: VenueEvent): void => {
 /** Generates the hash of a new transaction. */
 export const nextHash = (venue: Venue): Hash => Random.hex(venue.seed, `tx/${venue.state.nextTx++}`, 64)
 
-/** Generates the ID of a new trade: a number of 50 bits that looks random, like the venue's trade IDs. */
+/** Generates the ID of a new trade: a 50-bit number that looks random, as the venue's trade IDs do. */
 export const nextTid = (venue: Venue): number => {
   const family = Random.series(venue.seed, "tid")
   const at = venue.state.nextTid++

@@ -1,4 +1,7 @@
-/** Untyped queries about a user: stake, signers, and empty lists for features that the sandbox does not support. */
+/**
+ * Serves the queries about a user for which no response schema exists: stake, signers, and empty lists for features
+ * that the sandbox does not support.
+ */
 import { Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Hype from "@trigate/signing/Hype"
 import * as Schema from "effect/Schema"
@@ -13,7 +16,7 @@ import type { Venue } from "./Venue.ts"
 import { zeroHash } from "./Venue.ts"
 import { type Account, accountOrNew, type VenueState } from "./VenueState.ts"
 
-/** The state that queries read. */
+/** The state from which queries about a user are served. */
 interface View {
   readonly venue: VenueState
   readonly trading: Venue
@@ -30,7 +33,7 @@ const amount = (wei: bigint): string => {
 
 const nothing = (): ReadonlyArray<never> => []
 
-/** Maximum number of rows in a list of the venue. */
+/** Maximum number of rows in a list that the venue returns. */
 const mostRows = 2_000
 
 const subAccounts = ({ trading, user }: View) => {
@@ -53,8 +56,8 @@ interface StakingRow {
 }
 
 /**
- * Returns delegations, staking deposits and withdrawals, newest first. A completed withdrawal has two entries: its
- * start and its arrival.
+ * Returns delegations, staking deposits and withdrawals, newest first. A completed withdrawal from staking is listed
+ * twice: at its start and at its arrival.
  */
 const stakingHistory = ({ account, now, trader }: View): ReadonlyArray<StakingRow> => {
   const delegated = account.delegationHistory.map(({ hash, isUndelegate, time, validator, wei }): StakingRow => ({
@@ -79,7 +82,7 @@ const stakingHistory = ({ account, now, trader }: View): ReadonlyArray<StakingRo
   return [...delegated, ...moved.toReversed()].toSorted((one, other) => other.time - one.time).slice(0, mostRows)
 }
 
-/** The responses to queries whose only relevant parameter is `user`. */
+/** The responses to those queries that depend only on the parameter `user`. */
 const answers = {
   approvedBuilders: ({ trader }: View) => [...trader.builders.keys()],
   borrowLendUserState: () => ({ tokenToState: [], health: "healthy", healthFactor: null }),
@@ -118,7 +121,7 @@ const answers = {
     })
 } satisfies { readonly [type: string]: (view: View) => unknown }
 
-/** Queries for an account's rows from a start time on. The response is always an empty list. */
+/** Queries for the rows of an account since a start time. The sandbox always returns an empty list. */
 const sinceTypes = [
   "userBorrowLendInterest",
   "userFunding",
@@ -128,7 +131,7 @@ const sinceTypes = [
 
 const types = Object.keys(answers).filter((type): type is keyof typeof answers => Object.hasOwn(answers, type))
 
-/** The untyped queries about a user that this module serves. */
+/** The queries about a user that this module serves. They have no response schema. */
 export const AccountRead = Schema.Union([
   Schema.Struct({ type: Schema.Literals(types), user: Address }),
   Schema.Struct({
@@ -184,7 +187,7 @@ export const answer = (
   }
 }
 
-/** `validatorSummaries`: the validators, without block statistics. */
+/** Returns the response to the query `validatorSummaries`: the validators, without block statistics. */
 export const validators = ({ validators }: VenueState) =>
   [...validators].map(([validator, { jailed, name, stake }]) => ({
     validator,

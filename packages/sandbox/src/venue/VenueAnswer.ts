@@ -23,7 +23,7 @@ export interface Listing extends InfoState {
   readonly now: number
 }
 
-/** The state of a query: the listing, the venue's accounts, and trading at the time of the query. */
+/** The state that a query reads: the listing, the venue's accounts, and trading at the time of the query. */
 export interface InfoView extends Listing {
   readonly venue: VenueState
   readonly trading: Venue
@@ -51,8 +51,8 @@ export const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJso
 export type QueryHandler = (view: InfoView, body: unknown) => UpstreamResponse.UpstreamResponse
 
 /**
- * Makes the handler of an operation, which decodes the request. `accepts` returns whether the sandbox supports a
- * request. Default: all requests are supported.
+ * Makes the handler of an operation. The handler decodes the request before it responds. `accepts` returns whether the
+ * sandbox supports a request. Default: all requests are supported.
  */
 export const on = <Request extends AnyCodec, Response extends AnyCodec>(
   operation: Operation<string, "read", Request, Response>,

@@ -16,7 +16,7 @@ const make = Effect.gen(function*() {
   const { info, seed, trading } = yield* SandboxState
 
   /**
-   * Returns the market of a series (a coin and an interval), and the range of its bars that have closed since the
+   * Returns the market for a coin and an interval, and the time range of the market's bars that have closed since the
    * listing.
    */
   const findMarket = Effect.fnUntraced(function*({ coin, interval }: Series) {
@@ -62,7 +62,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * Provides the candle history of the context's sandbox for the export routes of a gateway.
+ * Provides the candle history of the sandbox in the context. The export routes of a gateway read it.
  *
  * @since 0.1.0
  * @category layers

@@ -53,7 +53,7 @@ type IdentityAction = typeof IdentityAction.Type
 
 const day = 86_400_000
 
-/** Maximum number of delegations per account that the venue lists. */
+/** Maximum number of delegations that the venue lists for one account. */
 const listedDelegations = 100
 
 /** The time and the nonce of an executed action. */
@@ -101,7 +101,10 @@ const setJailed = (state: VenueState, signer: Address, jailed: boolean): Decisio
     : Result.succeed({ ...state, validators: withEntry(state.validators, signer, { ...validator, jailed }) })
 }
 
-/** Executes an action of `user` that does not change trading. Fails with the venue's rejection text. */
+/**
+ * Executes an action of `user` that changes accounts, stake or validators instead of trading. Fails with the venue's
+ * rejection text.
+ */
 const executeIdentity = (
   state: VenueState,
   user: Address,
@@ -122,10 +125,10 @@ const executeIdentity = (
 export const retainedNonces = 100
 
 /**
- * Marks a nonce of a signer as used at the time `now`. Fails with the venue's rejection text.
+ * Marks a signer's nonce as used. Fails with the venue's rejection text.
  *
- * A nonce must be inside a window around the venue's time, unused, and above the lowest of the signer's 100 highest
- * nonces.
+ * The nonce must be unused, inside a window around the venue's time `now`, and above the lowest of the signer's 100
+ * highest nonces.
  */
 export const useNonce = (
   state: VenueState,
@@ -164,8 +167,8 @@ interface Submission {
 }
 
 /**
- * Checks the members of an action that do not depend on the venue's state: the network, and that the action's nonce
- * equals the nonce of the body.
+ * Checks the members of an action that do not depend on the venue's state: the network, and the nonce in the action,
+ * which must equal the nonce of the body.
  */
 const checkAction = (profile: VenueProfile, action: SentAction, nonce: number): Decision<void> => {
   const type = UserSigned.find(action.type)
@@ -182,7 +185,8 @@ const hasExpired = ({ extraAgents, mainAgent }: Account, agent: Address, now: nu
 }
 
 /**
- * Returns the account for which a key signs: the key's own account, or the account that approved it as an API wallet.
+ * Returns the account for which a key signs: the account of the key's own address, or the account that approved the key
+ * as an API wallet.
  */
 const accountBehind = (state: VenueState, signer: Address, now: number): Address | undefined => {
   if (state.accounts.has(signer)) return signer
@@ -395,9 +399,9 @@ export interface Recovered {
 }
 
 /**
- * Returns whether the venue would decode the same envelope as the gateway did. Returns `false` for actions signed as
- * typed data, in which the gateway renames a field, and for multi-sig actions, whose co-signers are recovered from the
- * body.
+ * Returns whether the venue would decode the envelope exactly as the gateway did. Returns `false` for actions signed as
+ * typed data, because the gateway renames a field in them, and for multi-sig actions, because their co-signers are
+ * recovered from the body.
  */
 const isAsSent = ({ signed: { action: { type } }, signer }: Recovered): boolean =>
   signer !== undefined && type !== "multiSig" && UserSigned.find(type) === undefined
@@ -405,9 +409,9 @@ const isAsSent = ({ signed: { action: { type } }, signer }: Recovered): boolean 
 /**
  * Handles bodies as the real venue does: one at a time, on behalf of the recovered signer.
  *
- * The caller can pass a decoded body with its recovered signer; co-signers are always recovered here. For unknown
- * action types, and for forms that appear only in the venue's documentation, the response is HTTP 422. For a refusal,
- * it is HTTP 200 with `status: "err"`.
+ * The caller can pass a decoded body with its recovered signer; this function always recovers the co-signers. For
+ * unknown action types, and for forms that appear only in the venue's documentation, the response is HTTP 422. If the
+ * venue refuses the action, the response is HTTP 200 with `status: "err"`.
  */
 export const submit = (
   profile: VenueProfile,

@@ -96,7 +96,7 @@ const listedPerpetual = (market: CandleMarket, now: number) => ({
     : {})
 })
 
-/** `meta`: the perpetuals of a dex; `undefined` for an unknown dex. */
+/** Returns the response to the query `meta`: the perpetuals of a dex; `undefined` for an unknown dex. */
 export const meta = (listing: Listing, dex: string): Meta | undefined => {
   const listed = universe(listing, dex)
   return listed.length === 0 ? undefined : {
@@ -108,7 +108,7 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
 
 const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
 
-/** Returns the prices of a perpetual. The prices of a delisted perpetual are constant. */
+/** Returns the market data of a perpetual, such as its prices. The data of a delisted perpetual are constant. */
 export const perpetualContext = (view: InfoView, market: CandleMarket): AssetContext => {
   if (market.delistedAt !== undefined) {
     const last = printPrice(market, priceAt(view.seed, market, market.delistedAt))
@@ -139,7 +139,7 @@ export const perpetualContext = (view: InfoView, market: CandleMarket): AssetCon
   }
 }
 
-/** `metaAndAssetCtxs`: the perpetuals of a dex with their prices. */
+/** Returns the response to the query `metaAndAssetCtxs`: the perpetuals of a dex with their prices. */
 export const metaAndContexts = (listing: InfoView, dex: string): MetaAndAssetContexts | undefined => {
   const listed = meta(listing, dex)
   return listed === undefined
@@ -170,7 +170,8 @@ const predictedFundings = (listing: Listing) =>
   }]]])
 
 /**
- * `spotMetaAndAssetCtxs`: all spot pairs, and the prices of those that trade in the sandbox.
+ * Returns the response to the query `spotMetaAndAssetCtxs`: all spot pairs, and prices for the pairs that trade in the
+ * sandbox.
  *
  * The sequence of pair indexes has gaps. Libraries use an index as the position in the second list, so this list also
  * has an entry for each missing index. Every entry contains its coin.
@@ -199,7 +200,9 @@ const openInterestCaps = (listing: Listing, dex: string): ReadonlyArray<readonly
     openInterestCap === undefined ? [] : [[coin, `${openInterestCap}.0`]]
   )
 
-/** `perpDexs`: `null` for the venue's own dex, then the builder-deployed dexes. */
+/**
+ * Returns the response to the query `perpDexs`: first `null` for the venue's own dex, then the builder-deployed dexes.
+ */
 export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
   null,
   ...dexes(listing).map((name) => ({
@@ -220,34 +223,38 @@ export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
 /** The limits of a builder-deployed dex, and of one transfer between dexes, in dollars. */
 const dexLimits = { totalOiCap: "400000000.0", oiSzCapPerPerp: "1000000000.0", maxTransferNtl: "150000000.0" } as const
 
-/** `perpDexLimits`: `null` for the venue's own dex, `undefined` for an unknown dex. */
+/**
+ * Returns the response to the query `perpDexLimits`: `null` for the venue's own dex, `undefined` for an unknown dex.
+ */
 const perpDexLimits = (listing: Listing, dex: string) =>
   dex === "" ? null : dexes(listing).includes(dex)
     ? { ...dexLimits, coinToOiCap: openInterestCaps(listing, dex) }
     : undefined
 
-/** `perpDexStatus`: `undefined` for an unknown dex. */
+/** Returns the response to the query `perpDexStatus`; `undefined` for an unknown dex. */
 const perpDexStatus = (view: InfoView, dex: string) =>
   dex === "" || dexes(view).includes(dex)
     ? { totalNetDeposit: printUsd(view.trading.state.netDeposits.get(dex) ?? 0n) }
     : undefined
 
-/** Returns the coins of a dex whose open-interest cap is reached, so that no position in them can grow. */
+/** Returns the coins of a dex whose open interest has reached its cap, so that no position in them can grow. */
 const cappedCoins = (view: InfoView, dex: string): ReadonlyArray<string> =>
   perpetuals(view, dex).flatMap(({ coin }) => {
     const asset = view.trading.listing.byCoin.get(coin)
     return asset?.kind === "perpetual" && MarketReads.isCapped(view.trading, asset) ? [coin] : []
   })
 
-/** Duration of an auction for the right to deploy, in seconds. When an auction ends, the next one begins. */
+/**
+ * Duration of an auction for the right to deploy a perpetual, in seconds. When an auction ends, the next one begins.
+ */
 const auctionSeconds = 111_600
 
 /** The price at the end of every auction, in HYPE. */
 const lowestGas = 500
 
 /**
- * `perpDeployAuctionStatus`. The auctions have no bidders, so the price falls linearly from the seed's initial price to
- * the lowest price.
+ * Returns the response to the query `perpDeployAuctionStatus`. The auctions have no bidders, so the price falls
+ * linearly from an initial price, which depends on the seed, to the lowest price.
  */
 const deployAuction = ({ now, seed }: Listing) => {
   const seconds = now / 1_000
@@ -263,7 +270,9 @@ const deployAuction = ({ now, seed }: Listing) => {
   }
 }
 
-/** `allMids`: the mid prices of a dex. The venue's own dex includes the spot pairs. */
+/**
+ * Returns the response to the query `allMids`: the mid prices of a dex. The venue's own dex includes the spot pairs.
+ */
 export const allMids = (view: InfoView, dex: string) =>
   Object.fromEntries(
     listedIn(view).filter((market) => isTraded(market) && (coinDex(market.coin) ?? "") === dex).map((market) => {
@@ -277,7 +286,10 @@ export const allMids = (view: InfoView, dex: string) =>
     })
   )
 
-/** `l2Book`: 20 levels of each side; `null` for a coin that does not trade in the sandbox. */
+/**
+ * Returns the response to the query `l2Book`: 20 levels of each side; `null` for a coin that does not trade in the
+ * sandbox.
+ */
 export const l2Book = ({ markets, now, seed, trading }: InfoView, coin: string, by?: MarketReads.Aggregation) => {
   const market = findMarket(markets, coin)
   if (market === undefined || market.listedAt >= now) return null
@@ -320,7 +332,7 @@ export const recentTrades = ({ markets, now, seed, trading }: InfoView, coin: st
   return traded.length === 0 ? made : [...traded, ...made].toSorted((a, b) => b.time - a.time).slice(0, listedTrades)
 }
 
-/** The response to each typed query. */
+/** The handlers of the queries that have a response schema, by query type. */
 const typed = {
   ...VenueTrading.answers,
   spotMeta: on(infoOperations.spotMeta, ({ spotMeta }) => spotMeta),
@@ -353,7 +365,7 @@ const typed = {
 
 const typedAnswers: ReadonlyMap<string, QueryHandler> = new Map(Object.entries(typed))
 
-/** The untyped queries about markets. */
+/** The queries about markets that have no response schema. */
 const PassthroughRead = Schema.Union([
   Schema.Struct({
     type: Schema.Literals([
@@ -406,8 +418,8 @@ const passthroughAnswer = (listing: InfoView, read: typeof PassthroughRead.Type)
 }
 
 /**
- * Returns the response to an untyped query. If the sandbox does not support the query, the error contains the type of
- * the query.
+ * Returns the response to a query that has no response schema. If the sandbox does not support the query, the error
+ * contains the query's type.
  */
 const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.UpstreamResponse => {
   const passthrough = decodePassthrough(body)
@@ -423,7 +435,8 @@ const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.
  * Serves a query.
  *
  * For an unknown coin or dex, the response is HTTP 500 `null`; only `l2Book` returns HTTP 200 `null` for an unknown
- * coin. For a query of another type or shape, the response is HTTP 422. For a body that is not JSON, it is HTTP 400.
+ * coin. For an unknown query type or shape, the response is HTTP 422. For a body that is not JSON, the response is HTTP
+ * 400.
  */
 export const answer = (view: InfoView, body: Uint8Array): UpstreamResponse.UpstreamResponse => {
   const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
@@ -434,7 +447,7 @@ export const answer = (view: InfoView, body: Uint8Array): UpstreamResponse.Upstr
   return typedAnswers.get(type)?.(view, parsed.value) ?? untyped(view, type, parsed.value)
 }
 
-/** Sets the state of `POST /info`. */
+/** Reads and sets the data that `POST /info` returns. */
 export interface InfoControls {
   /** Spot metadata and coins. */
   readonly state: Ref.Ref<InfoState>

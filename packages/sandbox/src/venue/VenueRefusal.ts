@@ -1,4 +1,7 @@
-/** The venue's refusals, verbatim: from its documentation, its clients' tests and a catalogue of its testnet. */
+/**
+ * The venue's refusals, verbatim. The sources are its documentation, its clients' tests, and a catalogue of refusals
+ * recorded on its testnet.
+ */
 import type { Address } from "@trigate/domain/encoding/Hex"
 
 /** The signature recovers to an address that is neither an account nor an API wallet. */
@@ -9,10 +12,10 @@ export const mustDeposit = (signer: Address) => `Must deposit before performing 
 
 export const duplicateNonce = (nonce: number) => `Invalid nonce: duplicate nonce ${nonce}`
 
-/** The nonce is below the window, or below the lowest stored nonce. */
+/** The nonce is too old for the venue's nonce window, or below the signer's lowest stored nonce. */
 export const nonceTooLow = (nonce: number, lowest: number) => `Invalid nonce: nonce too low ${nonce} < ${lowest}`
 
-/** The nonce is above the window. */
+/** The nonce is too far in the future for the venue's nonce window. */
 export const nonceTooHigh = (nonce: number, highest: number) => `Invalid nonce: nonce too high ${nonce} > ${highest}`
 
 /** The nonce in the action differs from the nonce of the body. */

@@ -16,7 +16,7 @@ export const withEntry = <K, V>(map: ReadonlyMap<K, V>, key: K, value: V): Reado
 export const withoutEntry = <K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> =>
   new Map([...map].filter(([each]) => each !== key))
 
-/** The rule of a multi-sig account: at most 10 existing users, of which `threshold` must sign. */
+/** The rule of a multi-sig account: up to 10 existing users, and the number of them that must sign (`threshold`). */
 export interface MultiSigRule {
   readonly authorizedUsers: ReadonlyArray<Address>
   readonly threshold: number

@@ -1,4 +1,7 @@
-/** Typed queries about a user: margin and balances, orders and fills, fees and limits, roles and API wallets. */
+/**
+ * Serves the queries about a user for which a response schema exists: margin and balances, orders and fills, fees and
+ * limits, roles and API wallets.
+ */
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as InfoOperations from "@trigate/domain/info/InfoOperations"
 import * as AccountReads from "./AccountReads.ts"
@@ -10,7 +13,7 @@ import { accountOrNew, countRequests } from "./VenueState.ts"
 
 const accountIn = ({ trading }: InfoView, user: Address): TradingAccount => findAccount(trading.state, user)
 
-/** Maximum number of rows in a list of the venue. */
+/** Maximum number of rows in a list that the venue returns. */
 const mostRows = 2_000
 
 /** Maximum number of actions of an account without traded volume. */

@@ -32,7 +32,10 @@ import * as SharedRedis from "../stores/SharedRedis.ts"
 
 /** The result for one address or store. */
 export interface Finding {
-  /** The upstream's label and the position of the address, or the name of the store; never a URL. */
+  /**
+   * The upstream's label with the position of the address in the upstream's list, or the name of the store; never a
+   * URL.
+   */
   readonly name: string
   readonly state: "answers" | "fails" | "wrong chain" | "configured" | "not configured"
   /** A short text with details; can be empty. */
@@ -54,7 +57,8 @@ const faults: { readonly [O in AttemptOutcome]?: string } = {
 }
 
 /**
- * The chain that an upstream's addresses must be on: a known chain, or the chain of the first address that responds.
+ * The chain that all of an upstream's addresses must be on: the chain with `id`, or with `own` the chain of the first
+ * address that responds. `none` is for upstreams without a chain ID.
  */
 type Chain = "none" | "own" | { readonly id: number; readonly of: string }
 
@@ -106,7 +110,7 @@ const upstreamFindings = (settings: Decoded) => {
   return Effect.map(within(found, HttpTransportUndici.layer()), (rows) => rows.flat())
 }
 
-/** Checks the nodes that are configured as archives. */
+/** Checks the nodes that the settings declare to be archive nodes. */
 const archiveFindings = ({ tradingNodeArchive, tradingNodeUrl }: Decoded) => {
   if (!tradingNodeArchive) return Effect.succeed([])
   const targets = Upstream.targets(Upstream.make("trading-node", tradingNodeUrl), "/evm")

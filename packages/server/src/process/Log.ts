@@ -1,5 +1,5 @@
 /**
- * The log on standard output: program messages and the access log, in one line format.
+ * The log on standard output: program messages and the access log, whose lines have a common format.
  *
  * A line is a JSON object. On a terminal, a line is readable text with the fields of that object, in their order.
  */

@@ -77,8 +77,8 @@ const refuse = (
 }
 
 /**
- * Refuses a request that arrived before the program handles requests. Nothing of it was executed, so the client can
- * send it again.
+ * Refuses a request that arrived before the program handles requests. No part of the request was executed, so the
+ * client can send the request again.
  */
 const refuseEarly = (request: Http.IncomingMessage, response: Http.ServerResponse, detail: string): void => {
   const { body, headers, status } = ProblemResponse.problem(
@@ -189,7 +189,8 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
 }
 
 /**
- * Maximum number of connections that the system queues for the program; Linux limits it to `net.core.somaxconn`.
+ * Maximum number of connections that the operating system queues for the program; Linux limits it to
+ * `net.core.somaxconn`.
  *
  * Beyond the limit, a client retries after a second or more. Node's default of 511 is too low when all callers
  * reconnect.
@@ -197,8 +198,8 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
 const maxPending = 65_535
 
 /**
- * Maximum time for requests in flight to complete when a gateway shuts down. After that, connections have the same time
- * to close.
+ * Maximum time for requests in flight to complete when a gateway shuts down. After that, connections have at most this
+ * time again to close.
  */
 export const maxDrainWait = Duration.seconds(20)
 
@@ -217,7 +218,7 @@ export interface Options extends Connections.Bounds {
 export class Listener extends Context.Service<Listener, Http.Server>()("@trigate/server/process/NodeServer/Listener") {}
 
 /**
- * The HTTP server on an address. When it closes, connections have {@link maxDrainWait} to close.
+ * The HTTP server on an address. When the server closes, connections have {@link maxDrainWait} to close.
  *
  * @since 0.1.0
  * @category layers

@@ -9,18 +9,18 @@
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** Maximum number of requests on a connection that can wait behind another response. */
+/** Maximum number of requests on a connection whose responses can wait for the response to an earlier request. */
 export const maxWaiting = 64
 
 const ignore = (): void => {}
 
 const waiting = new WeakMap<Socket, number>()
 
-/** Connections that Node closes after a response that is still pending. */
+/** Connections that Node will close after a pending response has been sent. */
 const ending = new WeakSet<Socket>()
 
 /**
- * Returns whether to handle a request whose response waits behind another one.
+ * Returns whether to handle a request whose response has to wait for the response to an earlier request.
  *
  * If more than {@link maxWaiting} requests wait, the connection is closed, which cancels its requests.
  */

@@ -20,7 +20,7 @@ import { metrics, rows } from "./Metrics.ts"
 
 const ignore = (): void => {}
 
-/** Registers a series whose value is read on demand. */
+/** Registers a metric series whose value is read on demand. */
 const reading = <State>(
   metric: Metric.Metric<number, State>,
   get: (context: Context.Context<never>) => State
@@ -78,7 +78,7 @@ const eventLoopDelay = Effect.map(
 
 const microseconds = 1e-6
 
-/** Registers series while the scope is open. */
+/** Registers metric series while the scope is open. */
 export const registered = (series: ReadonlyArray<Effect.Effect<Metric.Registration>>) =>
   Effect.acquireRelease(Effect.all(series), (registrations) =>
     Effect.sync(() => {
@@ -121,7 +121,7 @@ const register = Effect.gen(function*() {
  */
 export const layer: Layer.Layer<never> = Layer.effectDiscard(register)
 
-/** Returns the head of a metric without series, so that scrapers know that the metric exists. */
+/** Returns the `# HELP` and `# TYPE` lines of a metric without series, so that scrapers know that the metric exists. */
 const metricHead = ({ kind, meaning, name }: (typeof rows)[number]): string =>
   `# HELP ${name} ${meaning}\n# TYPE ${name} ${kind}\n`
 

@@ -42,7 +42,10 @@ const describeCallers = (settings: Decoded): ReadonlyArray<string> => {
   ]
 }
 
-/** Returns the start lines about relayed actions, with a warning if any client on the network can have orders relayed. */
+/**
+ * Returns the lines about relayed actions that are printed at startup. They include a warning if any client on the
+ * network can have orders relayed.
+ */
 const actionLines = (settings: Decoded): ReadonlyArray<string> => {
   if (!isSandbox(settings) && settings.tradingApiUrl.length === 0) return []
   const { env } = declared.relayActions
@@ -68,7 +71,7 @@ const actionLines = (settings: Decoded): ReadonlyArray<string> => {
     : [actions]
 }
 
-/** Returns the start lines about recorded series. */
+/** Returns the lines about the recorded candle series that are printed at startup. */
 const describeArchive = (settings: Decoded): ReadonlyArray<string> => {
   if (settings.archive.length === 0) return []
   const wishes = settings.archive.map(({ coin, interval }) => `${coin}:${interval}`).join(", ")
@@ -119,7 +122,10 @@ ${[describeChains(settings, isSandboxWanted), ...describeCallers(settings)].join
   )
 })
 
-/** Returns the layer that exports to the configured collector. Loads its module only if a collector is configured. */
+/**
+ * Returns the layer that exports telemetry to the configured collector. Loads the layer's module only if a collector is
+ * configured.
+ */
 const telemetry = (settings: Decoded): Layer.Layer<never> => {
   const { otelSdkDisabled, otlpEndpoint } = settings
   return otelSdkDisabled || Option.isNone(otlpEndpoint)

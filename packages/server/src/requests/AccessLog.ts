@@ -25,7 +25,7 @@ export interface RequestLogEntry {
   readonly error: string | undefined
   /** The trace of the request; absent without a tracer. */
   readonly traceId: string | undefined
-  /** Statistics of a WebSocket, at its end. */
+  /** Statistics of the request's WebSocket, recorded when the WebSocket is closed. Absent for other requests. */
   readonly socket?: {
     readonly closed: string
     readonly received: number
@@ -41,12 +41,12 @@ export interface RequestLogEntry {
  * @category services
  */
 export class AccessLog extends Context.Service<AccessLog, {
-  /** Absent if there is no access log, so that entries are not built. */
+  /** Writes an entry. Absent if there is no access log, so that no entries are built. */
   readonly write?: (entry: RequestLogEntry) => void
 }>()("@trigate/server/requests/AccessLog") {}
 
 /**
- * No access log.
+ * Provides an access log that writes nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -1,7 +1,7 @@
 /**
  * A caller's WebSocket after the handshake: over Effect's HTTP adapter, or over `ws` on Node's connection.
  *
- * The WebSocket over `ws` has no fiber and keeps no part of its request, to save memory while it is idle.
+ * To save memory while it is idle, a WebSocket over `ws` has no fiber, and does not retain its handshake request.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as NodeWS from "@effect/platform-node/NodeWS"

@@ -63,9 +63,9 @@ const allowing = (origins: Origins) => {
 }
 
 /**
- * Makes a function that returns the origin of the requesting page if that origin is neither the gateway's own nor an
- * allowed one (`another site` if the request does not name its origin). For any other request, the function returns
- * `undefined`.
+ * Makes a function that returns the origin of the requesting page, if this origin is neither the gateway's own nor an
+ * allowed one. For a page of an unknown other site, the function returns `another site`. For any other request, it
+ * returns `undefined`.
  *
  * A page of another origin cannot read the response, but its request would take effect. Browsers send the origin with
  * every `POST`, and `Sec-Fetch-Site` with other requests.

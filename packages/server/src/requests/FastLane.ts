@@ -1,10 +1,10 @@
 /**
  * The fast lane: serves requests directly on Node's server, bypassing Effect's HTTP adapter and router.
  *
- * It serves a `POST` with a small body to the exact path of a relaying route in the contract, and the handshake of a
- * WebSocket. The request is observed and served by its route like any other request. This module only reads the request
- * from Node and writes the response. A request runs synchronously until an operation has to wait; its remaining steps
- * run in a fiber.
+ * It serves two kinds of requests: a `POST` with a small body to the exact path of a relaying route, and the handshake
+ * of a WebSocket. The request is observed and served by its route like any other request. This module only reads the
+ * request from Node and writes the response. A request runs synchronously until an operation has to wait; its remaining
+ * steps run in a fiber.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Context from "effect/Context"
@@ -49,7 +49,7 @@ export class FastLane extends Context.Service<FastLane, {
 type Routes = FastLane["Service"]
 
 /**
- * Makes an empty lane, to which a gateway adds its routes.
+ * Makes an empty fast lane, to which a gateway adds its routes.
  *
  * @since 0.1.0
  * @category layers
@@ -59,7 +59,7 @@ export const layer: Layer.Layer<FastLane> = Layer.sync(
   () => FastLane.of({ open: new Map(), keyed: new Map() })
 )
 
-/** Adds a route by its method and its path in the contract. */
+/** Adds a route under its HTTP method and its path in the contract. */
 export const add = ({ keyed, open }: Routes, method: string, path: string, answer: RequestHandler): void => {
   const rest = /^\/:endpointKey(?<rest>.*)$/u.exec(path)?.groups?.["rest"]
   if (rest === undefined) open.set(`${method} ${path}`, answer)
@@ -116,8 +116,8 @@ export const serve = Effect.fnUntraced(function*<E>(
 })
 
 /**
- * Returns whether the lane can serve a request: its body is small, and its response does not wait behind another one on
- * the connection.
+ * Returns whether the lane can serve a request: its body is small, and its response does not have to wait for the
+ * response to an earlier request on the connection.
  */
 const isPlain = ({ headers, method }: IncomingMessage, { socket }: ServerResponse): boolean =>
   method === "POST" && socket !== null && RequestBody.isSmall(headers) && headers.expect === undefined

@@ -57,7 +57,7 @@ export const fromAdapter = (adapted: HttpServerRequest, keyInPath?: Redacted.Red
   }
 }
 
-/** Returns the value of a header; `undefined` if the header is absent or has several values. */
+/** Returns the value of a request header; `undefined` if the header is absent or has several values. */
 export const header = ({ headers }: Pick<IncomingRequest, "headers">, name: string): string | undefined => {
   const value = headers[name]
   return Predicate.isString(value) ? value : undefined

@@ -40,7 +40,7 @@ import { ServerResponse } from "node:http"
 import * as AccessLog from "./AccessLog.ts"
 import * as RequestMetrics from "./RequestMetrics.ts"
 
-/** Options of the observation of requests. */
+/** Options for observing requests. */
 export interface Options extends NotFoundRoutes.Options {
   /** The `Host` values that are accepted in addition to loopback hosts. */
   readonly hosts: Hosts.Hosts | undefined
@@ -164,7 +164,7 @@ export interface Observed {
   readonly server: (app: Handled) => Handled
 }
 
-/** Maximum number of bytes of a response that is not counted as unread. A connection has only a few such responses. */
+/** Maximum size in bytes of a response that does not count as unread. A connection has only a few such responses. */
 const smallAnswer = 16 * 1024
 
 /** Makes the observation of one gateway's requests. */

@@ -22,8 +22,8 @@ const encodeProblem = (error: GatewayErrorType): object => Result.getOrElse(enco
 const tryAnother = { "x-trigate-try-another": "true" }
 
 /**
- * Returns the headers of an error: `Retry-After`, whether another replica can be tried, and how to authenticate (RFC
- * 9110, section 11.6.1).
+ * Returns the response headers for an error: when to retry (`Retry-After`), whether another replica can be tried, and
+ * how to authenticate (RFC 9110, section 11.6.1).
  */
 export const problemHeaders = (error: GatewayErrorType): { readonly [name: string]: string } => {
   if (error._tag === "Unauthorized") return { "www-authenticate": "Bearer" }

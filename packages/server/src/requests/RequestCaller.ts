@@ -227,8 +227,8 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     })
 
   /**
-   * Makes an admitted request. The request counts against the quota until it has ended, and until all work that
-   * outlives it has ended.
+   * Makes an admitted request. The request counts against the quota until it, and all work that outlives it, have
+   * ended.
    */
   const admitted = (caller: Caller, record: RequestRecord, { end }: Quotas.Counted): Admitted => {
     const ends = [end]

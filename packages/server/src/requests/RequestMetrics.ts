@@ -5,7 +5,7 @@ import type * as Context from "effect/Context"
 import { metrics } from "../process/Metrics.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
-/** A node of the tree of series, by label values. */
+/** A node of a tree that finds metric series by their label values, one label per level. */
 interface Branch<Series> {
   readonly next: Map<string, Branch<Series>>
   series?: Series

@@ -44,7 +44,10 @@ export interface Head {
 export interface RequestRecord extends Head {
   /** The ID of the request; absent if it is not observed. */
   readonly id: string | undefined
-  /** Name of the contract's endpoint (`exchange.submit`), or `other`. */
+  /**
+   * The name of the request's endpoint in the contract (`exchange.submit`); `other` for requests that match no
+   * endpoint.
+   */
   route: string
   /** The caller; `undefined` if unknown, or if the route does not determine it. */
   caller: Caller | undefined
@@ -97,7 +100,9 @@ export const make = (
   key: undefined
 })
 
-/** The record of the request that the fiber serves. Each route of a gateway sets its own record: see `Observe`. */
+/**
+ * The record of the request that the current fiber serves. Each route of a gateway sets its own record: see `Observe`.
+ */
 export const CurrentRequestRecord = Context.Reference<RequestRecord>("@trigate/server/CurrentRequestRecord", {
   defaultValue: () => make()
 })

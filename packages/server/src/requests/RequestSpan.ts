@@ -68,8 +68,8 @@ const within = <A, E, R>(
 }
 
 /**
- * Serves a request of a route: records the route's name, and creates its span if there is a tracer. `path` is the path
- * of a route that Effect's router did not select.
+ * Serves a request of a route: records the route's name, and creates its span if there is a tracer. Specify `path`, the
+ * route's path, if Effect's router did not select the route.
  */
 export const named = <A, E, R>(
   route: string,

@@ -1,4 +1,4 @@
-/** The operator's routes: the action log, the outcomes of actions, callers and their requests. */
+/** The operator's routes: the action log, the outcomes of actions, the keys of callers, and the latest requests. */
 import type { CallerKey, IssuedKey, NotedRequest, RateLimitUse } from "@trigate/api/AdminApi"
 import { KeyCreation, KeyRevocation, KeyRotation } from "@trigate/api/AdminApi"
 import { GatewayApi } from "@trigate/api/GatewayApi"
@@ -231,7 +231,7 @@ const admin = HttpApiBuilder.group(
 )
 
 /**
- * The routes, for an `HttpRouter`.
+ * The operator's routes, for an `HttpRouter`.
  *
  * @since 0.1.0
  * @category layers

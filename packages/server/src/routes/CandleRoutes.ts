@@ -143,7 +143,7 @@ const candles = HttpApiBuilder.group(
 )
 
 /**
- * The routes, for an `HttpRouter`.
+ * The routes of candle history, for an `HttpRouter`.
  *
  * @since 0.1.0
  * @category layers

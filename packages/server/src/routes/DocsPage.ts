@@ -89,7 +89,7 @@ const describing = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi
   }))
 
 /**
- * The two routes. The page and the document are rendered on their first request.
+ * The routes `GET /docs` and `GET /openapi.json`. The page and the document are rendered on their first request.
  *
  * @since 0.1.0
  * @category layers

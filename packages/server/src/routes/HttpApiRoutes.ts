@@ -51,7 +51,7 @@ export class EncodedApi extends HttpApi.make("gateway").add(
 /** The part of the contract about the gateway itself. */
 export class HealthApi extends HttpApi.make("gateway").add(groups.health) {}
 
-/** The part of the contract about the gateway itself that callers can use if there is an admin listener. */
+/** The routes about the gateway itself that callers can still use if there is an admin listener. */
 export class ShortHealthApi extends HttpApi.make("gateway").add(
   HttpApiGroup.make("health").add(groups.health.endpoints.live, groups.health.endpoints.ready)
 ) {}
@@ -198,7 +198,9 @@ const typed = (error: unknown): GatewayErrorType | undefined => {
   return isGatewayError(reason) ? reason : undefined
 }
 
-/** Converts errors of encoded routes to the responses for callers. */
+/**
+ * Converts the typed errors of these routes to problem documents, and names the span of each request after its route.
+ */
 export const problems = Layer.succeed(
   Problems,
   (httpEffect, { endpoint, group }) =>

@@ -33,8 +33,8 @@ export const ofDocs: Methods = { "/openapi.json": ["GET"], "/docs": ["GET"] }
 const declared: ReadonlySet<string> = new Set(Object.keys(methodsByPath(GatewayApi)))
 
 /**
- * Returns whether the contract declares a path without an endpoint key in front of it. This server might not serve the
- * path.
+ * Returns whether the contract declares a path, which must not include an endpoint key. This server might not serve
+ * every declared path.
  */
 export const isDeclared = (path: string): boolean => declared.has(path)
 
@@ -67,7 +67,7 @@ interface Unanswered {
 export interface Options {
   /** Whether the routes of the API reference exist. */
   readonly docs: boolean
-  /** The existing routes of the contract, as HTTP methods by path. */
+  /** The HTTP methods by path, for the paths of the contract that this server serves. */
   readonly methods: Methods
   /** The prefix of all paths; empty if there is none. */
   readonly prefix: string

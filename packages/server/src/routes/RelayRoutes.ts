@@ -1,4 +1,4 @@
-/** The relaying routes except JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
+/** The relaying routes except JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST API. */
 import { ActionPath, ById, ByIdentity } from "@trigate/api/ActionsApi"
 import { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -134,7 +134,10 @@ const MAX_BARE = 64
 /** The handler of `/info`; `relaysAnyType` means that undocumented query types are relayed too. */
 export const info = (relaysAnyType: boolean) =>
   Effect.map(Info, ({ relay }) => {
-    /** The cached queries without parameters, by surface and then by the text of the body. */
+    /**
+     * The cached queries without parameters: by surface (the gateway's own routes or the node routes), then by the text
+     * of the body.
+     */
     const bare = { gateway: new Map<string, InfoProtocol.InfoCall>(), node: new Map<string, InfoProtocol.InfoCall>() }
 
     /** Decodes the query in a body; a query without parameters is decoded once and cached. */

@@ -68,7 +68,7 @@ interface Definition<O extends Operation, Answer extends Answered> {
   ) => Effect.Effect<Answer, CallError>
 }
 
-/** The record of a request, and its surface. */
+/** The record of a request, and the surface that received it: the gateway's own routes or the node routes. */
 export interface Asked {
   readonly record: RequestRecord
   readonly surface: Surface
@@ -111,7 +111,8 @@ const rawId = (text: string): string | undefined => {
 const longestRefusal = 4 * 1024 * 1024
 
 /**
- * Encodes an error for each call with an ID; `undefined` if there are no such calls, or too many of them.
+ * Encodes an error as the response to each call of a batch, except calls without an ID. Returns `undefined` if no call
+ * has an ID, or if the response would be too long.
  *
  * A client matches responses with its calls. If the response to a batch were a single object, ethers 5 would never
  * settle the calls, and web3 1 would treat the object as the response to a call.

@@ -42,7 +42,7 @@ export const chooseBacking = (settings: Settings): Backing =>
 const leaseTime = (onceDeadline: Duration.Duration): Duration.Duration =>
   Duration.sum(onceDeadline, Duration.seconds(10))
 
-/** Returns the options of a log that is only read. */
+/** Returns the options of an action log that the program only reads. */
 export const toSqlOptions = ({ network, onceDeadline }: Settings): ActionLogSql.Options => ({
   network,
   lease: leaseTime(onceDeadline)
@@ -67,7 +67,8 @@ export const layerDatabase = (place: DatabaseLocation, mode: "create" | "existin
   ))
 
 /**
- * Provides the log of a live gateway; `onceDeadline` returns the current deadline of a once-only call.
+ * Provides the action log of a live gateway. `onceDeadline` returns the current deadline for a call that is sent at
+ * most once.
  *
  * @since 0.1.0
  * @category layers

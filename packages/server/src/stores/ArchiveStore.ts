@@ -41,7 +41,8 @@ const electionLayer = (settings: Settings): Layer.Layer<never> => {
 }
 
 /**
- * The configured recorder. If there are streams, it receives bars from them instead of requesting each bar.
+ * The configured candle recorder. If the venue's streams are available, it receives bars from them instead of
+ * requesting each bar.
  *
  * @since 0.1.0
  * @category layers
@@ -62,7 +63,8 @@ export const layerRecorder = (
   )
 
 /**
- * The configured archive. It has its own database client, so that a long write does not delay the claim of an action.
+ * The configured archive. Its database client is separate from the action log's, so that a long write of bars does not
+ * delay an action.
  *
  * @since 0.1.0
  * @category layers

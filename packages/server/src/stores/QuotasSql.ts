@@ -53,7 +53,8 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
   const sql = yield* SqlClient.SqlClient
   const scope = yield* Effect.scope
   /**
-   * Lets an interrupted caller continue immediately; interrupting the statement would take as long as the statement.
+   * Lets an interrupted fiber continue immediately, and interrupts the statement in the background. Waiting for that
+   * would take as long as the statement itself.
    */
   const leaving = <A, E>(statement: Effect.Effect<A, E>) =>
     Effect.flatMap(

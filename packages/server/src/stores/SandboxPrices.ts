@@ -1,4 +1,4 @@
-/** Reads the recorded prices that a sandbox plays: bars from files and from the candle archive. */
+/** Reads the recorded prices that a sandbox replays: bars from files and from the candle archive. */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleExport from "@trigate/archive/CandleExport"
 import * as CandleImport from "@trigate/archive/CandleImport"
@@ -15,7 +15,7 @@ import { settings as declared } from "../settings/Settings.ts"
 import { SettingsError } from "../settings/SettingsSources.ts"
 import * as ActionLogStore from "./ActionLogStore.ts"
 
-/** Maximum number of bars of a coin: 138 days of minutes, about 40 MiB. */
+/** Maximum number of bars of a coin: 138 days of one-minute bars, about 40 MiB. */
 export const maxBars = 200_000
 
 const { env } = declared.sandboxPrices

@@ -26,7 +26,7 @@ export interface CallerUse {
   /** Counts a socket, and returns the bytes that the socket's caller can still send and receive in this second. */
   readonly open: (caller: Caller) => Traffic
   readonly close: (caller: Caller) => void
-  /** Adds the bytes of one second for every caller. */
+  /** Adds one second's bytes to what each caller can still send and receive. */
   readonly refill: () => void
 }
 
@@ -65,8 +65,8 @@ export const make = ({ bytesIn, bytesOut, sockets }: Limits): CallerUse => {
 const nothing = new Uint8Array()
 
 /**
- * Makes a function that waits until the caller of a stream is allowed to receive bytes, and then counts them. Returns
- * no bytes if the stream is closed.
+ * Makes a function that counts bytes against a caller's allowance and returns them. Before that, the function waits
+ * until the allowance permits them. Returns no bytes if the stream is closed.
  */
 export const charge = (stream: ServedEvents, allowance: Allowance) => (bytes: Uint8Array): Effect.Effect<Uint8Array> =>
   Effect.suspend(() => {

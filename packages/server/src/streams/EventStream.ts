@@ -150,8 +150,8 @@ export class EventStream implements ServedEvents {
   }
 
   /**
-   * Queues a frame. A frame with `state` replaces the pending frame with that state's name. A frame without `state` is
-   * an event, and is never dropped.
+   * Queues a frame. `state` is the name of a state: the frame replaces a pending frame with this name. A frame without
+   * `state` is an event, and is never dropped.
    */
   #push(text: string, state?: string): void {
     if (this.#isOver) return

@@ -2,8 +2,8 @@
  * The outgoing frames of one WebSocket.
  *
  * Frames are written directly while the socket accepts them. If the socket's buffer is full, or the caller has used up
- * its bytes of this second, frames wait: the latest state of each kind, and events in a queue with a maximum number and
- * size. An event is never dropped: if the queue exceeds its limits, the socket is closed.
+ * its bytes of this second, frames wait: of each state only its latest frame, and all events in a queue with a maximum
+ * number and size. An event is never dropped: if the queue exceeds its limits, the socket is closed.
  */
 import type { Socket } from "node:net"
 
@@ -18,7 +18,7 @@ export interface Allowance {
   left: number
 }
 
-/** The frames of one socket. */
+/** The outgoing frames of one WebSocket. */
 export class Outbox {
   readonly #socket: Socket
   readonly #bounds: Bounds
@@ -30,7 +30,10 @@ export class Outbox {
   #isFull = false
   #isCorked = false
   #isClosed = false
-  /** The number of written frames; `conflated` is the number of states that a later state replaced. */
+  /**
+   * The number of written frames. `conflated` is the number of pending frames that a later frame of their state
+   * replaced.
+   */
   written = 0
   conflated = 0
 
@@ -51,7 +54,10 @@ export class Outbox {
     return this.#isFull
   }
 
-  /** Writes or queues a frame. A frame with `state` replaces the pending frame with that state's name. */
+  /**
+   * Writes or queues a frame. `state` is the name of a state: the frame replaces a pending frame with this name. A
+   * frame without `state` is an event.
+   */
   push(bytes: Uint8Array, state?: string): void {
     if (this.#isClosed) return
     if (!this.#isFull && this.#allowance.left > 0) this.#write(bytes)

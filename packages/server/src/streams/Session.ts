@@ -37,13 +37,13 @@ const isPostId = (id: unknown): boolean =>
   Predicate.isBigInt(id) ? id >= 0n && id < 2n ** 64n : Number.isSafeInteger(id) && Number(id) >= 0
 
 /**
- * Returns the error if a caller's scope does not allow the subscription `name`; without a name, if it does not allow
- * reads of the trading chain. Otherwise returns `undefined`.
+ * Returns the error if a caller's scope does not allow the subscription `name`. Without `name`, returns the error if
+ * the scope does not allow reads of the trading chain. Otherwise returns `undefined`.
  */
 const scopeRefusal = ({ scope }: Caller, name?: string) =>
   notPermitted(scope, { chain: "trading", class: "read", ...(name === undefined ? {} : { name }) })
 
-/** Returns whether a caller's scope allows the subscriptions to all of the topics. */
+/** Returns whether a caller's scope allows subscriptions to all of the given topics, such as the trades of a coin. */
 export const isCovered = (caller: Caller, topics: Iterable<Topic>): boolean => {
   if (scopeRefusal(caller) !== undefined) return false
   for (const { name } of topics) if (scopeRefusal(caller, name) !== undefined) return false
@@ -54,7 +54,7 @@ export const isCovered = (caller: Caller, topics: Iterable<Topic>): boolean => {
 export class Session extends SocketSession implements ResumableSink {
   readonly #around: Surroundings
   readonly #seat: Seat
-  /** Subscriptions whose names are being looked up. */
+  /** The subscriptions that wait until the gateway has looked up the names in them, such as a coin's name. */
   #pending: Set<string> | undefined
   #posts = 0
 

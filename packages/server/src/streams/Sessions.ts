@@ -102,7 +102,7 @@ export class Sessions extends Context.Service<Sessions, {
    * response to send.
    */
   readonly run: (opening: Opening, speech: Speech) => Effect.Effect<never>
-  /** Returns the state of the EVM chains' feeds. */
+  /** Returns the state of each EVM chain's feed, which follows the chain's newest blocks. */
   readonly feeds: () => ReadonlyArray<FeedStatus>
   /** Opens an event stream for a caller. The stream counts as a socket until the response ends. */
   readonly events: (
@@ -147,7 +147,10 @@ const parseResume = (url: string): ResumableSeat.Start | undefined => {
  */
 export type OpenStreams = (queries: Queries) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
 
-/** Opens the feed for the subscriptions to an EVM chain. The feed queries the node through `ask`. */
+/**
+ * Opens the feed of an EVM chain, which follows the chain's newest blocks for callers' subscriptions. The feed queries
+ * the node through `ask`.
+ */
 export type OpenFeed = (chain: FeedChain, ask: AskNode) => Effect.Effect<EvmFeed.EvmFeed, never, Scope.Scope>
 
 const isCommonFailure = Schema.is(CommonFailure)

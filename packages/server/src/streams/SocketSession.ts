@@ -82,7 +82,10 @@ export abstract class SocketSession implements SocketReader {
   /** The time at which a close frame was sent, in milliseconds since 1970. */
   closedAt: number | undefined
   isOver = false
-  /** The time of the last progress, and the byte counts at that time; see `SessionChecks.checkProgress`. */
+  /**
+   * `at` is the time of the last progress, `pinged` the time of the last ping. The byte counts are from the latest
+   * check: see `SessionChecks.checkProgress`.
+   */
   readonly progress: { at: number; written: number; read: number; pinged: number }
   readonly outbox: Outbox
   readonly #socket: CallerSocket

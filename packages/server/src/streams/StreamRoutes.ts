@@ -1,6 +1,6 @@
 /**
- * The routes `GET /ws` and `GET /streams`, with or without an endpoint key in front of the path. Authorizes a stream
- * before it begins.
+ * The routes `GET /ws` and `GET /streams`. An endpoint key can precede their path. Authorizes a stream before it
+ * begins.
  */
 import * as Paths from "@trigate/api/Paths"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
@@ -46,8 +46,8 @@ const badHandshake = ProblemResponse.plainProblem(
 const subprotocols = /^[!#$%&'*+.^_`|~\w-]+(?:\s*,\s*[!#$%&'*+.^_`|~\w-]+)*$/u
 
 /**
- * Returns whether a handshake can be completed. If it cannot, the socket library would refuse it by itself, and the
- * request would never end.
+ * Returns whether the headers of a handshake are valid. This check is necessary, because the WebSocket library refuses an
+ * invalid handshake unnoticed by the gateway, whose request would then never end.
  */
 const isHandshake = (request: IncomingRequest): boolean => {
   const names = header(request, "sec-websocket-protocol")

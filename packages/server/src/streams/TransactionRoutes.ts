@@ -1,6 +1,6 @@
 /**
- * The routes of transactions and jetton transfers as Server-Sent Events, with or without an endpoint key in front of
- * the path.
+ * The routes that stream transactions and jetton transfers as Server-Sent Events. An endpoint key can precede their
+ * path.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { CurrentCaller } from "@trigate/domain/Caller"
@@ -47,7 +47,7 @@ const eventText = (event: string, data: string, position?: Position): string =>
     data
   })
 
-/** An event stream over a stream of items, with a comment after each pause. */
+/** An event stream of items, such as transactions. Writes a comment after every {@link quietFor} milliseconds. */
 class ItemEvents implements ServedEvents {
   readonly conflated = 0
   caller: Caller
@@ -107,9 +107,9 @@ const parameter = (query: URLSearchParams, name: string) => {
 
 const queryIn = ({ url }: IncomingRequest): URLSearchParams => new URLSearchParams(/\?(.*)$/u.exec(url)?.[1])
 
-/** The stream that a route serves. */
+/** The stream that a route serves: how to open it, and how to encode its items. */
 interface Served<Item> {
-  /** The account to which the positions of the events belong. */
+  /** The address to whose transactions the positions of the events refer: the account, or a jetton wallet. */
   readonly account: string
   readonly event: string
   readonly encode: (item: Item) => string

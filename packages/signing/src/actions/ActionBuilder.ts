@@ -9,7 +9,7 @@ import { defaultChainId, Venue, type VenueProfile } from "../VenueProfile.ts"
 import { type Unhashable, type UnsignableAction, wrongShape } from "./ActionHash.ts"
 import * as OrderAction from "./OrderAction.ts"
 
-/** The optional members of an L1 action's request, and its nonce. */
+/** The nonce and the optional members of a request with an L1 action. */
 export interface L1Options {
   /** The nonce in milliseconds since 1970, unique for each signer. Take it from a `NonceSource`. */
   readonly nonce: number
@@ -19,7 +19,10 @@ export interface L1Options {
   readonly expiresAfter?: number | undefined
 }
 
-/** An amount of stake to move. The venue accepts it only from the master key, without vault and expiry. */
+/**
+ * An amount of stake to move. The venue accepts the action only if the account's own key signs it, and without vault
+ * and expiry.
+ */
 export interface Stake {
   readonly validator: Address
   /** The amount in wei (HYPE x 10^8), from 1 to 2^64 - 1; `Hype.weiFromHype` computes it from a decimal amount. */
@@ -28,7 +31,7 @@ export interface Stake {
   readonly nonce: number
   /**
    * Chain ID of the typed data in 0x hex. Default: 0x66eee. The venue accepts any chain ID; a browser wallet accepts
-   * only that of its current chain.
+   * only the ID of its current chain.
    */
   readonly signatureChainId?: `0x${string}` | undefined
 }
@@ -174,7 +177,7 @@ export const undelegate = (stake: Stake) => moveStake(true, stake)
  * Signs an L1 action of any type. The action's members must be in the order in which the venue hashes them; integers
  * can be bigints.
  *
- * Fails with `UnsignableAction` for an action of another signing scheme.
+ * Fails with `UnsignableAction` for an action that is not signed as an L1 action.
  *
  * @since 0.1.0
  * @category builders
@@ -342,7 +345,7 @@ const built = <Terms, Options, Action extends { readonly type: string }>(
 export const placeOrders = built(OrderAction.place)
 
 /**
- * Cancels orders by the venue's order IDs. With `fast: true` the venue gives them priority in its mempool.
+ * Cancels orders by the venue's order IDs. With `fast: true`, the cancels have priority in the venue's mempool.
  *
  * @since 0.1.0
  * @category builders
@@ -367,7 +370,7 @@ export const placeOrders = built(OrderAction.place)
 export const cancelOrders = built(OrderAction.cancel)
 
 /**
- * Cancels orders by client order IDs. With `fast: true` the venue gives them priority in its mempool.
+ * Cancels orders by client order IDs. With `fast: true`, the cancels have priority in the venue's mempool.
  *
  * @since 0.1.0
  * @category builders

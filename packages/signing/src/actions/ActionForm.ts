@@ -15,13 +15,15 @@ import * as ActionValues from "./ActionValues.ts"
 /** The path of a value in a body. */
 export type Path = Mistake["path"]
 
-/** An action, or a part of it, with only the members that the venue would serialize, and the mistakes found. */
+/**
+ * An action or a part of it, with only the members that the venue would serialize, and the mistakes that were found.
+ */
 export interface Form {
   readonly value: unknown
   readonly faults: ReadonlyArray<Mistake>
 }
 
-/** A value of an action, its path, and its declaration in the table. */
+/** A value of an action, the value's path, and the kind that `ActionOrder` declares for the value. */
 export interface Leaf {
   readonly path: Path
   readonly kind: Kind
@@ -38,7 +40,7 @@ export const quoted = (value: unknown): string => {
 
 const isTuple = (shape: Shape): shape is ReadonlyArray<Shape> => Array.isArray(shape)
 
-/** Returns the allowed words of a shape that is a closed set of words; `undefined` for any other shape. */
+/** Returns the allowed words if the shape is a closed set of words; `undefined` for any other shape. */
 const allowedWords = (shape: Shape): ReadonlyArray<string> | undefined =>
   Predicate.isString(shape) && shape.includes("|") ? shape.split("|") : undefined
 
@@ -222,7 +224,7 @@ const unknownIn = (order: ActionOrder, given: Given): ReadonlyArray<string> =>
 const without = (given: Given, names: ReadonlyArray<string>): Given =>
   Object.fromEntries(Object.entries(given).filter(([name]) => !names.includes(name)))
 
-/** Moves members out of an unknown wrapper, one level up. */
+/** Moves members out of an unknown wrapper object into the object that contains it. */
 const lifted = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
   const wants = needed(order, given)
   for (const name of unknownIn(order, given)) {
@@ -274,7 +276,7 @@ const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Move
   return { faults, given }
 }
 
-/** Renames members that have another known name. */
+/** Renames members that were sent under a known alternative name. */
 const renamed = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
   const wants = [...order.keys()].filter((name) => !Object.hasOwn(given, name))
   const names = new Map<string, string>()
@@ -340,7 +342,7 @@ const mayNotBeEmpty = new Set(["orders", "cancels", "modifies", "marginTiers", "
 export const normalizeAction = (order: ActionOrder, given: Given, path: Path, isHashed = true): Form =>
   membersForm({ type: given["type"], isHashed }, order, given, path)
 
-/** Returns every value that the table declares, in order. */
+/** Returns every value of an action that `order` declares, in the venue's member order. */
 export const listLeaves = (order: ActionOrder, given: unknown, path: Path = []): ReadonlyArray<Leaf> => {
   const ofValue = (
     { members, shape }: Pick<MemberPosition, "members" | "shape">,

@@ -11,8 +11,8 @@ import * as Signable from "./Signable.ts"
  * The signed bytes of an action cannot be derived, so no signer can be recovered; `path` is the invalid member.
  *
  * `documentedForm`: a form that appears only in the venue's documentation. `shape`: a member is missing, of the wrong
- * type or out of range. `otherNetwork`: the action is for another network than the profile's. `unknownType`: a
- * user-signed action of a type whose fields are unknown.
+ * type or out of range. `otherNetwork`: the action is not for the profile's network. `unknownType`: the action is
+ * user-signed, and the fields of its type are unknown.
  */
 export class UnsignableAction extends Schema.TaggedError<UnsignableAction>()("UnsignableAction", {
   reason: Schema.Literals(["documentedForm", "shape", "otherNetwork", "unknownType"]),
@@ -55,7 +55,9 @@ export interface HashContext {
   readonly expiresAfter?: number | bigint | null | undefined
 }
 
-/** Encodes an integer in eight bytes, big-endian. Fails with {@link UnsignableAction}, which names the member. */
+/**
+ * Encodes an integer in eight bytes, big-endian. Fails with {@link UnsignableAction}, which contains the member's name.
+ */
 export const uint64 = (name: string, value: number | bigint): Result.Result<Uint8Array, UnsignableAction> => {
   const integer = toUint64(value)
   return integer === undefined
@@ -79,7 +81,7 @@ const expiryBytes = (expiresAfter: HashContext["expiresAfter"]): Result.Result<U
     : Result.map(uint64("expiresAfter", expiresAfter), (expiry) => concat(absent, expiry))
 
 /**
- * Returns the bytes to hash: the value in MessagePack, the nonce, the vault and the expiry, the last two each after a
+ * Returns the bytes to hash: the value in MessagePack, the nonce, and then the vault and the expiry, each after a
  * marker byte.
  *
  * The value must already be in the venue's key order. Fails with `MsgPackUnencodable` or {@link UnsignableAction}.
@@ -107,8 +109,8 @@ const agent = Signable.structType("Agent", [
 ])
 
 /**
- * The signing domain of L1 actions, the same on every network. Its chain ID is 1337. A wallet that is connected to
- * another chain refuses to sign in this domain.
+ * The signing domain of L1 actions on all networks. Its chain ID is 1337. A wallet that is connected to another chain
+ * refuses to sign in this domain.
  */
 const agentDomain = Signable.domain("Exchange", 1337)
 

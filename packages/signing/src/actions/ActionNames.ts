@@ -1,6 +1,6 @@
 /**
- * Maps names that programs send to the venue's names. Covers action types, members and words as other venues, API
- * versions and programming languages name them.
+ * Maps names that programs send to the venue's names. Covers action types, members, and the words of closed sets, as
+ * other venues, API versions and programming languages name them.
  */
 import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
 

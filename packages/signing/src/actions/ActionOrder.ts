@@ -5,10 +5,10 @@ import * as Predicate from "effect/Predicate"
 /** The type of a value. `id` is an order ID or a client order ID; `json` is a string that contains JSON. */
 export type Kind = "integer" | "decimal" | "text" | "flag" | "address" | "cloid" | "id" | "json" | "null"
 
-/** A closed set of words, separated by bars. */
+/** A closed set of words, as one text in which bars separate the words. */
 export type Words = `${string}|${string}`
 
-/** A value, one of some words, an object of members, or a tuple. */
+/** The declared content of a member: a kind of value, a closed set of words, an object with members, or a tuple. */
 export type Shape = Kind | Words | Members | ReadonlyArray<Shape>
 
 /**
@@ -56,7 +56,7 @@ const settlement: Members = {
 
 const token: Members = { token: "integer" }
 
-/** The members of each L1 action of the catalog; `type` comes first in each. */
+/** The members of each L1 action in the catalog of action types. The first member is always `type`. */
 const published: { readonly [Type in ActionTypeOf<"l1">]: Members } = {
   activateOutcomeDeployer: { isDeactivate: "flag" },
   agentEnableDexAbstraction: {},
@@ -247,7 +247,7 @@ export interface MemberPosition {
   readonly members: ActionOrder
 }
 
-/** The position of each member, in the order of the members. */
+/** The position of each member of an object, in the venue's order of the members. */
 export type ActionOrder = ReadonlyMap<string, MemberPosition>
 
 const marks: { readonly [mark: string]: Presence } = { "?": "optional", "!": "nullable", "|": "oneOf" }

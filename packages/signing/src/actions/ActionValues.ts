@@ -227,7 +227,7 @@ export const valueFault = (kind: Kind, value: unknown, position: Position): Valu
   return { mistake: mistakeIn(kind, value, repaired), repaired, expected: kinds[kind] }
 }
 
-/** Returns the mistake in a value from a closed set of words; `undefined` for a valid value. */
+/** Returns the mistake in a value that must be one word of a closed set; `undefined` for a valid value. */
 export const wordFault = (words: ReadonlyArray<string>, value: unknown): ValueFault | undefined => {
   if (Predicate.isString(value) && words.includes(value)) return undefined
   const repaired = Predicate.isString(value) ? ActionNames.nearestWord(value, words) : undefined

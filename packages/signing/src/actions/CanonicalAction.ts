@@ -19,7 +19,7 @@ export type CanonicalAction =
 type KnownType = keyof typeof formKeys
 
 /**
- * The venue's key orders of each known action type. They use the documentation's name of the chain field, which {@link
+ * The venue's key orders of each known action type. The chain field has the documentation's name in them, which {@link
  * spell} replaces.
  */
 const keyOrders: { readonly [Type in KnownType]: ReadonlyArray<ReadonlyArray<string>> } = {

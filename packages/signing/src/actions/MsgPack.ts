@@ -164,8 +164,8 @@ const writeString = (out: ByteWriter, value: string): EncodingFault | undefined 
 }
 
 /**
- * Writes the size of a container. `fixed` is the one-byte form for up to 15 members, `wide` the form with two length
- * bytes, and `wide + 1` the form with four.
+ * Writes the type and the number of items of a list or map. `fixed` is the type byte to which a number up to 15 is
+ * added, `wide` the type byte before a two-byte number, `wide + 1` the type byte before a four-byte number.
  */
 const writeSize = (out: ByteWriter, size: number, fixed: number, wide: number): void => {
   if (size <= 0x0f) out.tag(fixed | size)

@@ -44,7 +44,10 @@ interface OrderTerms {
   readonly side: "buy" | "sell"
   /** The price as a decimal string, such as `1100.5`. A double would be formatted incorrectly for some prices. */
   readonly priceInQuote: string
-  /** The size as a decimal string; `0` for an order of `positionTpsl`, which has the size of the position. */
+  /**
+   * The size as a decimal string; `0` for an order with the grouping `positionTpsl`, which has the size of the
+   * position.
+   */
   readonly sizeInBase: string
   /** Whether the order can only reduce a position. Default: false. */
   readonly reduceOnly?: boolean | undefined

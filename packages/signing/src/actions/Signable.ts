@@ -20,7 +20,8 @@ export type Member =
 export type Field = Pick<Member, "name" | "type">
 
 /**
- * The name and type of a field of any EIP-712 message; unlike {@link Field}, the type can be one that no action uses.
+ * The name and type of a field in any EIP-712 message. Unlike in {@link Field}, the type can be one that no action
+ * uses.
  */
 export interface NamedType {
   readonly name: string
@@ -37,14 +38,14 @@ export interface StructType {
   readonly typeHash: Uint8Array
 }
 
-/** A signing domain (version "1", no verifying contract) with its separator, which is computed once. */
+/** A signing domain (version "1", no verifying contract), and its domain separator, which is computed once. */
 export interface Domain {
   readonly name: string
   readonly chainId: number | bigint
   readonly separator: Uint8Array
 }
 
-/** A message in its domain; `members` follow the order of the type's fields. */
+/** A message in its domain; `members` are in the order of the message type's fields. */
 export interface Signable {
   readonly domain: Domain
   readonly struct: StructType

@@ -17,7 +17,7 @@ export interface UserSignedType {
   readonly name: string
   readonly fields: ReadonlyArray<Signable.Field>
   /**
-   * The signed value for each sent value, by field. Contains only the fields whose signed value can differ from the
+   * For each field, the signed value by the sent value. Contains only the fields whose signed value can differ from the
    * sent one.
    */
   readonly respelled?: { readonly [field: string]: ReadonlyMap<unknown, string> }
@@ -40,8 +40,8 @@ const define = (name: string, ...fields: ReadonlyArray<Signable.Field>): Layout 
 const orEmpty: ReadonlyMap<unknown, string> = new Map([[undefined, ""], [null, ""]])
 
 /**
- * Abbreviations of the values of `abstraction`. A multi-sig action is sent with the abbreviation and signed with the
- * full name.
+ * Abbreviations for values of the field `abstraction`. A multi-sig action is sent with the abbreviation and signed with
+ * the full name.
  */
 const abstractions: ReadonlyMap<unknown, string> = new Map([
   ["i", "disabled"],
@@ -127,8 +127,8 @@ const l1: SigningScheme = { scheme: "l1" }
  * Returns the signing scheme of any action except a multi-sig wrapper.
  *
  * Fails with `UnsignableAction` (`unknownType`) for an unknown action with a `signatureChainId`. Only user-signed
- * actions have that member, but the fields to sign are unknown for this type. Hashed as an L1 action, the signature
- * would recover to an unrelated address.
+ * actions have that member, but the fields to sign are unknown for this type. If such an action were hashed as an L1
+ * action, its signature would recover to an unrelated address.
  */
 export const signingScheme = (
   action: Readonly<Record<string, unknown>>
@@ -140,7 +140,7 @@ export const signingScheme = (
   return Result.fail(new UnsignableAction({ reason: "unknownType", path: ["type"], detail }))
 }
 
-/** The account and the leader in an inner signature of a multi-sig wrapper; 20-byte addresses. */
+/** The account and the leader of a multi-sig wrapper, which the inner signatures also cover; 20-byte addresses. */
 export interface MultiSigParties {
   readonly multiSigUser: `0x${string}`
   readonly outerSigner: `0x${string}`
@@ -186,8 +186,8 @@ const fieldShape = ({ name, type }: Signable.Field): ActionOrder.Shape =>
 const mayBeNull = (type: UserSignedType, field: string): boolean => type.respelled?.[field]?.has(null) === true
 
 /**
- * Returns the order of the members, with their shapes, in which an action of the type is hashed inside a multi-sig
- * wrapper.
+ * Returns the members of an action of the type, with their shapes, in the order in which they are hashed inside a
+ * multi-sig wrapper.
  */
 export const order = memoize((profile: VenueProfile) =>
   memoize((type: UserSignedType) =>
@@ -307,7 +307,7 @@ const build = (
 
 /**
  * Returns the message to sign for a user-signed action as sent. Fails with `UnsignableAction` if a field is missing,
- * has the wrong type, or names another network.
+ * has the wrong type, or names a network that is not the profile's.
  */
 export const signable = (
   profile: VenueProfile,

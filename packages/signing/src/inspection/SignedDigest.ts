@@ -155,7 +155,7 @@ export const viewDigest = (view: View, part: Part, sent: unknown): Bytes => dige
 
 /**
  * Returns the typed data of the outer or inner signatures under a view, changed by {@link View.reshape}; `undefined` if
- * they are not made over typed data.
+ * the signatures are not made over typed data.
  */
 export const viewTypedData = (view: View, part: Part, sent: unknown): Signable.Signable | undefined => {
   const found = viewSignable(view, part, sent)

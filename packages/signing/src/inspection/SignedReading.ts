@@ -23,8 +23,8 @@ export interface SignedReading {
   readonly mistakes: () => ReadonlyArray<Mistake>
   readonly digest: Uint8Array
   /**
-   * The class of the reading, which determines whether it is also tried with a damaged signature. `unlikely` mistakes
-   * and pairs are tried only with the unchanged signature.
+   * The class of the reading, which determines the signatures that the search tries. `unlikely`, `pair`: only the
+   * unchanged signature. `single`: also the other value of `v`. `right`, `likely`: also repaired signatures.
    */
   readonly rank: "right" | "likely" | "single" | "unlikely" | "pair"
 }
@@ -32,20 +32,20 @@ export interface SignedReading {
 /** Converts a digest to 0x hex. */
 export const digestHex = toHex
 
-/** A view with one mistake, which is one of the forms of a variation. */
+/** A view with one mistake, in one of the forms in which the mistake occurs. */
 interface Single {
   readonly view: View
   readonly mistakes: () => ReadonlyArray<Mistake>
   readonly variation: Variation
-  /** The index of the view among the views that the variation generates. */
+  /** The index of the view among the views of the variation. */
   readonly index: number
-  /** The number of forms of this variation that are more likely and have distinct digests. */
+  /** The position of this form among the mistake's forms with distinct digests, most likely first. */
   readonly form: number
 }
 
 type Examined = Omit<Subject, "view">
 
-/** Generates the views of one variation whose index is in a range. */
+/** Generates the views of one variation, limited to a range of view indexes. */
 function* singleMistakes(
   start: View,
   variation: Variation,
@@ -72,7 +72,7 @@ function* singleMistakes(
   }
 }
 
-/** Combines two mistakes; `undefined` if one of them cancels the effect of the other. */
+/** Combines two mistakes; `undefined` if the effect of one mistake cancels the effect of the second one. */
 const combineMistakes = (start: View, subject: Examined, first: Single, second: Single): View | undefined => {
   if (first.view.action === start.action || second.view.action === start.action) {
     return SignedView.combined(start, first.view, second.view)
@@ -101,8 +101,8 @@ interface Search {
 const maxHashed = 320 * 1024
 
 /**
- * Maximum size, in hashed bytes, of an action for which readings are tried. One reading of an action of this size takes
- * some milliseconds.
+ * Maximum size, in hashed bytes, of an action for which readings are tried. At this size, one reading takes some
+ * milliseconds.
  */
 const maxSearched = 16 * 1024
 
@@ -115,10 +115,10 @@ const countReadings = ({ action }: CanonicalAction): number =>
     onSuccess: ({ length }) => length > maxSearched ? 0 : Math.min(maxReadings, Math.floor(maxHashed / length))
   })
 
-/** The penalty for each less likely form of a mistake, in positions of the table of variations. */
+/** The number of positions by which each less likely form of a mistake lowers its rank among pairs. */
 const formCost = 16
 
-/** The rank of each mistake that occurs in pairs, most likely first. */
+/** The rank of each variation in pairs; a lower rank is more likely. */
 const pairPlaces = new Map(
   variations.map((variation, place) => [variation, variation.isSeldomPaired ? place + variations.length : place])
 )
@@ -144,13 +144,13 @@ const pairsIn = (singles: ReadonlyArray<Single>): ReadonlyArray<readonly [Single
     .map(({ pair }) => pair)
 }
 
-/** The number of forms of each mistake, most likely first, that are also tried with a damaged signature. */
+/** The number of the most likely forms of each mistake that are also tried with repaired signatures. */
 const likelyForms = 2
 
 const readingRank = (isEarly: boolean, form: number): SignedReading["rank"] =>
   !isEarly ? "unlikely" : form < likelyForms ? "likely" : "single"
 
-/** The number of the most likely pairs that are tried before unlikely single mistakes. */
+/** The number of pairs that are tried before unlikely single mistakes. These are the most likely pairs. */
 const earlyPairs = 110
 
 /**
@@ -158,9 +158,9 @@ const earlyPairs = 110
  * larger the action, the fewer readings are generated. A step without a new digest yields `undefined`, so that the
  * caller can let the event loop run.
  *
- * `actions` are the actions that could have been signed, in the venue's form. The action of `request` is the one that
- * was sent, with its key order. `known` are addresses that could have been signed as the vault, such as the owner of an
- * API wallet.
+ * `actions` are the actions that could have been signed, in the venue's form. `request` contains the action that was
+ * sent, with its key order. `known` are addresses that could have been signed as the vault, such as the owner of an API
+ * wallet.
  */
 export function* readings(
   profile: VenueProfile,

@@ -10,7 +10,9 @@ import * as Loose from "../internal/looseEncoding.ts"
 import * as MultiSig from "../multisig/MultiSig.ts"
 import type { VenueProfile } from "../VenueProfile.ts"
 
-/** The examined signatures: the request's own, or those inside a multi-sig wrapper. */
+/**
+ * The signatures that are examined: the signature of the request itself, or the signatures inside a multi-sig wrapper.
+ */
 export type Part = "outer" | "inner"
 
 /** Changes a value before it is hashed; `sent` is the corresponding value in the body as sent. */
@@ -46,7 +48,10 @@ export interface View {
   readonly digest: (signable: Signable.Signable) => Uint8Array
   /** Returns the typed data that was signed for an L1 action instead of the phantom agent. */
   readonly asTyped: ((action: Action) => Signable.Signable | undefined) | undefined
-  /** Whether the leader signed the message of the co-signers, or a co-signer signed the message of the leader. */
+  /**
+   * Whether the signer signed the message of the other role: the leader the co-signers' message, or a co-signer the
+   * leader's message.
+   */
   readonly otherPart: boolean
   /** Whether the message of the inner signers contains the account and the leader. */
   readonly wrapped: boolean
@@ -55,8 +60,8 @@ export interface View {
 }
 
 /**
- * Members of a view that only one mistake can change. Two mistakes that change the same one of these members cannot be
- * combined.
+ * Members of a view that only one mistake can change. Two mistakes cannot be combined if both change the same member in
+ * this list.
  */
 const exclusive = ["profile", "wrapper", "json", "arrange", "hashBytes", "digest", "asTyped"] as const
 
@@ -90,7 +95,7 @@ export const nonceKey = ({ action, context }: View): string | undefined =>
     return value !== undefined && ("signatureChainId" in action || value === BigInt(context.nonce))
   })
 
-/** Returns the view with `nonce` as the nonce of the envelope and of the action. */
+/** Returns a copy of the view in which `nonce` is the nonce of both the envelope and the action. */
 export const withNonce = (view: View, nonce: bigint): View => {
   const key = nonceKey(view)
   return {
@@ -100,7 +105,7 @@ export const withNonce = (view: View, nonce: bigint): View => {
   }
 }
 
-/** Returns the view for the given profile. Also changes the network that the action names. */
+/** Returns a copy of the view for the given profile, in which the action also names the profile's network. */
 export const withProfile = (view: View, profile: VenueProfile): View => ({
   ...view,
   profile,
@@ -113,22 +118,20 @@ export const withProfile = (view: View, profile: VenueProfile): View => ({
     : view.action
 })
 
-/** Returns the view with `signatureChainId` as the chain ID of the action and of the wrapper. */
+/** Returns a copy of the view in which `signatureChainId` is the chain ID of both the action and the wrapper. */
 export const withChainId = (view: View, signatureChainId: string): View => ({
   ...view,
   action: "signatureChainId" in view.action ? { ...view.action, signatureChainId } : view.action,
   wrapper: view.wrapper === undefined ? undefined : { ...view.wrapper, signatureChainId }
 })
 
-/** Returns the view with one more rewrite of the hashed value. */
+/** Returns a copy of the view with one more rewrite of the hashed value. */
 export const withRewrite = (view: View, rewrite: Rewrite): View => ({
   ...view,
   rewrite: (value, sent) => rewrite(view.rewrite(value, sent), sent)
 })
 
-/**
- * Combines two changes of an action's members; `undefined` if both change the same member, or if both change the order.
- */
+/** Combines two changes of an action's members; `undefined` if both change one member, or if both change the order. */
 const combinedActions = (right: Action, first: Action, second: Action): Action | undefined => {
   if (second === right) return first
   if (first === right) return second
@@ -142,7 +145,7 @@ const combinedActions = (right: Action, first: Action, second: Action): Action |
  * Combines two views of the same request: the changes of `first`, then those of `second`.
  *
  * Rewrites, encodings and changes of the typed data are composed. Returns `undefined` if the views conflict, for
- * example if both change the same member of the action.
+ * example if both change one member of the action.
  */
 export const combined = (right: View, first: View, second: View): View | undefined => {
   const action = combinedActions(right.action, first.action, second.action)
@@ -203,8 +206,8 @@ export const viewWrapper = ({ action, wrapper }: View): MultiSig.MultiSigAction 
   wrapper === undefined ? undefined : { ...wrapper, payload: { ...wrapper.payload, action } }
 
 /**
- * Returns the hashed value of the outer or inner signatures under a view, with the corresponding value of the sent
- * action.
+ * Returns the value that is hashed for the outer or inner signatures under a view, and the corresponding value of the
+ * sent action.
  */
 export const hashedValue = (view: View, part: Part, sent: unknown): Hashed => {
   const whole = viewWrapper(view)

@@ -33,7 +33,7 @@ export interface Kind {
    * - `signers`: from the recovered signers.
    */
   readonly by: "body" | "search" | "signature" | "signers"
-  /** Whether the mistake makes the venue recover another signer. */
+  /** Whether the venue recovers a wrong address because of the mistake. */
   readonly changesSigner: boolean
   /** The mistake and its correction, for use after "but" or "and". ASCII, if the mistake's data are ASCII. */
   readonly clause: Clause
@@ -377,5 +377,5 @@ export const mistakeClause = (profile: VenueProfile, { expected, found, mistake,
   }, profile)
 }
 
-/** Returns whether the mistake makes the venue recover another signer. */
+/** Returns whether the venue recovers a wrong address because of the mistake. */
 export const changesSigner = ({ mistake }: Mistake): boolean => kinds[mistake].changesSigner

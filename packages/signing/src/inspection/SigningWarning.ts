@@ -1,6 +1,6 @@
 /**
- * Warns about parts of an action that the venue hashes in another format, so that correct signatures would recover to
- * unrelated addresses.
+ * Warns about parts of an action that the venue converts to a different format before it hashes them. Without the
+ * warning, a signer could sign the parts as sent, and the signature would recover to an unrelated address.
  */
 import * as Predicate from "effect/Predicate"
 import { chainIdFault } from "../actions/ActionValues.ts"
@@ -18,7 +18,7 @@ const otherNetworkAdvice =
   "SDKs for Python, Go, Rust and Java sign for testnet unless the base URL is their own mainnet constant: " +
   "see docs/guides/from-python-go-rust.md"
 
-/** Returns a warning about a signature for the other network: one or two sentences of ASCII. */
+/** Returns a warning about a signature for the network that is not the profile's: one or two sentences of ASCII. */
 export const ofNetwork = (profile: VenueProfile): string => {
   const { name } = otherThan(profile)
   const fact = `signed for ${name}; this gateway sends to ${profile.name}`

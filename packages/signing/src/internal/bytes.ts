@@ -19,8 +19,8 @@ const digitCode = (value: number): number => value + (value < 10 ? 0x30 : 0x57)
 const codes = [...new Uint8Array(128)]
 
 /**
- * Encodes bytes in 0x hex. Up to 64 bytes become one flat string; noble concatenates one string per byte, and the
- * engine retains each of them in memory.
+ * Encodes bytes in 0x hex. Makes one flat string from up to 64 bytes. The function of noble concatenates one string per
+ * byte, and the JavaScript engine retains all of them in memory.
  */
 export const toHex = (bytes: Uint8Array): Hex => {
   if (bytes.length > 64) return `0x${bytesToHex(bytes)}`
@@ -55,7 +55,7 @@ export const fromHex = (hex: string): Uint8Array => {
   return bytes
 }
 
-/** Formats a hex quantity in lower case without leading zeros, as the venue formats it before hashing. */
+/** Formats a hex number in lower case without leading zeros, as the venue does before hashing. */
 export const trimmedHex = (hex: string): Hex => `0x${hex.slice(2).toLowerCase().replace(/^0+(?=.)/, "")}`
 
 export const isAddress = (value: unknown): value is Hex => typeof value === "string" && addressPattern.test(value)
@@ -124,7 +124,8 @@ const createHasher = Effect.flatMap(
 )
 
 /**
- * Makes {@link keccak256} about ten times as fast. If WebAssembly is unavailable, `keccak256` continues to use noble.
+ * Replaces the implementation of {@link keccak256} by one that is about ten times as fast. If WebAssembly is
+ * unavailable, `keccak256` continues to use noble.
  */
 export const loadKeccak: Effect.Effect<void> = Effect.match(createHasher, {
   onFailure: () => undefined,

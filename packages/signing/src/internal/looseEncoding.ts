@@ -31,7 +31,7 @@ export interface Encoding {
 /** The venue's variant. */
 export const standard: Encoding = { integer: "smallest", text: "shortest", size: "shortest" }
 
-/** Combines two variants. If both change the same part, the second one wins. */
+/** Combines two variants. If both change a property, the second variant applies. */
 export const combined = (first: Encoding, second: Encoding): Encoding => ({
   integer: second.integer === standard.integer ? first.integer : second.integer,
   text: second.text === standard.text ? first.text : second.text,
@@ -148,7 +148,7 @@ const write = (encoding: Encoding, value: unknown, parts: Array<Uint8Array>): vo
   } else parts.push(Uint8Array.of(0xc0))
 }
 
-/** Encodes a value in a variant of MessagePack. The caller must have limited the depth of the value. */
+/** Encodes a value in a variant of MessagePack. The caller must limit the nesting depth of the value first. */
 export const encode = (encoding: Encoding, value: unknown): Uint8Array => {
   const parts: Array<Uint8Array> = []
   write(encoding, value, parts)

@@ -47,7 +47,7 @@ export const keysByLength = rewriter({
 
 export const reversedKeys = rewriter({ members: (all) => all.toReversed() })
 
-/** Sorts members like {@link sortedKeys}, either in the innermost objects only, or in all other objects only. */
+/** Sorts members like {@link sortedKeys}, but not in objects with the member `type`, such as the action itself. */
 export const sortedInside = rewriter({
   members: (all) => all.some(([key]) => key === "type") ? all : all.toSorted(([a], [b]) => a < b ? -1 : 1)
 })
@@ -62,7 +62,7 @@ export const typeLast = rewriter({
 
 /**
  * Returns the paths of an action's objects, in groups. Objects are in one group if their paths differ only in list
- * indexes and their members are the same.
+ * indexes and their members have equal names.
  */
 const objectsIn = (value: unknown): ReadonlyArray<ReadonlyArray<ActionForm.Path>> => {
   const groups = new Map<string, Array<ActionForm.Path>>()
@@ -155,7 +155,7 @@ const permutations = (count: number): ReadonlyArray<ReadonlyArray<number>> =>
       Array.from({ length: count }, (_, at) => [...order.slice(0, at), count - 1, ...order.slice(at)])
     )
 
-/** Tries every order of the members of small objects. */
+/** Tries every member order for each small object. */
 export const permutedMembers: Vary = function*({ view }) {
   for (const paths of objectsIn(view.action)) {
     const names = entriesAt(view, paths).map(([name]) => name)
@@ -195,7 +195,10 @@ export const droppedMembers: Vary = function*({ view }) {
   }
 }
 
-/** Adds optional members as null at their position in the venue's order: all of them, then each alone. */
+/**
+ * Adds optional members as null at their position in the venue's order: first all optional members at once, then one at
+ * a time.
+ */
 export const addedNulls: Vary = function*({ view }) {
   const order = actionOrder(view)
   if (order === undefined) return

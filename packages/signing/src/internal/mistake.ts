@@ -23,7 +23,10 @@ export interface Subject {
   readonly view: View
   readonly request: SignedRequest
   readonly part: Part
-  /** Addresses that could have been signed as the vault: the expected signer, and other known ones. */
+  /**
+   * Addresses that could have been signed as the vault: the expected signer, and other addresses that the gateway
+   * knows.
+   */
   readonly known: ReadonlyArray<string>
 }
 
@@ -68,7 +71,7 @@ const editAt = (value: unknown, [key, ...rest]: ActionForm.Path, edit: Edit): un
     : value
 }
 
-/** Returns the view with its action edited at some paths. */
+/** Returns a copy of the view in which the action is edited at the given paths. */
 export const edited = (view: View, paths: ReadonlyArray<ActionForm.Path>, edit: Edit): View => {
   let action: unknown = view.action
   for (const path of paths) action = editAt(action, path, edit)
@@ -76,8 +79,8 @@ export const edited = (view: View, paths: ReadonlyArray<ActionForm.Path>, edit: 
 }
 
 /**
- * Maximum number of values that are changed one at a time. Beyond that, values are mostly changed all together: a
- * program made the batch, and it makes the same mistake in every value.
+ * Maximum number of values that are changed one at a time. If there are more, they are mostly changed all at once,
+ * because a program that makes a mistake usually makes it in every value of a batch.
  */
 export const maxLeaves = 16
 

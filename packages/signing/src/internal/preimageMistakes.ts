@@ -169,7 +169,7 @@ export const preimageOrders: ReadonlyArray<Arrangement> = [
   }
 ]
 
-/** Makes views that concatenate the preimage in other ways. */
+/** Makes a view for each given way of concatenating the preimage. */
 export const arranged = (ways: ReadonlyArray<Arrangement>): Vary => ({ view }) =>
   ways.filter(({ needs }) =>
     needs === undefined || isGiven(needs === "vault" ? view.context.vaultAddress : view.context.expiresAfter)
@@ -213,7 +213,9 @@ const jsonNames: { readonly [Style in Loose.JsonStyle]: string } = {
   spaced: "JSON with spaces"
 }
 
-/** Hashes JSON instead of MessagePack: the members in the venue's order, or in the order in which they were sent. */
+/**
+ * Hashes JSON instead of MessagePack, with the members in the venue's order or in the order in which they were sent.
+ */
 export const jsonEncodings: Vary = ({ view }) =>
   [view, SignedView.withRewrite(view, keysAsSent)].flatMap((each) =>
     [
@@ -253,8 +255,8 @@ export const personal = (bytes: Uint8Array): Uint8Array =>
 const asText = (bytes: Uint8Array): Uint8Array => Utf8.encode(toHex(bytes))
 
 /**
- * Signs a plain message instead of typed data: the digest or the hash inside the typed data, each as bytes or as hex
- * text, or the bytes before hashing.
+ * Signs a plain message instead of typed data: the digest (as bytes or hex text), the hash inside the typed data (as
+ * bytes or hex text), or the bytes before hashing.
  */
 export const plainMessages: Vary = ({ view }) =>
   [

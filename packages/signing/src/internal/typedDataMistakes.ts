@@ -154,8 +154,8 @@ export const domainMistakes: Vary = function*(subject) {
 const quantityHex = (id: number): string => `0x${id.toString(16)}`
 
 /**
- * Signs in the domain of a chain to which wallets connect. In a multi-sig wrapper, the chain ID is also part of the
- * hashed value.
+ * Signs in the EIP-712 domain of a common wallet chain. In a multi-sig wrapper, the chain ID is also part of the hashed
+ * value.
  */
 export const chainMistakes: Vary = function*(subject) {
   const { part, view } = subject
@@ -202,7 +202,9 @@ const fieldTypesByKind: { readonly [kind: string]: Signable.Member["type"] } = {
   address: "address"
 }
 
-/** Signs an L1 action like a user-signed one: its own members as typed data, with guessed types. */
+/**
+ * Signs an L1 action like a user-signed action: the typed data contain the action's own members, with guessed types.
+ */
 export const typedActions: Vary = function*({ part, request, view }) {
   if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
   const order = actionOrder(view)
@@ -385,7 +387,7 @@ const asType = (member: Signable.Member, type: string): Signable.Member | undefi
 const isOften = (type: Signable.Member["type"], other: string): boolean =>
   (type === "uint64" && other === "uint256") || (type === "address" && other === "string")
 
-/** Changes the type of one field, or of all fields with the same type; commonly confused types first. */
+/** Changes the type of one field, or of all fields with that type. Types that programs often confuse come first. */
 export const fieldTypes = structMistakes(function*({ fields }, { members }) {
   for (const often of [true, false]) {
     for (const [index, field] of fields.entries()) {

@@ -15,7 +15,7 @@ export const decimalsIn = (view: View): ReadonlyArray<ActionForm.Leaf> => [
   ...leavesIn(view, "text").filter(({ path }) => path.at(-1) === "amount")
 ]
 
-/** Changes the format of all leaves, then of each leaf alone. */
+/** Changes the format of all given values, then of each value alone. */
 export const spelling = (leaves: (view: View) => ReadonlyArray<ActionForm.Leaf>, ...edits: ReadonlyArray<Edit>): Vary =>
   function*({ view }) {
     const paths = leaves(view).map(({ path }) => path)
@@ -93,7 +93,10 @@ export const spacedJson = ofText((text) => text.replaceAll(/\s*([,:])\s*/g, "$1 
 
 const halvable = 2 ** 51
 
-/** Encodes integers as doubles: only the large ones, as JavaScript does, then all of them, then each alone. */
+/**
+ * Encodes integers as doubles: first only the large integers, as JavaScript does, then all integers, then one at a
+ * time.
+ */
 export const integersAsFloats: Vary = function*({ view }) {
   const leaves = leavesIn(view, "integer", "id").flatMap(({ path, value }) =>
     Predicate.isNumber(value) && Math.abs(value) < halvable ? [{ path, value }] : []

@@ -1,4 +1,7 @@
-/** The variations of signing mistakes. Each has the name of its mistake, and forms ordered by likelihood. */
+/**
+ * The variations of signing mistakes. A variation has the name of its mistake, and the forms of the mistake ordered by
+ * likelihood.
+ */
 import type { SignatureMistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as SignedView from "../inspection/SignedView.ts"
@@ -72,7 +75,7 @@ import {
   upperCase
 } from "./valueMistakes.ts"
 
-/** A signing mistake in several forms. */
+/** A signing mistake and the forms in which it occurs. */
 export interface Variation {
   readonly mistake: SignatureMistake
   readonly vary: Vary
@@ -83,7 +86,10 @@ export interface Variation {
    * pairs.
    */
   readonly early: number
-  /** Whether the mistake is rarely combined with another one. Its pairs are tried after those of other variations. */
+  /**
+   * Whether the mistake is rarely combined with another one. Pairs with this mistake are tried after the pairs of other
+   * variations.
+   */
   readonly isSeldomPaired: boolean
 }
 
@@ -95,7 +101,7 @@ const paired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = Infini
   isSeldomPaired: false
 })
 
-/** Makes a variation that is common, but rarely combined with another mistake. */
+/** Makes a variation for a mistake that is common alone, but rare together with another mistake. */
 const seldomPaired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = Infinity): Variation => ({
   ...paired(mistake, vary, pairs, early),
   isSeldomPaired: true
@@ -111,14 +117,17 @@ const between = (vary: Vary, from: number, to = Infinity): Vary =>
     }
   }
 
-/** Makes a variation that is rarely the only mistake, and that is never combined with another one. */
+/** Makes a variation for an unlikely mistake. The search does not combine it with other mistakes. */
 const alone = (mistake: SignatureMistake, vary: Vary, early = 0): Variation => paired(mistake, vary, 0, early)
 
 const isOuterPart = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "outer"
 
 const isWrapped = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "inner"
 
-/** Signs for parties that differ from the wrapper's: another leader, another account, or leader and account swapped. */
+/**
+ * Signs for parties that differ from the wrapper's: a different leader, a different account, or leader and account
+ * swapped.
+ */
 const otherParties: Vary = function*(subject) {
   const { known, view } = subject
   const { wrapper } = view

@@ -1,4 +1,4 @@
-/** Multi-sig wrappers: decodes them, and returns the messages of inner signers and of the leader. */
+/** Decodes multi-sig wrappers, and returns the messages that the inner signers and the leader sign. */
 import { lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -112,8 +112,8 @@ export const outerSignable = (
   )
 
 /**
- * Returns the message of each inner signer, in the inner action's signing scheme. It does not depend on the signatures
- * in the wrapper.
+ * Returns the message of each inner signer, in the inner action's signing scheme. The message does not depend on the
+ * signatures in the wrapper.
  *
  * An L1 inner action is signed with the wrapper's nonce, vault and expiry. Fails with `MsgPackUnencodable` or
  * `UnsignableAction`.

@@ -20,8 +20,8 @@ import * as MultiSigTerms from "./MultiSigTerms.ts"
 /**
  * The signature is not by the expected signer. A signature of another message recovers to an unrelated address.
  *
- * `recovered` is absent if recovery fails. For a `leader`, a further cause is a signing key that does not belong to the
- * proposal's outer signer.
+ * `recovered` is absent if recovery fails. For the role `leader`, a further cause is a signing key that is not the key
+ * of the proposal's outer signer.
  */
 export class WrongSigner extends Schema.TaggedError<WrongSigner>()("WrongSigner", {
   role: Schema.Literals(["cosigner", "leader"]),
@@ -59,7 +59,9 @@ export class AlreadyApproved extends Schema.TaggedError<AlreadyApproved>()("Alre
   }
 }
 
-/** The approval is for another proposal: `digest` is the approved digest, `expected` the digest of this proposal. */
+/**
+ * The approval is for a different proposal: `digest` is the approved digest, `expected` the digest of this proposal.
+ */
 export class ApprovalOfOther extends Schema.TaggedError<ApprovalOfOther>()("ApprovalOfOther", {
   signer: Address,
   digest: Hash,
@@ -73,7 +75,10 @@ export class ApprovalOfOther extends Schema.TaggedError<ApprovalOfOther>()("Appr
   }
 }
 
-/** Fewer approvals than the account requires; `missing` are the authorized users that have not approved, if known. */
+/**
+ * There are fewer approvals than the account requires. `missing` lists the authorized users that have not approved; it
+ * is empty if the authorized users are unknown.
+ */
 export class ThresholdNotMet extends Schema.TaggedError<ThresholdNotMet>()("ThresholdNotMet", {
   threshold: Schema.Int,
   approved: Schema.Array(Address),
@@ -164,7 +169,7 @@ const approvalBy = ({ digest }: MultiSigProposal, signer: Address, given: Secp25
   )
 
 /**
- * Signs a proposal with a co-signer's key; `approvals` are those collected so far.
+ * Signs a proposal with a co-signer's key; `approvals` are the approvals collected so far.
  *
  * Fails before signing with `ProposalAltered`, `ProposalExpired`, `CosignerNotAuthorized` or `AlreadyApproved`. Fails
  * after signing with `WrongSigner` if the signature is not by the key's address. The key's own errors are also
@@ -183,7 +188,7 @@ export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
 
 /**
  * Accepts another program's signature of the proposal's typed data or digest: 65 bytes in 0x hex, as wallets return it,
- * or `r`, `s` and an optional `v`. `approvals` are those collected so far. Fails like {@link approve}.
+ * or `r`, `s` and an optional `v`. `approvals` are the approvals collected so far. Fails like {@link approve}.
  */
 export const accept = Effect.fn("MultiSigApproval.accept")(function*(
   proposal: MultiSigProposal,
@@ -207,7 +212,7 @@ export const fromJson = (text: string): Effect.Effect<MultiSigApproval, MultiSig
 /** The reasons why a body cannot be assembled. */
 export type AssemblyFailure = Exclude<ApprovalFailure, AlreadyApproved> | ApprovalOfOther | ThresholdNotMet
 
-/** Returns one approval for each co-signer, in the order of receipt. */
+/** Returns the approvals without repetitions: one for each co-signer, in the order of receipt. */
 const distinct = (approvals: ReadonlyArray<MultiSigApproval>): ReadonlyArray<MultiSigApproval> => {
   const bySigner = new Map<Address, MultiSigApproval>()
   for (const approval of approvals) {
@@ -236,8 +241,8 @@ const checkThreshold = (
  * signatures are sent without leading zeros, as the venue hashes them.
  *
  * Fails with `ProposalAltered`, `ProposalExpired`, `ApprovalOfOther`, `CosignerNotAuthorized` or `ThresholdNotMet`.
- * Fails with `WrongSigner` if a signature is not its co-signer's, or if the signing key is not that of the proposal's
- * leader. The errors of the leader's key are also possible.
+ * Fails with `WrongSigner` if a signature is not its co-signer's, or if the signing key does not belong to the
+ * proposal's leader. The errors of the leader's key are also possible.
  */
 export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
   given: MultiSigProposal,

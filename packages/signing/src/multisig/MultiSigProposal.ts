@@ -31,7 +31,7 @@ export class MultiSigMalformed extends Schema.TaggedError<MultiSigMalformed>()("
   }
 }
 
-/** Decodes the JSON text of a value from another machine. */
+/** Makes a function that decodes a value from JSON text, which another machine sent. */
 export const textReader = <S extends AnyCodec>(what: MultiSigMalformed["what"], schema: S) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
   const malformed = (faults: MultiSigMalformed["faults"]) => new MultiSigMalformed({ what, faults })
@@ -43,8 +43,8 @@ export const textReader = <S extends AnyCodec>(what: MultiSigMalformed["what"], 
 }
 
 /**
- * The digest of a received proposal does not match its terms: the proposal was altered, or a different version of the
- * rules made it.
+ * The digest of a received proposal does not match its terms: the proposal was altered, or a program version with
+ * different rules made it.
  */
 export class ProposalAltered extends Schema.TaggedError<ProposalAltered>()("ProposalAltered", {
   claimed: Hash,
@@ -61,7 +61,7 @@ export class ProposalAltered extends Schema.TaggedError<ProposalAltered>()("Prop
 /**
  * The terms to propose, as in `MultiSigTerms`.
  *
- * Default `signatureChainId`: the one of the action if it is user-signed, otherwise `0x66eee`.
+ * Default `signatureChainId`: the chain ID in a user-signed action, otherwise `0x66eee`.
  */
 export interface ProposalRequest extends Omit<MultiSigTerms, "signatureChainId"> {
   readonly signatureChainId?: string
@@ -173,7 +173,8 @@ const read = textReader("proposal", Received)
 /**
  * Decodes a received proposal, and derives everything except the terms again.
  *
- * Fails with `MultiSigMalformed`, with `ProposalAltered` if the digest does not match the terms, and like {@link propose}.
+ * Fails with `MultiSigMalformed`, with `ProposalAltered` if the digest does not match the terms, and with the errors of
+ * {@link propose}.
  */
 export const fromJson = (text: string): Effect.Effect<MultiSigProposal, MultiSigMalformed | VerificationFailure> =>
   Effect.suspend(() => Effect.fromResult(Result.flatMap(read(text), derivedAgain)))

@@ -20,7 +20,7 @@ import { toUint64 } from "../internal/bytes.ts"
 import { profileFor } from "../VenueProfile.ts"
 import * as MultiSig from "./MultiSig.ts"
 
-/** The terms without the action; `threshold` and `authorizedUsers` are those of the account, if known. */
+/** The terms without the action. `threshold` and `authorizedUsers` are the account's values, if known. */
 export const envelope = {
   network: Schema.Literals(["mainnet", "testnet"]),
   multiSigUser: Address.annotateKey({ description: "The multi-sig account" }),
@@ -36,9 +36,10 @@ export const envelope = {
 /**
  * The terms on which all signers agree.
  *
- * `action` is the signed form. It is also the sent form unless `sentAction` is set: for one action
- * (`userSetAbstraction`) the venue accepts an abbreviated form. The members of an action of unknown type must be in the
- * venue's order. Without `threshold` or `authorizedUsers`, the approvals are not checked against them.
+ * `action` is the signed form of the action. `sentAction` is the sent form; if it is absent, `action` is also sent. The
+ * forms differ only for `userSetAbstraction`, which the venue accepts in an abbreviated form. The members of an action
+ * of unknown type must be in the venue's order. Without `threshold`, one approval is sufficient; without
+ * `authorizedUsers`, any co-signer is accepted.
  */
 export const MultiSigTerms = Schema.Struct({
   ...envelope,
@@ -81,8 +82,8 @@ const checkRule = ({ authorizedUsers, threshold }: MultiSigTerms): Result.Result
  * Converts terms to the form in which they are hashed: addresses in lower case, each authorized user once, actions in
  * canonical form.
  *
- * Fails with `UnsignableAction` for terms of the wrong shape, a nested wrapper, a user-signed action with another nonce
- * or with unknown fields, or a threshold above the number of authorized users.
+ * Fails with `UnsignableAction` for terms of the wrong shape, a nested wrapper, a user-signed action with unknown
+ * fields or with a nonce that differs from the proposal's, or a threshold above the number of authorized users.
  */
 export const canonicalize = (given: unknown): Result.Result<MultiSigTerms, UnsignableAction> =>
   Result.gen(function*() {
@@ -103,7 +104,10 @@ export const canonicalize = (given: unknown): Result.Result<MultiSigTerms, Unsig
     return canonical
   })
 
-/** Makes the wrapper that the leader sends, around the sent form of the action. The terms must be in canonical form. */
+/**
+ * Makes the wrapper that the leader sends. It contains the sent form of the action. The terms must be in canonical
+ * form.
+ */
 export const wrapper = (terms: MultiSigTerms, signatures: ReadonlyArray<Signature>): typeof MultiSigWire.Type => ({
   type: "multiSig",
   signatureChainId: terms.signatureChainId,
@@ -136,7 +140,10 @@ export class ProposalExpired extends Schema.TaggedError<ProposalExpired>()("Prop
   }
 }
 
-/** The last valid time, in milliseconds, and which limit determines it: the expiry or the nonce. */
+/**
+ * The last time, in milliseconds, at which the venue accepts the action, and the limit that determines this time: the
+ * expiry or the nonce.
+ */
 export interface Deadline {
   readonly at: number
   readonly because: ProposalExpired["because"]
@@ -145,7 +152,10 @@ export interface Deadline {
 /** Milliseconds after which the venue refuses a nonce: two days (the venue's documentation). */
 const nonceLife = 2 * 86_400_000
 
-/** Returns the earlier of the expiry, if any, and the end of the nonce's window. */
+/**
+ * Returns the earlier of two times: the action's expiry, if any, and the last time at which the venue accepts the
+ * nonce.
+ */
 export const deadline = (
   { expiresAfter, nonce }: { readonly nonce: number; readonly expiresAfter?: number }
 ): Deadline =>
@@ -200,8 +210,8 @@ const expiry = ({ at, because }: Deadline): string =>
     : `The venue refuses the action after ${instant(at)}, when its nonce becomes too old.`
 
 /**
- * Describes the effects of terms in canonical form, one sentence for each. The text is ASCII, so that any terminal or
- * wallet can display it.
+ * Describes the effects of terms in canonical form, one sentence for each effect. The text is ASCII, so that any
+ * terminal or wallet can display it.
  */
 export const summary = (terms: MultiSigTerms): ReadonlyArray<string> => {
   const { action, multiSigUser, network, nonce, outerSigner, sentAction, vaultAddress } = terms

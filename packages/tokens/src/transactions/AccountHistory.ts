@@ -52,7 +52,7 @@ const pageSizes = { newest: 16, older: 100 }
 /** Maximum number of cached transactions of an account, for readers that are slightly behind. */
 const maxCached = 1_000
 
-/** Number of pages of one walk that stay in memory. Further pages are read again when needed. */
+/** Maximum number of pages of one walk that stay in memory. Further pages are read again when needed. */
 const maxPagesInMemory = 20
 
 /** Maximum number of pages in one walk. */
@@ -68,8 +68,8 @@ const isSame = (a: Position, b: Position): boolean => a.lt === b.lt && a.hash ==
 const isNewer = (a: Position, b: Position): boolean => BigInt(a.lt) > BigInt(b.lt)
 
 /**
- * Returns the longest prefix of a page that is a proven chain: it starts at `from`, if given, and each transaction
- * names the next one as its predecessor. Omits duplicates.
+ * Returns the longest proven prefix of a page. In it, the first transaction is at `from`, if given, and each
+ * transaction names the next one as its predecessor. Omits duplicates.
  */
 const provenPrefix = (
   page: ReadonlyArray<AccountTransaction>,
@@ -88,21 +88,24 @@ const provenPrefix = (
   return proven
 }
 
-/** A part of a walk: transactions in descending order from a position. `rows` is absent if they must be read again. */
+/**
+ * One page of a walk back through the history: transactions in descending order from a position. `rows` is absent if
+ * the transactions must be read again.
+ */
 interface WalkedPage {
   readonly from: Position
   readonly count: number
   rows: ReadonlyArray<AccountTransaction> | undefined
 }
 
-/** The newest position of an account, or the reason why the account is no longer followed. */
+/** The newest position in an account's history, or the reason why the gateway no longer polls the account. */
 type Head<E> =
   | { readonly _tag: "Unknown" }
   | { readonly _tag: "Unreached"; readonly error: E }
   | { readonly _tag: "At"; readonly position: Position }
   | { readonly _tag: "Failed"; readonly error: E }
 
-/** A followed account. */
+/** An account whose new transactions are polled. */
 export interface AccountHistory<E> {
   /** Returns the newest position. Fails if it is not known yet and the first requests for it failed. */
   readonly latestPosition: Effect.Effect<Position, E>
@@ -115,7 +118,10 @@ export interface AccountHistory<E> {
   readonly transactions: (after?: StartPosition) => Stream.Stream<AccountTransaction, E | HistoryUnavailable>
 }
 
-/** Waits before a further attempt: 0.5 seconds, doubled with each attempt up to 30, or as long as the server requires. */
+/**
+ * Waits before attempt number `attempt`, counted from 0: 0.5 seconds for the first attempt, and twice as long for each
+ * further attempt, up to 30 seconds. Waits longer if the server requires it.
+ */
 export const pauseAfter = (attempt: number, after?: Duration.Duration): Effect.Effect<void> => {
   const millis = Math.min(pauses.first * 2 ** attempt, pauses.most)
   return Effect.sleep(after === undefined ? millis : Math.max(Duration.toMillis(after), millis))
@@ -216,7 +222,10 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
     Effect.flatMap(poll, (error) => SubscriptionRef.set(head, { _tag: "Failed", error }))
   )
 
-  /** Waits for a head that is newer than a position. Without a position, waits for the first head. */
+  /**
+   * Waits until the newest position of the account is later than `cursor`. Without `cursor`, waits for the first known
+   * position.
+   */
   const headAfter = (cursor: Position | undefined): Effect.Effect<Position, E | HistoryUnavailable> =>
     SubscriptionRef.changes(head).pipe(
       Stream.filter((now): now is Extract<Head<E>, { readonly _tag: "At" | "Failed" }> =>

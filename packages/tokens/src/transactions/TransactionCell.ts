@@ -23,7 +23,10 @@ const formatOpcode = (body: Cell): string | undefined => {
   return slice.remainingBits < 32 ? undefined : `0x${slice.loadUint(32).toString(16).padStart(8, "0")}`
 }
 
-/** Returns the text of a body with opcode 0, which may continue in references; `undefined` for any other body. */
+/**
+ * Returns the text of a message body with opcode 0; the text may continue in cell references. Returns `undefined` for
+ * any other body.
+ */
 const parseComment = (body: Cell): string | undefined => {
   const slice = body.beginParse(true)
   if (slice.remainingBits < 32 || slice.loadUint(32) !== 0 || slice.remainingBits % 8 !== 0) return undefined
@@ -48,8 +51,8 @@ const readMessage = ({ body, info }: Message): TransactionMessage => {
 }
 
 /**
- * Returns whether a transaction was aborted. Ticks and tocks of system contracts, splits and storage payments either
- * cannot abort or report it in a member of the same name.
+ * Returns whether a transaction was aborted. A transaction whose description has no member `aborted`, such as a storage
+ * payment, cannot abort.
  */
 const isAborted = ({ description }: Transaction): boolean => "aborted" in description && description.aborted
 
@@ -90,7 +93,8 @@ export interface JettonAccounts {
 }
 
 /**
- * Returns the amount that a transaction of a jetton wallet credits to its owner; `undefined` if it credits nothing.
+ * Returns the amount that a transaction of a jetton wallet credits to the wallet's owner; `undefined` if the
+ * transaction credits nothing.
  *
  * The wallet's own code refuses an `internal_transfer` from an unknown sender, which aborts the transaction. So every
  * transaction of the wallet that is not aborted is a genuine transfer, if the master derived the wallet. A bounced

@@ -2,9 +2,10 @@
  * Checks the accounts of `TRIGATE_WATCH_ACCOUNTS`. Every hour, it queries which agents expire soon. Every ten minutes,
  * it queries how many more actions the venue will accept from each account.
  *
- * Only the replica that owns the event log checks; the others report nothing. A query weighs 20. So the checks send at
- * most one query per minute for an account. They send none within a minute of the account's comparison or of its last
- * change.
+ * Only the replica that owns the event log checks accounts; the others report nothing. A query weighs 20, so each
+ * account is queried at most once per minute. An account is not queried in the minute after its last change, nor in the
+ * minute before or after its comparison: every five minutes, `AccountComparison` compares the account's state in memory
+ * with the venue's responses.
  */
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import * as Clock from "effect/Clock"
@@ -18,18 +19,22 @@ import { metrics } from "./AccountMetrics.ts"
 export interface Options<E> {
   /** Accounts in lower case. */
   readonly accounts: ReadonlyArray<string>
-  /** Whether this process owns the event log, and therefore checks. */
+  /** Whether this process owns the event log. Only the owner checks the accounts. */
   readonly isOwner: () => boolean
-  /** Returns the milliseconds between now and the nearest other query about an account. */
+  /**
+   * Returns the milliseconds between now and the nearest of three times: the account's next comparison, its last
+   * comparison, and its last change. `AccountComparison` compares an account every five minutes with the venue's
+   * responses.
+   */
   readonly quietFor: (user: string) => number
   /** Sends a query to the venue. */
   readonly ask: (query: object) => Effect.Effect<string, E>
 }
 
-/** How long before an agent's expiry the agent is reported, longest first. */
+/** The remaining times at which an agent's coming expiry is reported, longest first. */
 const warnings = ["7 days", "1 day", "1 hour"] as const
 
-/** Maximum number of milliseconds before a failed check is repeated. */
+/** Maximum number of milliseconds before a failed check of an account is repeated. */
 const retryAfter = 600_000
 
 /** An account is reported if less than this fraction of its granted actions is left. */
@@ -38,14 +43,14 @@ const lowShare = 0.1
 const decodeAgents = Schema.decodeEffect(Schema.fromJsonString(infoOperations.extraAgents.response))
 const decodeLimit = Schema.decodeEffect(Schema.fromJsonString(infoOperations.userRateLimit.response))
 
-/** Checks accounts until the scope ends. */
+/** Checks accounts periodically until the scope ends. */
 export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, isOwner }: Options<E>) {
-  /** The agents of each account and the accounts with few actions left, from the last successful queries. */
+  /** The agents of each account, and the accounts with few actions left. Both are from the last successful queries. */
   const agents = new Map<string, typeof infoOperations.extraAgents.response.Type>()
   const low = new Set<string>()
   /** The checks whose last query failed, by account and name of the check. */
   const failing = new Set<string>()
-  /** Agents whose expiry was reported, each with the warning time that was reported, such as `1 day`. */
+  /** The expiry warnings that were already reported: the agent, with the warning time such as `1 day`. */
   let reported = new Set<string>()
 
   const readAgents = Effect.fnUntraced(function*(user: string) {

@@ -1,10 +1,11 @@
 /**
- * Compares the mirrored states of watched accounts with the venue's responses to queries, every five minutes for each
- * account.
+ * Compares the states of watched accounts that the venue pushed (the mirror) with the venue's responses to queries,
+ * every five minutes for each account.
  *
  * A response must match the state that was pushed before it or the state that was pushed after it. If it matches
  * neither, and the account is not known to have changed, the mirror deletes the account's states. If the venue returns
- * a fill or an order that is not in the event log, the account's epoch also ends.
+ * a fill or an order that is not in the event log, the account also begins a new epoch: callers cannot resume from
+ * positions before it.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import { valueAt } from "@trigate/domain/streams/Subscription"
@@ -31,15 +32,18 @@ export interface Options<E> {
   readonly ask: (query: object) => Effect.Effect<string, E>
 }
 
-/** The result of a comparison. `changing`: inconclusive, because the account changed during the comparison. */
+/**
+ * The result of one comparison of an account with the venue's responses. `drift`: they differ. `changing`:
+ * inconclusive, because the account changed during the comparison.
+ */
 export type ComparisonOutcome = "equal" | "drift" | "changing"
 
 /** Milliseconds between two comparisons of an account. */
 const every = 300_000
 
 /**
- * An account is compared after this many milliseconds without a change. An account that changes more often is compared
- * at the latest one interval after it is due.
+ * An account is compared once it has not changed for this many milliseconds. An account that changes more often is
+ * compared at the latest five minutes after its comparison was due.
  */
 const quietFor = 60_000
 
@@ -57,12 +61,12 @@ const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text)
 
 const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-/** Formats those members of a response's rows that change only if the account changes. */
+/** Formats a response for the comparison: from each row, the fields that change only if the account changes. */
 const print = (response: string, { members, rows }: NonNullable<AnsweredQuery["compared"]>): string =>
   list(valueAt(parsed(response), rows)).map((row) => Json.stringify(members.map((member) => valueAt(row, member))))
     .toSorted().join()
 
-/** Returns the responses that were received in frames, by query. */
+/** Returns the responses contained in the frames that the venue pushed, by the name of their query. */
 const responses = ({ frames }: MirroredStates): ReadonlyMap<string, string> =>
   new Map([...frames.values()].flatMap(AccountMirror.responsesIn))
 
@@ -70,15 +74,18 @@ const count = (outcome: ComparisonOutcome | "failed") =>
   Metric.update(metrics.accountComparisons.series({ outcome }), 1)
 
 /**
- * Compares accounts periodically until the scope ends. Returns a function that measures, in milliseconds, how near an
- * account's next comparison, last comparison or last change is. It returns the smallest of the three.
+ * Compares accounts periodically until the scope ends. Returns a function that measures, in milliseconds, the time
+ * between now and the nearest of three events: the account's next comparison, its last comparison, and its last change.
  */
 export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirror }: Options<E>) {
   const dueAt = new Map<string, number>()
   const startedAt = new Map<string, number>()
   const comparedAt = new Map<string, number>()
 
-  /** Returns the fills and open orders, since a time, that are in the venue's responses but not in the log. */
+  /**
+   * Returns the fills and the open orders since a given time that the venue returned but the event log does not
+   * contain.
+   */
   const findMissing = (user: string, fills: string, orders: string, since: number): ReadonlyArray<string> => {
     const { log } = events
     // the log could have dropped entries after the query
@@ -94,7 +101,10 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
     return [...rows(fills, "tid", "time", filled), ...rows(orders, "oid", "timestamp", updated)]
   }
 
-  /** Waits until all events before a time have been received. Returns `false` if some events may still be missing. */
+  /**
+   * Waits until all events of an account before a given time have been received. Returns `false` if some of these
+   * events may still be missing.
+   */
   const awaitReceipt = Effect.fnUntraced(function*(user: string, time: number) {
     for (let seconds = 0; seconds < longestWait; seconds++) {
       yield* Effect.sleep("1 second")

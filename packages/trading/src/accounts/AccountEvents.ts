@@ -5,9 +5,9 @@
  * An account is watched while a caller reads its events, or if a setting names it. The replica that owns the log
  * subscribes at the venue and appends received events.
  *
- * If the log already contains the account, the replica buffers new events, queries the missed ones, merges both by the
- * venue's row IDs, and then releases them. If the result may be incomplete, a new epoch of the account begins, so that
- * no caller resumes across the gap.
+ * If the log already contains the account, the replica buffers new events and queries the missed ones. It merges both
+ * by the venue's row IDs, and then appends them. If events may still be missing, the account begins a new epoch: no
+ * caller can resume from a position before the gap.
  */
 import type { ResumePosition } from "@trigate/domain/streams/ResumePosition"
 import type { Frame, Topic } from "@trigate/upstream/streams/Topic"
@@ -20,10 +20,16 @@ export const mostPending = 10_000
 
 /** Receives the complete states of watched accounts. */
 export interface StateObserver {
-  /** The names of the subscriptions whose frames contain a complete state. They are opened for each watched account. */
+  /**
+   * The names of the subscriptions whose frames contain a complete state of an account. These subscriptions are opened
+   * for each watched account.
+   */
   readonly names: ReadonlyArray<string>
   readonly received: (user: string, frame: Frame) => void
-  /** Reports that no more states of an account will follow, and that its log may be incomplete from now on. */
+  /**
+   * Reports that the observer receives no further states of an account, and that the account's log may be incomplete
+   * from now on.
+   */
   readonly ended: (user: string) => void
 }
 
@@ -51,12 +57,12 @@ export interface Watcher {
 export type Phase = "subscribing" | "refilling" | "live"
 
 /**
- * The role of this process: it writes the shared log, reads the log that another replica writes, or continues with a
- * log of its own because the store is unreachable.
+ * The role of this process in the event log. `writer`: writes the shared log. `reader`: reads the log that another
+ * replica writes. `alone`: continues with a log of its own, because the store is unreachable.
  */
 export type Role = "writer" | "reader" | "alone"
 
-/** The state of the log. */
+/** The state of the event log in this process. */
 export interface Status extends Pick<AccountEvents, "backing"> {
   /** Whether the store is reachable. */
   readonly isUp: boolean
@@ -70,20 +76,23 @@ export interface Status extends Pick<AccountEvents, "backing"> {
 export interface AccountEvents {
   readonly log: EventLog
   readonly backing: EventStore["Service"]["backing"]
-  /** Returns whether the log contains a topic's rows while the topic's account is watched. */
+  /** Returns whether a topic's rows are written to the log while the account of that topic is watched. */
   readonly isLogged: (topic: Topic) => boolean
   /** Watches an account until the returned function is called, and for a grace period after that. */
   readonly watch: (user: string, watcher: Watcher) => () => void
   /**
-   * Reads the shared log again if this process's copy does not contain a position: another replica may already have
-   * delivered the event at that position.
+   * Reads the shared log again if this process's copy does not reach a position. A caller can have such a position
+   * because another replica already delivered the event to it.
    */
   readonly catchUp: (position: ResumePosition) => Effect.Effect<void>
   /** Returns whether the log of an account is complete and up to date in this process. */
   readonly isLive: (user: string) => boolean
   /** Returns whether this process records an account. */
   readonly isRecording: (user: string) => boolean
-  /** Ends the epoch of an account because events are missing from its log. */
+  /**
+   * Ends the epoch of an account because events are missing from the account's log: callers cannot resume from a
+   * position in that epoch.
+   */
   readonly interrupt: (user: string) => void
   readonly status: () => Status
 }

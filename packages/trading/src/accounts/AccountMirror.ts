@@ -1,11 +1,12 @@
 /**
  * Serves queries about watched accounts from the states that the venue pushes, without using rate-limit weight.
  *
- * A received state is cached as the response to the queries that its subscription declares, with the account's version
- * at that time. Each action and each logged event of the account increments the version, so older states are no longer
- * served. A state received immediately after a change may predate it, and is not used.
+ * A received state is cached as the response to the queries that the state's subscription declares. It is cached under
+ * the account's version at the time of receipt. Each action and each logged event of the account increments the
+ * version, so older states are no longer served. A state received immediately after a change may predate it, and is not
+ * used.
  *
- * `userFills` begins with a response of the venue; fills from the log are appended to it.
+ * The response to `userFills` begins with the venue's response to that query; later fills are added from the event log.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -49,8 +50,8 @@ interface MirroredQuery {
 }
 
 /**
- * Returns the key of a user's subscription with the venue's default parameters; `undefined` if the subscription
- * requires another parameter than the user, such as a coin.
+ * Returns the key of a user's subscription, with the venue's default values for its other parameters. Returns
+ * `undefined` if the subscription requires a further parameter, such as a coin.
  */
 export const topicKey = (type: string, user: string): string | undefined =>
   Result.getOrUndefined(Subscriptions.read({ type, user }))?.key
@@ -58,8 +59,8 @@ export const topicKey = (type: string, user: string): string | undefined =>
 const anyUser = `0x${"0".repeat(40)}`
 
 /**
- * Returns the names of subscriptions whose frames contain responses to queries. With `isRecorded`, returns those that
- * are opened for every watched account; otherwise those that only callers open.
+ * Returns the names of the subscriptions whose frames contain responses to queries. With `isRecorded`, returns only the
+ * subscriptions that are opened for every watched account; otherwise only those that callers open.
  */
 const stateNames = (isRecorded: boolean): ReadonlyArray<string> =>
   Subscriptions.table.flatMap(({ answers, delivery, name }) =>
@@ -86,8 +87,8 @@ const mirroredQuery = ({ body, operation, surface }: InfoCall): MirroredQuery | 
 }
 
 /**
- * Returns the query whose response contains the response to a brief query in more detail: `frontendOpenOrders` for
- * `openOrders`.
+ * Returns the detailed variant of a brief query: `frontendOpenOrders` for `openOrders`. Its response contains all data
+ * of the brief response.
  */
 const detailedQuery = (query: string): string | undefined => {
   const brief = answered.get(query)
@@ -97,7 +98,7 @@ const detailedQuery = (query: string): string | undefined => {
     : undefined
 }
 
-/** Converts a list of orders to the response to a brief query. */
+/** Converts the orders of a detailed response to the response to the brief query. */
 const briefOrders = (orders: string): string => {
   const rows = (Json.elements(orders) ?? []).map((order) =>
     Json.stringify(briefOrder(Result.getOrUndefined(Json.parse(order))))
@@ -105,22 +106,22 @@ const briefOrders = (orders: string): string => {
   return `[${rows.join(",")}]`
 }
 
-/** Converts a response to the response to a brief query. */
+/** Converts the response to a detailed query to the response to its brief variant. */
 export const brief = (response: UpstreamResponse.UpstreamResponse): UpstreamResponse.UpstreamResponse =>
   response.status === 200 ? response.with({ body: Utf8.encode(briefOrders(response.text)) }) : response
 
-/** Parses a query that the mirror makes, which is always valid. */
+/** Parses a query of the mirror itself, which is always valid. */
 const parseQuery = (body: Json.Json): Effect.Effect<InfoCall> =>
   Effect.orDie(InfoProtocol.parseCall(body, "gateway", true))
 
-/** Returns the query whose response the frames of a subscription contain. */
+/** Returns the query to which the frames of a subscription contain the response. */
 const queryFor = (type: string, key: string) => {
   const request = Result.getOrUndefined(Json.parse(key))
   const members = Object.keys(answered.get(type)?.declaration.shown ?? {})
   return { type, ...Object.fromEntries(members.map((member) => [member, valueAt(request, member)])) }
 }
 
-/** Access to the response cache. */
+/** The functions of the response cache that the mirror uses. */
 export interface Port {
   readonly put: (
     call: InfoCall,
@@ -130,7 +131,7 @@ export interface Port {
   readonly accounts: AccountVersions["Service"]
 }
 
-/** The source of states and events. */
+/** The source of the mirror's states and events. */
 export interface Source {
   readonly events: AccountEvents
   /**
@@ -140,9 +141,12 @@ export interface Source {
   readonly heardAt: (topicKey: string) => number | undefined
 }
 
-/** The received states of an account. */
+/** The states of an account that were received from the venue. */
 export interface MirroredStates {
-  /** The number of known changes of the account: its logged events, plus its new versions. */
+  /**
+   * The number of known changes of the account: the events in the log, plus the changes of the account's version that
+   * no logged event caused.
+   */
   readonly changes: number
   /** The time of the last observed change, in milliseconds. */
   readonly changedAt: number
@@ -156,8 +160,8 @@ interface MirroredAccount {
   changes: number
   version: string | undefined
   /**
-   * `changedAt`: the time of the last observed change. `actedAt`: the time of the last change that was not an event of
-   * the log.
+   * `changedAt`: the time of the last observed change. `actedAt`: the time of the last observed change that no event of
+   * the log reported.
    */
   changedAt: number
   actedAt: number
@@ -177,18 +181,18 @@ type Reads = typeof InfoProtocol.reads
 export interface AccountMirror {
   readonly observer: StateObserver
   /**
-   * Receives the frames of subscriptions that callers opened. Ignores frames that contain no response about a watched
-   * account.
+   * Receives a frame of a subscription that a caller opened. Ignores a frame that contains no response to a query about
+   * a watched account.
    */
   readonly observe: (frame: Frame) => void
   /** Returns cache options that limit the age of responses about watched accounts to the mirror's maximum age. */
   readonly reads: (reads: Reads) => Reads
   /**
-   * Returns the call whose response contains the response to a call about a watched account, so that one request to the
-   * venue serves both; {@link brief} converts it. Returns `undefined` for every other call.
+   * Returns the detailed variant of a query about a watched account, so that one request to the venue serves both the
+   * detailed and the brief query; {@link brief} converts the response. Returns `undefined` for any other query.
    */
   readonly detailed: (call: InfoCall) => Effect.Effect<InfoCall> | undefined
-  /** Starts to cache responses through a port. */
+  /** Starts to cache states as responses through the given port. */
   readonly connect: (port: Port) => void
   /** Stores the fills of an account from the venue's response. */
   readonly learn: (call: InfoCall, response: UpstreamResponse.UpstreamResponse) => void
@@ -214,8 +218,8 @@ const readFills = (response: string): ReadonlyArray<Row> =>
   })
 
 /**
- * Adds newer rows (oldest first) to a list of fills. Skips rows that the list already contains, and rows older than the
- * list's newest fill.
+ * Adds newer rows (oldest first) to a list of fills. Skips rows that the list already contains, and rows that are older
+ * than the newest fill in the list.
  */
 const withNewer = (fills: ReadonlyArray<Row>, rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
   const ids = new Set(fills.map(({ id }) => id))
@@ -224,7 +228,10 @@ const withNewer = (fills: ReadonlyArray<Row>, rows: ReadonlyArray<Row>): Readonl
   return newer.length === 0 ? fills : [...newer.toReversed(), ...fills].slice(0, rowsOfOrders)
 }
 
-/** Returns the responses that a frame contains, by query. Those to brief queries are derived from these when they are read. */
+/**
+ * Returns the responses that a frame contains, by query. The responses to brief queries are not included: they are
+ * derived from the responses to their detailed variants when they are read.
+ */
 export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [query: string, json: string]> => {
   const data = Json.members(text).get("data")
   const members = data === undefined ? undefined : Json.members(text, data.start)
@@ -235,7 +242,10 @@ export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [que
   })
 }
 
-/** Makes a mirror with a maximum age of responses, in milliseconds. Its fibers end with the scope. */
+/**
+ * Makes a mirror. `age` is the maximum age, in milliseconds, of the responses that it serves. The mirror's fibers end
+ * with the scope.
+ */
 export const make = Effect.fnUntraced(function*(age: number) {
   const clock = yield* Clock.Clock
   const scope = yield* Scope.Scope
@@ -263,7 +273,10 @@ export const make = Effect.fnUntraced(function*(age: number) {
 
   const isRecording = ({ user }: MirroredAccount): boolean => source?.events.isRecording(user) === true
 
-  /** Reads the version of an account. If it has changed without an event of the log, records the change. */
+  /**
+   * Reads the version of an account. If the version has changed although no event was logged, records a change of the
+   * account.
+   */
   const readVersion = (account: MirroredAccount, { accounts }: Port): Effect.Effect<string | undefined> =>
     Effect.map(Effect.suspend(() => accounts.version([account.user], now())), (version) => {
       if (version !== account.version) {
@@ -283,8 +296,8 @@ export const make = Effect.fnUntraced(function*(age: number) {
   )
 
   /**
-   * Caches the logged fills as a response. The age of the response is counted from the last frame of the connection
-   * that delivers fills.
+   * Caches the fills in the log as the response to `userFills`. The age of that response is counted from the last frame
+   * on the connection that delivers fills.
    */
   const putFills = (account: MirroredAccount, to: Port, version: string): Effect.Effect<void> => {
     const { actedAt, fills, user } = account
@@ -315,7 +328,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
     }))
   }
 
-  /** Increments the version of an account after an event of the log. */
+  /** Increments the version of an account after an event of the account was logged. */
   const change = (account: MirroredAccount): void => {
     const to = port
     account.changes++
@@ -338,8 +351,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
   }
 
   /**
-   * Returns whether the replica that records an account shares its cached responses and account versions with this
-   * replica.
+   * Returns whether the replica that records an account shares cached responses and account versions with this replica.
    */
   const isShared = (user: string): boolean =>
     source?.events.backing === "Redis" && source.events.isLive(user) && !source.events.isRecording(user)
@@ -355,7 +367,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
     change(account)
   }
 
-  /** Returns whether this process receives the states that contain the response to a query. */
+  /** Returns whether this process has current states from which it can serve a query. */
   const isMirrored = ({ isRecorded, topicKey: key, user }: MirroredQuery): boolean =>
     source?.events.isRecording(user) === true
       ? isRecorded || source.heardAt(key) !== undefined

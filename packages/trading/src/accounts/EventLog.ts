@@ -3,7 +3,7 @@ import type * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import type { Row } from "@trigate/upstream/streams/Topic"
 import type { Bounds, Entry, Tail } from "./EventStore.ts"
 
-/** Receives each entry, and is notified when another log replaces the current one. */
+/** Receives each entry of the log, and is notified when the whole log is replaced. */
 export interface LogReader {
   readonly appended: (entry: Entry) => void
   readonly replaced: () => void
@@ -11,7 +11,7 @@ export interface LogReader {
 
 const indexKey = (user: string, name: string): string => `${user} ${name}`
 
-/** A copy of the log, bounded in rows and age. */
+/** A copy of the log with a maximum number of rows and a maximum age of rows. */
 export class EventLog {
   readonly #bounds: Bounds
   readonly #readers = new Set<LogReader>()
@@ -19,13 +19,13 @@ export class EventLog {
   /** Index of the first retained entry of `#entries`. */
   #first = 0
   #rows = 0
-  /** The entries by account and subscription, with the IDs of their rows. */
+  /** The entries by account and subscription, with the IDs of the rows in these entries. */
   #streams = new Map<string, { readonly entries: Array<Entry>; readonly ids: Set<string> }>()
   #begun = new Map<string, Pick<Entry, "at" | "seq">>()
   #epoch = ""
   #seq = 0
   #start = 0
-  /** The time of the newest entry that was dropped, or a later time; 0 before an entry is dropped. */
+  /** A time at or after the time of the newest dropped entry; 0 before an entry is dropped. */
   #droppedAt = 0
 
   constructor(bounds: Bounds) {
@@ -37,7 +37,7 @@ export class EventLog {
     return { epoch: this.#epoch, seq: this.#seq }
   }
 
-  /** Replaces the log with the log of a store, and notifies the readers. */
+  /** Replaces this copy with the log of a store, and notifies the readers. */
   replace({ begun, entries, epoch, seq, start }: Tail): void {
     this.#epoch = epoch
     this.#entries = []
@@ -68,15 +68,15 @@ export class EventLog {
   }
 
   /**
-   * Returns the sequence number from which the events of an account are complete; `undefined` if the account is not in
-   * the log.
+   * Returns the sequence number from which on the log contains all events of an account; `undefined` if the account is
+   * not in the log.
    */
   since(user: string): number | undefined {
     const begun = this.#begun.get(user)
     return begun && Math.max(begun.seq, this.#start)
   }
 
-  /** Returns the time, in milliseconds, from which the events of an account are complete. */
+  /** Returns the time, in milliseconds, from which on the log contains all events of an account. */
   begunAt(user: string): number | undefined {
     const begun = this.#begun.get(user)
     return begun && Math.max(begun.at, this.#droppedAt)
@@ -97,7 +97,7 @@ export class EventLog {
     return (this.#streams.get(indexKey(user, name))?.entries ?? []).filter((entry) => entry.seq > seq)
   }
 
-  /** Returns up to `most` of the newest rows of an account and a subscription, oldest first. */
+  /** Returns the newest rows of an account and a subscription, oldest first; at most `most` rows. */
   newest(user: string, name: string, most: number): ReadonlyArray<Row> {
     const entries = this.#streams.get(indexKey(user, name))?.entries ?? []
     const found: Array<ReadonlyArray<Row>> = []
@@ -115,7 +115,7 @@ export class EventLog {
     return this.#streams.get(indexKey(user, name))?.ids.has(id) === true
   }
 
-  /** Drops entries beyond the maximum age. */
+  /** Drops entries older than the maximum age. */
   expire(now: number): void {
     while ((this.#entries[this.#first]?.at ?? now) < now - this.#bounds.age) this.#dropFirst()
   }

@@ -14,12 +14,12 @@ import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 
 /**
- * The kind of an entry.
+ * The origin of the rows in a log entry.
  *
  * - `event`: rows as the venue sent them.
  * - `refill`: rows that a query returned after a lost connection.
  * - `past`: rows from before the account was watched.
- * - `begin`: events of the account are complete from here; earlier ones may be missing.
+ * - `begin`: no rows. Events of the account are complete from here; earlier events may be missing.
  */
 export const EntryKind = Schema.Literals(["event", "refill", "past", "begin"])
 export type EntryKind = typeof EntryKind.Type
@@ -53,14 +53,14 @@ export const span = ({ rows }: NewEntry): number => Math.max(1, rows.length)
 export const totalSpan = (entries: ReadonlyArray<NewEntry>): number =>
   entries.reduce((sum, entry) => sum + span(entry), 0)
 
-/** The part of a stored log after a position. */
+/** The entries of a stored log that follow a given position, and the bounds of that log. */
 export interface Tail {
   readonly epoch: string
   /** The sequence number of the newest entry. */
   readonly seq: number
-  /** The sequence number of the newest dropped entry; 0 if none was dropped. */
+  /** The sequence number of the newest entry that was dropped from the log; 0 if no entry was dropped. */
   readonly start: number
-  /** The start of each account's log, by address. */
+  /** The point at which each account's log starts, by the account's address. */
   readonly begun: ReadonlyMap<string, Pick<Entry, "at" | "seq">>
   readonly entries: ReadonlyArray<Entry>
 }
@@ -71,7 +71,7 @@ export class StoreAway extends Data.TaggedError("StoreAway")<{ readonly detail: 
 /** Another replica owns the log. Nothing was written. */
 export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 
-/** The retention of the log. */
+/** The maximum size and age of the log. */
 export interface Bounds {
   /** The maximum number of rows, in total for all accounts. */
   readonly rows: number
@@ -79,7 +79,7 @@ export interface Bounds {
   readonly age: number
 }
 
-/** The default retention. */
+/** The default maximum size and age of the log. */
 export const defaultBounds: Bounds = { rows: 50_000, age: 24 * 3_600_000 }
 
 /** How long the lease lasts without a renewal, in milliseconds. */
@@ -108,9 +108,12 @@ export const leaseFor = 5000
  */
 export class EventStore extends Context.Service<EventStore, {
   readonly backing: "memory" | "Redis" | "Postgres"
-  /** Acquires or renews the lease for an owner. Returns its fencing token; `undefined` while another replica owns the log. */
+  /**
+   * Acquires or renews the right to write the log (the lease) for an owner. Returns the fencing token of the lease;
+   * `undefined` while another replica owns the log.
+   */
   readonly lease: (owner: string) => Effect.Effect<number | undefined, StoreAway>
-  /** Ends a lease, so that another replica can acquire it immediately. */
+  /** Ends the lease with the given fencing token, so that another replica can acquire the lease immediately. */
   readonly release: (token: number) => Effect.Effect<void, StoreAway>
   /**
    * Appends entries after the log's last sequence number, in order. Returns the sequence number of the last entry. If
@@ -121,7 +124,7 @@ export class EventStore extends Context.Service<EventStore, {
     after: number,
     entries: ReadonlyArray<NewEntry>
   ) => Effect.Effect<{ readonly epoch: string; readonly seq: number; readonly at: number }, StoreAway | LeaseLost>
-  /** Reads the entries after a sequence number, oldest first; returns one page if there are many. */
+  /** Reads the entries after a sequence number, oldest first. Returns only the first page of them if there are many. */
   readonly readAfter: (seq: number) => Effect.Effect<Tail, StoreAway>
   /** Asks the owner to watch an account for the next {@link wantFor} milliseconds. */
   readonly want: (user: string) => Effect.Effect<void, StoreAway>
@@ -129,7 +132,7 @@ export class EventStore extends Context.Service<EventStore, {
   readonly wanted: Effect.Effect<ReadonlyArray<string>, StoreAway>
 }>()("@trigate/trading/accounts/EventStore") {}
 
-/** Milliseconds for which an account is watched after a replica has requested it. */
+/** Milliseconds for which an account is watched after a replica has requested that account. */
 export const wantFor = 60_000
 
 /** Generates a random name for an epoch or a replica. */
@@ -139,7 +142,7 @@ export const makeName = Effect.map(
 )
 
 /**
- * Makes a store for one process. The entries are in `EventLog`, so the store contains only the last sequence number.
+ * Makes a store for one process. `EventLog` contains the entries, so this store contains only the last sequence number.
  */
 export const makeMemory = Effect.gen(function*() {
   const epoch = yield* makeName

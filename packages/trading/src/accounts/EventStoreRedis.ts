@@ -3,9 +3,9 @@
  * account's log.
  *
  * Each step is one script, so the check of the fencing token and the write are atomic. A token is a time in
- * milliseconds. If tokens were counted from 1, they would repeat after a Redis was restarted empty, and the owner would
- * not notice that the log is lost. For the same reason, each start of the Redis server begins a new epoch: a server
- * that was restored from a snapshot, or that replaced another server, may lack the newest entries.
+ * milliseconds. Tokens that were counted from 1 would repeat after Redis restarts empty, and the owner would not notice
+ * that the log is lost. Each start of the Redis server also begins a new epoch of the log: a server that was restored
+ * from a snapshot, or that replaced a failed server, may lack the newest entries.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -18,7 +18,7 @@ import * as EventStore from "./EventStore.ts"
 
 /** The location of the log. */
 export interface Options {
-  /** Separates the gateways of several networks in one database. Default: `mainnet`. */
+  /** A name that separates the event logs of several networks in one database. Default: `mainnet`. */
   readonly network?: string
   readonly bounds?: EventStore.Bounds
 }
@@ -118,8 +118,8 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
   const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
 
   /**
-   * Runs a step within its deadline. A step that exceeds the deadline is interrupted in the background, because the
-   * interruption may not complete until the database is reachable again.
+   * Runs a database step within its deadline. A step that exceeds the deadline is interrupted in the background,
+   * because the interruption may not complete until the database is reachable again.
    */
   const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
     Effect.flatMap(

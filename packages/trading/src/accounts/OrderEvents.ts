@@ -1,4 +1,7 @@
-/** Reports the orders and fills in the event log of watched accounts, for actions whose outcome depends on them. */
+/**
+ * Reports the orders and fills that the event log of watched accounts receives. The action log uses them to settle
+ * actions of unknown outcome.
+ */
 import * as Json from "@trigate/domain/encoding/Json"
 import { valueAt } from "@trigate/domain/streams/Subscription"
 import { subscriptions } from "@trigate/domain/streams/Subscriptions"
@@ -9,18 +12,18 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { EventLog } from "./EventLog.ts"
 
-/** Returns the client order ID in an event, in lower case; `undefined` if the order has none. */
+/** Reads the client order ID from an event, in lower case; returns `undefined` if the event's order has none. */
 export type ReadCloid = () => string | undefined
 
 /** The order events of watched accounts. */
 export interface OrderEvents {
-  /** Reports the events of a log. */
+  /** Starts to report the events of a log. */
   readonly follow: (log: EventLog) => void
-  /** Calls a function at each event, until the scope ends. */
+  /** Calls a function at each reported event, until the scope ends. */
   readonly listen: (listener: (readCloid: ReadCloid) => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** The events of the trading chain. Default: `undefined` (no account is watched). */
+/** The order events of the trading chain. Default: `undefined` (no account is watched). */
 export const Current = Context.Reference<OrderEvents | undefined>("@trigate/trading/accounts/OrderEvents/Current", {
   defaultValue: () => undefined
 })

@@ -2,8 +2,8 @@
  * The action log: records every signed action before its first byte is sent, and retains it until its nonce is too old
  * to use.
  *
- * State transitions: `sent` → `accepted`, `rejected` or `unknown`, and `unknown` → `sent` when the same signed content
- * is sent again. Each nonce of a signer has one entry, so the log also prevents a nonce from being sent twice.
+ * State transitions: `sent` → `accepted`, `rejected` or `unknown`, and `unknown` → `sent` when a body with equal signed
+ * content is sent again. Each nonce of a signer has one entry, so the log also prevents a nonce from being sent twice.
  */
 import { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
@@ -43,22 +43,25 @@ export interface Sending extends Signed {
   readonly isListed: boolean
   /** The ID of the request for which the action is sent; absent without a request. */
   readonly requestId?: string
-  /** The properties by which the effect of the action can be looked up at the venue; absent if the action has none. */
+  /**
+   * The action's orders and expiry, by which its effect can be looked up at the venue; absent if the action has
+   * neither.
+   */
   readonly trace?: ActionTrace.ActionTrace
 }
 
 /**
  * The state of an action.
  *
- * - `sent`: the action may have been sent, and a response may still arrive.
+ * - `sent`: the action may have been sent, and the venue's response may still arrive.
  * - `accepted`: the venue accepted it.
  * - `rejected`: the venue did not accept it.
  * - `unknown`: the venue may have accepted it, and no response is expected.
- * - `forgotten`: an operator who knows its outcome removed the action from the unanswered actions.
+ * - `forgotten`: an operator who knows the outcome removed the action from the log's unanswered actions.
  */
 export type State = "sent" | "accepted" | "rejected" | "unknown" | "forgotten"
 
-/** An action that the venue may have accepted. */
+/** An action in state `sent` or `unknown`: the venue may have accepted it. */
 export interface Unanswered extends Signed {
   /** The time at which the action was first sent, in milliseconds. */
   readonly openedAt: number
@@ -69,15 +72,15 @@ export interface Unanswered extends Signed {
 export interface Recorded extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   readonly state: ActionState
   /**
-   * How the outcome was determined; absent while it is unknown, and for actions that an earlier version of the gateway
-   * settled.
+   * How the outcome was determined. Absent while the outcome is unknown, and for an action that an earlier version of
+   * the gateway settled.
    */
   readonly settled?: Settled
   /** The venue's time after which the venue refuses the action; absent once the outcome is known. */
   readonly expiresAfter?: number
 }
 
-/** An action of unknown outcome, and the properties by which its effect can be looked up at the venue. */
+/** An action of unknown outcome, with the orders and the expiry by which its effect can be looked up at the venue. */
 export interface Unsettled extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   /** The time at which the action was first sent, in milliseconds. */
   readonly openedAt: number
@@ -93,7 +96,7 @@ export interface Conclusion {
 /**
  * The result of one attempt to send an action.
  *
- * - `accepted`: the venue accepted the content, in this attempt or an earlier one.
+ * - `accepted`: the venue accepted the signed content, in this attempt or an earlier one.
  * - `rejected`: the venue accepted no attempt.
  * - `refused`: the venue refused this attempt, but may have accepted an earlier one.
  * - `released`: the venue did not accept this attempt, and the nonce remains unused.
@@ -101,13 +104,13 @@ export interface Conclusion {
  */
 export type Settlement = "accepted" | "rejected" | "refused" | "released" | "unknown"
 
-/** The right to send one action once. */
+/** The right to make one attempt to send an action. */
 export interface Claim {
-  /** Whether the venue may have accepted an earlier attempt with the same content. */
+  /** Whether the venue may have accepted an earlier attempt with equal signed content. */
   readonly isRepeat: boolean
   /**
-   * Records the result of the attempt. If there was a response, also records its HTTP status and the result of each
-   * leg. Only the first call has an effect.
+   * Records the result of the attempt. If the venue responded, also records the HTTP status and the result of each
+   * order, cancel or modify. Only the first call has an effect.
    */
   readonly settle: (
     settlement: Settlement,
@@ -129,10 +132,13 @@ export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
 /**
  * The retention limits for known signers. Unknown signers share an additional tenth of each limit.
  *
- * `ActionLogQuota` defines the share of each signer and caller.
+ * `ActionLogQuota` defines how much of a limit one signer or one caller is allowed to use.
  */
 export interface Options {
-  /** Maximum number of unanswered actions. Default: 10 000. While the log is full, further actions are refused. */
+  /**
+   * Maximum number of unanswered actions (state `sent` or `unknown`). Default: 10 000. While the log is full, further
+   * actions are refused.
+   */
   readonly capacity?: number
   /**
    * Maximum total size, in bytes, of unanswered bodies. Default: 64 MiB. While the log is full, further actions are
@@ -149,7 +155,7 @@ export interface Options {
    * How long an entry is retained after the later of two times: the time in the action's nonce, and the time at which
    * the action was sent. Default: 2 days.
    *
-   * Must be at least as long as the venue's nonce window: an action with an older nonce can no longer execute.
+   * Must be at least the venue's maximum age of a nonce: an action with an older nonce can no longer execute.
    */
   readonly keep?: Duration.Input
 }
@@ -178,14 +184,16 @@ export interface Options {
 export class ActionLog extends Context.Service<ActionLog, {
   readonly backing: Backing
   /**
-   * Claims an action at `now` (milliseconds), like `claim`. Returns `undefined` if a synchronous claim is not possible.
+   * Records an action as `sent` at the time `now` (milliseconds), like `claim`, but synchronously. Returns `undefined`
+   * if that is not possible.
    */
   readonly tryClaim: (sending: Sending, now: number) => Result.Result<Claim, ClaimRefusal> | undefined
   /**
    * Records an action as `sent`. Must succeed before any byte of the action is sent.
    *
-   * Fails with `NonceAlreadyUsed` if the nonce is `sent` or settled, or is `unknown` with other content. An action
-   * without a signer does not claim a nonce. Fails with `UpstreamUnavailable` if the log is full or cannot be written.
+   * Fails with `NonceAlreadyUsed` if the log has an action with this nonce that is `sent` or settled, or that is
+   * `unknown` and has different signed content. An action without a signer does not claim a nonce. Fails with
+   * `UpstreamUnavailable` if the log is full or cannot be written.
    */
   readonly claim: (sending: Sending) => Effect.Effect<Claim, ClaimRefusal>
   /** Returns the actions in state `sent` or `unknown`, oldest first. */
@@ -196,38 +204,38 @@ export class ActionLog extends Context.Service<ActionLog, {
    */
   readonly forget: (fingerprint: string) => Effect.Effect<boolean, UpstreamUnavailable>
   /**
-   * Returns the actions that a reference identifies. Returns more than one only if several actions were sent with the
-   * same client order ID.
+   * Returns the actions that a reference identifies. Returns several actions only if they were sent with one client
+   * order ID.
    */
   readonly find: (reference: ActionReference) => Effect.Effect<ReadonlyArray<Recorded>, UpstreamUnavailable>
   /**
-   * Returns up to {@link lookupsAtOnce} actions of unknown outcome that are due for a lookup, and reserves them for
-   * this caller.
+   * Returns up to {@link lookupsAtOnce} actions of unknown outcome whose lookup at the venue is due, and reserves them
+   * for this caller.
    *
-   * An action is due again after half the time since it was sent, but after at least one second and at most five
-   * minutes.
+   * The next lookup of an action is due after half of the time that has passed since the action was sent, but after at
+   * least one second and at most five minutes.
    */
   readonly takeUnknown: Effect.Effect<ReadonlyArray<Unsettled>, UpstreamUnavailable>
-  /** Waits until the next call of `takeUnknown` is due. That call may still return no action. */
+  /** Waits until it is time to call `takeUnknown` again. That call may still return no action. */
   readonly untilTurn: Effect.Effect<void>
   /**
    * Settles an action of unknown outcome by its fingerprint. Returns `false`, and changes nothing, if the action is
    * being sent again or its outcome is already known.
    */
   readonly conclude: (fingerprint: string, conclusion: Conclusion) => Effect.Effect<boolean, UpstreamUnavailable>
-  /** Returns the used share of the quota for unanswered actions, as far as this process knows. */
+  /** Returns the used fraction of the log's capacity for unanswered actions, as far as this process knows. */
   readonly used: Effect.Effect<ActionLogQuota.Used>
   /** Returns whether the store is reachable; always `true` in memory. */
   readonly isUp: Effect.Effect<boolean>
 }>()("@trigate/trading/actionLog/ActionLog") {}
 
 /**
- * The time after which an unsettled `sent` action becomes `unknown`. If the lease is a function, it is called at each
- * claim.
+ * The time after which an unsettled `sent` action becomes `unknown` (its lease). A function is called at each claim,
+ * and returns the lease for that claim.
  */
 export type Lease = Duration.Input | (() => Duration.Input)
 
-/** Returns a function for the current lease, in milliseconds. Default: 1 minute. */
+/** Returns a function that returns the current lease of a claim, in milliseconds. Default: 1 minute. */
 export const leaseMillis = (lease: Lease = "1 minute"): () => number => {
   const millis = (input: Duration.Input) => Duration.toMillis(Duration.fromInputUnsafe(input))
   if (Predicate.isFunction(lease)) return () => millis(lease())
@@ -235,7 +243,7 @@ export const leaseMillis = (lease: Lease = "1 minute"): () => number => {
   return () => fixed
 }
 
-/** Claims an action, in one synchronous step if possible. */
+/** Records an action as `sent`, in one synchronous step if possible; see {@link ActionLog}. */
 export const take = (log: ActionLog["Service"], sending: Sending): Effect.Effect<Claim, ClaimRefusal> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const claimed = log.tryClaim(sending, now)
@@ -243,8 +251,8 @@ export const take = (log: ActionLog["Service"], sending: Sending): Effect.Effect
   })
 
 /**
- * Claims an action for the duration of an effect. If the claim is not settled when the effect ends, the action becomes
- * `unknown`.
+ * Claims the right to send an action for the duration of an effect. If the result is not recorded when the effect ends,
+ * the action becomes `unknown`.
  */
 export const claimed = <A, E>(
   log: ActionLog["Service"],
@@ -281,7 +289,7 @@ const reasons: { readonly [S in State]: string } = {
   forgotten: "was sent before, and was removed from the action log"
 }
 
-/** Makes the error for a nonce that was sent before; `isSame` means that the signed content is the same. */
+/** Makes the error for a nonce that was sent before; `isSame` means that both actions have equal signed content. */
 export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame: boolean): NonceAlreadyUsed =>
   new NonceAlreadyUsed({
     signer,
@@ -290,11 +298,11 @@ export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame
     detail: `An action of ${signer} with nonce ${nonce} ${reasons[state]}`
   })
 
-/** Returns the ID that claims the nonce of an action: the signer, or the fingerprint if the signer is unknown. */
+/** Returns the ID under which an action's nonce is claimed: the signer, or the fingerprint if the signer is unknown. */
 export const claimantId = ({ fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">): string =>
   signer?.toLowerCase() ?? fingerprint
 
-/** Returns the key of an entry: one for each nonce of a claimant. */
+/** Returns the key of a log entry. Each nonce of a signer has one key; see {@link claimantId}. */
 export const entryKey = (sending: Signed): string => `${claimantId(sending)}:${sending.nonce}`
 
 /**
@@ -320,7 +328,10 @@ export const isNamed = (
     ? fingerprint === reference.id
     : reference.signer === undefined || signer?.toLowerCase() === reference.signer.toLowerCase()
 
-/** Returns the quota that an action uses, and its owner: the signer, or the caller if the signer is unknown. */
+/**
+ * Returns the part of the log's capacity that an action uses, and its owner: the signer, or the caller if the signer is
+ * unknown.
+ */
 export const quotaHolding = (part: ActionLogQuota.Part, sending: Sending): ActionLogQuota.Holding => ({
   part,
   holder: part === "familiar" ? claimantId(sending) : sending.caller,
@@ -361,8 +372,8 @@ export const gauges = {
 }
 
 /**
- * Returns the value of the gauge `oldest`, from the times, in milliseconds, at which the actions of unknown outcome
- * were first sent.
+ * Returns the value of the gauge `oldest`. The argument contains the times, in milliseconds, at which the actions of
+ * unknown outcome were first sent.
  */
 export const oldestSeconds = (openedAt: Iterable<number>): number => {
   let oldest = Infinity
@@ -370,28 +381,30 @@ export const oldestSeconds = (openedAt: Iterable<number>): number => {
   return oldest === Infinity ? 0 : oldest / 1000
 }
 
-/** The state of an entry after an attempt. `gone`: the entry is removed. */
+/** The state of a log entry after an attempt. `gone`: the entry is removed. */
 export type Remains = "accepted" | "rejected" | "unknown" | "gone"
 
 /** Maximum number of actions of unknown outcome that are looked up at a time. */
 export const lookupsAtOnce = 20
 
 /**
- * Returns the time, after `now`, at which an action of unknown outcome is looked up again; all times are in
- * milliseconds.
+ * Returns the next time at which an action of unknown outcome is looked up at the venue; all times are in milliseconds.
  */
 export const nextLookup = (openedAt: number, now: number): number =>
   now + Math.max(1000, Math.min(300_000, (now - openedAt) / 2))
 
-/** Returns the state to store for a conclusion. It is a state that an earlier version of the gateway can read. */
+/**
+ * Returns the state to store for an action whose outcome was looked up at the venue. An earlier version of the gateway
+ * can also read that state.
+ */
 export const storedState = ({ state }: Conclusion): "accepted" | "rejected" =>
   state === "accepted" ? "accepted" : "rejected"
 
-/** Returns the state of an entry, given its outcome. */
+/** Returns the state that callers see for a stored state: `neverArrived` if the action expired without effect. */
 const shownState = (state: State, settled: Settled | undefined): ActionState =>
   state === "rejected" && settled?.by === "expiry" ? "neverArrived" : state
 
-/** Returns an entry of the log as `find` shows it. */
+/** Converts an entry of the log to the form that `find` returns. */
 export const recordedFrom = (
   { expiresAfter, fingerprint, nonce, settled, signer, state }:
     & Pick<Signed, "fingerprint" | "nonce" | "signer">
@@ -405,7 +418,7 @@ export const recordedFrom = (
   ...(expiresAfter === undefined ? {} : { expiresAfter })
 })
 
-/** The time between two rounds of lookups of actions of unknown outcome. */
+/** The time between two rounds of lookups, at the venue, of actions of unknown outcome. */
 export const turnEvery = Duration.seconds(1)
 
 const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
@@ -416,7 +429,7 @@ const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement
   return settlement === "accepted" ? "accepted" : "rejected"
 }
 
-/** Makes a claim that writes the resulting state of its entry once. */
+/** Makes a claim that writes the resulting state of its log entry once. */
 export const makeClaim = (
   { signer }: Signed,
   isRepeat: boolean,

@@ -1,24 +1,24 @@
 /**
  * The quota of each signer and each caller in the action log.
  *
- * A random signature recovers to some address, so a client can present any number of new signers. The log therefore has
- * two parts:
+ * A random signature recovers to some address, so a client can present any number of new signers. The capacity of the
+ * log is therefore divided into two parts:
  *
  * - The part for known signers, which have an accepted action or are on an allow-list. Each known signer is allowed a
  *   tenth of this part's free capacity.
  * - The part for all other signers, a tenth of the first part's size. Each caller is allowed a quarter of this part's
  *   free capacity.
  *
- * A signer or caller without an entry is admitted as long as its part has any free capacity.
+ * A signer or caller without an unanswered action in the log is admitted as long as its part has any free capacity.
  */
 import { local } from "@trigate/domain/Caller"
 
-/** A part of the log: `familiar` for known signers, `strangers` for all other signers. */
+/** A part of the log's capacity: `familiar` for known signers, `strangers` for all other signers. */
 export type Part = "familiar" | "strangers"
 
 /**
- * The quota that some actions use: their part, the signer or caller that owns them, their number, and the total size of
- * their bodies.
+ * The capacity that some actions use: the part of the log, the signer or caller that owns the actions, the number of
+ * actions, and the total size of their bodies.
  */
 export interface Holding {
   readonly part: Part
@@ -33,10 +33,10 @@ export interface Holding {
  */
 export type Scarcity = "full" | "share" | "strangers"
 
-/** The used fraction of each part, from 0 to 1. */
+/** The used fraction of each part of the log's capacity, from 0 to 1. */
 export type Used = { readonly [P in Part]: number }
 
-/** The capacity of a part. */
+/** The capacity of one part of the log. */
 export interface Limits {
   readonly capacity: number
   readonly maxBytes: number
@@ -49,8 +49,8 @@ export const strangersLimits = ({ capacity, maxBytes }: Limits): Limits => ({
 })
 
 /**
- * Returns the fraction of a part's free capacity that one owner is allowed to use. Calls of the program itself are
- * allowed all of it.
+ * Returns the fraction of a part's free capacity that one signer or caller is allowed to use. The program's own calls
+ * are not limited to a fraction.
  */
 const holderShare = (part: Part, holder: string): number =>
   part === "familiar" ? 1 / 10 : holder === local.id ? Infinity : 1 / 4
@@ -102,14 +102,14 @@ const makePart = ({ capacity, maxBytes }: Limits, part: Part) => {
 export interface Room {
   readonly add: (holding: Holding) => void
   readonly remove: (holding: Holding) => void
-  /** Replaces the tracked use with the result of a count. */
+  /** Replaces the tracked use with the result of a new count of the actions. */
   readonly reset: (holdings: ReadonlyArray<Holding>) => void
   /** Returns why a body of `size` bytes exceeds the capacity; `undefined` if it fits. */
   readonly scarcity: (part: Part, holder: string, size: number) => Scarcity | undefined
   readonly used: () => Used
 }
 
-/** Tracks the capacity of an empty log; `limits` are those of the part for known signers. */
+/** Tracks the capacity of an empty log; `limits` are the limits of the part for known signers. */
 export const make = (limits: Limits): Room => {
   const parts = { familiar: makePart(limits, "familiar"), strangers: makePart(strangersLimits(limits), "strangers") }
   return {

@@ -1,10 +1,10 @@
 /**
- * `ActionLog` of replicas that share only a Redis. Claims are shared; bodies stay in the process that sends them.
- * Traces are shared too, so that any replica can settle an action.
+ * `ActionLog` of replicas that share only a Redis. Claims are shared; bodies stay in the process that sends them. The
+ * data for looking up an action's effect at the venue is shared too, so that any replica can settle an action.
  *
  * Each process claims a nonce first in its own log, then in Redis in one atomic step. While Redis is unreachable or
- * late, signed actions are refused and nothing is sent. With `alone`, a process instead continues with its own log,
- * without knowing what other replicas sent; `isUp`, a log line and metrics report this.
+ * late, signed actions are refused and nothing is sent. With the option `alone`, a process instead continues with its
+ * own log, and does not know which actions other replicas sent. `isUp`, a log line and metrics report this.
  *
  * After a crash the claims are still in Redis, but the bodies are lost. Each process has its own capacity for
  * unanswered actions; the known signers are shared.
@@ -84,8 +84,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
     )
 
   /**
-   * Writes the state in which a claim ends. While Redis is unreachable, retries in the background until the lease ends.
-   * After that, other replicas consider the outcome unknown.
+   * Writes the state of an action whose attempt has ended. While Redis is unreachable, retries in the background until
+   * the action's lease ends. After that, other replicas consider the outcome unknown.
    */
   const writeEnd = (
     claim: Pick<ActionLogScripts.SettleArguments, "key" | "member" | "token">,
@@ -166,7 +166,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
           return Fiber.join(fiber)
         }
       )
-      /** Releases the nonce, even if Redis grants the claim only after the deadline. */
+      /** Releases the nonce, even if Redis records the claim only after the deadline. */
       const withdraw = Effect.suspend(() =>
         Effect.andThen(
           mine.settle("released"),
@@ -215,7 +215,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     }
   )
 
-  /** Runs a query in Redis within the deadline. */
+  /** Runs a query in Redis within the deadline of a step. */
   const askShared = <A>(question: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
     shared.orElse<A | undefined, never, never>(ask(question), Effect.undefined).pipe(
       Effect.filterOrFail(

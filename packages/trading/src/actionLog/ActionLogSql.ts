@@ -24,7 +24,7 @@ import * as ActionTrace from "./ActionTrace.ts"
 
 /** The retention limits, and the timeouts of the database. */
 export interface Options extends ActionLog.Options {
-  /** Separates the gateways of several networks in one database. Default: `mainnet`. */
+  /** A name that separates the action logs of several networks in one database. Default: `mainnet`. */
   readonly network?: string
   /**
    * The time after which an unsettled `sent` action becomes `unknown`. It must exceed the duration of an attempt.
@@ -49,7 +49,7 @@ const awayGauge = metrics.actionLogDegraded.series({})
 
 const isLocked = (fault: StorageFault): boolean => fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError"
 
-/** Returns why a step failed, without the message of a Postgres server, which may contain its host name. */
+/** Returns why a database step failed. Omits the message of a Postgres server, which may contain its host name. */
 const describeFault = (fault: StorageFault, isFile: boolean): string => {
   if (fault._tag !== "SqlError") return `is not readable (${fault._tag})`
   const { reason } = fault
@@ -191,8 +191,8 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   })
 
   /**
-   * Claims a nonce. On success, returns the number of attempts including this one, and the quota that they use.
-   * Otherwise returns the conflicting state or the exceeded quota.
+   * Claims a nonce. On success, returns the number of attempts including this one, and the log capacity that they use.
+   * Otherwise returns the state of the action that has the nonce, or the exceeded limit of the log.
    */
   const write = Effect.fnUntraced(function*(sending: ActionLog.Sending, token: string, now: number) {
     yield* ready

@@ -1,11 +1,13 @@
 /**
- * Settles actions of unknown outcome without sending anything, from the state and the time that the venue reports.
+ * Determines the outcomes of actions in state `unknown` without sending any action, from the state and the time that
+ * the venue reports.
  *
  * An order is looked up by its client order ID alone, and only if no other action of the log has that ID. The order
  * found must match the signed content. An action that is not found is `neverArrived` once the venue's own clock has
  * passed its `expiresAfter`.
  *
- * Lookups are periodic. An event of a watched account with the client order ID causes an additional lookup immediately.
+ * Lookups are periodic. If an event of a watched account contains the client order ID, an additional lookup follows
+ * immediately.
  */
 import type { ActionEntry, Cloid } from "@trigate/domain/actions/ActionOutcome"
 import * as OrderOutcome from "@trigate/domain/actions/OrderOutcome"
@@ -53,8 +55,8 @@ const statusQuery = InfoProtocol.parseCall(Json.write({ type: "exchangeStatus" }
 const numeric = (text: string): string => text.includes(".") ? text.replace(/\.?0+$/u, "") : text
 
 /**
- * Returns whether an order matches a leg. The client order ID alone is not sufficient, because an earlier order may
- * have had that ID.
+ * Returns whether an order at the venue matches an order as it was signed. The client order ID alone is not sufficient,
+ * because an earlier order may have had that ID.
  */
 const agrees = (leg: ActionTrace.Leg, { order }: OrderRecord, openedAt: number): boolean =>
   order.side === (leg.isBuy ? "B" : "A") &&
@@ -62,7 +64,9 @@ const agrees = (leg: ActionTrace.Leg, { order }: OrderRecord, openedAt: number):
   numeric(order.origSz) === numeric(leg.size) &&
   order.timestamp >= openedAt - clockTolerance
 
-/** The result of a leg that took effect with its action, but that the venue's state does not show. */
+/**
+ * The result of an order, cancel or modify that took effect with its action, but that the venue's state does not show.
+ */
 const notShown: ActionEntry = { _tag: "Unrecognised", raw: "The venue's state does not show this leg" }
 
 const turns = Effect.gen(function*() {
@@ -92,8 +96,8 @@ const turns = Effect.gen(function*() {
   })
 
   /**
-   * Returns whether another action of the log may have placed an order with this client order ID. The order then cannot
-   * be attributed.
+   * Returns whether a different action of the log may have placed an order with this client order ID. The order then
+   * cannot be attributed to one action.
    */
   const isShared = (cloid: Cloid, own: string) =>
     Effect.map(

@@ -1,6 +1,6 @@
 /**
- * The trace of a signed action: the properties by which its effect can be looked up at the venue. These are its orders
- * with a client order ID, and its expiry.
+ * The trace of a signed action: its expiry, and its orders with a client order ID. By these, the action's effect can be
+ * looked up at the venue.
  */
 import { actionCatalog, isActionType, isSentAction } from "@trigate/domain/actions/ActionCatalog"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
@@ -22,7 +22,7 @@ export const Leg = Schema.Struct({
 })
 export type Leg = typeof Leg.Type
 
-/** The properties by which the effect of an action can be looked up at the venue. */
+/** The expiry and the orders of an action, by which its effect can be looked up at the venue. */
 export const ActionTrace = Schema.Struct({
   /** The vault or sub-account on whose behalf the action is signed, in lower case. */
   vault: Schema.optionalKey(Address),

@@ -1,7 +1,7 @@
 /**
- * Determines which accounts an action changes, so that older states of them are no longer served. These are the
- * action's signer, its vault, and the accounts that it names. If an API wallet signed the action, its master is also
- * one of them.
+ * Determines which accounts an action changes, so that older cached states of those accounts are no longer served. They
+ * are the action's signer, its vault, and the accounts that the action names. If an API wallet signed the action, the
+ * wallet's master is also one of them.
  *
  * The venue's responses to `userRole` and `extraAgents` name the master of an API wallet. If no caller has sent such a
  * query, the gateway sends one.
@@ -32,7 +32,9 @@ const decodeRole = Schema.decodeUnknownOption(Schema.Union([
 ]))
 const decodeAgents = Schema.decodeUnknownOption(Schema.Array(Schema.Struct({ address: Address })))
 
-/** Returns the signers in the response to a query, each with the master for which it acts, if it is an API wallet. */
+/**
+ * Returns the signers in the response to a query. Each signer that is an API wallet has the master for which it acts.
+ */
 const mastersIn = (
   call: InfoCall,
   { json: { valueOrUndefined: answer }, status }: UpstreamResponse
@@ -75,8 +77,8 @@ const accountsIn = ({ body, signed: { vaultAddress }, signer }: Admitted): Reado
   )
 
 /**
- * Increments the versions of the accounts that an action changed. If `venueAnswers` is false, does not query the
- * signer's master.
+ * Increments the versions of the accounts that an action changed. If `venueAnswers` is false, does not query the master
+ * of the signer.
  */
 export type Changed = (admitted: Admitted, venueAnswers: boolean) => Effect.Effect<void>
 

@@ -2,8 +2,8 @@
  * Decodes a signed body: converts its action to the venue's form, renames its chain field, and warns about members that
  * the venue would refuse.
  *
- * A union schema reports the errors of all its members. To report only the errors of the form that the sender meant,
- * the decoder first chooses the form by a member that no other form has.
+ * A union schema reports the errors of all its alternatives. To report only the errors of the alternative that the
+ * sender meant, the decoder first selects the alternative by a JSON field that only that alternative has.
  */
 import type { Action, DecodedActionType } from "@trigate/domain/actions/Action"
 import {
@@ -35,16 +35,16 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
-/** A decoded value, or all its errors with their paths in the body. */
+/** A decoded value, or all decoding errors with their paths in the body. */
 export type DecodeResult<A> = Result.Result<A, ReadonlyArray<RequestFault>>
 
 /** A decoded body. */
 export interface ReadBody {
-  /** The body. Its action has every member that was sent, `type` first. */
+  /** The body. Its action contains every member that was sent, with `type` first. */
   readonly signed: SignedEnvelope
   /** The action as parsed, with its members in the sender's order. */
   readonly sentAction: unknown
-  /** The decoded action; absent if only the envelope of its type is decoded. */
+  /** The decoded action; absent if only the envelope of the action's type is decoded. */
   readonly action: Action | undefined
 }
 
@@ -100,7 +100,7 @@ const readAction = (type: DecodedActionType, action: object): DecodeResult<Actio
 const faultsIn = <A>(read: DecodeResult<A>) => Result.isFailure(read) ? read.failure : []
 
 /**
- * Returns the members of a body that are not part of a signed action. They are not signed, and the venue ignores them.
+ * Returns the members of a body that are outside the signed action. They are not signed, and the venue ignores them.
  */
 const unsignedMembers = (body: unknown): ReadonlyArray<RequestFault> =>
   Predicate.isReadonlyObject(body)
@@ -210,7 +210,7 @@ const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
 ]
 
 /**
- * Finds the action forms in a body that the venue documents but does not accept. Returns the path of each, with the
+ * Finds the action forms in a body that the venue documents but does not accept. For each, returns its path and the
  * form that the venue accepts instead.
  */
 export const documentedForms = (body: ReadBody): ReadonlyArray<RequestFault> =>

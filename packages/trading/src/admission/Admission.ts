@@ -38,7 +38,7 @@ export interface Admitted {
   readonly actionType: string
   /** The decoded body. Its action has every member that was sent. */
   readonly signed: SignedEnvelope
-  /** The decoded action; absent if only the envelope of its type is decoded. */
+  /** The decoded action; absent if only the envelope of the action's type is decoded. */
   readonly action: Action | undefined
   readonly nonce: number
   /**
@@ -46,10 +46,10 @@ export interface Admitted {
    * documents but does not accept.
    */
   readonly signer: Address | undefined
-  /** Whether an allow-list of signers applied. */
+  /** Whether the signer was checked against an allow-list. */
   readonly isListed: boolean
   /**
-   * Identifies the signed content: a digest of the action, its nonce and its signature, 0x hex of 64 digits.
+   * Identifies the signed content: a digest, in 0x hex of 64 digits, of the action, its nonce and its signature.
    *
    * Independent of unsigned differences such as whitespace and the order of members.
    */
@@ -74,8 +74,8 @@ export type AdmissionFailure =
 /** Options of the admission checks. */
 export interface Options {
   /**
-   * The admitted action types, including those inside a multi-sig: the catalog of known actions (default), any type,
-   * none, or the listed types.
+   * The admitted action types, including the type inside a multi-sig. `known` (default): the catalog of known actions.
+   * `all`: any type. `none`: no type. A list: the listed types.
    */
   readonly relayActions?: "known" | "all" | "none" | ReadonlyArray<string>
   /** Whether to refuse action forms that the venue documents but does not accept. Default: false. */
@@ -83,13 +83,13 @@ export interface Options {
   /** Addresses whose actions are admitted. Default: any. */
   readonly signers?: ReadonlyArray<string>
   /**
-   * The maximum distance of a nonce before and after the current time, both excluded. Default: the venue's 2 days and 1
-   * day.
+   * How far a nonce can be before and after the current time; both limits are excluded. Default: 2 days before and 1
+   * day after, as at the venue.
    */
   readonly nonceWindow?: { readonly past: Duration.Input; readonly future: Duration.Input }
 }
 
-/** The bounds of the nonce window, both excluded, and the time for which it was computed; in milliseconds. */
+/** The lowest and the highest nonce, both excluded, and the time for which they were computed; in milliseconds. */
 export interface NonceWindow {
   readonly now: number
   readonly earliest: number
@@ -131,8 +131,8 @@ export const nonceWindow = ({ nonceWindow }: Pick<Options, "nonceWindow">): (now
  */
 export class Admission extends Context.Service<Admission, {
   /**
-   * Runs all checks, including the scope of the `CurrentCaller`. Fails with the first check that refuses. Decoding
-   * errors are reported together, with their paths.
+   * Runs all checks, including which signers and action types the `CurrentCaller` is allowed to use. Fails with the
+   * error of the first failed check. Decoding errors are reported together, with their paths.
    *
    * With an expected signer, fails with `InvalidSignature` if another key signed, or if recovery fails.
    */
@@ -184,7 +184,9 @@ const firstRefusal = <Refusal>(
 const outOfScope = (scope: Scope) => (type: string): NotPermitted | undefined =>
   notPermitted(scope, operationNeed(findOperation(type), type))
 
-/** Returns the last part of the error message for an action type: the setting that would admit it. */
+/**
+ * Returns the last part of the error message for a refused action type. It names the setting that would admit the type.
+ */
 const relaySetting = (relayActions: Options["relayActions"]): string => {
   const { env } = settings.relayActions
   switch (relayActions) {
@@ -197,7 +199,7 @@ const relaySetting = (relayActions: Options["relayActions"]): string => {
   }
 }
 
-/** Returns the action types that options admit by name. */
+/** Returns the action types that the options admit explicitly. */
 const admittedTypes = (relayActions: Exclude<Options["relayActions"], undefined>): ReadonlyArray<string> =>
   relayActions === "none"
     ? []
@@ -209,7 +211,7 @@ const admittedTypes = (relayActions: Exclude<Options["relayActions"], undefined>
 export const relays = ({ relayActions = "known" }: Pick<Options, "relayActions">, type: string): boolean =>
   relayActions === "all" || admittedTypes(relayActions).includes(type)
 
-/** Checks a decoded body at the given time, with the scope of a caller. */
+/** Checks a decoded body at the given time, with the permissions (scope) of a caller. */
 export type Judge = (
   read: ActionDecoder.ReadBody,
   now: number,
@@ -218,7 +220,7 @@ export type Judge = (
 ) => Result.Result<SignerAuthorization.Passed, AdmissionFailure>
 
 /**
- * Makes the checks of a decoded body: type, scope, form, nonce and signer.
+ * Makes the checks of a decoded body: action type, caller permissions (scope), action form, nonce and signer.
  *
  * Both `/exchange` and the inspector use them.
  */
@@ -262,8 +264,8 @@ export const judge = (
 /**
  * Makes the checks that the options configure.
  *
- * Signatures must be for the network of the profile; `venueChain` is sent with the profile's name. The given engine
- * recovers signers.
+ * Signatures must be for the network of the profile. Before a body is sent, its key `venueChain` is renamed to the
+ * profile's name for that key. The given engine recovers signers.
  */
 export const make = (
   profile: VenueProfile,

@@ -20,13 +20,13 @@ import type { ReadBody } from "./ActionDecoder.ts"
 /** The mistakes in a body, and its action with the correctable mistakes corrected. */
 export interface BodyNormalization {
   readonly mistakes: ReadonlyArray<Mistake>
-  /** The corrected action; absent if the action has no canonical form. */
+  /** The action with its mistakes corrected; absent if the action has no canonical form. */
   readonly mended: CanonicalAction | undefined
 }
 
 /**
- * Mistakes that do not affect the signature of a user-signed action: members outside its typed data, and the letter
- * case of addresses, which are signed as bytes.
+ * Mistakes that do not affect the signature of a user-signed action: members outside the action's typed data, and the
+ * letter case of addresses, which are signed as bytes.
  */
 const beside: ReadonlySet<Mistake["mistake"]> = new Set(["unknownMember", "letterCase"])
 
@@ -141,7 +141,7 @@ const documentedMistakes = (body: ReadBody): ReadonlyArray<Mistake> =>
     }
   })
 
-/** Returns the members that the canonical form of a decoded action omits, because the venue ignores them. */
+/** Returns the members that the venue ignores. The canonical form of a decoded action omits them. */
 const dropped = ({ signed: { action } }: ReadBody, canonical: Action): ReadonlyArray<Mistake> =>
   !hasDocumentedForm(action.type) || "signatureChainId" in canonical
     ? []
@@ -156,8 +156,8 @@ const dropped = ({ signed: { action } }: ReadBody, canonical: Action): ReadonlyA
 const maxMistakes = 16
 
 /**
- * Returns the mistakes in a body, and its action with the correctable mistakes corrected. `canonical` is the action as
- * hashed.
+ * Returns the mistakes in a body, and the body's action with the correctable mistakes corrected. `canonical` is the
+ * action in the form that is hashed.
  */
 export const of = (
   profile: VenueProfile,

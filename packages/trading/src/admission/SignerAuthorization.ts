@@ -103,9 +103,9 @@ const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null
 /**
  * Makes the check for a profile and an optional allow-list. The signer of a multi-sig action is its leader.
  *
- * Recovery is not possible for forms that the venue documents but does not accept, nor for pass-through types whose
- * signed fields are unknown. Such a body passes without a signer. It is refused with `InvalidSignature` if the gateway
- * or the caller has an allow-list, or if the request names an expected signer.
+ * Recovery is not possible for forms that the venue documents but does not accept, nor for action types that the
+ * gateway relays without knowing their signed fields. Such a body passes without a signer. It is refused with
+ * `InvalidSignature` if the gateway or the caller has an allow-list, or if the request names an expected signer.
  */
 export const make = (
   profile: VenueProfile,
@@ -131,7 +131,10 @@ export const make = (
     })
   }
 
-  /** Refuses a signer that is not allowed. If an allowed signer signed for the other network, reports that instead. */
+  /**
+   * Refuses a signer that is not allowed. If the signature was made for the other network (testnet or mainnet) by an
+   * allowed signer, reports that mistake instead.
+   */
   const refuseSigner = (
     body: ReadBody,
     signer: Address,

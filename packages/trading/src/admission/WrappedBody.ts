@@ -1,6 +1,6 @@
 /**
- * Extracts signed bodies from the wrappers of other programs: an object with one member that contains the body, or JSON text
- * inside JSON.
+ * Extracts signed bodies from the wrappers of other programs. A wrapper is an object with one member that contains the
+ * body, or JSON text inside JSON.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { Mistake } from "@trigate/domain/Inspection"
@@ -20,8 +20,8 @@ const parsed = (value: unknown): unknown =>
   Predicate.isString(value) ? Result.getOrUndefined(Json.parseStrict(value)) : value
 
 /**
- * Returns the only member whose value is an object with a signature, or JSON text of such an object. Returns
- * `undefined` if several members match, or none.
+ * Returns the only member whose value is an object with a signature, or the JSON text of such an object. Returns
+ * `undefined` if no member or several members match.
  */
 const holder = (value: Readonly<Record<string, unknown>>): readonly [name: string, inner: unknown] | undefined => {
   const found = Object.entries(value).filter(([, member]) => Predicate.isReadonlyObject(parsed(member)))

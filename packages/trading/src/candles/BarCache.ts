@@ -2,11 +2,12 @@
  * Serves candle queries with unlimited history: closed bars come from the cache, and only the forming bar and missing
  * bars are requested from the venue.
  *
- * Queries with the same missing bars share one request, even if their windows differ. If no bar of a window is cached,
- * the query is relayed unchanged, and its closed bars are then cached. Each response reports the sources of its bars.
+ * Queries with equal missing bars share one request, even if their time windows differ. If no bar of a time window is
+ * cached, the query is relayed unchanged, and its closed bars are then cached. Each response reports the sources of its
+ * bars.
  *
- * Bars are cached in this process, where the least recently used series is evicted first, and in the
- * {@link CandleArchive} if there is one.
+ * Bars are cached in this process, where the least recently used series (the bars of one coin and interval) is evicted
+ * first, and in the {@link CandleArchive} if there is one.
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
@@ -42,12 +43,12 @@ import * as Option from "effect/Option"
 import type { BarTexts } from "./BarTexts.ts"
 import * as Texts from "./BarTexts.ts"
 
-/** Tolerance in milliseconds for a venue whose clock is behind, or that writes a bar late. */
+/** Tolerance, in milliseconds, for the venue: its clock may be behind, or it may write a bar late. */
 const GRACE = 5000
 
 /**
- * Maximum number of separate requests for gaps. If there are more gaps, one request covers everything from the first
- * gap on.
+ * Maximum number of separate requests for gaps in the cached bars. If there are more gaps, one request covers
+ * everything from the first gap on.
  */
 const MAX_GAPS = 3
 
@@ -65,8 +66,8 @@ const CACHED_FOR = 60_000
 const CACHED_ALONE_FOR = 24 * 3_600_000
 
 /**
- * The bars of a range, oldest first, the ranges in which all bars are known, and the open times of bars that the venue
- * corrected.
+ * The cached bars of a coin and interval, oldest first; the ranges in which all bars are known; and the open times of
+ * bars that the venue corrected.
  */
 interface CachedSeries {
   readonly bars: BarTexts
@@ -133,7 +134,7 @@ class Recent {
   }
 }
 
-/** The bars of a window that have certainly closed, and the last bar of the window. */
+/** The bars to serve for a query: its first bar, its last bar, and its last bar that has certainly closed. */
 interface Plan {
   readonly series: Series
   readonly first: number
@@ -150,10 +151,11 @@ const makePlan = ({ coin, endTime, interval, startTime }: CandleWindowRequest, n
 }
 
 /**
- * Returns the ranges to request from the venue: gaps that the venue can still fill, and bars that may not have closed.
+ * Returns the ranges to request from the venue: gaps in the cached bars that the venue can still fill, and bars that
+ * may not have closed.
  *
- * A gap that the venue may fill only in part is requested whole: if the coin has few trades, the venue retains older
- * bars than usual.
+ * If the venue may be able to fill only a part of a gap, the whole gap is requested, because the venue retains older
+ * bars than usual for a coin with few trades.
  */
 const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, now: number): BarRanges => {
   const oldest = oldestRetainedBar(series.interval, now)
@@ -166,16 +168,16 @@ const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, 
 }
 
 /**
- * The query for a gap. If the gap includes the forming bar, `closed` is the index of the last closed bar (its open time
- * divided by the interval).
+ * The query for the bars of a gap. If the gap includes the bar that has not closed, `closed` is the index of the last
+ * closed bar (its open time divided by the interval).
  */
 export interface GapCall extends InfoProtocol.CandleCall {
   readonly closed: number | undefined
 }
 
 /**
- * Returns the query for a gap. If the window includes the forming bar, the query has no end time, so that all such
- * queries are equal and coalesce.
+ * Returns the query for the bars of a gap. If the gap includes the bar that has not closed, the query has no end time,
+ * so that all such queries are equal and coalesce.
  */
 const callFor = ({ closed, series }: Plan, { from, to }: BarRange): GapCall => {
   const { coin, interval } = series
@@ -194,9 +196,9 @@ const callFor = ({ closed, series }: Plan, { from, to }: BarRange): GapCall => {
 }
 
 /**
- * Configures how queries for gaps are coalesced, and the maximum age of the forming bar.
+ * Configures how queries for gaps are coalesced, and the maximum age of the bar that has not closed.
  *
- * A response never fills a gap if it was received before all bars of the gap had closed.
+ * A response that was received before all bars of a gap had closed never fills that gap.
  */
 export const gapReadsWith = (
   options: InfoProtocol.CacheOptions = {}
@@ -287,7 +289,8 @@ export const make = Effect.fnUntraced(function*<E>(
   })
 
   /**
-   * Caches the closed bars of a response to a query for a range, and writes them to the archive in the background.
+   * Caches the closed bars of a response, and writes them to the archive in the background. `range` is the range of the
+   * query.
    *
    * The venue may write a bar without trades late, so bars after the last one in the response remain unknown.
    */
@@ -313,7 +316,7 @@ export const make = Effect.fnUntraced(function*<E>(
     }
   )
 
-  /** Caches the response to a relayed query after its caller has received it. */
+  /** Relays a query to the venue, and caches the response after the caller has received it. */
   const relayed = (straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>, plan: Plan) =>
     Effect.tap(straight, (response) => {
       const later = Effect.suspend(() => {

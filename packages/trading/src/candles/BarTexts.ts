@@ -10,7 +10,7 @@ import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import * as Schema from "effect/Schema"
 
-/** The bars of a text from one index to another; the second index is excluded. */
+/** Consecutive bars in one JSON text, from one index to another; the second index is excluded. */
 interface Run {
   readonly text: BarPlaces
   readonly from: number
@@ -23,7 +23,7 @@ export type BarTexts = ReadonlyArray<Run>
 /** The empty list. */
 export const empty: BarTexts = []
 
-/** The maximum number of runs; a longer list is copied into one text. */
+/** The maximum number of runs in a list. A list with more runs is copied into one text. */
 const MAX_RUNS = 16
 
 /** Makes a list of all bars in one text. */
@@ -59,7 +59,7 @@ export const newest = (list: BarTexts): number | undefined => {
   return last && timeAt(last, last.to - 1)
 }
 
-/** Returns, for a run, the index of the first bar that opens at or after a time. */
+/** Returns the index, within a run, of the first bar that opens at or after the given time. */
 const barIndex = (run: Run, time: number): number => {
   let low = run.from
   let high = run.to
@@ -100,7 +100,7 @@ export const write = (list: BarTexts): ReadonlyArray<Uint8Array> => {
   return [...pieces, CLOSE].filter((piece) => piece !== undefined)
 }
 
-/** Copies the bars into one text. */
+/** Copies the bars of all runs into one text. */
 const copied = (list: BarTexts): BarTexts => {
   const starts = [0]
   for (const { from, text, to } of list) {

@@ -1,6 +1,6 @@
 /**
- * Records candle history over `Info`: from the venue's streams, and with queries that use only the part of the venue's
- * rate limit that callers do not use.
+ * Records candle history through `Info`, from the venue's streams and from queries. The queries use only the part of
+ * the venue's rate limit that callers leave unused.
  */
 import { metrics } from "@trigate/archive/ArchiveMetrics"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
@@ -28,12 +28,12 @@ import type { Streams } from "../streams/Streams.ts"
 export interface Options extends CandleRecorder.Options {
   /** The venue's rate limit, in weight per minute. Default: 1200. The recorder leaves a third of it unused for callers. */
   readonly weight?: number
-  /** Returns the stream of a coin's bars. If absent, each closed bar is queried. */
+  /** Returns the stream of a coin's bars. Without it, each bar is queried after it has closed. */
   readonly candles?: Streams["Service"]["candle"]
 }
 
 /**
- * Runs a recording while this process is the elected recorder; waits otherwise.
+ * Runs a recording while this process is the elected recorder, and suspends it otherwise.
  *
  * Default: every process records.
  */
@@ -42,7 +42,7 @@ export const Electing = Context.Reference<(recording: Effect.Effect<void>) => Ef
   { defaultValue: () => identity }
 )
 
-/** The caller identity of the recorder, for a rate limiter that divides the limit among callers. */
+/** The recorder's identity as a caller. The rate limiter divides the limit among callers. */
 export const recorder: Caller = { id: "recorder", scope: {}, quota: {} }
 
 const recordingGauge = metrics.recording.series({})
@@ -60,7 +60,7 @@ const make = Effect.fnUntraced(function*({ candles, weight = defaultWeight }: Op
   const limiter = yield* RateLimiter
 
   /**
-   * Waits until a request fits into the limit with a third of the weight to spare.
+   * Waits until the rate limit has capacity for a request and, in addition, a third of the weight unused.
    *
    * The permits taken for this check are refunded immediately, because the request takes its own permits.
    */

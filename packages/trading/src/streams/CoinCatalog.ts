@@ -22,14 +22,14 @@ export type Found = "known" | "unknown" | "unavailable"
 export interface CoinCatalog {
   /** Returns whether all names of a subscription are in the cached lists. */
   readonly knows: (subscription: Normalised) => boolean
-  /** Looks up the names of a subscription. For an unknown name, the list is read again, at most every 10 seconds. */
+  /**
+   * Looks up the coins and dexes that a subscription names. If one of them is unknown, the venue's list is read again,
+   * at most every 10 seconds.
+   */
   readonly find: (subscription: Normalised) => Effect.Effect<Found>
 }
 
-/**
- * A name that a list does not contain causes the list to be read again only if the list is at least this many
- * milliseconds old.
- */
+/** If a name is missing in a cached list, the list is read again only if it is at least this many milliseconds old. */
 const refreshAfter = 10_000
 
 interface List {
@@ -37,7 +37,7 @@ interface List {
   readonly find: (name: string) => Effect.Effect<Found>
 }
 
-/** Makes a list of names, which is read at the first lookup. */
+/** Makes a cached list of names. The list is read at the first lookup. */
 const makeList = (load: Effect.Effect<Iterable<string>, { readonly _tag: string }>): List => {
   let names: ReadonlySet<string> = new Set()
   let readAt: number | undefined

@@ -1,6 +1,6 @@
 /**
- * The users whose signed actions the venue accepted through this process. If the maximum number of users is reached,
- * these users have priority over others.
+ * The users whose signed actions the venue accepted through this process. When the venue's maximum number of users is
+ * reached, these users have priority over others.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,6 +1,7 @@
 /**
- * The seat of a caller that can resume. Account events come from the event log with their positions; all other frames
- * come from the hub.
+ * The subscriptions of one caller's connection (its seat), for a caller that can resume. Events of watched accounts
+ * come from the event log with their positions; all other frames come from the hub, in which callers share
+ * subscriptions.
  *
  * Before any frame, the sink is notified whether events were missed since the position that the caller sent. If events
  * may have been missed, the sink receives a fresh snapshot of each subscription.
@@ -17,13 +18,13 @@ export interface ResumableSink extends Omit<Sink, "deliver" | "interrupted"> {
   /** Receives a frame, and the frame's position if the frame is an event of the log. */
   readonly deliver: (frame: Frame, position?: ResumePosition) => void
   /**
-   * Receives, before any frame, whether all events since the requested position follow. Otherwise snapshots of the
-   * affected subscriptions follow.
+   * Reports, before any frame, whether all events since the requested position will be sent. Otherwise, snapshots of
+   * the affected subscriptions will be sent.
    */
   readonly resumed: (resumption: Resumption) => void
 }
 
-/** The position from which a caller resumes. */
+/** The position from which a caller resumes, and its first subscriptions. */
 export interface Start {
   /** The position of the last event that the caller received; `undefined` if the caller sent a malformed position. */
   readonly from: ResumePosition | undefined
@@ -31,14 +32,14 @@ export interface Start {
   readonly topics?: ReadonlyArray<Topic>
 }
 
-/** A subscription to events of the log. */
+/** A caller's subscription to events of the log. */
 interface Reading {
   readonly topic: Topic
   readonly user: string
   readonly unwatch: () => void
   /**
-   * Whether the subscription has started: with a snapshot, or after the position to resume from. It starts once the log
-   * contains the account.
+   * Whether the subscription has started: either with a snapshot, or after the position to resume from. A subscription
+   * starts once the log contains its account.
    */
   isLive: boolean
   /** Whether the caller received the acknowledgement of the subscription. */
@@ -47,7 +48,7 @@ interface Reading {
 
 const frames = new WeakMap<Entry, Frame>()
 
-/** Takes a seat. All callers share the frames of the log. */
+/** Takes a seat for a caller's connection. All callers share the frames that are made from log entries. */
 export const join = (
   { events, join: joinHub }: { readonly events: AccountEvents; readonly join: (caller: string, sink: Sink) => Seat },
   caller: string,
@@ -72,8 +73,8 @@ export const join = (
   const expected = topics.filter(events.isLogged).length
   let backlog: Array<{ readonly entry: Entry; readonly topic: Topic }> = []
   /**
-   * The position after which the caller receives all events. `undefined` if events may have been missed; the sink is
-   * then notified.
+   * The position after which the caller receives all events. If events may have been missed, it is `undefined`, and the
+   * sink is notified.
    */
   let resumed = from !== undefined && topics.every(isResumable) && log.covers(from, users) ? from : undefined
   sink.resumed({ recovered: resumed !== undefined, ...resumed ?? log.head })
@@ -129,8 +130,8 @@ export const join = (
   }
 
   /**
-   * Delivers missed events in the order of the log, so that a caller that disconnects can resume from the last event
-   * that it received.
+   * Delivers missed events of all subscriptions in the order of the log, so that a caller that disconnects can resume
+   * from the last event that it received.
    */
   const replay = (): void => {
     for (const { entry, topic } of backlog.toSorted((a, b) => a.entry.seq - b.entry.seq)) deliver(entry, topic)

@@ -18,7 +18,9 @@ import * as Schedule from "effect/Schedule"
 import type { Queries } from "./CoinCatalog.ts"
 import * as VenueProtocol from "./VenueProtocol.ts"
 
-/** The caller identity of refills for the rate limiter. Refills never use the share reserved for actions. */
+/**
+ * The identity of refills as a caller of the rate limiter. Refills never use the capacity that is reserved for actions.
+ */
 const refiller: Caller = { id: "streams", scope: {}, quota: {} }
 
 /** The response to a query was not HTTP 200. */
@@ -45,7 +47,7 @@ const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text)
 const timeIn = (row: string | undefined, path: string, isInSeconds = false): number =>
   Number(Subscription.valueAt(parsed(row ?? ""), path)) * (isInSeconds ? 1000 : 1)
 
-/** The limits of a query's response. */
+/** The limits on the rows that a query returns. */
 interface Window {
   /** Maximum number of rows in one response. */
   readonly page: number
@@ -72,7 +74,7 @@ interface Plan {
   readonly hasHole?: (rows: ReadonlyArray<string>, lost: { readonly from: number; readonly to: number }) => boolean
 }
 
-/** Makes a frame that lists rows of a subscription. The readers of the frame use only the rows. */
+/** Makes a frame that contains the given rows of a subscription. The readers of the frame use only these rows. */
 const listing = ({ declaration }: Subscription.Normalised, rows: ReadonlyArray<string>): ReadonlyArray<string> => {
   const [channel = declaration.name] = Subscription.channelNames(declaration)
   const list = `[${rows.join(",")}]`
@@ -80,7 +82,10 @@ const listing = ({ declaration }: Subscription.Normalised, rows: ReadonlyArray<s
   return [VenueProtocol.dataFrame(channel, member === undefined ? list : `{${JSON.stringify(member)}:${list}}`)]
 }
 
-/** Makes a query for the newest rows of a user. The venue lists the latest first, also among rows with the same time. */
+/**
+ * Makes a query for the newest rows of a user. In its response, the latest row is first, also among rows with equal
+ * times.
+ */
 const newestRows = (type: string, newestBy: string, window: Window): Plan => ({
   query: ({ request }) => ({ type, user: request["user"] }),
   frames: (subscription, rows, since) => {
@@ -146,8 +151,8 @@ const plans: { readonly [query: string]: Plan } = {
 }
 
 /**
- * Returns the time since which data may be missing. If each frame is a complete state, that is the time of the last
- * frame.
+ * Returns the time since which data may be missing. For a subscription whose frames are complete states, this is the
+ * time of the last frame.
  */
 const refillStart = (last: string | undefined, since: number, { stateAt }: Subscription.Subscription): number => {
   const at = last === undefined || stateAt === undefined
@@ -178,7 +183,7 @@ export const askInBackground = ({ relay }: Queries) => (query: object) =>
     Effect.provideService(Freshness, "none")
   )
 
-/** Makes the refill of a subscription over the queries of a service. */
+/** Makes the refill of a subscription. It uses the queries of a service. */
 export const make = (info: Queries) => (subscription: Subscription.Normalised): TopicRefill | undefined => {
   const ask = askInBackground(info)
   const { declaration } = subscription

@@ -53,9 +53,9 @@ export type Methods = {
   readonly [Name in keyof typeof Subscriptions.subscriptions]: Method<(typeof Subscriptions.subscriptions)[Name]>
 }
 
-/** The part of the service that `/ws` uses: frames as text, shared with all other callers. */
+/** The part of the service that `/ws` uses: frames as text, which all callers share. */
 export interface SharedStreams {
-  /** Takes a seat for a connection of a caller. */
+  /** Takes a seat for a caller's connection; subscriptions of the connection are made through the seat. */
   readonly join: (caller: string, sink: Sink) => Seat
   readonly topicOf: (subscription: Subscription.Normalised) => Topic
   /** Returns whether a subscription can be sent to the venue without a lookup of its names. */
@@ -71,8 +71,8 @@ export interface SharedStreams {
 /**
  * The venue's streams, with a method for each of `subscriptions`.
  *
- * All readers of a subscription share one subscription at the venue. After a lost connection, that subscription resumes without
- * duplicates, and missed data is queried if the venue still has it.
+ * All readers of equal subscriptions share one subscription at the venue. After a lost connection, that subscription
+ * resumes without duplicates, and missed data is queried if the venue still has it.
  *
  * @since 0.1.0
  * @category services
@@ -151,15 +151,15 @@ export interface Options {
   /** WebSocket URLs such as `wss://api.hyperliquid.xyz/ws`, in order of preference. */
   readonly addresses: ReadonlyArray<Redacted.Redacted> | (() => ReadonlyArray<Redacted.Redacted>)
   readonly limits?: Partial<Limits>
-  /** Users with priority, in lower case, such as users with accepted actions. */
+  /** Users with priority when a limit is reached, in lower case, such as users with accepted actions. */
   readonly familiar?: ReadonlySet<string>
-  /** Exchanges the use of the limits with other replicas. Default: no other replicas. */
+  /** Exchanges, with other replicas, how much of the venue's limits each replica uses. Default: no other replicas. */
   readonly replicas?: ReplicaUse["Service"]
   /** The accounts to log, and the bounds of the log. */
   readonly events?: Pick<EventOptions, "accounts" | "bounds">
   /** The mirror that serves queries about watched accounts. Default: no mirror. */
   readonly mirror?: AccountMirror | undefined
-  /** The listeners to order events of watched accounts. Default: no listeners. */
+  /** Receives the order events of watched accounts. Default: no receiver. */
   readonly orders?: OrderEvents | undefined
 }
 
@@ -167,8 +167,8 @@ const notAvailable = (key: string): string =>
   `${VenueProtocol.invalidSubscription(key)}: the venue's list of coins is unavailable, try again`
 
 /**
- * Makes the shared streams of an address. Subscriptions are checked and refilled with queries of `Info`; without `Info`
- * they are neither checked nor refilled.
+ * Makes the shared streams of a venue. The names in a subscription are checked, and missed data is refilled, with
+ * queries of `Info`; without `Info`, neither is done.
  */
 export const makeShared = Effect.fnUntraced(function*(
   info: CoinCatalog.Queries | undefined,

@@ -49,13 +49,16 @@ export class StreamsState extends Context.Service<StreamsState, {
     subscription: S,
     request: S["request"]["Encoded"]
   ) => Effect.Effect<void>
-  /** Sends items to the subscribers: in one frame if the subscription lists its items, otherwise in one frame each. */
+  /**
+   * Sends items to the subscribers: all items in one frame if the subscription's frames contain lists, otherwise each
+   * item in its own frame.
+   */
   readonly send: <S extends Subscription.Subscription>(
     subscription: S,
     request: S["request"]["Encoded"],
     items: ReadonlyArray<Subscription.Item<S>>
   ) => Effect.Effect<void>
-  /** Sends a frame with any `data`, including data that does not decode. */
+  /** Sends a frame with any `data`, including `data` that cannot be decoded. */
   readonly sendRaw: (
     subscription: Subscription.Subscription,
     request: unknown,

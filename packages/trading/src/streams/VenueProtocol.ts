@@ -42,7 +42,7 @@ export const channelName = ({ declaration, request }: Subscription.Normalised): 
 const asText = (value: unknown): string =>
   Predicate.isString(value) ? value : value === undefined || value === null ? "" : Json.stringify(value)
 
-/** Returns the values in a frame that identify its subscription. */
+/** Returns the values in a frame that identify the frame's subscription. */
 const shownIn = (declaration: Subscription.Subscription, read: (member: string, path: string) => unknown): string => {
   let route = declaration.name
   for (const [member, path] of Object.entries(declaration.shown)) {

@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import type { Target } from "../Upstream.ts"
 import { metrics } from "../UpstreamMetrics.ts"
 
-/** The cause of an ejection: the last signal before the failed probe, or the wrong chain. */
+/** The cause of an ejection: the last suspicious result before the failed probe, or the wrong chain. */
 export type EjectionCause = "not_sent" | "broken" | "timeout" | "server_fault" | "wrong_chain"
 
 // limits the effect of a wrong `Retry-After`
@@ -17,7 +17,7 @@ const LONGEST_DEFERRAL = 3_600_000
 /** The state of one address. */
 export class AddressState {
   readonly target: Target
-  /** Number of consecutive suspicious attempts. */
+  /** The number of consecutive suspicious attempts (attempts whose failure may be the fault of the address). */
   suspicions = 0
   /** `suspect`: the probe of the address is running. `ejected`: the probe failed. */
   phase: "trusted" | "suspect" | "ejected" = "trusted"
@@ -54,7 +54,7 @@ export class AddressState {
     this.#nextProbe.updateUnsafe(millis / 1000, this.#context)
   }
 
-  /** Updates the gauge; with a cause, counts an ejection. */
+  /** Updates the gauge of the address's state. With a cause, also counts an ejection. */
   report(cause?: EjectionCause) {
     this.#ejected.updateUnsafe(this.isEjected ? 1 : 0, this.#context)
     if (cause === undefined) return

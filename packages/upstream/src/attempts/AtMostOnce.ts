@@ -29,7 +29,7 @@ export interface OnceCall {
     readonly name: string
     readonly class: "once"
     readonly cost: Cost
-    /** The advice in `OutcomeUnknown`. */
+    /** The text of `OutcomeUnknown` that explains how the caller can determine the outcome. */
     readonly advice: string
   }
   readonly targets: readonly [Target, ...ReadonlyArray<Target>]

@@ -36,13 +36,13 @@ export interface Parts {
   readonly traceUpstream: boolean
 }
 
-/** The result of an ended attempt, with the evidence about the health of its address. */
+/** The result of an attempt that has ended, and the evidence about the health of the address. */
 export interface Ended<A> {
   readonly value: A
   readonly outcome: Exclude<AttemptOutcome, "abandoned">
-  /** The number of rows in the response if its rows cost weight; otherwise 0. */
+  /** The number of rows in the response, for an operation whose rows cost rate-limit weight; otherwise 0. */
   readonly rows: number
-  /** The evidence about the health of the address. Default: none. */
+  /** The evidence of the attempt about the health of the address. Default: none. */
   readonly signal?: HealthSignal
 }
 
@@ -61,7 +61,7 @@ export interface Attempt<A> {
   readonly body: Uint8Array | undefined
   /** Timeout in milliseconds, including the wait for the rate limiter. */
   readonly timeout: number
-  /** Time limit for sending, in milliseconds after the wait for the rate limiter. */
+  /** Maximum milliseconds to send the request, counted from the end of the wait for the rate limiter. */
   readonly sendWithin?: number
   /** Whether to open a new connection instead of using a pooled one. */
   readonly onNewConnection?: boolean
@@ -82,7 +82,7 @@ const usedBy = ({ cost, target }: Attempt<unknown>, { outcome, rows }: Ended<unk
   return target.label === "trading-api" ? responseWeight({ cost }, rows) : cost.requestUnits
 }
 
-/** Sends an attempt that has its permits, and passes its result to the attempt's handlers. */
+/** Sends an attempt that already has its rate-limit permits, and passes the result to the attempt's handlers. */
 const send = <A>(
   parts: Parts,
   attempt: Attempt<A>,
@@ -152,7 +152,7 @@ const begin = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.
   })
 }
 
-/** Sets an unsampled `traceparent`, so that the upstream does not start its own trace. */
+/** Adds an unsampled `traceparent` to an attempt, so that the upstream does not start its own trace. */
 const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
   const span = Context.getOrUndefined(context, Tracer.ParentSpan)
   return span?._tag !== "Span" || Context.getOrUndefined(context, Tracer.Tracer) === undefined

@@ -6,7 +6,7 @@ import type * as Context from "effect/Context"
 import type { UpstreamLabel } from "../Upstream.ts"
 import { metrics } from "../UpstreamMetrics.ts"
 
-/** The result of an attempt; `abandoned` if its caller disconnected or another attempt was faster. */
+/** The result of an attempt. `abandoned` means that the caller disconnected or that a second attempt was faster. */
 export type AttemptOutcome = "ok" | "refused" | "abandoned" | Exclude<RetryableFault, "withheld">
 
 /** The context with the metric registry. Updates are synchronous, because every attempt makes several. */
@@ -14,7 +14,10 @@ export type Registry = Context.Context<never>
 
 /** The metrics of one operation at one upstream. */
 export interface Meter {
-  /** Counts an attempt with its actual cost; `rows` is the number of rows of a response whose rows cost weight. */
+  /**
+   * Counts an attempt with its actual cost; `rows` is the number of rows in the response, for an operation whose rows
+   * cost rate-limit weight.
+   */
   readonly attempted: (
     registry: Registry,
     cost: Cost,
@@ -60,7 +63,7 @@ const make = (upstream: UpstreamLabel, operation: string): Meter => {
   }
 }
 
-/** Makes the lookup of a gateway's meters. Each meter is made on first use. */
+/** Makes the function that looks up the metrics of an operation at an upstream. The metrics are made on first use. */
 export const meters = () => {
   const ofUpstream = memo((upstream: UpstreamLabel) => memo((operation: string) => make(upstream, operation)))
   return (upstream: UpstreamLabel, operation: string): Meter => ofUpstream(upstream)(operation)

@@ -3,7 +3,8 @@
  * hedges slow attempts with a second address.
  *
  * For reads only; the types exclude once-only calls. Three limits apply: the read's deadline, a maximum number of
- * attempts, and the retry budget. Failover to another address needs no token if nothing was sent.
+ * attempts, and the retry budget. If nothing was sent, failover to the next address takes no token from the retry
+ * budget.
  */
 import { perUpstream } from "@trigate/domain/Chain"
 import type { ReadFailure } from "@trigate/domain/errors/TransportFailure"
@@ -46,7 +47,7 @@ export interface RetryOptions {
 interface RetryBudget {
   /** Deposits the tokens of a read. */
   readonly deposit: () => void
-  /** Takes a token if the budget has one; `now` is in milliseconds. */
+  /** Takes a token, and returns whether the budget had one; `now` is in milliseconds. */
   readonly withdraw: (now: number) => boolean
 }
 
@@ -73,7 +74,10 @@ const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => 
   }
 }
 
-/** Makes a separate budget for each upstream, so that reads of one upstream do not fund retries at another. */
+/**
+ * Makes a separate budget for each upstream, so that the reads of one upstream do not pay for retries at a different
+ * upstream.
+ */
 const budgets = (options?: RetryOptions): { readonly [L in UpstreamLabel]: RetryBudget } =>
   perUpstream(() => budget(options))
 
@@ -102,7 +106,7 @@ class Latencies {
     this.#sinceSorted++
   }
 
-  /** The 95th percentile in milliseconds; `undefined` with less than 20 samples. */
+  /** Returns the 95th percentile of the latencies in milliseconds; `undefined` with fewer than 20 samples. */
   get p95(): number | undefined {
     if (this.#newest.length < ENOUGH) return undefined
     // the percentile is computed again only after enough new samples, because sorting for each call would cost too much
@@ -124,8 +128,9 @@ export interface AttemptedRead {
   }
   readonly targets: NonEmptyReadonlyArray<Target>
   /**
-   * Called at the start of the first attempt. If `onStart` is set, the first attempt is not hedged. `delay` is the
-   * delay of a hedge in milliseconds, if it is known. `withdraw` takes a token of the retry budget if there is one.
+   * Called at the start of the first attempt. If `onStart` is set, the first attempt is not hedged (sent to a second
+   * address). `delay` is the number of milliseconds after which it would be hedged, if known. `withdraw` takes a token
+   * of the retry budget if there is one.
    */
   readonly onStart?: (delay: number | undefined, withdraw: () => boolean) => void
 }
@@ -149,8 +154,8 @@ const DEFAULT_DEFERRAL = 1
 const transientFaults: ReadonlySet<RetryableFault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
 
 /**
- * Returns whether the same address is allowed to be tried again; after a rate limit, only if the response had a
- * `Retry-After`.
+ * Returns whether the address that failed is allowed to be tried again. After a rate limit, it is allowed only if the
+ * response had a `Retry-After`.
  */
 const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boolean =>
   transientFaults.has(fault) || (fault === "rate_limited" && retryAfter !== undefined)
@@ -160,7 +165,7 @@ const attemptOutcome = (fault: RetryableFault): Ended<unknown>["outcome"] => fau
 const isOwnResponse = (response: UpstreamResponse): boolean =>
   foreign(response) === undefined && Result.isSuccess(response.json.value)
 
-/** Returns the evidence that a response provides about the health of its address; see {@link HealthSignal}. */
+/** Returns what a response shows about the health of its address; see {@link HealthSignal}. */
 const healthSignal = (result: AttemptResult<unknown, unknown>, response: UpstreamResponse): HealthSignal => {
   if (result._tag !== "Retryable" || result.fault === "declined") return "healthy"
   const isGateway = response.status >= 502 && response.status <= 504
@@ -315,7 +320,10 @@ export const make = (parts: Parts, options: Options): Attempts => {
       })
     }
 
-    /** Sends to `first`, and also to `second` if `first` takes longer than `delay`. Returns the first success. */
+    /**
+     * Sends to `first`, and additionally to `second` if `first` takes longer than `delay`. Returns the first success of
+     * the two.
+     */
     const hedged = (first: Target, second: Target, time: number, delay: number) =>
       Effect.gen(function*() {
         const primary = yield* Effect.forkChild(attempt(first, time, time), { startImmediately: true })
@@ -359,7 +367,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
       return Continuation.flatMap(asked, concluded)
     }
 
-    /** Ends the read with the result of an attempt, or continues. */
+    /** Ends the read with the result of an attempt, or continues with a further attempt. */
     const concluded = (result: Attempted): Effect.Effect<A, E | ReadFailure> => {
       switch (result._tag) {
         case "Answered":
@@ -371,7 +379,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
       }
     }
 
-    /** Makes one more attempt if another attempt could help and is permitted. Otherwise fails with the best failure. */
+    /** Makes a further attempt if it could help and is permitted. Otherwise fails with the best failure so far. */
     const again = (said: Open): Effect.Effect<A, E | ReadFailure> => {
       keep(said)
       if (tried.length >= Math.max(options.attempts, targets.length) || left() <= 0) return end()

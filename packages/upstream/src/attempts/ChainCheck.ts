@@ -2,8 +2,8 @@
  * Finds the addresses of an EVM upstream that are on a wrong chain.
  *
  * Without a configured chain ID, the right chain is the chain of most addresses; in a tie, it is the chain of the most
- * preferred address. An address that does not respond keeps its last known chain, so that a wrong address does not
- * become the majority while the addresses on the right chain are down.
+ * preferred address. An address that does not respond still counts with its last known chain. Otherwise, addresses on a
+ * wrong chain could become the majority while the other addresses are down.
  */
 import * as Deferred from "effect/Deferred"
 import type { Upstream } from "../Upstream.ts"
@@ -41,7 +41,10 @@ export class ChainGroup {
     return Deferred.isDoneUnsafe(this.firstRound)
   }
 
-  /** Compares the known chains of the addresses. Returns each address whose result changed, with the right chain ID. */
+  /**
+   * Compares the known chains of the addresses. Returns the addresses that are newly on a wrong chain, or no longer on
+   * one, each with the right chain ID.
+   */
   compare(): ReadonlyArray<{ readonly address: AddressState; readonly right: bigint }> {
     const right = this.#expected ?? majority(this.addresses.flatMap(({ chainId }) => chainId ?? []))
     if (right === undefined) return []

@@ -52,18 +52,20 @@ export interface Usable<T extends Target> {
  */
 export class OutlierDetection extends Context.Service<OutlierDetection, {
   /**
-   * Returns the targets to try, best first: first those that are neither ejected nor deferred.
+   * Returns the targets to try, best first. Targets whose address is neither ejected nor deferred come first.
    *
-   * At most half of the addresses, rounded down, are excluded. Other ejected or deferred addresses follow as a last
-   * resort: deferred before ejected, ordered by the time at which they become usable again. A single address is
-   * excluded only while it is ejected. An address on a wrong chain is always excluded.
+   * At most half of the addresses, rounded down, are excluded because they are ejected or deferred. The remaining
+   * ejected or deferred addresses follow as a last resort: deferred addresses before ejected ones, each group ordered
+   * by the time at which the addresses become usable again. A single address is excluded only while it is ejected. An
+   * address on a wrong chain is always excluded.
    */
   readonly choose: <T extends Target>(targets: NonEmptyReadonlyArray<T>) => Usable<T>
   /**
-   * Waits, at most 200 ms, for the first comparison of the targets' chains; `undefined` if no comparison is pending.
+   * Waits, at most 200 ms, for the first comparison of the chain IDs of the targets' addresses. Is `undefined` if no
+   * first comparison is pending.
    */
   readonly ready: (targets: ReadonlyArray<Target>) => Effect.Effect<void> | undefined
-  /** Records what an attempt showed about its address; starts a probe in the background if needed. */
+  /** Records what an attempt showed about the health of its address. Starts a probe in the background if needed. */
   readonly report: (target: Target, signal: HealthSignal) => void
   /** Defers an address for some milliseconds, at most one hour, because a response from it contained `Retry-After`. */
   readonly defer: (target: Target, millis: number) => void
@@ -188,7 +190,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
     yield* compare(group)
   })
 
-  /** Groups of more than one address; calls wait for the first comparison of these groups. */
+  /**
+   * The groups with several addresses whose chain IDs have not been compared yet; calls wait for their first
+   * comparison.
+   */
   const awaited = new Set<ChainGroup>()
   for (const { chainId, upstream } of oneChain) {
     const addresses = targets(upstream, "").map(findState)
@@ -249,7 +254,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * Outlier detection over the transport of the context, which sends its probes.
+ * Provides outlier detection. Sends probes over the transport of the context.
  *
  * @since 0.1.0
  * @category layers

@@ -19,7 +19,9 @@ import type { AttemptOutcome } from "./AttemptMetrics.ts"
 /** The result of a probe. */
 export interface Probed {
   readonly outcome: AttemptOutcome
-  /** Whether the address itself responded. A 4xx status counts as a response, a 5xx does not. */
+  /**
+   * Whether the address itself responded. A response with a 4xx status counts, a response with a 5xx status does not.
+   */
   readonly passed: boolean
   /** The chain id of an EVM address, if it returned one. */
   readonly chainId: bigint | undefined
@@ -66,8 +68,8 @@ const soundOutcomes: ReadonlySet<AttemptOutcome> = new Set(["ok", "refused", "ra
 export const make = (transport: HttpTransport["Service"]) => {
   const findMeter = meters()
   /**
-   * With `onNewConnection`, does not use pooled connections: callers with slow queries may occupy all of them although
-   * the address is healthy.
+   * With `onNewConnection`, the probe does not use pooled connections: callers' slow queries may occupy all of them
+   * although the address is healthy.
    */
   return (target: Target, onNewConnection: boolean): Effect.Effect<Probed> =>
     Effect.withFiber((fiber) => {

@@ -19,8 +19,9 @@ export const attributes = {
   /** The source of a call without an attempt: `hit`, `replica_hit`, `stale`, `limited` or `coalesced`. */
   cache: "trigate.cache",
   /**
-   * The outcome: `ok`, the tag of a typed error, or the result of an attempt. `upstream_error` is an error that is
-   * relayed unchanged; `abandoned` means that the caller disconnected or that another attempt was faster.
+   * The outcome of a call or of an attempt: `ok`, the tag of a typed error, or the result of an attempt.
+   * `upstream_error` is an error that is relayed unchanged. `abandoned` means that the caller disconnected or that a
+   * second attempt was faster.
    */
   outcome: "trigate.outcome",
   /** The index of an attempt's address in its upstream, from 0. */
@@ -45,8 +46,8 @@ const tagIn = (cause: Exit.Failure<unknown, unknown>["cause"]): string => {
 }
 
 /**
- * Runs an effect in its own span. `outcomeOf` returns the outcome of a success. If that outcome is an error,
- * `outcomeOf` also returns the span's error.
+ * Runs an effect in its own span. `outcomeOf` returns the span's outcome for a success of the effect. If that outcome
+ * is an error, `outcomeOf` also returns the error to record in the span.
  */
 export const within = <A, E>(
   name: string,
@@ -87,7 +88,7 @@ export const call = <A, E>(
     outcome: isFault(answer) ? "upstream_error" : "ok"
   }))
 
-/** Runs the refresh of a cached response in a span, in the background of the call that found the response stale. */
+/** Refreshes a cached response in a span, in the background of the call that found the response stale. */
 export const refresh = <A, E>(call: Named, run: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   within("refresh", { attributes: named(call) }, () => run, () => ({ outcome: "ok" }))
 

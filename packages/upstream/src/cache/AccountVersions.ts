@@ -1,12 +1,12 @@
 /**
  * Versions of account state, so that a response from before an action is not served after that action.
  *
- * The version is part of the key under which a response is cached and equal reads are coalesced. After a change, reads
- * have another key, so they use neither an older cached response nor a read that was in flight.
+ * The version is part of the key under which a response is cached and equal reads are coalesced. A change of the
+ * account changes that key, so later reads use neither an older cached response nor a read that was in flight.
  *
- * An action also changes the account for which its signer acts. While that account is unknown, a search for it is open:
- * for up to 2 seconds, no read of account state is served from the cache or coalesced. If the search fails, all
- * accounts get a new version.
+ * An action also changes the account for which its signer acts. If that account is unknown, the gateway searches for
+ * it. During the search, which lasts up to 2 seconds, no read of account state is served from the cache or coalesced.
+ * If the search fails, all accounts get a new version.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -15,8 +15,8 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 
 /**
- * The version of some accounts; empty if none of them has changed. `undefined` while reads of their state must be
- * neither cached nor coalesced.
+ * The version of one or more accounts; empty if none of them has changed. `undefined` while reads of these accounts'
+ * states must be neither cached nor coalesced.
  */
 export type Version = string | undefined
 
@@ -48,31 +48,35 @@ export class AccountVersions extends Context.Service<AccountVersions, {
   /** Returns the version of accounts at a time in milliseconds, synchronously unless a shared store must be queried. */
   readonly version: (accounts: ReadonlyArray<string>, now: number) => Effect.Effect<Version>
   /**
-   * Sets a new version for accounts, and for the accounts for which a signer acts.
+   * Sets a new version for the given accounts, and for the accounts for which a signer acts.
    *
-   * Returns `true` if the accounts of the signer are unknown: a search is then open until `learn` names them. No search
-   * is opened if no account state was read in the last minute, because no account state is cached then.
+   * If the accounts of the signer are unknown, starts a search for them and returns `true`; the search ends when
+   * `learn` names the accounts. Starts no search if no account state was read in the last minute, because no account
+   * state is cached then.
    */
   readonly change: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<boolean>
   /** Sets a new version for accounts whose state changed without an action of this gateway. */
   readonly invalidate: (accounts: ReadonlyArray<string>) => Effect.Effect<void>
-  /** Records the accounts for which a signer acts in addition to its own, and ends the search for them. */
+  /**
+   * Records the accounts for which a signer acts in addition to its own account, and ends the search for these
+   * accounts.
+   */
   readonly learn: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>
 }>()("@trigate/upstream/cache/AccountVersions") {}
 
-/** The maximum duration of a search, in milliseconds. */
+/** The maximum duration of a search for a signer's accounts, in milliseconds. */
 export const searchFor = 2000
 
 /** Maximum milliseconds for which a response about an account can be cached. */
 export const cachedFor = 60_000
 
 /**
- * Returns the slot of an account. Accounts share 4096 versions, which limits memory. A collision only costs an
- * additional read.
+ * Returns the slot of an account. All accounts share the versions of 4096 slots, which limits memory. If two accounts
+ * share a slot, a change of one only costs an additional read of the other.
  */
 export const versionSlot = (account: string): string => account.slice(-3)
 
-/** Formats versions by slot, including the version of all accounts. */
+/** Formats the versions of some accounts' slots, and the version that applies to all accounts, as one text. */
 export const printVersion = (versions: ReadonlyArray<number | string | null | undefined>): string =>
   versions.every((version) => version === null || version === undefined)
     ? ""
@@ -81,9 +85,12 @@ export const printVersion = (versions: ReadonlyArray<number | string | null | un
 /** The store of the versions. */
 export interface Store extends Pick<AccountVersions["Service"], "version"> {
   readonly change: (accounts: ReadonlyArray<string>) => Effect.Effect<void>
-  /** Opens a search. Returns `false`, without opening a search, if no account state was read in the last minute. */
+  /**
+   * Starts a search for a signer's accounts. Returns `false`, without starting a search, if no account state was read
+   * in the last minute.
+   */
   readonly search: (signer: string) => Effect.Effect<boolean>
-  /** Ends a search, and sets a new version for accounts. */
+  /** Ends the search for a signer's accounts, and sets a new version for the given accounts. */
   readonly found: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>
 }
 
@@ -126,7 +133,7 @@ export const make = ({ change, found, search, ...store }: Store): AccountVersion
 
 const memoryStore = (): Store => {
   const versions = new Map<string, number>()
-  /** The end time of each search. */
+  /** The end time of each search for a signer's accounts, by signer. */
   const searches = new Map<string, number>()
   let ofAll: number | undefined
   let readAt = Number.NEGATIVE_INFINITY

@@ -28,13 +28,13 @@ export const mayServe = (cached: CachedResponse, now: number, reason: StaleReaso
   responseAge(cached, now) < cached.policy.fresh + staleFor(cached.policy, reason)
 
 /**
- * Returns the milliseconds until a response expires, including the time in which it can be served stale; 0 or less if
- * it has expired.
+ * Returns the milliseconds until a response expires, including the time during which the response can be served stale;
+ * 0 or less if the response has expired.
  */
 export const useLeft = (cached: CachedResponse, now: number): number =>
   cached.policy.fresh + staleFor(cached.policy, "limited") - responseAge(cached, now)
 
-/** The size of an entry, in bytes, in addition to its texts: map entries and objects. */
+/** The size of an entry, in bytes, without the entry's texts: its map entries and objects. */
 const OVERHEAD = 256
 
 /** Returns the size of an entry in bytes; text counts as two bytes per character. */

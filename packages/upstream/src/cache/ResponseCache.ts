@@ -3,8 +3,8 @@
  *
  * A response is looked up in this process, then in the store that replicas share. An aging response is refreshed in the
  * background before it expires (RFC 5861, stale-while-revalidate). A stale response is still served, with its age, if
- * the upstream fails (stale-if-error). It is also served while reads use more than the rate limit's refill rate;
- * refreshes then take turns ({@link Pacer}).
+ * the upstream fails (stale-if-error). A stale response is also served while reads use the rate limit faster than it
+ * refills; refreshes then take turns ({@link Pacer}).
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { CurrentCaller } from "@trigate/domain/Caller"
@@ -58,19 +58,22 @@ export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/c
   defaultValue: () => undefined
 })
 
-/** A read, and how its response can be cached. */
+/** A read, and the rules for caching the read's response. */
 export interface CacheableRead<A> {
   readonly operation: string
   readonly upstream: UpstreamLabel
   /** The canonical request: reads with equal keys have the same response. */
   readonly key: string
-  /** Returns how long the response to a read at `now` can be cached; if `undefined`, reads are only coalesced. */
+  /**
+   * Returns how long the response to a read at the time `now` can be cached. If it returns `undefined`, the response is
+   * not cached, and reads are only coalesced.
+   */
   readonly cachePolicy?: (now: number, freshness: Freshness) => CachePolicy | undefined
   /** Returns whether a response can be cached. Default: every success. */
   readonly isCacheable?: (answer: A) => boolean
   /**
-   * Determines by further reads, in the background, how long a response can be cached; `undefined` if its policy is
-   * final.
+   * Determines by further reads, in the background, how long a response can be cached. `undefined` if the response's
+   * policy is already known.
    *
    * The response is cached only after the duration is determined, and only in this process.
    */
@@ -78,7 +81,8 @@ export interface CacheableRead<A> {
   /** Returns the cost of an upstream read, if it is counted. */
   readonly costOf?: (now: number) => Cost
   /**
-   * The accounts whose state is read. After a change of one of them, responses from before the change are not served.
+   * The accounts whose state is read. After one of these accounts has changed, responses from before the change are not
+   * served.
    */
   readonly accounts?: ReadonlyArray<string> | undefined
   /** Schedules the refresh of a stale response. Default: at once. */
@@ -90,11 +94,11 @@ export interface Query<A, E> extends CacheableRead<A> {
   readonly ask: Effect.Effect<A, E>
 }
 
-/** The caching of one kind of responses. */
+/** The caching of responses to one group of reads. */
 export interface Kind<A> {
   /**
-   * The namespace of a chain at certain addresses. Readers with the same namespace share responses, even across
-   * replicas.
+   * The namespace of cached responses: a chain with its upstream addresses. Readers with equal namespaces share
+   * responses, even across replicas.
    *
    * It is part of stored keys and does not contain an endpoint key.
    */
@@ -102,14 +106,16 @@ export interface Kind<A> {
   readonly codec: CacheCodec<A>
 }
 
-/** Reads one kind of responses. */
+/** Reads the responses to one group of reads. */
 export interface Reader<A, E> {
   readonly read: (query: Query<A, E>) => Effect.Effect<A, E>
-  /** Caches a response that was received by other means than `read`. */
+  /** Caches a response that this reader did not request, such as one that the upstream pushed. */
   readonly put: (read: CacheableRead<A>, answer: A, receipt: Receipt) => Effect.Effect<void>
 }
 
-/** The time at which a response was received, in milliseconds, and its accounts' version at that time. */
+/**
+ * The time at which a response was received, in milliseconds, and the version of the response's accounts at that time.
+ */
 export interface Receipt {
   readonly readAt: number
   readonly version: string
@@ -122,9 +128,7 @@ export interface Receipt {
  * @category services
  */
 export class ResponseCache extends Context.Service<ResponseCache, {
-  /**
-   * Makes a reader of one kind of responses. Make it only once, because only calls of the same reader are coalesced.
-   */
+  /** Makes a reader for one group of reads. Make it only once, because only calls of one reader are coalesced. */
   readonly reader: <A, E>(kind: Kind<A>) => Reader<A, E>
   /** The versions of accounts, for cached account state. */
   readonly accounts: AccountVersions["Service"]
@@ -139,7 +143,7 @@ export interface Options extends SingleFlight.Options {
   readonly maxBytes?: number
 }
 
-/** How a read was served without its own attempt, or the result of a background refresh. */
+/** How a read was served without an attempt of its own, or the result of a background refresh. */
 type CacheOutcome = "coalesced" | "hit" | "replica_hit" | "stale" | "limited" | "refreshed" | "refresh_failed"
 
 type Counters = { readonly [O in CacheOutcome]: Metric.Counter<number> }
@@ -167,10 +171,10 @@ const savings: ReadonlyMap<CacheOutcome, Metric.Counter<number>> = new Map([
   ["limited", saved("limited")]
 ])
 
-/** Minimum milliseconds between two refreshes of a response, whether the first refresh succeeds or not. */
+/** Minimum milliseconds between two refreshes of a response, even if the first refresh fails. */
 const REFRESH_PAUSE = 5000
 
-/** Minimum freshness, in milliseconds, of a response that is shared with other replicas. */
+/** A response is shared with other replicas only if it stays fresh for at least this many milliseconds. */
 const SHORTEST_SHARED = 1000
 
 /** Maximum milliseconds by which another replica's clock may be ahead. */
@@ -224,8 +228,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       codec.restore(cached.content, Math.floor(responseAge(cached, now) / 1000))
 
     /**
-     * Caches a response that was read at `readAt`, with its policy. Returns the remaining work: sharing the response,
-     * or determining its policy.
+     * Caches a response that was read at `readAt`, with its cache policy. Returns the remaining work: sharing the
+     * response with other replicas, or determining its policy.
      */
     const keep = (
       read: CacheableRead<A>,
@@ -266,8 +270,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       })
 
     /**
-     * Reads upstream, unless another replica shares a response that is young enough. It must be younger than `maxAge`
-     * and, if refreshes take turns, newer than the response in this process.
+     * Reads upstream, or uses a younger response that a different replica shares. The shared response must be younger
+     * than `maxAge`. If refreshes take turns, it must also be newer than the response in this process.
      */
     const load = (
       query: Query<A, E>,
@@ -318,8 +322,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     }
 
     /**
-     * Returns the response or, if the read fails, a stale response. While the rate limit is exhausted, the stale
-     * response is at most `maxAge` old.
+     * Returns the response to a read. If the read fails, returns a stale response. While the rate limit is exhausted,
+     * the stale response is at most `maxAge` old.
      */
     const orStale = (
       query: CacheableRead<A>,
@@ -349,7 +353,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     const isUsable = (cached: CachedResponse, now: number, maxAge: number): boolean =>
       mayServe(cached, now, "limited") && responseAge(cached, now) <= maxAge
 
-    /** Makes the pacer's entry for the refresh of a stale response. */
+    /** Makes the entry for the {@link Pacer} by which a stale response is refreshed. */
     const makeRefresh = (
       query: Query<A, E>,
       key: string,
@@ -381,8 +385,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     const versioned = (key: string, version: string): string => version === "" ? key : `${key} @${version}`
 
     /**
-     * Returns the key of a cached response. Omits the accounts' version if a change of the accounts does not affect the
-     * response.
+     * Returns the key of a cached response. Omits the version of the accounts if a change of the accounts does not
+     * affect the response.
      */
     const storeKey = (key: string, version: string, policy: CachePolicy | undefined): string =>
       policy?.isFinal === true ? key : versioned(key, version)

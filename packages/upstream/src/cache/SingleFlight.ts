@@ -1,15 +1,15 @@
 /**
  * Coalesces calls: a call that equals one in flight shares its response.
  *
- * The first caller leads: it makes the call in its own fiber, so that a call without followers costs one map entry. If
- * the leader fails or disconnects, the followers choose a new leader; if that leader fails too, they share its failure.
- * So callers that wait for a failed upstream do not retry one after another.
+ * The first caller (the leader) makes the call in its own fiber, so that a call without followers costs one map entry.
+ * If the leader fails or disconnects, the followers choose a new leader. If the new leader fails too, all followers
+ * fail with its error, so that callers do not retry a failed upstream one after another.
  *
  * The leader pays for the call; followers pay nothing. A leader that has used up its share of the rate limit fails
  * alone.
  *
- * A refusal caused by the leader's own request is not shared: calls with one key are equivalent, but may be formatted
- * differently. Every other caller then sends its own call.
+ * A refusal caused by the form of the leader's request is not shared: calls with equal keys are equivalent, but may be
+ * formatted differently. After such a refusal, every follower sends its own call.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { FaultOwner } from "@trigate/domain/operations/Protocol"
@@ -25,8 +25,8 @@ import * as Predicate from "effect/Predicate"
 /** Options of coalescing. */
 export interface Options {
   /**
-   * Maximum time that a follower waits. If the leader fails later than that, the follower shares the failure instead of
-   * retrying. Default: 5 seconds. Together with the deadline of a call, this limits a caller's total wait.
+   * Maximum time after which a follower still retries. If the leader fails later, the follower fails with the leader's
+   * error. Default: 5 seconds. Together with the deadline of a call, this limits a caller's total wait.
    */
   readonly maxWait?: Duration.Input
 }
@@ -36,15 +36,15 @@ export interface FlightCall<A, E> {
   readonly key: string
   readonly ask: Effect.Effect<A, E>
   /**
-   * Whether to share the first leader's failure instead of retrying, because the caller has an alternative such as a
+   * Whether to fail with the first leader's error instead of retrying, because the caller has an alternative such as a
    * stale response.
    */
   readonly takesFailure?: boolean
-  /** Called when the caller receives the response to another caller's call. */
+  /** Called when the caller receives a response to a call that a different caller made. */
   readonly onCoalesced?: () => void
 }
 
-/** Calls of one kind in flight. */
+/** A group of calls in flight that are coalesced with each other. */
 export interface SingleFlight<A, E> {
   readonly run: (call: FlightCall<A, E>) => Effect.Effect<A, E>
   /** Returns whether a call with this key is in flight. */

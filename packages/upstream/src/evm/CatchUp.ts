@@ -16,7 +16,7 @@ import type { LogDelivery } from "./LogDelivery.ts"
 import { servedBlocks } from "./LogSearch.ts"
 import type { NodeReads } from "./NodeReads.ts"
 
-/** The dependencies of catching up. */
+/** The functions and data that catching up requires. */
 export interface Options {
   readonly reads: NodeReads
   readonly topics: FeedTopics
@@ -38,7 +38,7 @@ const concurrency = 2
  */
 const mostRefusals = 20
 
-/** The missed results; `refusal` is the error object that ends the subscription. */
+/** The results that a subscription missed. `refusal` is the error object that ends the subscription instead. */
 type CaughtUp = { readonly results: ReadonlyArray<string> } | { readonly refusal: string } | undefined
 
 /** Returns whether a subscription must receive past results before new notifications. */
@@ -49,13 +49,16 @@ const isNeeded = (interest: Interest): boolean =>
 const isTransient = ({ group }: CommonFailure): boolean => group === "retry-later"
 
 /**
- * Makes the catch-up of one chain. Returns the effect that a new subscription has to run; `undefined` if the
- * subscription does not need to catch up.
+ * Makes the catch-up of one chain: a function that returns the effect that a new subscription has to run, or
+ * `undefined` if the subscription has nothing to catch up on.
  */
 export const make = ({ chain, logs, reads, reorganisations, topics }: Options) => {
   const lock = Semaphore.makeUnsafe(concurrency)
 
-  /** Reads the headers since a block; `undefined` if they must be read again. */
+  /**
+   * Reads the block headers from a block on. Returns `undefined` if the headers must be read again, because one is
+   * missing or they are not linked.
+   */
   const blocksSince = Effect.fnUntraced(
     function*(topic: FeedTopic, from: bigint): Effect.fn.Return<CaughtUp, CommonFailure> {
       const head = chain.head()
@@ -79,7 +82,10 @@ export const make = ({ chain, logs, reads, reorganisations, topics }: Options) =
     }
   )
 
-  /** Reads the logs since a block; `undefined` if they must be read again. */
+  /**
+   * Reads the logs from a block on. Returns `undefined` if the blocks changed during the read, and the logs must be
+   * read again.
+   */
   const logsSince = Effect.fnUntraced(function*(
     topic: FeedTopic<InterestIn<"logs">>,
     from: bigint,

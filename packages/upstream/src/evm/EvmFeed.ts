@@ -1,6 +1,6 @@
 /**
- * The subscriptions of all callers to one EVM chain. One follower of the chain's head feeds them, and runs while there
- * are subscriptions.
+ * The subscriptions of all callers to one EVM chain. One task follows the chain's newest block (its head) for all of
+ * them, and runs while there are subscriptions.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
@@ -40,7 +40,7 @@ export interface EvmFeed {
   readonly status: () => FeedStatus
 }
 
-/** The chain, and how it is followed. */
+/** The chain to follow, and how it is followed. */
 export interface Options {
   readonly serving: Serving
   readonly ask: AskNode
@@ -57,12 +57,12 @@ const second = 1000
 /** How long the feed follows the chain after its last subscription has ended. */
 const grace = "10 seconds"
 
-/** The number of latest pending-transaction hashes that are compared to detect duplicates. */
+/** The number of latest pending-transaction hashes that are stored to detect duplicates. */
 const mostPending = 4096
 
 const syncingEvery = 10 * second
 
-/** Returns the number of the block after which the notifications of a new subscription begin. */
+/** Returns the number of the last block that is not notified to a new subscription. */
 const firstSince = (interest: Interest, head: bigint | undefined): bigint => {
   if ("fromBlock" in interest && typeof interest.fromBlock === "bigint") return interest.fromBlock - 1n
   return interest.kind === "logs" ? head ?? -1n : -1n

@@ -1,4 +1,4 @@
-/** The distinct subscriptions to one chain, each with its callers, and their notifications. */
+/** The distinct subscriptions to one chain, the callers of each subscription, and the delivery of notifications. */
 import { Overloaded } from "@trigate/domain/errors/CallerError"
 import type { EvmFrame, EvmSink, Interest } from "@trigate/domain/evm/EvmSubscriptions"
 import { selectionIn } from "@trigate/domain/evm/LogMatch"
@@ -13,7 +13,7 @@ export interface FeedTopic<out Wanted extends Interest = Interest> {
   readonly interest: Wanted
   readonly selection: LogSelection
   readonly sinks: Set<EvmSink>
-  /** The number of the block after which the notifications of the subscription begin. */
+  /** The number of the last block before the notifications of the subscription begin. */
   since: bigint
   /** New results, which wait until older results have been sent. */
   waiting: Array<string> | undefined
@@ -27,12 +27,12 @@ export interface FeedTopics {
   readonly ofKind: <Kind extends Interest["kind"]>(kind: Kind) => ReadonlyArray<FeedTopic<InterestIn<Kind>>>
   readonly size: () => number
   /**
-   * Adds a caller to the shared subscription for an interest, or to a new one. A caller that is already subscribed to
-   * the interest is added to a second subscription with its own ID.
+   * Adds a caller to a shared subscription with an equal interest (type and parameters), or makes a new one. If the
+   * caller is already in that subscription, adds it to a second subscription with its own ID.
    */
   readonly join: (interest: Interest, sink: EvmSink, since: bigint) => FeedTopic
   readonly leave: (topic: FeedTopic, sink: EvmSink) => void
-  /** Sends a result to the callers of a subscription, after earlier ones. */
+  /** Sends a result to the callers of a subscription, after all earlier results. */
   readonly emit: (topic: FeedTopic, result: string) => void
   /** Sends older results, and then the waiting results. */
   readonly release: (topic: FeedTopic, older: ReadonlyArray<string>) => void
@@ -49,8 +49,8 @@ const newId = (): string =>
   `0x${[...SecureRandom.randomBytesUnsafe(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 
 /**
- * Returns the key by which equal subscriptions are shared; `undefined` for a subscription that begins at a block that
- * its caller chose.
+ * Returns the key by which callers share equal subscriptions. Returns `undefined` for a subscription that begins at a
+ * block that its caller chose, which is not shared.
  */
 const sharedName = (interest: Interest): string | undefined => {
   if ("fromBlock" in interest && interest.fromBlock !== undefined) return undefined

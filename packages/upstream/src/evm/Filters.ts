@@ -65,8 +65,8 @@ const Filter = Schema.Struct({
   number: Schema.Natural,
   hash: Schema.String,
   /**
-   * The newest blocks, oldest first. A log filter stores only the blocks whose logs the client has received; a block
-   * filter stores all blocks.
+   * The newest blocks, oldest first. A log filter stores only those blocks whose logs the client has received; a block
+   * filter stores all of them.
    */
   known: Schema.Array(Known),
   pending: Schema.Array(Schema.String)
@@ -135,7 +135,10 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
 
   const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead)
 
-  /** Returns the headers from a head down to a block number; `undefined` if one of them is unknown. */
+  /**
+   * Returns the headers from the newest block (`head`) down to a block number; `undefined` if one of the headers is not
+   * stored.
+   */
   const knownSince = (from: number, head: Header): ReadonlyArray<Header> | undefined => {
     const found = [head]
     for (let block = head; block.number > from;) {
@@ -147,7 +150,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     return found
   }
 
-  /** Returns whether the blocks from a number up to a head may contain logs that match a filter. */
+  /** Returns whether the blocks from a number up to the newest block (`head`) may contain logs that match a filter. */
   const mayMatch = (filter: unknown, from: number, head: Header): boolean => {
     const decoded = decodeSelection(filter)
     const known = knownSince(from, head)

@@ -33,7 +33,7 @@ export interface Options extends Bounds {
   readonly label: string
 }
 
-/** Converts settings to limits. The second argument contains the limits of one chain. */
+/** Converts settings to limits. The second argument contains settings that apply to one chain only. */
 export const toBounds = (
   { callerFilters, logsMaxRequests }: Pick<Settings, "callerFilters" | "logsMaxRequests">,
   { batch, logBlocks, sockets }: {

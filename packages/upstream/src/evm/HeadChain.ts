@@ -1,8 +1,9 @@
 /**
- * Tracks the newest blocks of a chain from a node's heads, without gaps, and detects reorgs.
+ * Tracks the newest blocks of a chain without gaps, from the newest block (head) that a node reports, and detects
+ * reorgs.
  *
- * A head lower than the newest block is from a slower node, and is ignored. If a head on another branch is at most as
- * high as the newest block, it is accepted only if the node itself pushed it or when it is received again.
+ * A head lower than the newest block is from a slower node, and is ignored. A head on a different branch that is not
+ * higher than the newest block is accepted only if the node pushed it, or when it is received a second time.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
@@ -21,17 +22,17 @@ const stride = 20
 /** Maximum jump of a head, in blocks. After a longer jump the chain is reset. */
 const longestJump = 4096n
 
-/** Maximum number of blocks that are stored because the listener still needs them. */
+/** Maximum number of older blocks that are stored because the listener still needs them. */
 const most = 8192
 
 /** The handlers of changes to the chain. */
 export interface Listener {
   readonly added: (header: Header) => void
-  /** The blocks after block `to` were replaced; the blocks up to it remain. */
+  /** Reports that the blocks after block `to` were replaced; the blocks up to `to` remain. */
   readonly rewound: (to: bigint) => void
   /** Returns the lowest block number that is still needed, in addition to the newest blocks. */
   readonly needed: () => bigint | undefined
-  /** The chain starts, or is reset because a head is not linked to the known blocks. */
+  /** Reports that the chain starts, or is reset because a head is not linked to the stored blocks. */
   readonly began: (headers: ReadonlyArray<Header>) => void
 }
 
@@ -66,7 +67,8 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
   }
 
   /**
-   * Appends blocks up to a head while each is linked to its predecessor. Returns whether all of the blocks are linked.
+   * Appends blocks up to a head, as long as each block is linked to its predecessor. Returns whether all of the blocks
+   * are linked.
    */
   const fill = Effect.fnUntraced(function*(to: Header) {
     for (;;) {

@@ -1,6 +1,6 @@
 /**
- * The source of a chain's heads: the node's own subscription if the node has a WebSocket, otherwise polling within the
- * node's rate limit. While the subscription is silent, the source also polls.
+ * The source of a chain's newest block (head). If the node has a WebSocket, this is the node's own subscription,
+ * otherwise polling within the node's rate limit. While the subscription is silent, the source also polls.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -23,7 +23,7 @@ export interface Options {
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
   /** Returns the minimum milliseconds between two polls. */
   readonly pollAtLeast: () => number
-  /** Polls the latest block, and other polled data. */
+  /** Polls the latest block, and other data that has no subscription. */
   readonly poll: Effect.Effect<void, CommonFailure>
   /** Handles a head that the node announced. */
   readonly take: (header: Header) => Effect.Effect<void, CommonFailure>

@@ -41,14 +41,14 @@ export interface LogDelivery {
   /** Delivers logs whenever the chain has changed. Never ends. */
   readonly run: Effect.Effect<never>
   /**
-   * Returns the logs of a subscription from a block up to {@link position}, or the response of a node that refuses the
-   * query.
+   * Returns the logs that match a subscription, from a block up to {@link position}. If a node refuses the query,
+   * returns the node's response.
    */
   readonly readSince: (
     topic: FeedTopic<InterestIn<"logs">>,
     from: bigint
   ) => Effect.Effect<ReadonlyArray<string> | Extract<RpcAnswer, { readonly _tag: "Error" }>, CommonFailure>
-  /** Adds logs that a subscription read with {@link readSince}, so that a reorg also removes them. */
+  /** Records logs that {@link readSince} returned to a subscription, so that they are also removed after a reorg. */
   readonly remember: (logs: ReadonlyArray<string>) => void
 }
 
@@ -64,7 +64,7 @@ const mostByHash = 8
 /** Maximum number of blocks whose logs are delivered together. */
 const mostSpan = 200
 
-/** Encodes a position of a subscription to logs. */
+/** Encodes a block as the position of a logs subscription, for the caller to resume from. */
 export const formatPosition = (block: bigint): string => `{"position":"${quantity(block)}"}`
 
 const quantity = (value: bigint): string => `0x${value.toString(16)}`
@@ -109,7 +109,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     }
   }
 
-  /** Returns a filter that matches the logs of all subscriptions. */
+  /** Returns a filter that matches every log that any subscription selects. */
   const union = (): object => {
     const all = topics.ofKind("logs").map(({ selection }) => selection)
     const addresses = all.every((each) => each.addresses.size > 0) ? all.flatMap((each) => [...each.addresses]) : []
@@ -161,7 +161,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     }
   }
 
-  /** Delivers the logs of new blocks. Returns whether the delivery must be retried. */
+  /** Delivers the logs of new blocks. Returns whether the delivery failed in part and must be retried. */
   const reconcile = Effect.fnUntraced(function*() {
     for (;;) {
       takeBack()

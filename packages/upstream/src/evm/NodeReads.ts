@@ -70,7 +70,7 @@ export interface NodeReads {
   readonly remember: (header: Header) => void
 }
 
-/** The number of headers that are stored. */
+/** The maximum number of headers that are stored. */
 const mostKnown = 256
 
 /** Makes the reads of a chain; `label` names its upstream. */

@@ -1,8 +1,8 @@
 /**
  * Enforces one limit: a call starts if there is capacity, and otherwise waits in a fair queue.
  *
- * The next call to start is the waiting call whose caller would then have the lowest use. The order of arrival does not
- * matter.
+ * Of the waiting calls, the next one to start is the call whose caller would use the least of the limit after the
+ * start. The order of arrival does not matter.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
@@ -44,10 +44,11 @@ export const worstCost = (upstream: UpstreamLabel, call: { readonly cost: Cost }
   upstream === "trading-api" ? worstWeight(call) : call.cost.requestUnits
 
 /**
- * Counts a call in a window that replicas share, if it can start after the calls `ahead` of it.
+ * Counts a call in a window that replicas share, if the call can start after the units `ahead`, which calls before it
+ * in the queue request.
  *
- * `own` are this process's slots without the pending calls. A shared window that has lost these slots is restored from
- * them.
+ * `own` returns this process's slots, without the calls whose request to the shared window is pending. A shared window
+ * that has lost these slots is restored from them.
  */
 export type SharedWindow = (
   call: WindowCall,
@@ -122,9 +123,7 @@ export interface Limited {
 /** Enforces one limit in this process, and in the shared window, if any. */
 export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }: Limited) => {
   const queues: { readonly [Class in MethodClass]: Queue } = { read: new Map(), once: new Map() }
-  /**
-   * The use of other replicas, as last reported by the shared window, and the time until which that report is valid.
-   */
+  /** The use of other replicas, as last reported by the shared window, and the time until which the report is valid. */
   let others = RateWindow.none
   let othersUntil = 0
   /** Units of the calls with a pending request to the shared window. */
@@ -145,13 +144,16 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     queues[methodClass].get(caller)?.wants ?? 0
 
   /**
-   * Returns the units that count as used by a caller when calls of a class are ordered. For reads, these include the
-   * caller's waiting actions, which start first.
+   * Returns the use of a caller by which calls of a class are ordered. For reads, it includes the units of the caller's
+   * waiting actions, because these start first.
    */
   const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
     window.heldBy(caller) + (methodClass === "read" ? wantedBy("once", caller) : 0)
 
-  /** Returns the units by which waiting calls are ordered. A call that costs more than a share counts as one share. */
+  /**
+   * Returns a function for the units by which waiting calls are ordered. A call that costs more than a share counts as
+   * one share.
+   */
   const counted = () => {
     const { limit } = RateWindow.callerShare(bounds, Math.max(1, window.callers))
     return ({ caller }: Pick<WindowCall, "caller">, units: number) =>
@@ -174,8 +176,8 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   }
 
   /**
-   * Returns the total units of other callers' waiting calls that start before a given call. `held` is the use that the
-   * given call's caller has once that call has started.
+   * Returns the total units of those waiting calls of other callers that start before a given call. `held` is the use
+   * of the given call's caller, including the given call.
    */
   const aheadOfOthers = (methodClass: MethodClass, caller: string | undefined, held: number): number => {
     const count = counted()
@@ -261,7 +263,10 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     return window.fits(bounds, call, unitsAhead(call)) ? permits(take(call), call) : undefined
   }
 
-  /** Takes the units of a call if the call can start after the calls `ahead`. Otherwise fails with the reason. */
+  /**
+   * Takes the units of a call if the call can start after the calls before it, whose units are `ahead`. Otherwise fails
+   * with the reason.
+   */
   const attempt = (call: WindowCall, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, Full> =>
     Effect.uninterruptibleMask((restore) => {
       window.moveTo(monotonicMillis(clock))

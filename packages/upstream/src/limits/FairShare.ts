@@ -1,5 +1,6 @@
 /**
- * Divides a limit between holders: weight in a window, subscriptions, users, messages.
+ * Divides a limit among its users (holders). Limits are on weight in a window, subscriptions, distinct users, or
+ * messages.
  *
  * Three quarters of the limit are divided into equal shares. A holder is allowed to exceed its share by the unused part
  * of the three quarters. The last quarter is reserved for holders within their share, so that a new holder finds
@@ -9,14 +10,14 @@
 /** Returns the units available to holders above their shares: three quarters of the limit. */
 export const lendable = (limit: number): number => limit - Math.floor(limit / 4)
 
-/** Returns the equal share of each holder; `holders` is the number of holders. */
+/** Returns the equal share of one holder; `holders` is the number of holders. */
 export const equalShare = (limit: number, holders: number): number => lendable(limit) / holders
 
-/** Returns the maximum units of one holder while the other holders use `others` units. */
+/** Returns the maximum units of one holder while the other holders use `others` units in total. */
 export const shareCap = (limit: number, holders: number, others: number): number =>
   Math.max(equalShare(limit, holders), lendable(limit) - others)
 
-/** The use of a limit: by all callers, by this caller, and the number of callers including this one. */
+/** The use of a limit in total and by one holder, and the number of holders including this one. */
 export interface Holding {
   readonly limit: number
   readonly all: number

@@ -1,10 +1,11 @@
 /**
  * Paces the refreshes of cached responses at the refill rate of a rate limit.
  *
- * While all calls use less than that rate, a read that needs an upstream request is sent immediately. Above it, reads
- * receive the cached response and refreshes take turns. The next turn goes to the caller that was served longest ago.
- * Of that caller's refreshes, the one with the largest sum of served ages per unit of cost starts. A response that many
- * callers poll therefore stays younger than one that a single caller polls.
+ * While all calls use the limit more slowly than it refills, a read that needs an upstream request is sent immediately.
+ * Otherwise, reads receive the cached response, and refreshes of the responses take turns. The next turn goes to the
+ * caller that was served longest ago. Of that caller's refreshes, the next to start is the one for the most outdated
+ * reads: the sum of the ages at which reads received the response, divided by the cost of the refresh. A response that
+ * many callers poll therefore stays younger than one that a single caller polls.
  *
  * Nine tenths of the limit are refilled evenly, and 8 % can be used in a burst, so that refreshes alone never exhaust a
  * window.
@@ -28,12 +29,12 @@ interface Waiting {
   refresh: Refresh
   /** The time of the last read that requested the refresh. */
   seen: number
-  /** The sum of the ages that the cached response had when reads received it, in milliseconds. */
+  /** The sum, in milliseconds, of the ages that the cached response had when reads received it. */
   waited: number
   readonly callers: Set<string>
 }
 
-/** Milliseconds after which a refresh is dropped if no further read requests it. */
+/** Milliseconds after which a refresh is dropped if no further read receives its stale response. */
 const FORGOTTEN_AFTER = 10_000
 
 /** Maximum number of stored refreshes and callers. */
@@ -99,7 +100,7 @@ export class Pacer {
     return this.#levelAt(now) <= 0
   }
 
-  /** Records a read that received a cached response of an age in milliseconds. */
+  /** Records that a read received a cached response; `age` is the age of that response in milliseconds. */
   wait(refresh: Refresh, age: number, now: number): void {
     let waiting = this.#waiting.get(refresh.key)
     if (waiting === undefined) {

@@ -39,8 +39,8 @@ import type { Bounds } from "./RateWindow.ts"
 /**
  * The windows of limiters, by upstream and by the number and width of their slots.
  *
- * By default, each limiter has its own windows. A limiter that replaces another one gets the windows of the replaced
- * limiter, even if their limits differ. Calls that have already started then still count.
+ * By default, each limiter has its own windows. A limiter that replaces an earlier one can use the earlier limiter's
+ * windows, even if the limits differ, so that calls that have already started still count.
  */
 export const Windows = Context.Reference<Map<string, RateWindow.RateWindow> | undefined>(
   "@trigate/upstream/limits/RateLimiter/Windows",
@@ -103,7 +103,8 @@ export class RateLimiter extends Context.Service<RateLimiter, {
    * Takes the maximum cost of a call, after waiting at most `maxWait`.
    *
    * Fails as soon as it is certain that the wait would be longer: with `QuotaExceeded` if the caller is above its
-   * share, otherwise with `UpstreamRateLimited`. `retryAfter` is that wait in whole seconds, if no other call arrives.
+   * share, otherwise with `UpstreamRateLimited`. In the error, `retryAfter` is the wait in whole seconds, provided that
+   * no further call arrives.
    */
   readonly take: (ask: Ask) => Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited>
   /** Returns the pacer of refreshes at an upstream; `undefined` without a limit. */
@@ -189,7 +190,10 @@ const ofUpstream = Effect.fnUntraced(function*(
 /** The functions that take units of one limit. */
 type Takes = Pick<RateLimiter["Service"], "take" | "tryTake">
 
-/** Makes the limits of callers' quotas: weight per minute, and request units per second over all nodes. */
+/**
+ * Makes the limits that operators configure for each caller (quotas): weight per minute, and request units per second
+ * over all nodes.
+ */
 const ofQuotas = (
   windows: Map<string, RateWindow.RateWindow>,
   share: (name: string, bounds: Bounds, isPaced: boolean) => SharedWindow | undefined
@@ -239,7 +243,7 @@ const ofQuotas = (
   }
 }
 
-/** Combines two permits. */
+/** Combines the permits of a quota and of an upstream's limit. */
 const both = (one: Permits, other: Permits): Permits => ({
   refund: (unused) => {
     one.refund(unused)
@@ -255,7 +259,7 @@ const unlimitedTakes: Takes & { readonly pacer?: Pacer } = {
 }
 const unlimited = RateLimiter.of({ ...unlimitedTakes, pacerOf: () => undefined })
 
-/** Makes a rate limiter that also counts in the window that `share` returns. */
+/** Makes a rate limiter that also counts calls in the shared windows that `share` returns. */
 export const make = Effect.fnUntraced(function*(
   limits: Limits,
   share: (name: string, bounds: Bounds, isPaced: boolean) => SharedWindow | undefined
@@ -272,7 +276,10 @@ export const make = Effect.fnUntraced(function*(
   const limiters = yield* Effect.all(perUpstream(limiter))
   const callerQuota = ofQuotas(windows, share)
 
-  /** Takes from the quota first. If the quota refuses the call, the call takes no units of the upstream's limit. */
+  /**
+   * Takes the units of a call from the caller's quota first. If the quota refuses the call, the call takes no units of
+   * the upstream's limit.
+   */
   const takeBoth = (ask: Ask, quota: Takes, clock: Clock.Clock) => {
     const start = monotonicMillis(clock)
     return Effect.flatMap(quota.take(ask), (own) => {

@@ -1,9 +1,9 @@
 /**
  * `RateLimiter` with limits that all processes with the same Redis and prefix share.
  *
- * Redis stores four hashes for each limited upstream: the units of each slot and class, those of each caller, the
- * allowance for refreshes of cached responses ({@link Pacer}), and the processes that use the limit. Each process also
- * counts in its own window.
+ * Redis stores four hashes for each limited upstream: the units of each slot and class, the units of each caller, the
+ * units available to refreshes of cached responses ({@link Pacer}), and the processes that use the limit. Each process
+ * also counts in its own window.
  *
  * While Redis is unreachable, each process uses only its part of the limit, minus the units that other processes had
  * used when Redis last responded; the metric `trigate_shared_state_degraded` and the log report this. When Redis is
@@ -139,8 +139,8 @@ return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas
 ).withReturnType<unknown>()
 
 /**
- * Registers a process, and writes its use: all of it if Redis does not know the process, otherwise only the part
- * started while Redis was unreachable.
+ * Registers a process, and writes its use of the limit. If Redis does not know the process, writes its whole use,
+ * otherwise only the units of calls that started while Redis was unreachable.
  *
  * Returns 1 if Redis knew the process, otherwise 0. After the identifier, the time and the time to live, the arguments
  * are three values for each slot and class: the field, the total units of the process, and the units started while
@@ -162,7 +162,7 @@ return known`
   }
 ).withReturnType<number>()
 
-/** Refunds units to the pace of refreshes. */
+/** Refunds units to the allowance for refreshes of cached responses. */
 const paceRefundScript = Redis.script((key: string, units: number) => [key, units], {
   numberOfKeys: 1,
   lua: `if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HINCRBYFLOAT', KEYS[1], 'level', ARGV[1]) end`
@@ -233,8 +233,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
      */
     let incompleteUntil = 0
     /**
-     * The units of calls that started while Redis was unreachable and are not yet written to Redis, by slot of this
-     * process's window.
+     * The units of calls that started while Redis was unreachable, and that are not yet written to Redis. They are
+     * grouped by slot of this process's window.
      */
     let alone = new Map<number, RateWindow.Slot>()
 

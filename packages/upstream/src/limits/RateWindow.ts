@@ -4,9 +4,9 @@
  * Time is divided into slots. The current slot and the `slots` before it cover every window that ends now.
  *
  * Callers divide the limit as defined by {@link FairShare}. Each caller that was active in this window or the previous
- * one has a share. Above its share, a caller is allowed to use the capacity that others do not use. Each of the others
- * counts with its current use or, if higher, with its use in the previous window up to its share. The program itself is
- * not a caller, and is allowed to use the whole limit.
+ * one has a share. Above its share, a caller is allowed to use the capacity that others do not use. For this purpose,
+ * each of the others counts with its current use. If its use in the previous window was higher, that use counts
+ * instead, up to the size of a share. The program itself is not a caller, and is allowed to use the whole limit.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
@@ -27,7 +27,7 @@ export interface Bounds extends Limit {
   readonly width: number
 }
 
-/** Units by method class, used or requested. */
+/** A number of units for each method class (reads and actions), used or requested. */
 export type Units = { [Class in MethodClass]: number }
 
 /** The units of the calls that started in a slot. */
@@ -35,7 +35,7 @@ export interface Slot extends Units {
   readonly index: number
 }
 
-/** A call, its units, and its caller: `undefined` for the program itself. */
+/** A call with its cost in units and its caller. The caller is `undefined` for calls of the program itself. */
 export interface WindowCall {
   readonly class: MethodClass
   readonly cost: number
@@ -72,8 +72,8 @@ export const callerSlots = ({ slots, width }: Pick<Bounds, "slots" | "width">): 
 export const slotAt = ({ width }: Pick<Bounds, "width">, now: number): number => Math.floor(now / width)
 
 /**
- * Returns the part of a limit that a process is allowed to use while it cannot see the use of other processes. `others`
- * is the last known use of the other processes.
+ * Returns the bounds of the part of a limit that a process is allowed to use while it cannot read the use of other
+ * processes. `others` is the last known use of those processes.
  */
 export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds => {
   const ofLimit = (limit: number, held: number) => Math.max(1, Math.min(Math.floor(limit * part), limit - held))
@@ -85,25 +85,26 @@ export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds 
 }
 
 /**
- * Returns how many units reads may already use in the window if a call is to start after the calls `ahead`; infinite
- * for an action.
+ * Returns the maximum units that reads may already have used in the window when a call starts. `ahead` are the units of
+ * calls that start before it. Infinite for an action.
  */
 export const maxReads = ({ readLimit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
 
 /**
- * Returns how many units all calls may already use in the window if a call is to start after the calls `ahead`. Actions
- * do not wait for reads.
+ * Returns the maximum units that all calls may already have used in the window when a call starts. `ahead` are the
+ * units of calls that start before it; actions do not wait for reads.
  */
 export const maxUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   // a call that costs more than the limit starts alone
   limit - ahead.once - (methodClass === "once" ? 0 : ahead.read) - Math.min(cost, limit)
 
 /**
- * Returns the milliseconds from `now` until a call can start, if no other call arrives; 0 if it can start now.
+ * Returns the milliseconds from `now` until a call can start, provided that no further call arrives; 0 if the call can
+ * start now.
  *
- * `slots` are in order of time. Assumes that the calls ahead take each unit as soon as it leaves the window, and that
- * the unit then counts for one window.
+ * `slots` are in order of time; `ahead` are the units of the calls that start before this call. Assumes that those
+ * calls take each unit as soon as it leaves the window, and that the unit then counts for one window.
  */
 export const waitTime = (
   bounds: Bounds,
@@ -160,7 +161,7 @@ export class SlidingWindow {
     }
   }
 
-  /** Returns whether a call can start after the calls `ahead`. */
+  /** Returns whether a call can start after other calls, whose units are `ahead`. */
   fits(limit: Limit, call: WindowCall, ahead: Units): boolean {
     return this.held.read <= maxReads(limit, call, ahead) && sumUnits(this.held) <= maxUnits(limit, call, ahead)
   }
@@ -192,7 +193,10 @@ interface OfCaller {
   readonly lately: Slot
 }
 
-/** The current use of one caller, and its maximum use including the previous window. */
+/**
+ * The use of the limit by one caller: `now` in the current window, `lately` in the current and the previous window
+ * together.
+ */
 class CallerWindow {
   readonly now: SlidingWindow
   readonly lately: SlidingWindow
@@ -226,8 +230,8 @@ export interface Taken {
 }
 
 /**
- * Maximum number of addresses that are counted separately; all further addresses count as one caller. Callers with keys
- * are always counted separately.
+ * Maximum number of client addresses that are counted as separate callers; all further addresses count as one caller.
+ * Callers with keys are always counted separately.
  */
 export const maxAddresses = 64
 
@@ -297,14 +301,17 @@ export class RateWindow {
       this.#windowOf(call.caller).now.fits(callerShare(bounds, this.callers), call, none)
   }
 
-  /** Returns whether a call can start after the calls `ahead`. */
+  /** Returns whether a call can start after other calls, whose units are `ahead`. */
   fits(bounds: Bounds, call: WindowCall, ahead: Units): boolean {
     if (!this.all.fits(bounds, call, ahead)) return false
     return this.isWithinShare(bounds, call) ||
       call.caller === undefined || this.#windowOf(call.caller).now.fits(this.#capOf(bounds, call.caller), call, none)
   }
 
-  /** Returns the milliseconds until a call can start, if no other call arrives; 0 if it can start now. */
+  /**
+   * Returns the milliseconds until a call can start, provided that no further call arrives; 0 if the call can start
+   * now.
+   */
   waitOf(bounds: Bounds, call: WindowCall, ahead: Units): number {
     const wait = waitTime(bounds, this.all.slots, call, ahead, this.#now)
     if (call.caller === undefined) return wait
@@ -333,7 +340,7 @@ export class RateWindow {
     return window
   }
 
-  /** Returns whether one more address can be counted separately. First removes addresses that use nothing. */
+  /** Returns whether one more client address can be counted separately. First removes addresses whose use is zero. */
   #hasRoom(): boolean {
     let addresses = 0
     for (const [name, { lately, seen }] of this.#callers) {

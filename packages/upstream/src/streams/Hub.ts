@@ -1,6 +1,6 @@
 /**
- * Shares upstream subscriptions between callers: one for each distinct topic, on as few connections as the upstream's
- * limits and its frames permit.
+ * Shares upstream subscriptions between callers. There is one for each distinct topic, on as few connections as the
+ * upstream's limits and the format of its frames permit.
  *
  * Frames pass from an upstream connection to the callers synchronously. Effects run only for operations that wait:
  * connecting, sending messages within the rate limit, and refilling.
@@ -33,7 +33,7 @@ export interface Status {
   readonly connections: number
   readonly subscriptions: number
   readonly users: number
-  /** The use of the limits by other replicas, as of the last exchange. */
+  /** How much of the upstream's limits other replicas use, as of the last exchange with them. */
   readonly others: ReplicaUse.Use
   readonly seats: number
   readonly topics: ReadonlyArray<{
@@ -49,8 +49,8 @@ export interface Status {
 /** The shared subscriptions of one upstream. */
 export interface Hub {
   /**
-   * Takes a seat for a caller's connection. Limits are divided fairly among callers; `caller` is the name of the
-   * caller.
+   * Takes a seat, through which one connection of a caller subscribes. `caller` is the name of the caller. The
+   * upstream's limits are divided fairly among callers.
    */
   readonly join: (caller: string, sink: Sink) => Seat
   /**
@@ -69,17 +69,22 @@ export interface Options {
   readonly protocol: StreamProtocol
   readonly limits?: Partial<StreamLimits.Limits>
   /**
-   * Users with priority, in lower case, such as users with accepted actions. Capacity is reserved for up to three of
-   * them that have no subscription yet.
+   * Users with priority when a limit is reached, in lower case, such as users with accepted actions. Capacity is
+   * reserved for up to three of them that have no subscription yet.
    */
   readonly familiar?: ReadonlySet<string>
-  /** Exchanges the use of the limits with other replicas. Default: no other replicas. */
+  /**
+   * Exchanges, with other replicas, how much of the upstream's limits each replica uses. Default: no other replicas.
+   */
   readonly replicas?: ReplicaUse.ReplicaUse["Service"]
   /** Receives each new frame that contains a whole state, once for all callers. */
   readonly observe?: ((frame: Frame) => void) | undefined
 }
 
-/** Returns the topic that a refusal without a key refers to: the last one that was subscribed. */
+/**
+ * Returns the topic that was subscribed last. A refusal from the upstream without the key of a topic refers to that
+ * topic.
+ */
 const lastAsked = (
   { byRoute }: SharedTopic.TopicConnection,
   isUser: boolean
@@ -111,7 +116,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   let lastSeat = 0
   let others = ReplicaUse.none
 
-  /** The gaps that have not been logged yet, by cause and topic name. */
+  /** The number of gaps that have not been logged yet, by cause and topic name. */
   let gaps = new Map<string, number>()
 
   const reportGap = ({ seats, topic }: SharedTopic.SharedTopic, cause: string): void => {
@@ -120,7 +125,10 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     for (const { sink } of seats) sink.interrupted?.(topic)
   }
 
-  /** Logs the gaps since the previous line together: the loss of one connection can cause gaps in many streams. */
+  /**
+   * Logs, in one line, the gaps since the previous such line, because the loss of one connection can cause gaps in many
+   * streams.
+   */
   const logGaps = Effect.suspend(() => {
     if (gaps.size === 0) return Effect.void
     const found = Object.fromEntries(gaps)
@@ -219,7 +227,10 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     }
   }
 
-  /** Returns a topic that has subscribers again, but whose unsubscription the upstream has not confirmed yet. */
+  /**
+   * Returns the topic with the given key if it has subscribers again, but the upstream has not confirmed its
+   * unsubscription yet.
+   */
   const leaving = (key: string): SharedTopic.SharedTopic | undefined => {
     for (const { byRoute } of connections.open) {
       for (const shared of byRoute.values()) if (shared.key === key && shared.phase === "leaving") return shared

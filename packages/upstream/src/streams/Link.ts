@@ -23,17 +23,20 @@ export interface Options {
   /** Called when a connection is open, before its first message. */
   readonly onUp: () => void
   readonly onTexts: (texts: ReadonlyArray<string>) => void
-  /** Called when an open connection is lost; responses to earlier messages will not arrive. */
+  /** Called when an open connection is lost; the upstream's responses to earlier messages will not arrive. */
   readonly onDown: (lost: SocketLost, opened: boolean) => void
 }
 
 /** A persistent connection. */
 export interface Link {
-  /** Sends a message over the open connection, within the message limit; does nothing without a connection. */
+  /**
+   * Sends a message over the open connection, once the limit on messages per minute permits. Does nothing without a
+   * connection.
+   */
   readonly send: (text: string, onSent?: () => void) => void
-  /** Returns whether messages wait for the message limit. */
+  /** Returns whether messages wait because of the limit on messages per minute. */
   readonly isWaiting: () => boolean
-  /** Closes the connection and opens another one. */
+  /** Closes the connection and opens a new one. */
   readonly drop: (reason: string) => void
   /** Maintains the connection until it is interrupted. */
   readonly run: Effect.Effect<never>
@@ -48,7 +51,7 @@ const answerWithin = 8_000
 const firstBackoff = 250
 const maxBackoff = 10_000
 
-/** The backoff is reset after a connection that lasted at least this many milliseconds. */
+/** Milliseconds that a connection must last before the next reconnection starts with the shortest pause again. */
 const soundAfter = 10_000
 
 /** Makes a connection; `run` opens it. */

@@ -1,9 +1,9 @@
 /**
- * The use of an upstream's stream limits by all replicas: the limits are for one IP address, and each replica has
- * connections of its own.
+ * How much of an upstream's stream limits all replicas use together: the limits apply to one IP address, and each
+ * replica has its own connections.
  *
  * Each replica reports its use once a second and after each new subscription, and receives the use of the other
- * replicas. If two replicas use the last unit of a limit at the same moment, the upstream refuses one of them.
+ * replicas. If two replicas use the last unit of a limit at one moment, the upstream refuses one of them.
  */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -13,7 +13,7 @@ import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import * as SharedState from "../SharedState.ts"
 
-/** The use of an upstream's limits. */
+/** How much of an upstream's limits is used. */
 export const Use = Schema.Struct({
   connections: Schema.Natural,
   subscriptions: Schema.Natural,
@@ -25,7 +25,7 @@ export type Use = typeof Use.Type
 export const none: Use = { connections: 0, subscriptions: 0, users: [] }
 
 /**
- * Exchanges the use of a limit with other replicas.
+ * Exchanges with other replicas how much of the limits each replica uses.
  *
  * @since 0.1.0
  * @category services
@@ -48,13 +48,13 @@ export const none: Use = { connections: 0, subscriptions: 0, users: [] }
 export class ReplicaUse extends Context.Service<ReplicaUse, {
   /**
    * Reports the use of this process, and returns the total use of all other replicas. While the store is unreachable,
-   * returns the last known use.
+   * returns the last known total.
    */
   readonly exchange: (own: Use) => Effect.Effect<Use>
 }>()("@trigate/upstream/streams/ReplicaUse") {}
 
 /**
- * Provides an exchange without other replicas: their use is always zero.
+ * Provides an exchange for a process without other replicas: their use is always zero.
  *
  * @since 0.1.0
  * @category layers
@@ -73,7 +73,7 @@ export interface Store {
   readonly name: string
   /** Timeout of one exchange. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
-  /** Stores the report of a replica. Returns the reports of the other replicas that have not expired. */
+  /** Stores the report of a replica. Returns the unexpired reports of the other replicas. */
   readonly exchange: (
     replica: string,
     report: string

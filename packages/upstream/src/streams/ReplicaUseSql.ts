@@ -10,7 +10,7 @@ import * as ReplicaUse from "./ReplicaUse.ts"
 
 /** The location of the reports. */
 export interface Options {
-  /** Separates the gateways of several networks in one database. Default: `mainnet`. */
+  /** A name that separates the reports of several networks in one database. Default: `mainnet`. */
   readonly network?: string
 }
 

@@ -1,4 +1,4 @@
-/** A caller's seat in the hub, and the destination of its frames. */
+/** A caller's seat in the hub (its subscriptions on one connection), and the destination of the frames. */
 import type { Frame, Topic } from "./Topic.ts"
 
 /** The destination of one caller's frames. Its functions are called in the order of the upstream's frames. */
@@ -6,7 +6,7 @@ export interface Sink {
   /** Called once for each accepted subscription, before its first frame. */
   readonly subscribed: (topic: Topic) => void
   readonly deliver: (frame: Frame) => void
-  /** Reports that events of a subscription may be missing before its next frame. */
+  /** Reports that a subscription may have missed events before its next frame. */
   readonly interrupted?: (topic: Topic) => void
   /** Reports that a subscription was refused, or has ended. The subscription receives no further frames. */
   readonly refused: (topic: Topic, message: string) => void
@@ -14,7 +14,7 @@ export interface Sink {
   readonly flush: () => void
 }
 
-/** The seat of one caller's connection in the hub. */
+/** The seat of one caller's connection in the hub, through which the connection subscribes. */
 export interface Seat {
   /** Returns the seat's subscriptions. */
   readonly topics: () => Iterable<Topic>

@@ -2,13 +2,13 @@
 
 /** The counters since the hub was made. */
 export interface Counts {
-  /** Frames of the upstream, by the name of their topic. */
+  /** Frames received from the upstream, by the name of their topic. */
   readonly frames: Map<string, number>
   /** Frames delivered to callers, by the name of their topic. */
   readonly deliveries: Map<string, number>
   /** Lost connections, by cause. */
   readonly reconnects: Map<string, number>
-  /** Gaps in a stream that could not be refilled, by the name of its topic. */
+  /** Gaps in a stream that could not be refilled, by the name of the stream's topic. */
   readonly gaps: Map<string, number>
   /** Refilled rows, by the name of their topic. */
   readonly refilled: Map<string, number>

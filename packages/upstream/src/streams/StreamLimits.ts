@@ -33,12 +33,12 @@ export const defaults: Limits = {
 }
 
 /**
- * The length of a minute in milliseconds, with a margin, because messages may arrive at shorter intervals than they
- * were sent.
+ * The length of a minute in milliseconds, with a margin, because messages may arrive at shorter intervals than the
+ * intervals at which they are sent.
  */
 const minute = 61_000
 
-/** A sliding-window limit on the events of one minute. Further events wait. */
+/** A limit on the events in any minute. Events beyond the limit wait. */
 export interface MinuteBudget {
   /** Waits until the next event is allowed, and counts that event. */
   readonly take: Effect.Effect<void>

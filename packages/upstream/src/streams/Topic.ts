@@ -15,7 +15,7 @@ export interface Row {
 export interface RowCodec {
   /** Decodes the rows of a frame; `undefined` for a frame without rows. */
   readonly read: (text: string) => { readonly rows: ReadonlyArray<Row>; readonly isSnapshot: boolean } | undefined
-  /** Encodes rows as a frame in the venue's form. */
+  /** Encodes rows as a frame in the form of the venue's frames. */
   readonly write: (rows: ReadonlyArray<Row>, kind: "snapshot" | "stream" | "refill") => string
   /** The number of rows in the snapshot for a caller that joins later. */
   readonly replayed: number
@@ -23,30 +23,30 @@ export interface RowCodec {
 
 /** Queries the data missed during a lost connection. */
 export interface TopicRefill {
-  /** Order of refills, which run one after another; the lowest rank is first. */
+  /** The priority among refills, which run one after another; the lowest rank runs first. */
   readonly rank: number
   /** Returns the frames that a topic missed. */
   readonly load: (missed: {
-    /** The time of the last row, in milliseconds. */
+    /** The time of the last row that was received, in milliseconds. */
     readonly since: number
     /** The last frame before the loss. */
     readonly last: string | undefined
-    /** The time without a connection, in milliseconds. */
+    /** The time span without a connection, in milliseconds. */
     readonly lost: { readonly from: number; readonly to: number }
   }) => Effect.Effect<{
     /** The missed frames in order. */
     readonly texts: ReadonlyArray<string>
-    /** Whether the response of the query may lack missed data. */
+    /** Whether the query's response may lack data that the topic missed. */
     readonly hasHole?: boolean
   }, { readonly _tag: string }>
 }
 
 /** A subscription at an upstream. */
 export interface Topic {
-  /** The identity of the upstream subscription: topics with equal keys share one. */
+  /** The key of the upstream subscription: topics with equal keys share one upstream subscription. */
   readonly key: string
   /**
-   * The identity that the frames of the topic contain. A connection carries only one topic for each route, so every
+   * The identifier by which frames are assigned to topics. A connection carries only one topic for each route, so every
    * frame belongs to one topic.
    */
   readonly route: string
@@ -73,19 +73,19 @@ export type Incoming =
   | {
     readonly kind: "data"
     readonly route: string
-    /** Identifies the state, if the topic has several. */
+    /** Identifies the state that the frame contains, if the topic has several states. */
     readonly state?: string
   }
   | { readonly kind: "subscribed" | "unsubscribed"; readonly key: string }
   | { readonly kind: "refused"; readonly key: string | undefined; readonly message: string }
-  /** The upstream reported that a limit is reached. */
+  /** A report of the upstream that a limit is reached. */
   | {
     readonly kind: "limit"
     readonly of: "users" | "subscriptions" | "messages"
     readonly limit: number
     readonly message: string
   }
-  /** An unknown channel. */
+  /** A frame of an unknown channel. */
   | { readonly kind: "unknown"; readonly channel: string }
   /** A message without content for callers. */
   | { readonly kind: "noise" }
@@ -106,13 +106,13 @@ export class Frame {
   readonly text: string
   readonly topic: Topic
   /**
-   * The state that the frame contains; it replaces earlier frames with the same state. `undefined` for events, which
-   * must not be dropped.
+   * Identifies the state that the frame contains; the frame replaces earlier frames with the same identifier.
+   * `undefined` for events, which must not be dropped.
    */
   readonly state: string | undefined
   /** The time at which a state was received, in milliseconds; `undefined` for other frames. */
   readonly receivedAt: number | undefined
-  /** The encoded bytes for the transport, cached when the first caller receives them. */
+  /** The encoded bytes for the transport. They are cached when the first caller receives the frame. */
   wire: Uint8Array | undefined
 
   constructor(text: string, topic: Topic, state?: string, receivedAt?: number) {

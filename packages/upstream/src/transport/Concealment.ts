@@ -1,8 +1,8 @@
 /**
- * Removes the endpoint key of an address from the responses of the address's server, however the key is escaped.
+ * Removes an address's endpoint key from the responses of the server at that address, however the key is escaped there.
  *
- * Servers quote unknown paths, in any status and any member. Every response passes this module before it is parsed,
- * relayed, cached or quoted, so no later step has to handle keys.
+ * Servers quote unknown paths, in responses with any status and in any JSON field. Every response passes this module
+ * before it is parsed, relayed, cached or quoted, so no later step has to handle keys.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -15,16 +15,16 @@ export type Conceal = (status: number, text: string) => string
 
 type Step = (text: string) => string
 
-/** A key of at least this length is not a part of another word by chance. */
+/** A key with at least this number of characters does not occur by chance as a part of a longer word. */
 const LONG_KEY = 8
 
-/** Keys shorter than this may be common words, and are removed only from quoted paths. */
+/** Keys with fewer characters than this may be common words, and are removed only from quoted paths. */
 const SHORT_KEY = 4
 
 /** Path segments that name routes, networks and versions, which stay readable in error messages. */
 const routeName = /^(?:api|bsc|eth|evm|exchange|info|jsonrpc|l2|mainnet|polygon|rpc|sepolia|testnet|ton|v[0-9]+)$/iu
 
-/** A segment that may be an English word, the name of a network, or a number. */
+/** A path segment that may be an English word, the name of a network, or a number. */
 const likeWord = /^(?:[a-z_-]{1,24}|[0-9]{1,24})$/u
 
 const decodedPart = Schema.decodeOption(Schema.StringFromUriComponent)
@@ -44,7 +44,7 @@ const percentBytes = (letter: string): string =>
 const codeUnits = (letter: string): string =>
   Array.from({ length: letter.length }, (_, at) => `${backslash}u${hex(letter.charCodeAt(at), 4)}`).join("")
 
-/** Returns the pattern of a letter, plain or escaped for JSON or a URL. */
+/** Returns a pattern that matches a letter, either plain or escaped for JSON or a URL. */
 const letterPattern = (letter: string): string => {
   const itself = /["/\\]/u.test(letter) ? `(?:${backslash})?${literal(letter)}` : literal(letter)
   return `(?:${itself}|${codeUnits(letter)}|${percentBytes(letter)}${letter === " " ? String.raw`|\+` : ""})`
@@ -57,8 +57,8 @@ const textPattern = (text: string): string => Array.from(text, letterPattern).jo
 const GROUP = 3
 
 /**
- * Returns the base64 groups inside the key for each of the three possible alignments. Any base64 text that contains the
- * key contains one of them.
+ * Returns the base64 groups inside the endpoint key, for each of the three possible alignments. Any base64 text that
+ * contains the key contains one of these texts.
  */
 const base64Cores = (key: Uint8Array): ReadonlyArray<string> =>
   [0, 1, 2].flatMap((skipped) => {
@@ -75,7 +75,10 @@ const isEscaped = (text: string, at: number): boolean => {
   return (at - start) % 2 === 1
 }
 
-/** Makes the search for one key: a cheap scan that excludes most texts, and a pattern for the rest, made on first use. */
+/**
+ * Makes the search for one endpoint key. A cheap scan excludes most texts; the remaining texts are matched against a
+ * pattern that is made on first use.
+ */
 const step = (makePattern: () => RegExp, candidates: ReadonlyArray<string>): Step => {
   let pattern: RegExp | undefined
   return (text) => {
@@ -86,7 +89,10 @@ const step = (makePattern: () => RegExp, candidates: ReadonlyArray<string>): Ste
   }
 }
 
-/** Returns prefixes of escape sequences; any text in which a letter of the segment is escaped contains one of them. */
+/**
+ * Returns prefixes of escape sequences. Any text in which a letter of the path segment is escaped contains one of these
+ * prefixes.
+ */
 const escapePrefixes = (part: string): ReadonlyArray<string> => ["%", /["/\\]/u.test(part) ? "\\" : "\\u"]
 
 /** Returns the longest run of base64 text without `+` and `/`, which servers may escape. */
@@ -128,8 +134,8 @@ const refuses = (text: string): boolean => {
 /**
  * Makes the concealment of a base URL; `undefined` if its path contains no possible key.
  *
- * In an error message, every segment of the path that does not name a route is removed. Data may contain a segment by
- * chance, so only segments that cannot be words are removed from data.
+ * From an error message, every segment of the path that does not name a route is removed. Other responses may contain a
+ * path segment by chance, so only segments that cannot be words are removed from them.
  */
 export const make = (address: string): Conceal | undefined => {
   const path = URL.canParse(address) ? new URL(address).pathname : ""

@@ -14,7 +14,7 @@ export interface TransportRequest {
   readonly maxAnswerBytes: number
   /** Timeout in milliseconds, from the connection to the last byte of the response. */
   readonly timeout: number
-  /** Milliseconds after which nothing is sent any more. Default: `timeout`. */
+  /** Milliseconds after which no further part of the request is sent. Default: `timeout`. */
   readonly sendWithin?: number
   /** Whether to open a new connection instead of using a pooled one. */
   readonly onNewConnection?: boolean
@@ -46,8 +46,8 @@ export const timedOut = (sent: TransportError["sent"], timeout: number): Transpo
 /**
  * Sends one request and reads its whole response within the request's timeout; interruption aborts the socket.
  *
- * Redirects are returned, not followed. A transport that returns a suspended effect (see `Continuation`) saves a fiber for each
- * read.
+ * Redirects are returned, not followed. A transport that returns a suspended effect (see `Continuation`) avoids
+ * creating a fiber for each read.
  *
  * @since 0.1.0
  * @category services

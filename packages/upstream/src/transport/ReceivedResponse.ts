@@ -15,8 +15,8 @@ const instant = (header: string | undefined) =>
   Option.flatMap(Option.filter(Option.fromNullishOr(header), (text) => httpDate.test(text)), DateTime.make)
 
 /**
- * Returns the seconds of a `Retry-After`. A date is compared with the response's own `Date`, so that clock differences
- * do not matter.
+ * Returns the seconds of a `Retry-After` header. If the header contains a date, compares it with the `Date` header of
+ * the response, so that clock differences do not matter.
  */
 const parseRetryAfter = (headers: TransportResponse["headers"]): number | undefined => {
   const header = headers["retry-after"]

@@ -206,7 +206,7 @@ const listOperations = ({ paths }: OpenApi.OpenAPISpec): ReadonlyArray<Placed> =
     })
   )
 
-/** The facts about the gateway in the introduction. */
+/** The facts about the gateway that the page's introduction states. */
 export interface Facts {
   readonly sandbox: boolean
   readonly network: string

@@ -113,7 +113,10 @@ export const makeExample = (schema: JsonSchema, definitions: Definitions, depth 
   return type === "boolean" ? true : null
 }
 
-/** Returns the first value that is found in a schema, or in a schema that it refers to. */
+/**
+ * Returns the first value that `read` finds: in a schema itself, in the schema that it refers to, or in its `allOf`
+ * parts.
+ */
 const findIn = <A>(
   schema: JsonSchema,
   definitions: Definitions,

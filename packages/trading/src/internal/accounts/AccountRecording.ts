@@ -17,7 +17,7 @@ import * as MissedEvents from "./MissedEvents.ts"
 /** The subscriptions whose rows are logged. */
 export const logged = Subscriptions.table.filter(({ isLogged }) => isLogged === true)
 
-/** Returns whether the rows of a watched account's topic are logged. */
+/** Returns whether the rows of a topic are logged while the topic's account is watched. */
 export const isLogged = ({ name }: Topic): boolean => logged.some((declaration) => declaration.name === name)
 
 /** The dependencies of recordings. */
@@ -55,7 +55,7 @@ export const make = (
 ): AccountRecording => {
   const recorded = topics.filter(isLogged)
   const ready = new Set<string>()
-  /** Whether the log already contains the account, so that missed events must be queried. */
+  /** Whether the log already contains the account. If it does, missed events must be queried. */
   const isKnown = log.since(user) !== undefined
   /** The buffered events, until all subscriptions are accepted and the missed events have been queried. */
   let buffered: Array<NewEntry> | undefined = []
@@ -71,7 +71,7 @@ export const make = (
     begin()
   }
 
-  /** Releases the buffered entries. */
+  /** Writes the refilled and the buffered entries to the log. */
   const release = ({ entries: refilled, isComplete }: MissedEvents.MissedEvents): void => {
     const waiting = buffered ?? []
     buffered = undefined
@@ -87,7 +87,7 @@ export const make = (
     else if (!isComplete || isBroken) interrupt()
   }
 
-  /** Continues after all subscriptions of an account are accepted and their initial snapshots are received. */
+  /** Continues after the venue has accepted all subscriptions of an account and has sent their initial snapshots. */
   const accepted = (): void => {
     if (phase !== "subscribing") return
     if (!isKnown) return release({ entries: [], isComplete: true })

@@ -1,5 +1,5 @@
 /**
- * The election of the replica that writes the event log, and this process's copy of the log.
+ * Elects the replica that writes the event log, and maintains this process's copy of the log.
  *
  * The owner renews its lease every second. The other replicas read the log. If the store is unreachable for longer than
  * {@link awayAfter}, the process continues with its own log in a new epoch, until the store is reachable again.
@@ -23,8 +23,8 @@ export interface Options {
   /** Ends the recordings, and drops entries that are not written yet. */
   readonly ended: Effect.Effect<void>
   /**
-   * Exchanges requests for accounts with other replicas: the owner receives requests, and every other replica sends its
-   * own.
+   * Exchanges, with other replicas, the requests to watch accounts: the owner of the log receives requests, and every
+   * other replica sends its own.
    */
   readonly exchange: (store: Store, isOwner: boolean) => Effect.Effect<void, EventStore.StoreAway>
 }
@@ -35,7 +35,7 @@ export interface Lease {
   readonly token: number
 }
 
-/** Milliseconds without the store after which the process continues with its own log. */
+/** Milliseconds for which the store must be unreachable before the process continues with its own log. */
 export const awayAfter = 3000
 
 /** Makes the election among the replicas that share the store of the context. */
@@ -49,7 +49,7 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
   let store = primary
   /** The fencing token of this process; undefined while it does not own the log. */
   let token: number | undefined
-  /** The last fencing token that this process had for the primary store. */
+  /** The last fencing token that this process received from the primary store. */
   let leased: number | undefined
   let awaySince: number | undefined
 
@@ -69,7 +69,7 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
 
   const one = yield* Semaphore.make(1)
 
-  /** Reads the entries of the store that are not in the local log. */
+  /** Reads the entries of the store that this process's copy does not contain. */
   const synchronise: Effect.Effect<void, EventStore.StoreAway> = one.withPermits(1)(Effect.gen(function*() {
     const { epoch, seq } = log.head
     let tail = yield* store.readAfter(seq)
@@ -105,7 +105,8 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
   })
 
   /**
-   * Continues with this process's own log in a new epoch. Callers that resume are notified that events may be missing.
+   * Continues with this process's own log in a new epoch. Callers that resume are notified that events may be missing,
+   * because positions in the old epoch are no longer valid.
    */
   const goOnAlone = (since: number) => {
     noteAway(since)
@@ -143,7 +144,7 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
     role: (): Role => store !== primary ? "alone" : token === undefined ? "reader" : "writer",
     /** Returns the right to write; `undefined` while another replica has this right. */
     lease: (): Lease | undefined => token === undefined ? undefined : { store, token },
-    /** Reports that a step of the store failed. The argument is the time, in milliseconds, at which the step began. */
+    /** Reports that a step in the store failed. The argument is the time, in milliseconds, at which the step began. */
     noteAway,
     /** Stops writing, because another replica owns the log. */
     lose,
@@ -154,7 +155,7 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
     }),
     /** Reads the entries that the owner has appended. */
     follow: Effect.suspend(() => isReader() ? Effect.ignore(synchronise) : Effect.void),
-    /** Reads the entries that the owner has appended, if this process's copy does not contain a position. */
+    /** Reads the entries that the owner has appended, if this process's copy does not reach the given position. */
     catchUp: (position: ResumePosition): Effect.Effect<void> =>
       log.covers(position) || !isReader() ? Effect.void : Effect.ignore(synchronise),
     /** Ends the lease, so that another replica can acquire it immediately. */

@@ -11,7 +11,7 @@ import * as MissedEvents from "./MissedEvents.ts"
 /** Milliseconds between two attempts to write. */
 const retryAfter = 250
 
-/** Writes the pending entries under the lease that this process has. */
+/** Writes the pending entries while this process has the right to write (its lease). */
 export const write = Effect.fnUntraced(
   function*(pending: Queue.Queue<NewEntry>, log: EventLog, ownership: LogOwnership) {
     const entries = MissedEvents.withoutRepeats(log, yield* Queue.takeAll(pending))

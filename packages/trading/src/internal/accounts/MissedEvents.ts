@@ -10,8 +10,8 @@ import type { NewEntry } from "../../accounts/EventStore.ts"
 const clockMargin = 5000
 
 /**
- * Returns the entries without the rows that are in the log or in an earlier entry. Rows repeat if a connection is lost
- * soon after it was opened: its first snapshot and its refill begin before the end of the log.
+ * Returns the entries without the rows that the log or an earlier entry contains. Rows repeat if a connection is lost
+ * soon after it was opened: the connection's first snapshot and the refill both contain rows that were logged before.
  */
 export const withoutRepeats = (log: EventLog, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> => {
   const seen = new Map<string, Set<string>>()
@@ -28,7 +28,8 @@ export const withoutRepeats = (log: EventLog, entries: ReadonlyArray<NewEntry>):
 }
 
 /**
- * Returns the entries of an account without the rows that are older than the newest logged row of their subscription.
+ * Returns the entries of an account. Omits the rows that are older than the newest logged row of the row's
+ * subscription.
  */
 export const sinceEnd = (log: EventLog, user: string, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> =>
   entries.map((entry) => {
@@ -36,7 +37,10 @@ export const sinceEnd = (log: EventLog, user: string, entries: ReadonlyArray<New
     return { ...entry, rows: entry.rows.filter(({ time }) => time >= end) }
   })
 
-/** Returns whether the log and the buffered rows of a topic overlap, which means that no row between them is missing. */
+/**
+ * Returns whether the log and the buffered rows of a topic have a row in common, which means that no row between them
+ * is missing.
+ */
 const overlaps = (log: EventLog, user: string, topic: Topic, buffered: ReadonlyArray<NewEntry>): boolean => {
   const newest = log.newest(user, topic.name, 1)[0]
   return topic.delivery === "snapshot" && newest !== undefined &&
@@ -48,7 +52,7 @@ const overlaps = (log: EventLog, user: string, topic: Topic, buffered: ReadonlyA
 /** The events that queries returned. */
 export interface MissedEvents {
   readonly entries: ReadonlyArray<NewEntry>
-  /** Whether no event is missing: `false` if a query failed, or the venue does not return all rows. */
+  /** Whether no event is missing. `false` if a query failed, or if the venue no longer returns all missed rows. */
   readonly isComplete: boolean
 }
 

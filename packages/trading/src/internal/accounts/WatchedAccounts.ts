@@ -1,6 +1,6 @@
 /**
- * The accounts to watch: those of the settings, those whose events callers read, and those that other replicas
- * requested. The owner of the log records each of them.
+ * The accounts to watch: accounts in the settings, accounts whose events callers read, and accounts that other replicas
+ * requested. The owner of the event log records each of them.
  */
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
 import type { Topic } from "@trigate/upstream/streams/Topic"
@@ -15,7 +15,7 @@ export interface Source {
   readonly join: (caller: string, sink: Sink) => Seat
   /** Returns the topic of a user's subscription, given the subscription's name. */
   readonly topicOf: (name: string, user: string) => Topic | undefined
-  /** Returns the error message for a caller that would exceed its limit of accounts. */
+  /** Returns the error message for a caller that would exceed its limit of watched accounts. */
   readonly refusal: (limit: number) => string
 }
 
@@ -36,17 +36,17 @@ interface Watched {
   readonly watchers: Set<Watcher>
   /** The time at which the last watcher of the account left. */
   idleSince: number
-  /** The time at which a replica last requested the account from the owner. */
+  /** The time at which another replica last requested that the owner watch this account. */
   wantedAt: number
   /** The time at which the first watcher of the account came. */
   watchedAt: number
   recording: AccountRecording.AccountRecording | undefined
 }
 
-/** Milliseconds between two requests to the owner to continue watching an account. */
+/** Milliseconds between two requests by which this process asks the owner to continue watching an account. */
 const wantEvery = 20_000
 
-/** Milliseconds after which an account's watchers are refused if the account still cannot be watched. */
+/** Milliseconds after which the watchers of an account are refused because the account still cannot be watched. */
 const refuseAfter = 20_000
 
 /** Makes the watched accounts of a process. No account is watched before a call of `startAll` or `watch`. */
@@ -99,7 +99,7 @@ export const make = (
     return each
   }
 
-  /** Returns the number of accounts that a caller watches besides `user`. */
+  /** Returns the number of accounts that a caller watches, not counting `user`. */
   const usersBeside = (user: string, caller: string): number => {
     let count = 0
     for (const each of watched.values()) {

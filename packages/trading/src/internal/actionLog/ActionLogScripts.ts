@@ -1,6 +1,4 @@
-/**
- * The entries of the action log in Redis, and the scripts on them. Each script is atomic.
- */
+/** The entries of the action log in Redis, and the scripts that read and write them. Each script is atomic. */
 import { Settled } from "@trigate/domain/actions/ActionRecord"
 import { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -20,7 +18,8 @@ end
 `
 
 /**
- * The data that a claim stores next to its value, as JSON. Replicas of the preceding version neither read nor need it.
+ * The data that a claim stores in a second Redis key, as JSON. Replicas of the preceding version neither read nor need
+ * it.
  */
 const About = Schema.fromJsonString(Schema.Struct({
   id: Schema.String,
@@ -112,7 +111,7 @@ export interface SettleArguments {
   readonly member: string
   /** How the outcome was determined, as JSON; empty if there is nothing to record. */
   readonly settled: string
-  /** The key of the set of settled actions, scored by expiry. */
+  /** The Redis key of the set of settled actions, scored by expiry. */
   readonly answered: string
   readonly token: string
   readonly remains: ActionLog.Remains
@@ -224,7 +223,10 @@ return 1`
 
 interface FindArguments {
   readonly prefix: string
-  /** The key from which the names of the entries are read; for `kind` `member`, the key of the entry itself. */
+  /**
+   * The Redis key to read first. With `kind` `"id"` or `"cloid"`, it contains the names of the action log's entries;
+   * with `"member"`, it is an entry.
+   */
   readonly key: string
   readonly kind: "id" | "cloid" | "member"
   readonly now: number

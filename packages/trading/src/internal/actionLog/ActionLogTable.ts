@@ -1,5 +1,6 @@
 /**
- * The tables of the action log in a SQL database, and the statements on the entries of one network.
+ * The tables of the action log in a SQL database, and the SQL statements that read and write the entries of one
+ * network.
  *
  * A migration only adds tables and columns, so that replicas of the preceding version can continue during a rolling
  * update.
@@ -153,7 +154,7 @@ const toIdentity = ({ claimant, fingerprint, nonce }: { claimant: string; finger
   ...(isAddress(claimant) ? { signer: claimant } : {})
 })
 
-/** The statements on the entries of one network, valid in SQLite and Postgres. */
+/** Makes the SQL statements for the entries of one network, valid in SQLite and Postgres. */
 export const make = (sql: SqlClient.SqlClient, network: string) => {
   const ours = sql`network = ${network}`
   const entry = (sending: ActionLog.Sending) =>
@@ -174,8 +175,8 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
 
   return {
     /**
-     * Inserts an action, or takes over an action with the same content that is not being sent. Returns no row if
-     * neither is possible.
+     * Inserts an action. If the log has an action with equal signed content that is not being sent, takes over that
+     * action. Returns no database row if neither is possible.
      */
     insert: (
       sending: ActionLog.Sending,
@@ -245,14 +246,17 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
         sql`DELETE FROM trigate_actions WHERE ${held(sending, token)} AND sendings = 1`,
         sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${held(sending, token)}`
       ),
-    /** Drops expired actions. Returns the number of unsettled ones among them. */
+    /** Drops expired actions. Returns the number of dropped actions that were unsettled. */
     dropExpired: Effect.fnUntraced(function*(now: number) {
       yield* sql`DELETE FROM trigate_actions WHERE ${ours} AND body IS NULL AND expires_at <= ${now}`
       const gone = yield* sql`DELETE FROM trigate_actions
         WHERE ${ours} AND body IS NOT NULL AND expires_at <= ${now} RETURNING nonce`
       return gone.length
     }),
-    /** Drops the oldest settled actions of one part of the log, so that at most `limit` of them remain. */
+    /**
+     * Drops the oldest settled actions of known signers or of unknown signers (`part`), so that at most `limit` of them
+     * remain.
+     */
     dropAnswered: (part: ActionLogQuota.Part, limit: number) =>
       sql`DELETE FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL AND expires_at <= (
         SELECT expires_at FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL
@@ -308,7 +312,10 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
           }).filter((each) => ActionLog.isNamed(reference, each))
       )
     },
-    /** Takes the actions of unknown outcome that are due. Concurrent calls never take the same action. */
+    /**
+     * Reserves and returns the actions of unknown outcome whose lookup at the venue is due. Concurrent calls never
+     * return an action twice.
+     */
     takeUnknown: Effect.fnUntraced(function*(now: number) {
       const isUnknown = sql`(state = 'unknown' OR (state = 'sent' AND lease_until <= ${now}))`
       const due = yield* Effect.flatMap(
@@ -351,7 +358,9 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
           RETURNING nonce`,
         (rows) => rows.length > 0
       ),
-    /** Marks as `unknown` the actions that an earlier run left `sent`: the process that sent them has ended. */
+    /**
+     * Marks actions as `unknown` that an earlier process of this gateway left in state `sent`: that process has ended.
+     */
     orphan: sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`,
     /** Counts the unanswered actions and their bytes, by owner. An action whose lease has ended counts as unknown. */
     holdings: (now: number) => {

@@ -1,9 +1,9 @@
-/** The maps of the action log in memory: an index of its entries, and a queue that drops the oldest. */
+/** The maps of the in-memory action log: an index of the log's entries, and a queue that drops the oldest entries. */
 import * as Predicate from "effect/Predicate"
 
 /**
- * Makes an index from fingerprints and cloids to the keys of entries. A fingerprint or cloid with only one key, which
- * is the usual case, is stored without a set.
+ * Makes an index from fingerprints and client order IDs (cloids) to the keys of log entries. A fingerprint or cloid
+ * that has only one key, which is the usual case, is stored without a set.
  */
 export const makeIndex = () => {
   const names = new Map<string, string | Set<string>>()

@@ -1,4 +1,4 @@
-/** Divides the upstream's limits on subscriptions and users among callers. */
+/** Divides the upstream's limits on subscriptions and on distinct users among callers. */
 import type { Use } from "../../streams/ReplicaUse.ts"
 import type { Limits } from "../../streams/StreamLimits.ts"
 import type { StreamProtocol, Topic } from "../../streams/Topic.ts"
@@ -9,7 +9,10 @@ import type { CallerSeat, SharedTopic } from "./SharedTopic.ts"
 export interface CallerShares {
   readonly add: (seat: CallerSeat, shared: SharedTopic) => void
   readonly remove: (seat: CallerSeat, shared: SharedTopic) => void
-  /** Returns the error for a new topic of a caller; `undefined` if the topic is within the limits. */
+  /**
+   * Returns the error message for a caller's subscription to a further topic; `undefined` if the topic is within the
+   * limits.
+   */
   readonly refusal: (caller: string, topic: Topic) => string | undefined
   /** Lowers a limit to the value that the upstream reported. */
   readonly lower: (of: "subscriptions" | "users", limit: number) => void
@@ -19,8 +22,8 @@ export interface CallerShares {
 const maxReserved = 3
 
 /**
- * Makes the shares of a hub's callers. `topics` are all upstream subscriptions of the hub; `others` is the use of other
- * replicas.
+ * Makes the shares of the callers of a hub. `topics` are all upstream subscriptions of the hub; `others` is how much of
+ * the limits other replicas use.
  */
 export const make = (
   limits: Limits,
@@ -30,7 +33,10 @@ export const make = (
   others: () => Use
 ): CallerShares => {
   const most = { subscriptions: limits.subscriptions, users: limits.users }
-  /** The topics of each caller, with the number of the caller's seats for each topic. */
+  /**
+   * The topics of each caller. For each topic, the number of the caller's connections (seats) that are subscribed to
+   * it.
+   */
   const callers = new Map<string, Map<SharedTopic, number>>()
 
   /** Returns the number of users for whom capacity is reserved because they have priority. */

@@ -10,8 +10,8 @@ export interface Deliveries {
   readonly toSeat: (seat: CallerSeat, frame: Frame) => void
   readonly toAll: (shared: SharedTopic, frame: Frame) => void
   /**
-   * Acknowledges the subscriptions that waited for the upstream. Sends to each the initial frame that the upstream
-   * would have sent.
+   * Acknowledges the subscriptions that waited for the upstream's acceptance. Sends to each of them the initial frame
+   * that the upstream would have sent.
    */
   readonly admit: (shared: SharedTopic) => void
   readonly refuse: (seat: CallerSeat, topic: Topic, message: string) => void

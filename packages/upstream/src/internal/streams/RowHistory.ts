@@ -40,7 +40,9 @@ export class RowHistory {
     return this.#ids.has(id)
   }
 
-  /** Returns whether a row is as old as rows that were dropped, so that it may have been one of them. */
+  /**
+   * Returns whether a row is as old as rows that were dropped. Such a row may have been delivered and dropped before.
+   */
   isTrimmed({ time }: Row): boolean {
     return time > 0 && time <= this.#trimmedUntil
   }

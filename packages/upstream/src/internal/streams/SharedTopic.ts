@@ -21,7 +21,7 @@ export interface SharedTopic {
   wasAccepted: boolean
   /** Whether it is certain that the upstream has accepted the topic, on any connection. */
   isProven: boolean
-  /** The number of times that the upstream closed the connection while this topic was the only suspect. */
+  /** The number of times that the upstream closed the connection while only this topic could have caused it. */
   strikes: number
   /** Whether the next frame is the first on its connection. */
   isFirst: boolean
@@ -50,7 +50,7 @@ export interface SharedTopic {
   buffered: Array<string> | undefined
   /** Whether the connection was lost again during a refill. */
   isRefilledAgain: boolean
-  /** The time at which the last caller of the topic left. */
+  /** The time at which the last caller left the topic. */
   emptySince: number | undefined
 }
 
@@ -69,7 +69,7 @@ export interface TopicConnection {
   heardAt: number | undefined
 }
 
-/** The functions of a hub that its seats share. */
+/** The functions of the hub that all seats use. */
 export interface SeatHub {
   readonly subscribe: (seat: CallerSeat, topic: Topic) => void
   readonly detach: (shared: SharedTopic, seat: CallerSeat) => void

@@ -14,9 +14,10 @@ import type { SharedTopic, TopicConnection } from "./SharedTopic.ts"
 export const suspectFor = 2_000
 
 /**
- * The number of lost connections after which the only suspect is refused. `asked` applies if the upstream never
- * accepted the suspect, and `accepted` if it did. `harmless` applies if the suspect contains no name that the upstream
- * could refuse. A higher number makes it less likely that an unstable network is the cause.
+ * A subscription is a suspect if it may have caused the loss of a connection. This is the number of losses after which
+ * the only suspect is refused. `asked` applies if the upstream never accepted the suspect, and `accepted` if it did.
+ * `harmless` applies if the suspect contains no name that the upstream could refuse. A higher number makes it less
+ * likely that an unstable network is the cause.
  */
 const maxStrikes = { asked: 2, accepted: 5, harmless: 20 }
 
@@ -33,7 +34,7 @@ export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost
   return likely.length > 0 ? likely : suspects
 }
 
-/** Counts a loss against the only suspect. Returns the suspect if it has caused too many losses. */
+/** Counts a loss against a suspect, if it is the only one. Returns that suspect if it has caused too many losses. */
 export const culprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | undefined => {
   const [alone, ...others] = suspects
   if (alone === undefined || others.length > 0) return undefined
@@ -41,7 +42,7 @@ export const culprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | und
   return ++alone.strikes >= most ? alone : undefined
 }
 
-/** Queues suspects before the suspects that are already queued. */
+/** Queues subscriptions that may have caused a loss before those that are already queued. */
 export const add = (connection: TopicConnection, suspects: ReadonlyArray<SharedTopic>): void => {
   connection.suspects = [...new Set([...suspects, ...connection.suspects])]
 }

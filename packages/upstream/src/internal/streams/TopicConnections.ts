@@ -17,7 +17,10 @@ import type { TopicRegistry } from "./TopicRegistry.ts"
 /** The connections of a hub. */
 export interface TopicConnections {
   readonly open: ReadonlySet<TopicConnection>
-  /** Returns a connection that can carry a topic; `undefined` if that would exceed the limit of connections. */
+  /**
+   * Returns a connection that can carry a topic; `undefined` if a further connection would exceed the limit of
+   * connections.
+   */
   readonly find: (topic: Topic) => TopicConnection | undefined
   /** Subscribes a topic at the upstream, as soon as its connection is open. */
   readonly ask: (shared: SharedTopic) => void
@@ -27,7 +30,10 @@ export interface TopicConnections {
   readonly askAgain: (shared: SharedTopic) => void
   /** Records that the upstream can no longer send frames of a topic. */
   readonly left: (shared: SharedTopic) => void
-  /** Subscribes the next suspect of a connection, and clears suspects that the upstream has accepted. */
+  /**
+   * Subscribes the next topic that may have caused a loss (a suspect), and clears suspects that the upstream has
+   * accepted.
+   */
   readonly trySuspects: (connection: TopicConnection) => void
   readonly closeIfEmpty: (connection: TopicConnection) => void
 }

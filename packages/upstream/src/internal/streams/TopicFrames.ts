@@ -27,7 +27,9 @@ export interface TopicFrames {
   readonly receiveRows: (shared: SharedTopic, text: string, source: RowSource) => void
 }
 
-/** Makes the receiver of a hub. Calls `reportGap` if rows may be missing, and `observe` with each state. */
+/**
+ * Makes the receiver of the topics' frames. Calls `reportGap` if rows may be missing, and `observe` with each state.
+ */
 export const make = (
   counts: Counts,
   deliveries: Deliveries,
@@ -35,10 +37,7 @@ export const make = (
   now: () => number,
   observe?: (frame: Frame) => void
 ): TopicFrames => {
-  /**
-   * Delivers updates whose IDs may repeat, because the upstream does not send a snapshot of them. Skips updates that
-   * were refilled.
-   */
+  /** Delivers updates without a snapshot, whose IDs may repeat. Skips updates that a refill already delivered. */
   const deliverUpdates = (
     shared: SharedTopic,
     text: string,

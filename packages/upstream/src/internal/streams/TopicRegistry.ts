@@ -9,7 +9,7 @@ export interface TopicRegistry {
   /** Adds a caller to a topic. The caller then waits for the acknowledgement of the topic. */
   readonly attach: (shared: SharedTopic, seat: CallerSeat) => void
   readonly detach: (shared: SharedTopic, seat: CallerSeat) => void
-  /** Removes a topic and releases its route. */
+  /** Removes a topic, so that its route can be used by a new topic. */
   readonly forget: (shared: SharedTopic) => void
   /** Refuses a topic for all of its callers, and removes it. */
   readonly refuse: (shared: SharedTopic, message: string) => void

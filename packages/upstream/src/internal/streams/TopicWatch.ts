@@ -13,7 +13,10 @@ const responseWithin = 10 * second
 /** Milliseconds after which no late frame of an ended subscription can arrive. */
 const confirmationWithin = 30 * second
 
-/** A topic is silent after this multiple of its usual interval, but not before a minimum number of milliseconds. */
+/**
+ * A topic is silent after this multiple of the usual interval between two of its frames, but not before a minimum
+ * number of milliseconds.
+ */
 const silentIntervals = 3
 const silentAtLeast = 10 * second
 
