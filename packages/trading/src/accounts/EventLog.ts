@@ -47,7 +47,7 @@ export class EventLog {
     this.#begun = new Map(begun)
     this.#start = start
     // the store does not return the time of the last entry that it dropped
-    this.#droppedAt = start === 0 ? 0 : entries[0]?.at ?? 0
+    this.#droppedAt = start === 0 ? 0 : entries[0]?.rows.at(-1)?.time ?? entries[0]?.at ?? 0
     this.#seq = start
     for (const entry of entries) this.#add(entry)
     this.#seq = Math.max(this.#seq, seq)
@@ -141,7 +141,8 @@ export class EventLog {
     this.#first++
     this.#rows -= entry.rows.length
     this.#start = Math.max(this.#start, entry.seq)
-    this.#droppedAt = Math.max(this.#droppedAt, entry.at)
+    // in the venue's time, which can differ from the time of this process
+    for (const { time } of entry.rows) if (time > this.#droppedAt) this.#droppedAt = time
     const stream = this.#streams.get(indexKey(entry.user, entry.name))
     if (stream?.entries[0] === entry) {
       stream.entries.shift()
