@@ -87,7 +87,7 @@ const widestNames = 0.4
 
 const indentation = " ".repeat(6)
 
-/** The part of a line before its text: the names of a row, or the indentation. */
+/** The beginning of a line of a report: the label of a row, or the indentation. */
 const before = /^ {2,}(?:\S+(?: \S+)* {2,})?/u
 
 const wrapWords = (text: string, room: number): ReadonlyArray<string> => {

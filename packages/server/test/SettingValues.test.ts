@@ -171,7 +171,7 @@ describe("the settings of OpenTelemetry", () => {
     const [text, why] of [
       ["l2book=1s", "l2book is not a known query type"],
       ["toString=1s", "toString is not a known query type"],
-      ["allMids", "allMids has no age, as in allMids=1s"],
+      ["allMids", "allMids has no age: write allMids=1s, for example"],
       ["meta=1s,allMids=5", "the age of allMids must be a duration with its unit, like `500ms` or `10 seconds`"],
       ["allMids=1s,allMids=2s", "allMids is listed twice"],
       [

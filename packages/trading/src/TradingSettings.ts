@@ -35,7 +35,7 @@ const readFreshness = (text: string): Result.Result<ReadonlyArray<Freshness>, st
   const list: Array<Freshness> = []
   for (const word of words(text)) {
     const end = word.indexOf("=")
-    if (end < 0) return Result.fail(`${word} has no age, as in ${word}=1s`)
+    if (end < 0) return Result.fail(`${word} has no age: write ${word}=1s, for example`)
     const type = word.slice(0, end).trim()
     const fresh = Option.getOrUndefined(decodeAge(word.slice(end + 1).trim()))
     if (fresh === undefined) return Result.fail(`the age of ${type} must be ${duration}`)

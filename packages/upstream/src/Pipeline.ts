@@ -204,7 +204,7 @@ export const layerNoDeps = (
 export interface ProcessOptions extends Options {
   /** The rate limit of each upstream. Default: the venue's weight limit for an IP address, and no limit for nodes. */
   readonly limits?: RateLimiter_.Limits
-  /** EVM upstreams whose addresses must be on one chain. Default: none. */
+  /** EVM upstreams whose URLs must all lead to the same chain. Default: none. */
   readonly oneChain?: OutlierDetection_.Options["oneChain"]
 }
 

@@ -1,4 +1,4 @@
-/** Mistakes in members: hashed in another order, omitted or added. */
+/** Signing mistakes in the members of an action: hashed in another order, omitted, or added. */
 import * as Predicate from "effect/Predicate"
 import type * as ActionForm from "../actions/ActionForm.ts"
 import type * as ActionOrder from "../actions/ActionOrder.ts"

@@ -95,7 +95,7 @@ export interface Options {
   readonly shortest?: Duration.Input
   /** Maximum time between two probes of an ejected address. Default: 10 seconds. */
   readonly longest?: Duration.Input
-  /** EVM upstreams whose addresses must be on one chain. */
+  /** EVM upstreams whose URLs must all lead to the same chain. */
   readonly oneChain?: ReadonlyArray<Checked>
   /** Time between two comparisons of chains, with a jitter of one fifth. Default: 1 minute. */
   readonly compareEvery?: Duration.Input
