@@ -330,7 +330,7 @@ const lastInstant = 8_640_000_000_000_000
 
 /**
  * Returns a cache policy of one day for a past window: its last bar is closed, and the venue retains its first bar for
- * at least {@link marginMillis} longer. Returns `undefined` for any other window.
+ * at least `marginMillis` longer. Returns `undefined` for any other window.
  */
 export const cachePolicy = (
   { endTime, interval, startTime }: CandleWindowRequest,
