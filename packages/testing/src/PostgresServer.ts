@@ -142,6 +142,7 @@ export const postgresServer = Effect.gen(function*() {
   if (copied.status !== 0) return yield* Effect.die(new Error(copied.stderr))
   if (owner.uid !== undefined) Fs.chownSync(directory, owner.uid, owner.gid)
   const port = yield* freePort
+  const url = `postgres://trigate@127.0.0.1:${port}/postgres`
   let server = yield* start(data, port)
   yield* Effect.addFinalizer(() => Effect.suspend(() => end(server)))
   const signal = (name: NodeJS.Signals) =>
@@ -149,8 +150,9 @@ export const postgresServer = Effect.gen(function*() {
       for (const pid of [...backendPids(server), server.pid ?? 0]) process.kill(pid, name)
     })
   const postgres: PostgresServer = {
-    url: `postgres://trigate@127.0.0.1:${port}/postgres`,
-    kill: Effect.suspend(() => end(server)),
+    url,
+    // after a checkpoint, because Postgres sometimes cannot recover unlogged tables that were created since the last one
+    kill: Effect.andThen(execute(url, "CHECKPOINT"), Effect.suspend(() => end(server))),
     restart: Effect.map(start(data, port), (started) => {
       server = started
     }),
