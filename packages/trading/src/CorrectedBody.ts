@@ -24,7 +24,10 @@ import * as SignerSearch from "./SignerSearch.ts"
  */
 export interface Refusals {
   readonly ofSigner: (read: ReadBody, expected: Address) => string | undefined
-  /** Checks a body that the substitute key of a correction signed. Ignores the allow-list of signers. */
+  /**
+   * Checks a corrected body that was signed with a substitute key, because the signer's own key is not available.
+   * Ignores the allow-list of signers.
+   */
   readonly ofProof: (read: ReadBody) => string | undefined
 }
 

@@ -112,9 +112,8 @@ export class Exchange extends Context.Service<Exchange, {
    * Checks a body and sends its bytes. Returns the venue's own response. The venue also sends refusals with HTTP 200.
    *
    * `OutcomeUnknown` means that the venue may have accepted the action: only a body with equal signed content may be
-   * sent again. A body that reuses the nonce with different content fails with `NonceAlreadyUsed`. So does any body
-   * whose nonce is in flight or has a known outcome. On the node surface, fails with `UnavailableOnNode` before the
-   * body is read.
+   * sent again. `NonceAlreadyUsed` means that an earlier action with this nonce has different content, is in flight, or
+   * has a known outcome. On the node surface, fails with `UnavailableOnNode` before the body is read.
    */
   readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, WrapReason<ExchangeRelayFailure>>
   /**
@@ -123,7 +122,7 @@ export class Exchange extends Context.Service<Exchange, {
    * The action is encoded unchanged: its members keep their order, and integers keep all digits. If the venue refuses
    * the whole action, the call fails with `ActionRejected`. If the venue accepts the action but refuses one of its
    * orders, cancels or modifies, the result contains an entry for that refusal: `requireAll` of
-   * `@trigate/domain/actions/ActionOutcome` turns it into `ActionRejected`.
+   * `@trigate/domain/actions/ActionOutcome` turns such an entry into `ActionRejected`.
    */
   readonly submit: (signed: AnySignedAction) => Effect.Effect<ActionResult, SubmitFailure>
   /**
@@ -159,7 +158,9 @@ export const longestWait = Duration.seconds(30)
 /** Milliseconds between two lookups of the action log while `outcome` waits. */
 const waitStep = 250
 
-/** Milliseconds after an action's nonce during which the venue may accept the action, if it has no `expiresAfter`. */
+/**
+ * How long the venue can accept an action without `expiresAfter`, in milliseconds from the time in the action's nonce.
+ */
 const nonceLife = 2 * 86_400_000
 
 /** Converts an entry of the action log to the record that callers are allowed to see. */

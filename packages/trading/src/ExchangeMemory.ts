@@ -92,8 +92,8 @@ const make = Effect.fnUntraced(function*() {
 })
 
 /**
- * Provides the service and its state, over the `Admission` and the `ActionLog` of the context. A function, so that two
- * instances share no state.
+ * Provides the service and its state, over the `Admission` and the `ActionLog` of the context. Each call makes its own
+ * layer, so two instances share no state.
  *
  * @since 0.1.0
  * @category layers

@@ -26,7 +26,7 @@ export interface Options extends Admission.Options, Omit<Pipeline.ProcessOptions
  * Provides `Exchange` over the transport of the context. The service's action log is in memory; use
  * `Trading.layerNoDeps` for a persistent one.
  *
- * A function, so that two venues in one program share nothing.
+ * Each call makes its own layer, so two venues in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -25,7 +25,7 @@ export interface Options extends TradingUpstream.InfoOptions, Omit<Pipeline.Proc
 /**
  * Provides `Info` over the transport of the context, with its own rate limits and cache.
  *
- * A function, so that two venues in one program share nothing.
+ * Each call makes its own layer, so two venues in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -119,8 +119,8 @@ const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelo
 const maxWarnings = 16
 
 /**
- * Warns about differences between the sent action and its canonical form that change the hash: values, and the order of
- * members.
+ * Returns warnings about the sent action: about values and member orders that differ from the canonical action and so
+ * change the hash.
  */
 const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<string> =>
   [...SigningWarning.ofValues(sent), ...SigningWarning.ofOrder(sent, canonical)]
@@ -145,7 +145,7 @@ const recoveringOnce = (engine: Secp256k1.Engine): Secp256k1.Engine => {
 
 /**
  * Returns the signer if the signature is valid for the other network: testnet instead of mainnet, or mainnet instead of
- * testnet. This is necessary because an L1 action does not name its network.
+ * testnet. An L1 action does not name its network, so only a recovery of the signer shows the network.
  */
 const signerOnOtherNetwork = (
   profile: VenueProfile,

@@ -1,9 +1,8 @@
 /**
- * Checks that nodes configured as archives are archives: an archive can return an account's transaction count at an
- * early block.
+ * Checks that the nodes configured as archives can return an account's transaction count at an early block.
  *
  * A node that is not an archive returns the latest count for any block, or an error. The check uses the sender of a
- * recent transaction, because the count of that sender has grown since block 1.
+ * recent transaction: at the latest block, that sender's count is higher than at block 1.
  */
 import { Address, Quantity } from "@trigate/domain/encoding/Hex"
 import { served } from "@trigate/domain/evm/EvmMethods"
@@ -47,8 +46,8 @@ const searched = 20
 const oldBlock = 1n
 
 /**
- * Checks whether a node is an archive. Returns `undefined` for an archive, otherwise why the node is not one or could
- * not be checked. The text follows the node's name in a log line.
+ * Checks whether a node is an archive. Returns `undefined` for an archive; otherwise returns why the node is not an
+ * archive or could not be checked. The text follows the node's name in a log line.
  */
 export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
   const nextId = requestIds()

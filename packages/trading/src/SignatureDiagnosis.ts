@@ -1,9 +1,9 @@
 /**
  * Explains why a signature was not made by the expected signer. Applies likely mistakes to the action, singly and in
- * pairs, until the signature recovers to the expected signer.
+ * pairs, until the expected signer is recovered from the signature.
  *
- * The venue never reports a wrong signature. It recovers an unrelated address and responds that this "User or API
- * Wallet does not exist".
+ * The venue never reports a wrong signature as such. It recovers an unrelated address from the signature, and responds
+ * that no user or API wallet with that address exists.
  */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Mistake, SignatureDiagnosis } from "@trigate/domain/Inspection"
@@ -31,8 +31,8 @@ export interface Case {
   /** Addresses to recognize as signers: the addresses on the gateway's allow-list. */
   readonly signers: ReadonlyArray<string>
   /**
-   * Returns why `/exchange` refuses the body for an expected signer; `undefined` if `/exchange` relays it. Ignores the
-   * nonce window.
+   * Returns why `/exchange` refuses the body if the given signer is expected; `undefined` if `/exchange` relays the
+   * body. Ignores the nonce window.
    */
   readonly refusalOf: (expected: Address | undefined) => string | undefined
 }
@@ -45,8 +45,8 @@ export const listed = (profile: VenueProfile, mistakes: ReadonlyArray<Mistake>):
   mistakes.map((mistake) => SigningMistake.mistakeClause(profile, mistake)).join(", and ")
 
 /**
- * Removes duplicate mistakes. If the search found a nonce mistake, it replaces the nonce mistake that is visible in the
- * body.
+ * Returns the mistakes visible in the body (`shown`) and the mistakes that the search found, without duplicates. A
+ * nonce mistake that the search found replaces the visible one.
  */
 const distinct = (shown: ReadonlyArray<Mistake>, found: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> => {
   const isNonce = ({ mistake }: Mistake) => mistake === "otherNonce"
@@ -129,7 +129,9 @@ const namedIn = ({ signed }: ReadBody): ReadonlyMap<string, string> => {
   return new Map(roles.flatMap(([address, role]) => Predicate.isString(address) ? [[address.toLowerCase(), role]] : []))
 }
 
-/** Describes the owner of a key, if the body or the known addresses identify it. */
+/**
+ * Returns the role of a signer that the body names, or that is on the allow-list; `undefined` for any other signer.
+ */
 const findOwner = (signer: string, { body, signers }: Case): string | undefined =>
   namedIn(body).get(signer) ??
     (signers.some((known) => known.toLowerCase() === signer) ? "one of the signers of this gateway" : undefined)
@@ -279,7 +281,8 @@ const asSent = ({ signed: { action } }: ReadBody, canonical: CanonicalAction): C
     : canonical
 
 /**
- * Compares the recovered signer with the expected one. The default expected signer of a multi-sig body is its leader.
+ * Compares the recovered signer with the expected one. The default expected signer of a multi-sig body is its leader
+ * (`outerSigner`).
  *
  * Without an expected signer, reports the mistakes that are visible in the body. The verdict `fits` means that
  * `/exchange` relays the body at any time inside the nonce window.

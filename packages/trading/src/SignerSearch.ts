@@ -1,6 +1,6 @@
 /**
- * Searches for the interpretation ("reading") of a body that the expected signer signed. Recovers at most a given
- * number of signers.
+ * Searches for the message that the expected signer signed, among possible interpretations ("readings") of a body.
+ * Makes at most a given number of signer recoveries.
  */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Mistake } from "@trigate/domain/Inspection"
@@ -93,12 +93,12 @@ const makeRecoverers = (engine: Engine) => (suspect: Suspect): Recoverers => ({
 })
 
 /**
- * Finds, for one signature of a group, the mistakes with which a possible signer made it. The signatures are examined
- * together, so that each reading (an interpretation of the body) is hashed only once.
+ * Finds, for one signature of a group, the mistakes with which a possible signer made that signature. The signatures
+ * are examined together, so that each reading (an interpretation of the body) is hashed only once.
  *
- * `actions` are the actions that may have been signed; `known` are addresses that may have been signed as the vault.
- * Lets the event loop run between readings. Returns `undefined` if it finds no explanation within the maximum number of
- * recoveries.
+ * `actions` are the actions that may have been signed; `known` are addresses that the signer may have signed as the
+ * vault. Lets the event loop run between readings. Returns `undefined` if it finds no explanation within the maximum
+ * number of recoveries.
  */
 export const explain = Effect.fnUntraced(function*(
   profile: VenueProfile,

@@ -60,7 +60,7 @@ export const layerNoDeps = (
 /**
  * Provides the services with all their dependencies. The action log and the nonces are in memory.
  *
- * A function, so that two networks in one program share nothing.
+ * Each call makes its own layer, so two networks in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

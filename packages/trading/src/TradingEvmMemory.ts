@@ -52,7 +52,7 @@ export class TradingEvmState extends Context.Service<
     /** Accounts whose transactions use big blocks, in lower case. */
     readonly usingBigBlocks: Ref.Ref<ReadonlySet<string>>
     /**
-     * Sets the response to a method of `evmOperations` that has no state of its own here:
+     * Sets the response to a method of `evmOperations` that no other member of this state serves, for example
      * `answer(evmOperations.blockNumber, () => Effect.succeed(1n))`.
      */
     readonly answer: SetAnswer
@@ -92,7 +92,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * Provides the service and its state. A function, so that two instances in one program share no state.
+ * Provides the service and its state. Each call makes its own layer, so two instances in one program share no state.
  *
  * @since 0.1.0
  * @category layers

@@ -25,7 +25,7 @@ export interface Options
 /**
  * Provides `TradingEvm` over the transport of the context, with its own rate limits and cache.
  *
- * A function, so that two chains in one program share nothing.
+ * Each call makes its own layer, so two chains in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

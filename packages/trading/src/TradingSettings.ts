@@ -58,7 +58,8 @@ const InfoFreshness = Schema.String.check(
   })
 )
 
-// a cached response must not outlive its account's version; a version is retained for one minute
+// a cached response is valid only while the version of its account (a counter of changes) is known, which is for one
+// minute
 const StaleAge = Age.check(
   Schema.makeFilter<Duration.Duration>((age) => Duration.toMillis(age) <= 60_000 ? undefined : "at most a minute")
 )
@@ -126,7 +127,7 @@ export const settings = {
     group: "Caching",
     needsRestart: true,
     meaning:
-      "maximum age of responses about a watched account that are served from its streams without using weight; `0s` disables this",
+      "maximum age of responses served from a watched account's streams, without rate-limit weight; `0s` disables this",
     takes: `${duration}, at most a minute`
   }),
   infoFreshness: list(

@@ -55,7 +55,7 @@ export interface Addresses {
   readonly nodeArchive?: boolean
 }
 
-/** The two kinds of upstream of the trading chain, by the source that an operation declares. */
+/** The upstreams of the trading chain (the official API and the nodes), by the source that an operation declares. */
 export type TradingUpstreams = { readonly [Kind in Source]: Upstream }
 
 /** Makes the upstreams from their addresses. */
@@ -285,7 +285,7 @@ const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
 })
 
 /**
- * Provides `Exchange` over the official API. A function, so that two chains in one program share nothing.
+ * Provides `Exchange` over the official API. Each call makes its own layer, so two chains in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

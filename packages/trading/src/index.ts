@@ -35,10 +35,7 @@ export * as InfoUpstream from "./InfoUpstream.ts"
  */
 export * as Inspector from "./Inspector.ts"
 
-/**
- * Checks that nodes configured as archives are archives: an archive can return an account's transaction count at an
- * early block.
- */
+/** Checks that the nodes configured as archives can return an account's transaction count at an early block. */
 export * as NodeArchive from "./NodeArchive.ts"
 
 /** Checks the prices and sizes of orders against the tick and lot sizes in the venue's metadata. */
@@ -46,13 +43,13 @@ export * as OrderSteps from "./OrderSteps.ts"
 
 /**
  * Explains why a signature was not made by the expected signer. Applies likely mistakes to the action, singly and in
- * pairs, until the signature recovers to the expected signer.
+ * pairs, until the expected signer is recovered from the signature.
  */
 export * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 
 /**
- * Searches for the interpretation ("reading") of a body that the expected signer signed. Recovers at most a given
- * number of signers.
+ * Searches for the message that the expected signer signed, among possible interpretations ("readings") of a body.
+ * Makes at most a given number of signer recoveries.
  */
 export * as SignerSearch from "./SignerSearch.ts"
 
@@ -98,7 +95,7 @@ export * as AccountComparison from "./accounts/AccountComparison.ts"
  */
 export * as AccountEvents from "./accounts/AccountEvents.ts"
 
-/** The metrics of watched accounts. */
+/** The metrics of watched accounts (accounts whose events the gateway logs). */
 export * as AccountMetrics from "./accounts/AccountMetrics.ts"
 
 /** Serves queries about watched accounts from the states that the venue pushes, without using rate-limit weight. */
@@ -123,8 +120,8 @@ export * as EventStoreRedis from "./accounts/EventStoreRedis.ts"
 export * as EventStoreSql from "./accounts/EventStoreSql.ts"
 
 /**
- * Reports the orders and fills that the event log of watched accounts receives. The action log uses them to settle
- * actions of unknown outcome.
+ * Reports the orders and fills of watched accounts (accounts whose events the gateway logs). The action log uses these
+ * reports to settle actions of unknown outcome.
  */
 export * as OrderEvents from "./accounts/OrderEvents.ts"
 
@@ -141,8 +138,9 @@ export * as ActionLogMetrics from "./actionLog/ActionLogMetrics.ts"
 export * as ActionLogQuota from "./actionLog/ActionLogQuota.ts"
 
 /**
- * `ActionLog` of replicas that share only a Redis. Claims are shared; bodies stay in the process that sends them. The
- * data for looking up an action's effect at the venue is shared too, so that any replica can settle an action.
+ * `ActionLog` of replicas that share only a Redis. Replicas share their claims of nonces; bodies stay in the process
+ * that sends them. The data for looking up an action's effect at the venue is shared too, so that any replica can
+ * settle an action.
  */
 export * as ActionLogRedis from "./actionLog/ActionLogRedis.ts"
 
@@ -150,14 +148,14 @@ export * as ActionLogRedis from "./actionLog/ActionLogRedis.ts"
 export * as ActionLogSql from "./actionLog/ActionLogSql.ts"
 
 /**
- * Determines the outcomes of actions in state `unknown` without sending any action, from the state and the time that
- * the venue reports.
+ * Determines the outcomes of actions in state `unknown` from the orders, the fills and the time that the venue reports.
+ * Sends no action.
  */
 export * as ActionSettlement from "./actionLog/ActionSettlement.ts"
 
 /**
- * The trace of a signed action: its expiry, and its orders with a client order ID. By these, the action's effect can be
- * looked up at the venue.
+ * The trace of a signed action: its expiry, and its orders with their client order IDs. The gateway uses the trace to
+ * look up the action's effect at the venue.
  */
 export * as ActionTrace from "./actionLog/ActionTrace.ts"
 
@@ -220,9 +218,9 @@ export * as CoinCatalog from "./streams/CoinCatalog.ts"
 export * as FamiliarUsers from "./streams/FamiliarUsers.ts"
 
 /**
- * The subscriptions of one caller's connection (its seat), for a caller that can resume. Events of watched accounts
- * come from the event log with their positions; all other frames come from the hub, in which callers share
- * subscriptions.
+ * The subscriptions of one caller's connection (its seat), for a caller that can resume after a lost connection. Events
+ * of watched accounts come from the event log with their positions; all other frames come from the hub, in which
+ * callers share subscriptions.
  */
 export * as ResumableSeat from "./streams/ResumableSeat.ts"
 

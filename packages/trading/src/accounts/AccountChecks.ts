@@ -4,8 +4,7 @@
  *
  * Only the replica that owns the event log checks accounts; the others report nothing. A query weighs 20, so each
  * account is queried at most once per minute. An account is not queried in the minute after its last change, nor in the
- * minute before or after its comparison: every five minutes, `AccountComparison` compares the account's state in memory
- * with the venue's responses.
+ * minute before or after `AccountComparison` compares the account with the venue's responses, every five minutes.
  */
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import * as Clock from "effect/Clock"
@@ -37,7 +36,7 @@ const warnings = ["7 days", "1 day", "1 hour"] as const
 /** Maximum number of milliseconds before a failed check of an account is repeated. */
 const retryAfter = 600_000
 
-/** An account is reported if less than this fraction of its granted actions is left. */
+/** The fraction of granted actions left below which an account is reported. */
 const lowShare = 0.1
 
 const decodeAgents = Schema.decodeEffect(Schema.fromJsonString(infoOperations.extraAgents.response))
@@ -48,7 +47,7 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
   /** The agents of each account, and the accounts with few actions left. Both are from the last successful queries. */
   const agents = new Map<string, typeof infoOperations.extraAgents.response.Type>()
   const low = new Set<string>()
-  /** The checks whose last query failed, by account and name of the check. */
+  /** The checks whose latest query failed, by account and name of the check. */
   const failing = new Set<string>()
   /** The expiry warnings that were already reported: the agent, with the warning time such as `1 day`. */
   let reported = new Set<string>()

@@ -42,8 +42,8 @@ export type ComparisonOutcome = "equal" | "drift" | "changing"
 const every = 300_000
 
 /**
- * An account is compared once it has not changed for this many milliseconds. An account that changes more often is
- * compared at the latest five minutes after its comparison was due.
+ * Milliseconds without a change after which a due comparison of an account begins. If the account changes more often,
+ * the comparison begins at the latest five minutes after it was due.
  */
 const quietFor = 60_000
 
@@ -83,12 +83,12 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
   const comparedAt = new Map<string, number>()
 
   /**
-   * Returns the fills and the open orders since a given time that the venue returned but the event log does not
-   * contain.
+   * Returns the fills and the open orders, at or after the time `since`, that the venue returned but the event log does
+   * not contain.
    */
   const findMissing = (user: string, fills: string, orders: string, since: number): ReadonlyArray<string> => {
     const { log } = events
-    // the log could have dropped entries after the query
+    // after the query, the log could have dropped old entries
     const from = Math.max(since, (log.begunAt(user) ?? 0) + clockMargin)
     const ids = (name: string) =>
       new Set(log.newest(user, name, Number.POSITIVE_INFINITY).map(({ id }) => id.split(" ")[0]))

@@ -1,15 +1,15 @@
-/** The metrics of watched accounts. */
+/** The metrics of watched accounts (accounts whose events the gateway logs). */
 import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 
 export const metrics = {
   accountsWatched: gauge("trigate_accounts_watched", "Accounts whose events are logged"),
   accountsRefilling: gauge(
     "trigate_accounts_refilling",
-    "Watched accounts whose missed events are being queried, or wait for the rate limit"
+    "Watched accounts whose missed events are not yet completely queried"
   ),
   accountEpochsEnded: counter(
     "trigate_account_epochs_ended_total",
-    "Gaps in the event logs of accounts that could not be refilled; streams cannot resume across them"
+    "Gaps in accounts' event logs that queries could not fill; streams cannot resume across these gaps"
   ),
   accountComparisons: counter(
     "trigate_account_comparisons_total",
@@ -19,13 +19,13 @@ export const metrics = {
   ),
   accountAgentsExpiring: gauge(
     "trigate_account_agents_expiring",
-    "Agents of the accounts of `TRIGATE_WATCH_ACCOUNTS` that expire within a time, as of this process's last query",
+    "Agents (API wallets) that expire within a time, by this process's latest query about `TRIGATE_WATCH_ACCOUNTS`",
     ["within"]
   ),
   accountChecksFailing: gauge(
     "trigate_account_checks_failing",
-    "Accounts of `TRIGATE_WATCH_ACCOUNTS` whose agents (`extraAgents`) or actions left (`userRateLimit`) could not be " +
-      "read by the last query, by operation",
+    "Accounts of `TRIGATE_WATCH_ACCOUNTS` whose latest query for agents (`extraAgents`) or for actions left " +
+      "(`userRateLimit`) failed, by operation",
     ["operation"]
   ),
   accountsLowOnActions: gauge(

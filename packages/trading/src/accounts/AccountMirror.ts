@@ -2,9 +2,9 @@
  * Serves queries about watched accounts from the states that the venue pushes, without using rate-limit weight.
  *
  * A received state is cached as the response to the queries that the state's subscription declares. It is cached under
- * the account's version at the time of receipt. Each action and each logged event of the account increments the
- * version, so older states are no longer served. A state received immediately after a change may predate it, and is not
- * used.
+ * the account's version (a counter) at the time of receipt. Each action and each logged event of the account increments
+ * the version, so older states are no longer served. A state received immediately after a change can be older than the
+ * change, and is not used.
  *
  * The response to `userFills` begins with the venue's response to that query; later fills are added from the event log.
  */
@@ -87,8 +87,8 @@ const mirroredQuery = ({ body, operation, surface }: InfoCall): MirroredQuery | 
 }
 
 /**
- * Returns the detailed variant of a brief query: `frontendOpenOrders` for `openOrders`. Its response contains all data
- * of the brief response.
+ * Returns the detailed variant of a brief query: `frontendOpenOrders` for `openOrders`. The detailed response contains
+ * all data of the brief response.
  */
 const detailedQuery = (query: string): string | undefined => {
   const brief = answered.get(query)
@@ -110,11 +110,11 @@ const briefOrders = (orders: string): string => {
 export const brief = (response: UpstreamResponse.UpstreamResponse): UpstreamResponse.UpstreamResponse =>
   response.status === 200 ? response.with({ body: Utf8.encode(briefOrders(response.text)) }) : response
 
-/** Parses a query of the mirror itself, which is always valid. */
+/** Parses a query that the mirror itself makes, which is always valid. */
 const parseQuery = (body: Json.Json): Effect.Effect<InfoCall> =>
   Effect.orDie(InfoProtocol.parseCall(body, "gateway", true))
 
-/** Returns the query to which the frames of a subscription contain the response. */
+/** Returns the query whose response the frames of a subscription contain. */
 const queryFor = (type: string, key: string) => {
   const request = Result.getOrUndefined(Json.parse(key))
   const members = Object.keys(answered.get(type)?.declaration.shown ?? {})
@@ -229,8 +229,8 @@ const withNewer = (fills: ReadonlyArray<Row>, rows: ReadonlyArray<Row>): Readonl
 }
 
 /**
- * Returns the responses that a frame contains, by query. The responses to brief queries are not included: they are
- * derived from the responses to their detailed variants when they are read.
+ * Returns the responses that a frame contains, by query. Omits the responses to brief queries, which each read derives
+ * from the detailed responses.
  */
 export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [query: string, json: string]> => {
   const data = Json.members(text).get("data")

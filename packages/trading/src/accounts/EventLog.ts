@@ -68,7 +68,7 @@ export class EventLog {
   }
 
   /**
-   * Returns the sequence number from which on the log contains all events of an account; `undefined` if the account is
+   * Returns the sequence number after which the log contains all events of an account; `undefined` if the account is
    * not in the log.
    */
   since(user: string): number | undefined {
@@ -76,7 +76,7 @@ export class EventLog {
     return begun && Math.max(begun.seq, this.#start)
   }
 
-  /** Returns the time, in milliseconds, from which on the log contains all events of an account. */
+  /** Returns the time, in milliseconds, after which the log contains all events of an account. */
   begunAt(user: string): number | undefined {
     const begun = this.#begun.get(user)
     return begun && Math.max(begun.at, this.#droppedAt)

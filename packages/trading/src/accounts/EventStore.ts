@@ -126,7 +126,7 @@ export class EventStore extends Context.Service<EventStore, {
   ) => Effect.Effect<{ readonly epoch: string; readonly seq: number; readonly at: number }, StoreAway | LeaseLost>
   /** Reads the entries after a sequence number, oldest first. Returns only the first page of them if there are many. */
   readonly readAfter: (seq: number) => Effect.Effect<Tail, StoreAway>
-  /** Asks the owner to watch an account for the next {@link wantFor} milliseconds. */
+  /** Asks the owner of the log to watch an account for the next {@link wantFor} milliseconds. */
   readonly want: (user: string) => Effect.Effect<void, StoreAway>
   /** Returns the accounts that replicas have requested with `want`. */
   readonly wanted: Effect.Effect<ReadonlyArray<string>, StoreAway>
@@ -163,7 +163,8 @@ export const makeMemory = Effect.gen(function*() {
 })
 
 /**
- * Provides the in-memory store of one process. A function, so that two networks in one program share nothing.
+ * Provides the in-memory store of one process. Each call makes its own layer, so two networks in one program share
+ * nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -210,7 +210,8 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, pr
 })
 
 /**
- * Provides the event log in the Redis of the context. A function, so that two networks in one program share nothing.
+ * Provides the event log in the Redis of the context. Each call makes its own layer, so two networks in one program
+ * share nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -1,6 +1,6 @@
 /**
- * Reports the orders and fills that the event log of watched accounts receives. The action log uses them to settle
- * actions of unknown outcome.
+ * Reports the orders and fills of watched accounts (accounts whose events the gateway logs). The action log uses these
+ * reports to settle actions of unknown outcome.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import { valueAt } from "@trigate/domain/streams/Subscription"

@@ -44,8 +44,8 @@ export interface Sending extends Signed {
   /** The ID of the request for which the action is sent; absent without a request. */
   readonly requestId?: string
   /**
-   * The action's orders and expiry, by which its effect can be looked up at the venue; absent if the action has
-   * neither.
+   * The action's orders and expiry, by which its effect can be looked up at the venue; absent if the action has neither
+   * orders nor expiry.
    */
   readonly trace?: ActionTrace.ActionTrace
 }
@@ -76,7 +76,10 @@ export interface Recorded extends Pick<Signed, "fingerprint" | "nonce" | "signer
    * the gateway settled.
    */
   readonly settled?: Settled
-  /** The venue's time after which the venue refuses the action; absent once the outcome is known. */
+  /**
+   * Time in milliseconds, by the venue's clock, after which the venue refuses the action. Absent if the action has no
+   * expiry, or if its outcome is known.
+   */
   readonly expiresAfter?: number
 }
 
@@ -204,16 +207,16 @@ export class ActionLog extends Context.Service<ActionLog, {
    */
   readonly forget: (fingerprint: string) => Effect.Effect<boolean, UpstreamUnavailable>
   /**
-   * Returns the actions that a reference identifies. Returns several actions only if they were sent with one client
-   * order ID.
+   * Returns the actions that a reference identifies: a signer and nonce, a fingerprint, or a client order ID. Only a
+   * client order ID can identify several actions.
    */
   readonly find: (reference: ActionReference) => Effect.Effect<ReadonlyArray<Recorded>, UpstreamUnavailable>
   /**
    * Returns up to {@link lookupsAtOnce} actions of unknown outcome whose lookup at the venue is due, and reserves them
    * for this caller.
    *
-   * The next lookup of an action is due after half of the time that has passed since the action was sent, but after at
-   * least one second and at most five minutes.
+   * The wait until the next lookup of an action is half of the time since the action was sent, but at least one second
+   * and at most five minutes.
    */
   readonly takeUnknown: Effect.Effect<ReadonlyArray<Unsettled>, UpstreamUnavailable>
   /** Waits until it is time to call `takeUnknown` again. That call may still return no action. */
@@ -289,7 +292,9 @@ const reasons: { readonly [S in State]: string } = {
   forgotten: "was sent before, and was removed from the action log"
 }
 
-/** Makes the error for a nonce that was sent before; `isSame` means that both actions have equal signed content. */
+/**
+ * Makes the error for a nonce that was sent before; `isSame` means that the earlier action has equal signed content.
+ */
 export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame: boolean): NonceAlreadyUsed =>
   new NonceAlreadyUsed({
     signer,
@@ -306,7 +311,7 @@ export const claimantId = ({ fingerprint, signer }: Pick<Signed, "fingerprint" |
 export const entryKey = (sending: Signed): string => `${claimantId(sending)}:${sending.nonce}`
 
 /**
- * Returns the keys of the entries that a reference can identify. `find` looks up the keys for a fingerprint or a client
+ * Returns the keys of the entries that a reference can identify. `find` returns the keys for a fingerprint or a client
  * order ID.
  */
 export const entryKeys = (
@@ -418,7 +423,7 @@ export const recordedFrom = (
   ...(expiresAfter === undefined ? {} : { expiresAfter })
 })
 
-/** The time between two rounds of lookups, at the venue, of actions of unknown outcome. */
+/** The time between two rounds in which actions of unknown outcome are looked up at the venue. */
 export const turnEvery = Duration.seconds(1)
 
 const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
@@ -429,7 +434,9 @@ const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement
   return settlement === "accepted" ? "accepted" : "rejected"
 }
 
-/** Makes a claim that writes the resulting state of its log entry once. */
+/**
+ * Makes a claim. Its first `settle` calls `write` with the resulting state of the log entry; later calls do nothing.
+ */
 export const makeClaim = (
   { signer }: Signed,
   isRepeat: boolean,
@@ -684,7 +691,8 @@ export const makeMemory = Effect.fnUntraced(
 )
 
 /**
- * Provides the in-memory log of this process. A function, so that two gateways in one process share nothing.
+ * Provides the in-memory log of this process. Each call makes its own layer, so two gateways in one process share
+ * nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -49,8 +49,8 @@ export const strangersLimits = ({ capacity, maxBytes }: Limits): Limits => ({
 })
 
 /**
- * Returns the fraction of a part's free capacity that one signer or caller is allowed to use. The program's own calls
- * are not limited to a fraction.
+ * Returns the fraction of a part's free capacity that one signer or caller is allowed to use. Actions that the program
+ * itself submits, without a client, have no such limit.
  */
 const holderShare = (part: Part, holder: string): number =>
   part === "familiar" ? 1 / 10 : holder === local.id ? Infinity : 1 / 4
@@ -102,7 +102,7 @@ const makePart = ({ capacity, maxBytes }: Limits, part: Part) => {
 export interface Room {
   readonly add: (holding: Holding) => void
   readonly remove: (holding: Holding) => void
-  /** Replaces the tracked use with the result of a new count of the actions. */
+  /** Discards the tracked use, and counts the given actions instead. */
   readonly reset: (holdings: ReadonlyArray<Holding>) => void
   /** Returns why a body of `size` bytes exceeds the capacity; `undefined` if it fits. */
   readonly scarcity: (part: Part, holder: string, size: number) => Scarcity | undefined
@@ -125,12 +125,14 @@ export const make = (limits: Limits): Room => {
   }
 }
 
-/** Maximum number of known signers. Beyond it, the signer whose last accepted action is the oldest is dropped. */
+/**
+ * Maximum number of known signers. Above this number, the signer whose latest accepted action is the oldest is dropped.
+ */
 export const maxSigners = 100_000
 
 /**
- * How long a signer remains known after an accepted action, in milliseconds. Applies only if known signers are stored
- * outside the process.
+ * How long a signer remains known after an accepted action, in milliseconds. Applies only to a log that stores its
+ * known signers outside the process.
  */
 export const knownFor = 30 * 86_400_000
 

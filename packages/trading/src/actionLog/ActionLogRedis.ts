@@ -1,6 +1,7 @@
 /**
- * `ActionLog` of replicas that share only a Redis. Claims are shared; bodies stay in the process that sends them. The
- * data for looking up an action's effect at the venue is shared too, so that any replica can settle an action.
+ * `ActionLog` of replicas that share only a Redis. Replicas share their claims of nonces; bodies stay in the process
+ * that sends them. The data for looking up an action's effect at the venue is shared too, so that any replica can
+ * settle an action.
  *
  * Each process claims a nonce first in its own log, then in Redis in one atomic step. While Redis is unreachable or
  * late, signed actions are refused and nothing is sent. With the option `alone`, a process instead continues with its

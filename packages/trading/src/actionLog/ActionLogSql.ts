@@ -1,8 +1,9 @@
 /**
  * `ActionLog` in a SQL database, SQLite or Postgres: an action is on disk before its first byte is sent.
  *
- * The primary key (network, claimant, nonce) is the claim, so replicas need only a shared Postgres. Every step has a
- * deadline. While the database is unreachable, signed actions are refused and nothing is sent.
+ * The primary key (network, claimant, nonce) lets only one replica claim a nonce, so a Postgres is all that replicas
+ * need to share. Every step has a deadline. While the database is unreachable, signed actions are refused and nothing
+ * is sent.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -93,7 +94,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
    * Runs one step within the deadline. Fails with a message.
    *
    * A late step is interrupted in the background, because interruption can take as long as the step itself; `late` runs
-   * once the step has ended.
+   * after the step has ended.
    */
   const step = Effect.fnUntraced(
     function*<A>(effect: Effect.Effect<A, StorageFault>, late: Effect.Effect<void> = Effect.void) {

@@ -1,6 +1,6 @@
 /**
- * Determines the outcomes of actions in state `unknown` without sending any action, from the state and the time that
- * the venue reports.
+ * Determines the outcomes of actions in state `unknown` from the orders, the fills and the time that the venue reports.
+ * Sends no action.
  *
  * An order is looked up by its client order ID alone, and only if no other action of the log has that ID. The order
  * found must match the signed content. An action that is not found is `neverArrived` once the venue's own clock has
@@ -34,8 +34,8 @@ import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionTrace from "./ActionTrace.ts"
 
 /**
- * An action that is not found counts as `neverArrived` this many milliseconds after its `expiresAfter`, by the venue's
- * clock. The venue's servers may lag behind one another.
+ * Milliseconds after an action's `expiresAfter`, by the venue's clock, at which an action that is not found counts as
+ * `neverArrived`. The margin is necessary because the venue's servers can lag behind one another.
  */
 const expiryMargin = 2000
 

@@ -1,6 +1,6 @@
 /**
- * The trace of a signed action: its expiry, and its orders with a client order ID. By these, the action's effect can be
- * looked up at the venue.
+ * The trace of a signed action: its expiry, and its orders with their client order IDs. The gateway uses the trace to
+ * look up the action's effect at the venue.
  */
 import { actionCatalog, isActionType, isSentAction } from "@trigate/domain/actions/ActionCatalog"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
@@ -26,7 +26,10 @@ export type Leg = typeof Leg.Type
 export const ActionTrace = Schema.Struct({
   /** The vault or sub-account on whose behalf the action is signed, in lower case. */
   vault: Schema.optionalKey(Address),
-  /** The venue's time after which the venue refuses the action; absent if the action has no expiry. */
+  /**
+   * Time in milliseconds, by the venue's clock, after which the venue refuses the action; absent if the action has no
+   * expiry.
+   */
   expiresAfter: Schema.optionalKey(Millis),
   /** The orders that the action places; empty for an action of another type. */
   legs: Schema.Array(Leg)

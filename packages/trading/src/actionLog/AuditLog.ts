@@ -68,8 +68,7 @@ const audited = ({ write }: AuditLog["Service"], sending: Sending) => (claim: Cl
 }
 
 /**
- * Provides the action log of the context, and adds an audit entry for each attempt. A function, so that each call makes
- * a separate layer.
+ * Provides the action log of the context, and adds an audit entry for each attempt. Each call makes its own layer.
  *
  * @since 0.1.0
  * @category layers

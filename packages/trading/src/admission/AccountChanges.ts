@@ -33,7 +33,8 @@ const decodeRole = Schema.decodeUnknownOption(Schema.Union([
 const decodeAgents = Schema.decodeUnknownOption(Schema.Array(Schema.Struct({ address: Address })))
 
 /**
- * Returns the signers in the response to a query. Each signer that is an API wallet has the master for which it acts.
+ * Returns the signers in the response to a query, each with its master; the list of masters is empty if the signer is
+ * not an API wallet.
  */
 const mastersIn = (
   call: InfoCall,

@@ -44,7 +44,7 @@ export interface ReadBody {
   readonly signed: SignedEnvelope
   /** The action as parsed, with its members in the sender's order. */
   readonly sentAction: unknown
-  /** The decoded action; absent if only the envelope of the action's type is decoded. */
+  /** The decoded action; absent for an action type of which the gateway decodes only the envelope. */
   readonly action: Action | undefined
 }
 

@@ -38,7 +38,7 @@ export interface Admitted {
   readonly actionType: string
   /** The decoded body. Its action has every member that was sent. */
   readonly signed: SignedEnvelope
-  /** The decoded action; absent if only the envelope of the action's type is decoded. */
+  /** The decoded action; absent for an action type of which the gateway decodes only the envelope. */
   readonly action: Action | undefined
   readonly nonce: number
   /**
@@ -49,9 +49,9 @@ export interface Admitted {
   /** Whether the signer was checked against an allow-list. */
   readonly isListed: boolean
   /**
-   * Identifies the signed content: a digest, in 0x hex of 64 digits, of the action, its nonce and its signature.
+   * The digest of the signed content (the action, its nonce and its signature), in 0x hex of 64 digits.
    *
-   * Independent of unsigned differences such as whitespace and the order of members.
+   * It does not depend on unsigned differences such as whitespace and the order of members.
    */
   readonly fingerprint: string
   /** The bytes to send: the bytes of the request, with `venueChain` renamed. */

@@ -90,7 +90,7 @@ const repeatedCosigner = ({ inner }: Recovered): InvalidSignature | undefined =>
 
 /** The signer and the fingerprint of an authorized body. */
 export interface Passed {
-  /** In lower case; absent if no signer can be recovered. */
+  /** The recovered signer, in lower case; absent if no signer can be recovered. */
   readonly signer: Address | undefined
   /** Digest of the signed content, in lower case. */
   readonly fingerprint: Hash

@@ -292,7 +292,8 @@ export const make = Effect.fnUntraced(function*<E>(
    * Caches the closed bars of a response, and writes them to the archive in the background. `range` is the range of the
    * query.
    *
-   * The venue may write a bar without trades late, so bars after the last one in the response remain unknown.
+   * The venue can be late in writing a bar that has no trades, so bars after the last one in the response remain
+   * unknown.
    */
   const hold = Effect.fnUntraced(
     function*({ closed, series }: Plan, { from, to }: BarRange, bars: BarTexts) {

@@ -111,7 +111,7 @@ const copied = (list: BarTexts): BarTexts => {
   return make({ bytes: Utf8.joined(write(list)).subarray(1), starts, times: times(list) })
 }
 
-/** Merges two lists. Bars of the second list replace those of the first. */
+/** Merges two lists. If both contain a bar with the same open time, the bar of the second list is used. */
 export const joined = (first: BarTexts, second: BarTexts): BarTexts => {
   const last = newest(first)
   const next = oldest(second)

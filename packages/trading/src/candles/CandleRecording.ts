@@ -28,12 +28,12 @@ import type { Streams } from "../streams/Streams.ts"
 export interface Options extends CandleRecorder.Options {
   /** The venue's rate limit, in weight per minute. Default: 1200. The recorder leaves a third of it unused for callers. */
   readonly weight?: number
-  /** Returns the stream of a coin's bars. Without it, each bar is queried after it has closed. */
+  /** Returns the stream of a coin's bars. If absent, each bar is queried after the bar has closed. */
   readonly candles?: Streams["Service"]["candle"]
 }
 
 /**
- * Runs a recording while this process is the elected recorder, and suspends it otherwise.
+ * Runs a recording while this process is the elected recorder, and suspends the recording while another process is.
  *
  * Default: every process records.
  */

@@ -29,7 +29,7 @@ export interface CoinCatalog {
   readonly find: (subscription: Normalised) => Effect.Effect<Found>
 }
 
-/** If a name is missing in a cached list, the list is read again only if it is at least this many milliseconds old. */
+/** Minimum age, in milliseconds, at which a cached list is read again because a name is missing in it. */
 const refreshAfter = 10_000
 
 interface List {

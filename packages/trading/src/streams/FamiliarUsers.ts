@@ -20,8 +20,8 @@ const noting = (familiar: Set<string>, { signer }: Sending) => (claim: Claim): C
 })
 
 /**
- * Adds the signer of each accepted action of the context's action log to a set. A function, so that each call makes a
- * separate layer.
+ * Adds to a set the signer of each action that the context's action log records as accepted. Each call makes its own
+ * layer.
  *
  * @since 0.1.0
  * @category layers

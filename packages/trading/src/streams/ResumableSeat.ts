@@ -1,10 +1,10 @@
 /**
- * The subscriptions of one caller's connection (its seat), for a caller that can resume. Events of watched accounts
- * come from the event log with their positions; all other frames come from the hub, in which callers share
- * subscriptions.
+ * The subscriptions of one caller's connection (its seat), for a caller that can resume after a lost connection. Events
+ * of watched accounts come from the event log with their positions; all other frames come from the hub, in which
+ * callers share subscriptions.
  *
  * Before any frame, the sink is notified whether events were missed since the position that the caller sent. If events
- * may have been missed, the sink receives a fresh snapshot of each subscription.
+ * may have been missed, the sink receives a new snapshot of each subscription.
  */
 import type { ResumePosition, Resumption } from "@trigate/domain/streams/ResumePosition"
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
@@ -67,8 +67,8 @@ export const join = (
   const isResumable = (topic: Topic): boolean => topic.delivery === "state" || events.isLogged(topic)
   const users = topics.flatMap((topic) => events.isLogged(topic) && topic.user !== undefined ? [topic.user] : [])
   /**
-   * The number of requested topics that are in the event log. Missed events are replayed once all of these have
-   * started.
+   * The number of requested topics that are in the event log. Missed events are replayed after the subscriptions to all
+   * of these topics have started.
    */
   const expected = topics.filter(events.isLogged).length
   let backlog: Array<{ readonly entry: Entry; readonly topic: Topic }> = []

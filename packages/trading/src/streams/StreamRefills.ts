@@ -74,7 +74,9 @@ interface Plan {
   readonly hasHole?: (rows: ReadonlyArray<string>, lost: { readonly from: number; readonly to: number }) => boolean
 }
 
-/** Makes a frame that contains the given rows of a subscription. The readers of the frame use only these rows. */
+/**
+ * Makes a frame of a subscription that contains only the given rows, without the other members of the venue's frames.
+ */
 const listing = ({ declaration }: Subscription.Normalised, rows: ReadonlyArray<string>): ReadonlyArray<string> => {
   const [channel = declaration.name] = Subscription.channelNames(declaration)
   const list = `[${rows.join(",")}]`
@@ -127,8 +129,7 @@ const plans: { readonly [query: string]: Plan } = {
   twapHistory: newestRows("twapHistory", "time", orders),
   userFillsByTime: {
     ...rowsSince("userFillsByTime", "time", orders),
-    // the response contains neither funding, paid at each full hour, nor the event of a liquidation, which its fills
-    // reveal
+    // the response lacks funding, which is paid at each full hour, and liquidation events, each of which has fills
     hasHole: (rows, { from, to }) =>
       Math.floor(from / hour) < Math.floor(to / hour) ||
       rows.some((row) =>
@@ -183,7 +184,7 @@ export const askInBackground = ({ relay }: Queries) => (query: object) =>
     Effect.provideService(Freshness, "none")
   )
 
-/** Makes the refill of a subscription. It uses the queries of a service. */
+/** Makes the function that queries the missed data of a subscription; `undefined` if no query returns such data. */
 export const make = (info: Queries) => (subscription: Subscription.Normalised): TopicRefill | undefined => {
   const ask = askInBackground(info)
   const { declaration } = subscription

@@ -167,8 +167,8 @@ const notAvailable = (key: string): string =>
   `${VenueProtocol.invalidSubscription(key)}: the venue's list of coins is unavailable, try again`
 
 /**
- * Makes the shared streams of a venue. The names in a subscription are checked, and missed data is refilled, with
- * queries of `Info`; without `Info`, neither is done.
+ * Makes the shared streams of a venue. With `Info`, checks the names in each subscription and queries missed data;
+ * without `Info`, does neither.
  */
 export const makeShared = Effect.fnUntraced(function*(
   info: CoinCatalog.Queries | undefined,
@@ -233,9 +233,9 @@ export const make = (shared: SharedStreams): Streams["Service"] => {
 }
 
 /**
- * Provides the streams of some addresses over the `Info` and the `SocketTransport` of the context.
+ * Provides the streams at the given addresses, over the `Info` and the `SocketTransport` of the context.
  *
- * A function, so that two venues in one program share nothing.
+ * Each call makes its own layer, so two venues in one program share nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
  * Records the events of one account from the venue's frames.
  *
- * If the log already contains the account, new events are buffered until the missed ones have been queried. Both are
- * then merged and released.
+ * If the log already contains the account, new events are buffered until the missed ones have been queried. The missed
+ * and the new events are then merged and written to the log.
  */
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"

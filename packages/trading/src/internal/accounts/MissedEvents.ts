@@ -28,8 +28,7 @@ export const withoutRepeats = (log: EventLog, entries: ReadonlyArray<NewEntry>):
 }
 
 /**
- * Returns the entries of an account. Omits the rows that are older than the newest logged row of the row's
- * subscription.
+ * Returns the entries of an account. Omits each row that is older than the newest logged row of the same subscription.
  */
 export const sinceEnd = (log: EventLog, user: string, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> =>
   entries.map((entry) => {

@@ -224,8 +224,8 @@ return 1`
 interface FindArguments {
   readonly prefix: string
   /**
-   * The Redis key to read first. With `kind` `"id"` or `"cloid"`, it contains the names of the action log's entries;
-   * with `"member"`, it is an entry.
+   * The Redis key to read first. If `kind` is `"id"` or `"cloid"`, the key contains names of log entries; if `kind` is
+   * `"member"`, the key is a log entry.
    */
   readonly key: string
   readonly kind: "id" | "cloid" | "member"

@@ -358,9 +358,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
           RETURNING nonce`,
         (rows) => rows.length > 0
       ),
-    /**
-     * Marks actions as `unknown` that an earlier process of this gateway left in state `sent`: that process has ended.
-     */
+    /** Marks as `unknown` the actions that an earlier, ended process of this gateway left in state `sent`. */
     orphan: sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`,
     /** Counts the unanswered actions and their bytes, by owner. An action whose lease has ended counts as unknown. */
     holdings: (now: number) => {
