@@ -83,9 +83,9 @@ export const list: () => Effect.Effect<ReadonlyArray<CandleSeries>, CandlesFailu
 export interface CandleFileRequest {
   readonly coin: string
   readonly interval: CandleInterval
-  /** Default: the first stored bar. */
+  /** The open time of the first bar. Default: the first stored bar. */
   readonly from?: number
-  /** Default: the last stored bar. */
+  /** The open time of the last bar. Default: the last stored bar. */
   readonly to?: number
 }
 

@@ -22,7 +22,10 @@ export const label = "gateway"
 export interface Options {
   /** The gateway's URL. It may have a path and a trailing slash. In a browser, `""` means the page's own origin. */
   readonly baseUrl: string | URL
-  /** Uses the gateway's node routes behind this endpoint key, instead of the gateway's own routes. */
+  /**
+   * The endpoint key of the gateway's node routes. If set, the calls use the node routes instead of the gateway's own
+   * routes.
+   */
   readonly endpointKey?: Redacted.Redacted
   /** The caller's key, sent as `Authorization: Bearer` with each request. Default: none. */
   readonly key?: Redacted.Redacted
@@ -173,7 +176,8 @@ export const layerFetch = (options: Options): Layer.Layer<Connection> =>
   Layer.provide(layer(options), FetchHttpClient.layer)
 
 /**
- * Provides {@link layer} with options from a `Config`. Fails with `ConfigError` if they are missing or malformed.
+ * Provides {@link layer} with options from a `Config`. Fails with `ConfigError` if a required option is missing or an
+ * option is malformed.
  *
  * @since 0.1.0
  * @category layers

@@ -56,9 +56,9 @@ const send = Effect.fnUntraced(function*(body: string, identity: Identity) {
  * The action is encoded unchanged: its members keep their order, and integers keep all digits. If the connection
  * breaks, the call fails with `OutcomeUnknown`.
  *
- * If the venue refuses the whole action, the call fails with `ActionRejected`. If the venue refuses only some legs,
- * each refused leg is an entry of the response. `requireAll` of `@trigate/domain/actions/ActionOutcome` turns such an
- * entry into `ActionRejected`.
+ * If the venue refuses the whole action, the call fails with `ActionRejected`. If the venue refuses only some of the
+ * action's orders, cancels or modifies, the response has an entry for each refusal. `requireAll` of
+ * `@trigate/domain/actions/ActionOutcome` turns such an entry into `ActionRejected`.
  *
  * @since 0.1.0
  * @category calls

@@ -86,7 +86,7 @@ export const advance = control("advanceSandbox", Paths.sandboxClock, ClockAdvanc
 export const setPrices = control("setSandboxPrices", Paths.sandboxPrices, PriceChange)
 
 /**
- * Sets faults of the venue. Faults that are absent stay unchanged.
+ * Sets faults of the simulated venue. Faults that the change omits stay unchanged.
  *
  * @since 0.1.0
  * @category calls

@@ -128,7 +128,7 @@ const typed =
   }
 
 /**
- * Provides the streams of the gateway that `options` names, over the WebSockets of the context.
+ * Provides the streams of the gateway that `options` names, with the `WebSocketConstructor` of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -141,7 +141,7 @@ export const layer = (options: Options): Layer.Layer<Streams, never, Socket.WebS
   )
 
 /**
- * Provides {@link layer} over the WebSockets of the platform: Node's or a browser's.
+ * Provides {@link layer} with the platform's `WebSocket`: Node's or a browser's.
  *
  * @since 0.1.0
  * @category layers

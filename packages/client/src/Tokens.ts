@@ -217,7 +217,8 @@ const formatStart = (after: StartPosition | undefined): string | undefined =>
   after === undefined || after === "genesis" ? after : formatPosition(after)
 
 /**
- * Streams an account's finalized transactions, oldest first: those after a position, and then each new one.
+ * Streams an account's finalized transactions, oldest first: the transactions after a position, and then each new
+ * transaction.
  *
  * The stream never ends, has no gaps, and resumes after a lost connection. To resume it in another process, pass the
  * last received transaction as `after`.

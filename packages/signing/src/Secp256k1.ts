@@ -33,8 +33,8 @@ export interface Engine {
    */
   readonly publicKey: (key: Uint8Array) => Option.Option<Uint8Array>
   /**
-   * Adds a 32-byte scalar times the generator to a public key; `None` if the sum is not a public key. See {@link
-   * recoverer}.
+   * Returns the sum of a public key and the generator times a 32-byte scalar; `None` if the sum is not a public key.
+   * See {@link recoverer}.
    */
   readonly tweak: (publicKey: Uint8Array, scalar: Uint8Array) => Option.Option<Uint8Array>
   /** Returns the negated public key, or `None` if the bytes are not a public key. */
@@ -69,7 +69,7 @@ export const scalarBytes = (text: string): Uint8Array | undefined => {
   return digits < orderDigits && digits !== zeroDigits ? fromHex(`0x${digits}`) : undefined
 }
 
-/** noble would accept a digest of any length, the native library only 32 bytes */
+/** Returns whether a digest has 32 bytes. noble would accept any length; the native library does not. */
 const isDigest = (digest: Uint8Array): boolean => digest.length === 32
 
 const nobleSign = Option.liftThrowable((digest: Uint8Array, key: Uint8Array) => {
@@ -292,10 +292,7 @@ const inverse = (value: bigint): bigint => {
 
 const zeroDigest = new Uint8Array(32)
 
-/**
- * Computes which address each of many possible digests would have as signer, given one signature. Returns lower-case
- * addresses.
- */
+/** Recovers, from one signature, the signer for each of many possible digests. Returns lower-case addresses. */
 export interface Recoverer {
   /** Returns the signer of the digest, or `undefined` if recovery fails. */
   readonly signer: (digest: Uint8Array) => Hex | undefined
@@ -307,7 +304,8 @@ export interface Recoverer {
 }
 
 /**
- * Makes a recoverer for many digests with one signature; `undefined` if no address can be recovered from it.
+ * Makes a recoverer for many digests with one signature; `undefined` if no address can be recovered from that
+ * signature.
  *
  * The key for a digest `z` is `(s/r)R - (z/r)G`. Only the second term depends on the digest. So each digest costs
  * little more than half of a full recovery with the native engine, and a quarter with noble. For the other value of

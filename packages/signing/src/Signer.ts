@@ -94,7 +94,7 @@ const keyBytes = (text: string): Uint8Array | undefined => {
   return digits === undefined ? undefined : Secp256k1.scalarBytes(`0x${digits}`)
 }
 
-/** 32 bytes in hex, which could be a key in a wallet's error message */
+/** Matches 32 or more bytes in hex, which could be a key in a wallet's error message. */
 const keyLike = /(?:0x)?[0-9a-fA-F]{64,}/g
 
 const maxDetail = 300

@@ -115,7 +115,8 @@ export const recoverResult = (
  * `UnsignableAction` or `UnrecoverableSignature`.
  *
  * Recovery is not authorization: a signature of another message recovers to an unrelated address. The function does not
- * compare `outerSigner`, or the nonce of a user-signed action, with the request.
+ * check that the recovered leader is the wrapper's `outerSigner`, nor that the nonce in a user-signed action equals the
+ * nonce of the request.
  */
 export const recover = (
   profile: VenueProfile,

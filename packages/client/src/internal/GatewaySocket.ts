@@ -26,7 +26,7 @@ const lost = ({ reason }: Socket.SocketError): StreamLost =>
     ? new StreamLost({ code: reason.code, message: reason.closeReason ?? "The connection was closed" })
     : new StreamLost({ code: 1006, message: "The gateway cannot be reached" })
 
-/** Opens a WebSocket of the gateway at a path with an optional query. It is closed with the scope. */
+/** Opens a WebSocket of the gateway at a path with an optional query. The WebSocket closes when the scope ends. */
 export const open = Effect.fnUntraced(
   function*(construct: Socket.WebSocketConstructor["Service"], options: Options, path: string) {
     const socket = yield* Effect.provideService(

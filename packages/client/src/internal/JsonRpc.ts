@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { Connection, label } from "../Connection.ts"
 import { ask, served } from "./Served.ts"
 
-/** Makes the call of an operation at a path. */
+/** Returns a function that makes the call of an operation. The call is sent to `path` of the gateway. */
 export const callAt = (path: string) =>
   typedMethodMapper<CallFailure, Connection>((operation) =>
     EvmProtocol.makeMethod(served(operation))(

@@ -10,7 +10,7 @@ import { ask, served } from "./Served.ts"
 export const send: InfoProtocol.Send<CallFailure, Connection> = ({ body }) =>
   ask(({ chains }) => chains.post(Paths.info, body.text))
 
-/** Makes the call of a query. */
+/** Makes the function that sends a query and decodes the response. */
 export const query = typedMethodMapper<CallFailure, Connection>((operation) =>
   InfoProtocol.makeMethod(served(operation))("GatewayClient", send)
 )

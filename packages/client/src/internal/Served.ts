@@ -1,6 +1,6 @@
 /**
- * The errors that all calls to a gateway share: those that refuse a caller, and the error for a gateway that does not
- * respond.
+ * The errors that all calls to a gateway share: the errors with which a gateway refuses a caller, and the error for a
+ * gateway that does not respond.
  */
 import { callerFailures, type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
@@ -12,12 +12,12 @@ import type * as HttpClientError from "effect/http/HttpClientError"
 import type * as Schema from "effect/Schema"
 import { Connection, label } from "../Connection.ts"
 
-/** The errors of an operation, and the errors that refuse a caller. */
+/** The errors of an operation, and the errors with which a gateway refuses a caller. */
 export type Served<Failures extends ReadonlyArray<AnyCodec>> = ReadonlyArray<
   Schema.ConstraintCodec<Failures[number]["Type"] | (typeof callerFailures)[number]["Type"], unknown>
 >
 
-/** Adds the errors that refuse a caller to the errors of an operation. */
+/** Adds to the errors of an operation the errors with which a gateway refuses a caller. */
 export const served = <
   Class extends MethodClass,
   Request extends AnyCodec,

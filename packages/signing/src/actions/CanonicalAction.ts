@@ -19,8 +19,8 @@ export type CanonicalAction =
 type KnownType = keyof typeof formKeys
 
 /**
- * The venue's key orders of each known action type. The chain field has the documentation's name in them, which {@link
- * spell} replaces.
+ * The venue's key orders of each known action type. In these orders, the chain field has the documentation's name,
+ * which {@link spell} replaces.
  */
 const keyOrders: { readonly [Type in KnownType]: ReadonlyArray<ReadonlyArray<string>> } = {
   evmUserModify: [["type", "usingBigBlocks"]],

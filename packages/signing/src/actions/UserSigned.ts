@@ -17,8 +17,8 @@ export interface UserSignedType {
   readonly name: string
   readonly fields: ReadonlyArray<Signable.Field>
   /**
-   * For each field, the signed value by the sent value. Contains only the fields whose signed value can differ from the
-   * sent one.
+   * For each field, a map from the sent value to the signed value. Contains only the fields for which these values can
+   * differ.
    */
   readonly respelled?: { readonly [field: string]: ReadonlyMap<unknown, string> }
 }

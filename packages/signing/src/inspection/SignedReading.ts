@@ -115,7 +115,9 @@ const countReadings = ({ action }: CanonicalAction): number =>
     onSuccess: ({ length }) => length > maxSearched ? 0 : Math.min(maxReadings, Math.floor(maxHashed / length))
   })
 
-/** The number of positions by which each less likely form of a mistake lowers its rank among pairs. */
+/**
+ * The number of positions by which the rank of a form among pairs increases for each more likely form of its mistake.
+ */
 const formCost = 16
 
 /** The rank of each variation in pairs; a lower rank is more likely. */
@@ -144,7 +146,9 @@ const pairsIn = (singles: ReadonlyArray<Single>): ReadonlyArray<readonly [Single
     .map(({ pair }) => pair)
 }
 
-/** The number of the most likely forms of each mistake that are also tried with repaired signatures. */
+/**
+ * The number of forms of each mistake that are also tried with repaired signatures; these are the most likely forms.
+ */
 const likelyForms = 2
 
 const readingRank = (isEarly: boolean, form: number): SignedReading["rank"] =>
@@ -159,8 +163,8 @@ const earlyPairs = 110
  * caller can let the event loop run.
  *
  * `actions` are the actions that could have been signed, in the venue's form. `request` contains the action that was
- * sent, with its key order. `known` are addresses that could have been signed as the vault, such as the owner of an API
- * wallet.
+ * sent, with its key order. `known` are addresses that the signer could have signed as the vault, such as the owner of
+ * an API wallet.
  */
 export function* readings(
   profile: VenueProfile,

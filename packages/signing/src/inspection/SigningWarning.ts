@@ -18,7 +18,7 @@ const otherNetworkAdvice =
   "SDKs for Python, Go, Rust and Java sign for testnet unless the base URL is their own mainnet constant: " +
   "see docs/guides/from-python-go-rust.md"
 
-/** Returns a warning about a signature for the network that is not the profile's: one or two sentences of ASCII. */
+/** Returns a warning that a signature is not for the profile's network: one or two sentences of ASCII. */
 export const ofNetwork = (profile: VenueProfile): string => {
   const { name } = otherThan(profile)
   const fact = `signed for ${name}; this gateway sends to ${profile.name}`

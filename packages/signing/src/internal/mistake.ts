@@ -24,7 +24,7 @@ export interface Subject {
   readonly request: SignedRequest
   readonly part: Part
   /**
-   * Addresses that could have been signed as the vault: the expected signer, and other addresses that the gateway
+   * Addresses that the signer could have signed as the vault: the expected signer, and other addresses that the gateway
    * knows.
    */
   readonly known: ReadonlyArray<string>
