@@ -36,7 +36,7 @@ const CurrentBatch = Context.Reference<Batch | undefined>("@trigate/upstream/Bat
 export const batched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.scopedWith((scope) => Effect.provideService(effect, CurrentBatch, { scope }))
 
-/** Runs an effect whose reads are sent individually: for work that outlives its caller's batch. */
+/** Runs an effect whose reads are not sent in its caller's batch, because the effect outlives this batch. */
 export const unbatched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, CurrentBatch, undefined)
 

@@ -1,6 +1,6 @@
 /**
- * The backend of an EVM chain over the chain's nodes. Sends reads in the batches of their callers, and transactions at
- * most once.
+ * The backend of an EVM chain over the chain's nodes. Sends the reads of one caller's batch as a batch, and each
+ * transaction at most once.
  */
 import { detached } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"

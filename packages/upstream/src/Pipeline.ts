@@ -3,9 +3,9 @@
  *
  * A read passes the response cache and request coalescing ({@link ResponseCache}), then batching, then its attempts.
  * Each attempt passes rate limiter, outlier detection and transport ({@link Attempts}). A call that is sent at most
- * once goes directly to its attempts ({@link AtMostOnce}). The types enforce that reads may be repeated and once-only
- * calls may not: `reads` accepts only read operations, and `once` accepts only once-only operations. No module other
- * than this one sends calls.
+ * once goes directly to its attempts ({@link AtMostOnce}). The types ensure that only reads are repeated: `reads`
+ * accepts only read operations, and `once` accepts only once-only operations. No module other than this one sends
+ * calls.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
@@ -80,8 +80,8 @@ export interface Reads<Call extends { readonly operation: ReadOperation }, A, E,
  */
 export class Pipeline extends Context.Service<Pipeline, {
   /**
-   * Makes the reads of a protocol. Make them only once for each upstream, because only calls of one result of this
-   * function are coalesced.
+   * Makes the reads of a protocol. Call it only once for each upstream, because only reads through the same result are
+   * coalesced.
    */
   readonly reads: <Call extends { readonly operation: ReadOperation }, A, E, F>(
     reads: Reads<Call, A, E, F>
@@ -115,7 +115,7 @@ const defaults = {
 
 const toMillis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
 
-/** Returns a generator of request IDs that are unique for one sender. */
+/** Returns a generator of request IDs, starting at 1. No ID of a generator is repeated. */
 export const requestIds = () => {
   let last = 0
   return () => last = last % Number.MAX_SAFE_INTEGER + 1

@@ -4,7 +4,8 @@
  *
  * Each call has its own result. If a batch fails as a whole, it is split in halves, so that a call that the node cannot
  * serve fails alone. The number of splits is limited, so that an overloaded node gets fewer requests than without
- * batches. If a batch is late, its calls are also sent singly, so that one slow call does not delay the others.
+ * batches. If a batch is slower than usual (late), its calls are also sent singly, so that one slow call does not delay
+ * the others.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
@@ -58,7 +59,7 @@ interface Gathered {
   fiber: Fiber.Fiber<unknown> | undefined
 }
 
-/** A batch that may become late. */
+/** A batch in flight that becomes late if it takes too long. */
 interface BatchInFlight extends Pick<AttemptedRead, "targets"> {
   readonly reads: ReadonlyArray<WaitingRead>
   /** The time at which the batch becomes late, in milliseconds. */
@@ -98,8 +99,8 @@ export const make = ({ batch, context, most, single }: Options): Options["single
   }
 
   /**
-   * Reduces the maximum number of calls in a batch after a node has refused a batch of `count` calls; `limit` is the
-   * maximum that the node's error names.
+   * Reduces the maximum number of calls in a batch after a node has refused a batch of `count` calls. `limit` is the
+   * maximum that the node's error states. If the maximum falls to one, batches are paused.
    */
   const reduce = (count: number, limit = Math.floor(count / 2)): void => {
     largest = Math.min(largest, limit)
@@ -129,7 +130,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
   const watching = Effect.gen(function*() {
     while (inFlight.size > 0) {
       yield* Effect.sleep(Math.max(1, Math.min(...inFlight.values().map(({ lateAt }) => lateAt)) - now()))
-      // responses that arrived while the process was busy are read first
+      // lets the process first read the responses that arrived while it was busy
       yield* Effect.yieldNow
       for (const started of inFlight) {
         if (started.lateAt > now()) continue
@@ -179,7 +180,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
             if (read === undefined) continue
             const isLimited = Result.isSuccess(answer) && answer.success._tag === "Error" &&
               JsonRpc.isRateLimit(answer.success.code)
-            // a single call is retried when the address permits it
+            // sent again as a single call, which is retried as soon as the address permits it
             end(read, isLimited ? single(read.call, targets) : Effect.fromResult(answer))
           }
           return Effect.void
@@ -205,7 +206,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
   const flush = (targets: AttemptedRead["targets"], gathered: Gathered) =>
     Effect.suspend(() => {
       if (gatherings.get(targets) === gathered) gatherings.delete(targets)
-      // finding one faulty call takes one split for each halving of the batch
+      // finding one faulty call takes one split for each time that the batch is halved
       const splits = Math.ceil(Math.log2(gathered.reads.length + 1))
       return send(gathered.reads, targets, { since: now(), splits })
     })
@@ -220,7 +221,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
       if (gathered.reads.length >= largest) gatherings.delete(targets)
       else if (open === undefined) gatherings.set(targets, gathered)
       if (open === undefined) gathered.fiber = fork(Effect.andThen(Effect.yieldNow, flush(targets, gathered)))
-      // also called after the read has received its result
+      // this cleanup also runs after the read has received its result
       return () => {
         read.isOver = true
         read.single?.interruptUnsafe()

@@ -22,7 +22,7 @@ export interface Options {
   readonly use: string
   /** The name of the store in log lines. Default: `Redis`. */
   readonly store?: string
-  /** Timeout of one step in the store. Default: 250 milliseconds. */
+  /** Timeout of one operation in the store. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
   /** Time between a failure and the next attempt to use the store. Default: 1 second. */
   readonly pause?: Duration.Input

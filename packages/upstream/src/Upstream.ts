@@ -18,7 +18,7 @@ export interface Upstream {
   readonly addresses: ReadonlyArray<Redacted.Redacted>
 }
 
-/** The route path that providers and documentation append to the URL. */
+/** Matches the route path that providers and documentation append to the base URL. */
 const routes: { readonly [L in UpstreamLabel]: RegExp } = {
   "trading-api": /\/(?:exchange|info)\/*$/u,
   "trading-node": /\/(?:evm|info)\/*$/u,
@@ -58,7 +58,7 @@ export interface Target {
  */
 export const targetName = (target: Target): string => `${target.label}#${target.address}`
 
-// caches the result, because parsing a URL costs more than the rest of making a target
+// caches the result, because parsing a URL is the most expensive part of making a target
 const conceals = new WeakMap<Redacted.Redacted, { readonly conceal: Concealment.Conceal | undefined }>()
 
 /** Returns one target for each address of an upstream, in order. */

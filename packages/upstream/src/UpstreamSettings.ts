@@ -35,15 +35,15 @@ export const settings = {
   tradingNodeWsUrl: list("TRIGATE_TRADING_NODE_WS_URL", SocketUrls, {
     group: "Upstreams",
     needsRestart: true,
-    meaning: "WebSocket of the trading-chain node for subscriptions to its heads; without one the heads are polled",
+    meaning: "WebSocket of the trading-chain node, for its subscription to new blocks",
     takes: socketUrls
-  }, "unset: heads are polled"),
+  }, "unset: new blocks are polled"),
   layer2WsUrl: list("TRIGATE_LAYER2_WS_URL", SocketUrls, {
     group: "Upstreams",
     needsRestart: true,
-    meaning: "WebSocket of the layer-2 node for subscriptions to its heads; without one the heads are polled",
+    meaning: "WebSocket of the layer-2 node, for its subscription to new blocks",
     takes: socketUrls
-  }, "unset: heads are polled"),
+  }, "unset: new blocks are polled"),
   tokenChainUrl: list("TRIGATE_TOKEN_CHAIN_URL", BaseUrls, {
     group: "Upstreams",
     meaning: "token-chain node, with the endpoint key in the path",

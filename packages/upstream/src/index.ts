@@ -12,8 +12,8 @@
 export * as Batching from "./Batching.ts"
 
 /**
- * The backend of an EVM chain over the chain's nodes. Sends reads in the batches of their callers, and transactions at
- * most once.
+ * The backend of an EVM chain over the chain's nodes. Sends the reads of one caller's batch as a batch, and each
+ * transaction at most once.
  */
 export * as EvmUpstream from "./EvmUpstream.ts"
 
@@ -42,8 +42,8 @@ export * as UpstreamMetrics from "./UpstreamMetrics.ts"
 export * as UpstreamSettings from "./UpstreamSettings.ts"
 
 /**
- * The state of an address: trusted, suspect, ejected, deferred or on a wrong chain. Also updates its gauge and
- * counters.
+ * The state of an upstream's address: trusted, suspect, ejected, deferred or on a wrong chain. Also updates the metrics
+ * of this state.
  */
 export * as AddressState from "./attempts/AddressState.ts"
 
@@ -77,7 +77,7 @@ export * as Spans from "./attempts/Spans.ts"
 /** Versions of account state, so that a response from before an action is not served after that action. */
 export * as AccountVersions from "./cache/AccountVersions.ts"
 
-/** `AccountVersions` shared by all processes with the same Redis and prefix. */
+/** `AccountVersions` that all processes with the same Redis and key prefix share. */
 export * as AccountVersionsRedis from "./cache/AccountVersionsRedis.ts"
 
 /** Cached responses of this process, limited in bytes; the least recently used one is evicted first. */
@@ -89,12 +89,12 @@ export * as ResponseCache from "./cache/ResponseCache.ts"
 /** The cached responses that the replicas of a gateway share: one Redis key each, with an expiry. */
 export * as ResponseCacheRedis from "./cache/ResponseCacheRedis.ts"
 
-/** Coalesces calls: a call that equals one in flight shares its response. */
+/** Coalesces calls: a call that equals a call in flight receives the response of that call. */
 export * as SingleFlight from "./cache/SingleFlight.ts"
 
 /**
- * Sends past blocks or logs to a new subscription, from a block that its caller chose, before the subscription receives
- * new notifications.
+ * Sends past blocks or logs to a new subscription, starting at a block that the caller chose. Sends new notifications
+ * only afterwards.
  */
 export * as CatchUp from "./evm/CatchUp.ts"
 
@@ -114,9 +114,8 @@ export * as FeedTopics from "./evm/FeedTopics.ts"
 export * as FilterStore from "./evm/FilterStore.ts"
 
 /**
- * `eth_newFilter` and similar methods, implemented by the gateway. A filter is a position in the chain, from which
- * blocks and logs are read. Any node can serve the next poll. After a reorg, removed logs are returned again with
- * `removed: true`.
+ * `eth_newFilter` and similar methods, implemented by the gateway. A filter stores the last block that its client has
+ * read, so any node can serve the next poll. After a reorg, removed logs are returned again with `removed: true`.
  */
 export * as Filters from "./evm/Filters.ts"
 
@@ -124,18 +123,18 @@ export * as Filters from "./evm/Filters.ts"
 export * as GatewayReads from "./evm/GatewayReads.ts"
 
 /**
- * Tracks the newest blocks of a chain without gaps, from the newest block (head) that a node reports, and detects
+ * Tracks the newest blocks of a chain without gaps, based on the newest block (head) that a node reports. Detects
  * reorgs.
  */
 export * as HeadChain from "./evm/HeadChain.ts"
 
 /**
- * The source of a chain's newest block (head). If the node has a WebSocket, this is the node's own subscription,
- * otherwise polling within the node's rate limit. While the subscription is silent, the source also polls.
+ * The source of a chain's newest block (head): a subscription to the node if the node has a WebSocket; otherwise
+ * polling within the node's rate limit. While the subscription is silent, the source also polls.
  */
 export * as HeadSource from "./evm/HeadSource.ts"
 
-/** Tests the bloom filter of a block's logs against a selection (yellow paper, 4.3.1). */
+/** Tests whether a block's bloom filter can match a selection of logs (yellow paper, 4.3.1). */
 export * as LogBloom from "./evm/LogBloom.ts"
 
 /** Delivers the logs of a chain's newest blocks to the chain's subscriptions. */
@@ -150,13 +149,10 @@ export * as LogSearch from "./evm/LogSearch.ts"
 /** Block reads that the gateway makes for logs, filters and heads. */
 export * as NodeReads from "./evm/NodeReads.ts"
 
-/** Enforces one limit: a call starts if there is capacity, and otherwise waits in a fair queue. */
+/** Enforces one rate limit: a call starts if there is capacity; otherwise it waits in a fair queue. */
 export * as FairQueue from "./limits/FairQueue.ts"
 
-/**
- * Divides a limit among its users (holders). Limits are on weight in a window, subscriptions, distinct users, or
- * messages.
- */
+/** Divides a rate limit among the callers that use it (holders). */
 export * as FairShare from "./limits/FairShare.ts"
 
 /** Paces the refreshes of cached responses at the refill rate of a rate limit. */
@@ -168,15 +164,15 @@ export * as Pacer from "./limits/Pacer.ts"
  */
 export * as RateLimiter from "./limits/RateLimiter.ts"
 
-/** `RateLimiter` with limits that all processes with the same Redis and prefix share. */
+/** `RateLimiter` whose limits are shared by all processes with the same Redis and key prefix. */
 export * as RateLimiterRedis from "./limits/RateLimiterRedis.ts"
 
 /** The use of a rate limit in a sliding window: in total, and by caller. */
 export * as RateWindow from "./limits/RateWindow.ts"
 
 /**
- * Shares upstream subscriptions between callers. There is one for each distinct topic, on as few connections as the
- * upstream's limits and the format of its frames permit.
+ * Shares upstream subscriptions between callers. There is one upstream subscription for each distinct topic (type and
+ * parameters). The subscriptions use as few connections as the upstream's limits and the format of its frames permit.
  */
 export * as Hub from "./streams/Hub.ts"
 
@@ -204,7 +200,7 @@ export * as SocketTransport from "./streams/SocketTransport.ts"
 /** The counters of the hub, by topic name. */
 export * as StreamCounts from "./streams/StreamCounts.ts"
 
-/** The upstream's limits on streams. The gateway enforces them before the upstream would refuse. */
+/** The upstream's limits on streams. The gateway enforces them itself, before the upstream would refuse a request. */
 export * as StreamLimits from "./streams/StreamLimits.ts"
 
 /** The metrics of streams from upstreams. */
@@ -216,7 +212,10 @@ export * as StreamSettings from "./streams/StreamSettings.ts"
 /** Chain-independent subscriptions, as the hub handles them. */
 export * as Topic from "./streams/Topic.ts"
 
-/** Removes an address's endpoint key from the responses of the server at that address, however the key is escaped there. */
+/**
+ * Removes the endpoint key (the secret in the path of an address) from the responses of the server at that address,
+ * also if the key is escaped.
+ */
 export * as Concealment from "./transport/Concealment.ts"
 
 /** The transport: sends one HTTP request. On failure, it reports whether any byte may have reached the peer. */

@@ -53,7 +53,7 @@ describe("a refusal", () => {
     Effect.map(Effect.flip(take(caller, query)), ({ detail }) => detail?.replace(/ in [0-9]+ s/u, ""))
   const advice =
     "it has capacity for this call (TRIGATE_INFO_FRESHNESS and TRIGATE_STALE_WHEN_LIMITED allow more reads to share a " +
-    "response, TRIGATE_TRADING_API_WEIGHT is the limit)"
+    "response, TRIGATE_TRADING_API_WEIGHT sets the limit)"
 
   it.effect("names the settings that help, and a share only where there are several callers", () =>
     Effect.gen(function*() {

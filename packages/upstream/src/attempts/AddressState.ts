@@ -1,6 +1,6 @@
 /**
- * The state of an address: trusted, suspect, ejected, deferred or on a wrong chain. Also updates its gauge and
- * counters.
+ * The state of an upstream's address: trusted, suspect, ejected, deferred or on a wrong chain. Also updates the metrics
+ * of this state.
  */
 import type * as Context from "effect/Context"
 import type * as Metric from "effect/Metric"
@@ -61,7 +61,7 @@ export class AddressState {
     metrics.upstreamEjections.series({ ...this.#labels, cause }).updateUnsafe(1, this.#context)
   }
 
-  /** Defers the address for some milliseconds, at most one hour. */
+  /** Defers the address for some milliseconds, at most one hour: calls prefer other addresses until then. */
   defer(millis: number, now: number) {
     if (this.deferredUntil <= now) {
       metrics.upstreamDeferrals.series(this.#labels).updateUnsafe(1, this.#context)

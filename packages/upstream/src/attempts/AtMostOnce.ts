@@ -1,9 +1,8 @@
 /**
  * Sends a call at most once.
  *
- * Fails over to the next address only while it is certain that no byte was sent; after that, fails with
- * `OutcomeUnknown`. This module never sends a call again, and modules that retry do not accept operations of this
- * class.
+ * Fails over to the next address only while it is certain that no byte was sent; later failures are `OutcomeUnknown`. A
+ * call that may have reached the upstream is never sent again. Modules that retry do not accept once-only operations.
  */
 import { openIssue } from "@trigate/domain/actions/ExchangeProtocol"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
@@ -107,7 +106,7 @@ export const make = (parts: Parts, deadline: number) => {
       timeout: time,
       // leaves time for the next address if this one is unreachable
       ...(isLast ? {} : { sendWithin: time / 2 }),
-      // an action sent just before the deadline would end with an unknown outcome
+      // leaves time for the response: an action sent just before the deadline would end with an unknown outcome
       maxWait: time / 2,
       answered,
       broke,

@@ -69,7 +69,7 @@ export interface Attempt<A> {
   readonly traceparent?: string | undefined
   readonly answered: (response: UpstreamResponse.UpstreamResponse) => Ended<A>
   readonly broke: (error: TransportError) => Ended<A>
-  /** Handles the refusal of the rate limiter; nothing was sent. */
+  /** Handles a refusal by the rate limiter; nothing was sent. */
   readonly withheld: (error: QuotaExceeded | UpstreamRateLimited) => A
 }
 
@@ -166,7 +166,7 @@ const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
  */
 const sound: ReadonlySet<string> = new Set(["ok", "refused"])
 
-/** Makes an attempt in a span; with `announced`, its request contains the span's `traceparent`. */
+/** Makes an attempt in a span. If `announced` is set, the request contains the span's `traceparent`. */
 const traced = <A>(
   attempt: Attempt<A>,
   announced: boolean,

@@ -42,7 +42,8 @@ export interface RetryOptions {
 /**
  * The retry budget of one upstream, as in Envoy and Finagle. It keeps retries from overloading a failing upstream.
  *
- * Each read deposits a fifth of a token, and each additional attempt takes one.
+ * By default, each read deposits a fifth of a token, and each additional attempt takes one token. If no token is
+ * left, 10 additional attempts per second are still allowed.
  */
 interface RetryBudget {
   /** Deposits the tokens of a read. */
@@ -51,7 +52,7 @@ interface RetryBudget {
   readonly withdraw: (now: number) => boolean
 }
 
-// maximum number of accumulated tokens: the tokens that a thousand reads per second deposit in ten seconds
+// maximum number of accumulated tokens: those that a thousand reads per second deposit in ten seconds
 const MAX_TOKENS = 2000
 
 const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => {
@@ -128,9 +129,9 @@ export interface AttemptedRead {
   }
   readonly targets: NonEmptyReadonlyArray<Target>
   /**
-   * Called at the start of the first attempt. If `onStart` is set, the first attempt is not hedged (sent to a second
-   * address). `delay` is the number of milliseconds after which it would be hedged, if known. `withdraw` takes a token
-   * of the retry budget if there is one.
+   * Called at the start of the first attempt. If `onStart` is set, the first attempt is not hedged (repeated at a
+   * second address because it is slow). `delay` is the number of milliseconds after which it would be hedged, if known.
+   * `withdraw` takes a token from the retry budget, and returns whether the budget had one.
    */
   readonly onStart?: (delay: number | undefined, withdraw: () => boolean) => void
 }
@@ -144,17 +145,17 @@ export interface Options {
   readonly retries?: RetryOptions | undefined
 }
 
-// a busy process may need this many milliseconds to process a response that has already arrived
+// minimum milliseconds before a hedge: a busy process may need this long to process a response that has already arrived
 const SOONEST_HEDGE = 20
 
 // seconds for which an address is deferred after a 429 without `Retry-After`
 const DEFAULT_DEFERRAL = 1
 
-/** Transient faults, after which the same address is allowed to be tried again. */
+/** Transient faults, after which the same address can be tried again. */
 const transientFaults: ReadonlySet<RetryableFault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
 
 /**
- * Returns whether the address that failed is allowed to be tried again. After a rate limit, it is allowed only if the
+ * Returns whether the address that failed can be tried again. After a rate-limit response, returns `true` only if the
  * response had a `Retry-After`.
  */
 const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boolean =>
@@ -205,12 +206,12 @@ const ejected = (upstream: string, millis: number | undefined) =>
   })
 
 /**
- * Returns whether `said` is the better failure to report. A response is better than no response, and a failure of the
- * address is better than a failure of the gateway.
+ * Returns whether the failure `said` is more useful to report than the previous failure. A response is more useful than
+ * no response, and a failure of the address is more useful than a failure of the gateway.
  */
 const isBetter = (said: Retryable<unknown, unknown>, kept: Retryable<unknown, unknown> | undefined): boolean => {
   if (kept === undefined) return true
-  // if all addresses are over their rate limit, the shortest wait is reported to the caller
+  // if all addresses have exceeded their rate limit, the shortest wait is reported to the caller
   const isLater = kept.fault === "rate_limited" && said.fault === "rate_limited" &&
     (kept.retryAfter ?? 0) <= (said.retryAfter ?? 0)
   if (isLater) return false
@@ -238,7 +239,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
     return fresh
   }
 
-  /** Makes the attempts of one read, and tracks the best failure. */
+  /** Makes the attempts of one read, and stores the most useful failure. */
   const attempting = <A, E>(
     { onStart, operation, targets }: AttemptedRead,
     { body, judge }: Question<A, E>,
@@ -247,14 +248,14 @@ export const make = (parts: Parts, options: Options): Attempts => {
     type Attempted = AttemptResult<A, E | ReadFailure>
     type Open = Retryable<A, E | ReadFailure>
     const [{ label }] = targets
-    // the budget of the intended upstream, even if an address of another upstream serves the call
+    // the budget of the intended upstream, even if an address of a different upstream serves the call
     const budget = retryBudgets[label]
     const clock = Context.get(context, Clock.Clock)
     const until = monotonicMillis(clock) + deadline
     const tried: Array<Target["base"]> = []
     /** The earliest time of the next attempt at each address, from its `Retry-After`. */
     let notBefore: Map<Target["base"], number> | undefined
-    /** The best failure so far. */
+    /** The failure to report if no further attempt succeeds. */
     let kept: Open | undefined
 
     const left = () => until - monotonicMillis(clock)
@@ -379,7 +380,9 @@ export const make = (parts: Parts, options: Options): Attempts => {
       }
     }
 
-    /** Makes a further attempt if it could help and is permitted. Otherwise fails with the best failure so far. */
+    /**
+     * Makes a further attempt if it could help and is permitted. Otherwise fails with the most useful failure so far.
+     */
     const again = (said: Open): Effect.Effect<A, E | ReadFailure> => {
       keep(said)
       if (tried.length >= Math.max(options.attempts, targets.length) || left() <= 0) return end()

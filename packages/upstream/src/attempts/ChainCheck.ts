@@ -42,8 +42,8 @@ export class ChainGroup {
   }
 
   /**
-   * Compares the known chains of the addresses. Returns the addresses that are newly on a wrong chain, or no longer on
-   * one, each with the right chain ID.
+   * Compares the known chains of the addresses. Returns the addresses that have moved between the right chain and a
+   * wrong chain, each with the right chain ID.
    */
   compare(): ReadonlyArray<{ readonly address: AddressState; readonly right: bigint }> {
     const right = this.#expected ?? majority(this.addresses.flatMap(({ chainId }) => chainId ?? []))

@@ -4,9 +4,9 @@
  * The version is part of the key under which a response is cached and equal reads are coalesced. A change of the
  * account changes that key, so later reads use neither an older cached response nor a read that was in flight.
  *
- * An action also changes the account for which its signer acts. If that account is unknown, the gateway searches for
- * it. During the search, which lasts up to 2 seconds, no read of account state is served from the cache or coalesced.
- * If the search fails, all accounts get a new version.
+ * An action also changes the account for which its signer acts, such as the master account of an API wallet. If that
+ * account is unknown, the gateway searches for it. During the search, which lasts up to 2 seconds, no read of account
+ * state is served from the cache or coalesced. If the search fails, all accounts get a new version.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -71,8 +71,8 @@ export const searchFor = 2000
 export const cachedFor = 60_000
 
 /**
- * Returns the slot of an account. All accounts share the versions of 4096 slots, which limits memory. If two accounts
- * share a slot, a change of one only costs an additional read of the other.
+ * Returns the slot in which the version of an account is stored. There are only 4096 slots, which limits memory. If two
+ * accounts share a slot, a change of one account only costs an additional read of the other.
  */
 export const versionSlot = (account: string): string => account.slice(-3)
 
@@ -174,7 +174,8 @@ const memoryStore = (): Store => {
 }
 
 /**
- * The versions of one process. A function, so that two networks in one program share nothing.
+ * Provides the versions of one process. Each call makes separate versions, so that two networks in one program share
+ * none.
  *
  * @since 0.1.0
  * @category layers

@@ -1,5 +1,5 @@
 /**
- * `AccountVersions` shared by all processes with the same Redis and prefix.
+ * `AccountVersions` that all processes with the same Redis and key prefix share.
  *
  * Redis contains a hash of versions and a sorted set of searches. While Redis is unreachable, account state is neither
  * cached nor coalesced, because a process would not notice an action that another replica sent.
@@ -18,7 +18,7 @@ import { cachedFor, searchFor, versionSlot } from "./AccountVersions.ts"
 export interface Options {
   /** Prefix of the keys. Default: `trigate:{accounts}:`. */
   readonly prefix?: string
-  /** Timeout of one step in Redis. Default: 250 milliseconds. */
+  /** Timeout of one operation in Redis. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
 }
 
@@ -106,7 +106,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{accounts
 })
 
 /**
- * Versions shared through Redis.
+ * Provides versions that are shared through Redis.
  *
  * @since 0.1.0
  * @category layers

@@ -34,7 +34,7 @@ export const mayServe = (cached: CachedResponse, now: number, reason: StaleReaso
 export const useLeft = (cached: CachedResponse, now: number): number =>
   cached.policy.fresh + staleFor(cached.policy, "limited") - responseAge(cached, now)
 
-/** The size of an entry, in bytes, without the entry's texts: its map entries and objects. */
+/** The size in bytes of an entry's map entries and objects, excluding its key and content. */
 const OVERHEAD = 256
 
 /** Returns the size of an entry in bytes; text counts as two bytes per character. */

@@ -42,7 +42,7 @@ import * as SingleFlight from "./SingleFlight.ts"
  *
  * - `declared`: the age that the operation's cache policy allows.
  * - `block`: one block, even if the operation caches nothing by default.
- * - `none`: read upstream after the request was received; the response is cached for other callers.
+ * - `none`: no cached response is accepted. The response is read upstream, and cached for other callers.
  */
 export type Freshness = "declared" | "block" | "none"
 
@@ -72,20 +72,22 @@ export interface CacheableRead<A> {
   /** Returns whether a response can be cached. Default: every success. */
   readonly isCacheable?: (answer: A) => boolean
   /**
-   * Determines by further reads, in the background, how long a response can be cached. `undefined` if the response's
-   * policy is already known.
+   * Returns the effect that determines, by further reads in the background, how long a response can be cached. Returns
+   * `undefined` if nothing has to be determined.
    *
    * The response is cached only after the duration is determined, and only in this process.
    */
   readonly confirm?: (answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
-  /** Returns the cost of an upstream read, if it is counted. */
+  /** Returns the rate-limit cost of reading the response upstream. Absent if the cost is not counted. */
   readonly costOf?: (now: number) => Cost
   /**
    * The accounts whose state is read. After one of these accounts has changed, responses from before the change are not
    * served.
    */
   readonly accounts?: ReadonlyArray<string> | undefined
-  /** Schedules the refresh of a stale response. Default: at once. */
+  /**
+   * Limits the refreshes of stale responses to the capacity of the rate limit. Default: refreshes start immediately.
+   */
   readonly pacer?: Pacer | undefined
 }
 
@@ -94,19 +96,19 @@ export interface Query<A, E> extends CacheableRead<A> {
   readonly ask: Effect.Effect<A, E>
 }
 
-/** The caching of responses to one group of reads. */
+/** How responses to one group of reads are cached. */
 export interface Kind<A> {
   /**
    * The namespace of cached responses: a chain with its upstream addresses. Readers with equal namespaces share
    * responses, even across replicas.
    *
-   * It is part of stored keys and does not contain an endpoint key.
+   * The namespace is part of stored keys, and does not contain an endpoint key (a secret in an upstream's URL).
    */
   readonly space: string
   readonly codec: CacheCodec<A>
 }
 
-/** Reads the responses to one group of reads. */
+/** Serves one group of reads, from the cache or from upstream. */
 export interface Reader<A, E> {
   readonly read: (query: Query<A, E>) => Effect.Effect<A, E>
   /** Caches a response that this reader did not request, such as one that the upstream pushed. */
@@ -128,7 +130,9 @@ export interface Receipt {
  * @category services
  */
 export class ResponseCache extends Context.Service<ResponseCache, {
-  /** Makes a reader for one group of reads. Make it only once, because only calls of one reader are coalesced. */
+  /**
+   * Makes a reader for one group of reads. Make it only once, because only reads through the same reader are coalesced.
+   */
   readonly reader: <A, E>(kind: Kind<A>) => Reader<A, E>
   /** The versions of accounts, for cached account state. */
   readonly accounts: AccountVersions["Service"]
@@ -143,7 +147,7 @@ export interface Options extends SingleFlight.Options {
   readonly maxBytes?: number
 }
 
-/** How a read was served without an attempt of its own, or the result of a background refresh. */
+/** How a read was served without an upstream request of its own, or the result of a background refresh. */
 type CacheOutcome = "coalesced" | "hit" | "replica_hit" | "stale" | "limited" | "refreshed" | "refresh_failed"
 
 type Counters = { readonly [O in CacheOutcome]: Metric.Counter<number> }
@@ -177,7 +181,7 @@ const REFRESH_PAUSE = 5000
 /** A response is shared with other replicas only if it stays fresh for at least this many milliseconds. */
 const SHORTEST_SHARED = 1000
 
-/** Maximum milliseconds by which another replica's clock may be ahead. */
+/** Maximum milliseconds by which another replica's clock can be ahead before its responses are ignored. */
 const MAX_AHEAD = 1000
 
 /** The context of a read: the clock, the caller, the requested freshness, the metrics registry. */
@@ -270,8 +274,9 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       })
 
     /**
-     * Reads upstream, or uses a younger response that a different replica shares. The shared response must be younger
-     * than `maxAge`. If refreshes take turns, it must also be newer than the response in this process.
+     * Reads upstream, or uses a response that a different replica shares. A shared response is used if it is fresh and
+     * younger than `maxAge`. If refreshes take turns, a stale one is also used if it is newer than this process's
+     * response.
      */
     const load = (
       query: Query<A, E>,
@@ -288,7 +293,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         (cached) =>
           cached === undefined ? ask : Continuation.withContext((context: Reading) => {
             const now = currentTime(context)
-            // not served, because a response from the future would stay fresh until that time, and its age is unknown
+            // ignored: the clock of the replica that read the response is too far ahead, so the response's age is
+            // unknown
             if (cached.readAt - now > MAX_AHEAD) return ask
             const isNewer = cached.readAt > (store.get(key, now)?.readAt ?? 0)
             if (isNewer) store.put(key, cached)
@@ -322,8 +328,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     }
 
     /**
-     * Returns the response to a read. If the read fails, returns a stale response. While the rate limit is exhausted,
-     * the stale response is at most `maxAge` old.
+     * Returns the response to a read. If the read fails, returns a stale response if its policy permits that. If the
+     * rate limit caused the failure, the stale response can be older, up to `maxAge` milliseconds.
      */
     const orStale = (
       query: CacheableRead<A>,
@@ -353,7 +359,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     const isUsable = (cached: CachedResponse, now: number, maxAge: number): boolean =>
       mayServe(cached, now, "limited") && responseAge(cached, now) <= maxAge
 
-    /** Makes the entry for the {@link Pacer} by which a stale response is refreshed. */
+    /** Makes the refresh of a stale response, which the {@link Pacer} starts. */
     const makeRefresh = (
       query: Query<A, E>,
       key: string,
@@ -373,7 +379,10 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       }
     }
 
-    /** Returns `true` if a fresh response is old enough to be refreshed and no refresh of it is running. */
+    /**
+     * Returns `true` if a fresh response is old enough to be refreshed and no refresh of it started within
+     * `REFRESH_PAUSE`.
+     */
     const isRefreshDue = (cached: CachedResponse, now: number): boolean => {
       const { refreshAfter } = cached.policy
       return refreshAfter !== undefined && responseAge(cached, now) >= refreshAfter &&
@@ -409,7 +418,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       const now = currentTime(context)
       const policy = query.cachePolicy?.(now, freshness)
       const key = storeKey(readKey, version, policy)
-      // a read in flight may return the state before the last change, even if final responses are not affected
+      // a read in flight may return the state from before the last change, so its key always contains the version
       const flightKey = versioned(readKey, version)
       // this caller must not share a call that first looked up the shared store
       if (freshness === "none") {
@@ -443,12 +452,12 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
           const found = restored(cached, now)
           return next === undefined ? Exit.succeed(found) : Effect.as(next.start, found)
         }
-        // if no other refresh waits, a response that is not fresh is read upstream
+        // while other refreshes wait, a newer response of another replica is used even if it is stale
         takesTurn = !pacer.isIdle(time) && !Number.isFinite(maxAge)
       }
       const asking = isPaced ? { ...query, ask: asRefresh(query.ask) } : query
       const ask = load(asking, key, policy, Math.min(policy?.fresh ?? 0, maxAge), takesTurn)
-      // no cached response is acceptable to this caller
+      // no response is cached, so there is no stale response to return after a failure
       if (cached === undefined && policy === undefined) return flights.run({ key: flight, ask, onCoalesced })
       const takesFailure = cached !== undefined && mayServe(cached, now, "error")
       return orStale(query, key, flights.run({ key: flight, ask, takesFailure, onCoalesced }), maxAge)

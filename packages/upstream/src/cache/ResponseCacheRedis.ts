@@ -19,14 +19,17 @@ export interface Replicas {
   readonly put: (key: string, cached: CachedResponse) => Effect.Effect<void>
 }
 
-/** Maximum milliseconds for which Redis stores a final response. Without this limit, responses would accumulate. */
+/**
+ * Maximum milliseconds for which Redis stores a response that can no longer change. Otherwise, such responses
+ * accumulate.
+ */
 const finalFor = 3_600_000
 
 /** The location in Redis, and the timeout. */
 export interface Options {
   /** Prefix of the keys. Default: `trigate:cache:`. */
   readonly prefix?: string
-  /** Timeout of one step in Redis. Default: 250 milliseconds. */
+  /** Timeout of one operation in Redis. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
 }
 
@@ -69,7 +72,7 @@ export const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:ca
   const get = (key: string): Effect.Effect<CachedResponse | undefined> =>
     Effect.map(
       shared.orElse(Effect.mapError(redis.send("GET", `${prefix}${key}`), away), Effect.succeed(null)),
-      // an entry of another version of the gateway does not decode
+      // an entry that a different version of the gateway stored may not decode, and then counts as missing
       (stored) => Option.getOrUndefined(Option.map(decode(stored), fromStored))
     )
 

@@ -1,12 +1,12 @@
 /**
- * Coalesces calls: a call that equals one in flight shares its response.
+ * Coalesces calls: a call that equals a call in flight receives the response of that call.
  *
- * The first caller (the leader) makes the call in its own fiber, so that a call without followers costs one map entry.
- * If the leader fails or disconnects, the followers choose a new leader. If the new leader fails too, all followers
- * fail with its error, so that callers do not retry a failed upstream one after another.
+ * The first caller (the leader) makes the call in its own fiber, and later callers (followers) wait for its result. A
+ * call without followers therefore costs only one map entry. If the leader fails or disconnects, the followers choose a
+ * new leader. If the new leader fails too, all followers fail with its error, so that callers do not retry a failed
+ * upstream one after another.
  *
- * The leader pays for the call; followers pay nothing. A leader that has used up its share of the rate limit fails
- * alone.
+ * The call counts only against the leader's share of the rate limit. A leader that has used up its share fails alone.
  *
  * A refusal caused by the form of the leader's request is not shared: calls with equal keys are equivalent, but may be
  * formatted differently. After such a refusal, every follower sends its own call.
@@ -25,8 +25,9 @@ import * as Predicate from "effect/Predicate"
 /** Options of coalescing. */
 export interface Options {
   /**
-   * Maximum time after which a follower still retries. If the leader fails later, the follower fails with the leader's
-   * error. Default: 5 seconds. Together with the deadline of a call, this limits a caller's total wait.
+   * Maximum wait of a follower that still retries after the leader's failure. After a longer wait, the follower fails
+   * with the leader's error. Default: 5 seconds. Together with the deadline of a call, this limits a caller's total
+   * wait.
    */
   readonly maxWait?: Duration.Input
 }
@@ -57,8 +58,8 @@ interface Flight<A, E> {
 }
 
 /**
- * Returns whether a failure does not concern the upstream: the leader disconnected, or had used up its share of the
- * rate limit.
+ * Returns whether a failure concerns only the leader: the leader disconnected, or had used up its share of the rate
+ * limit.
  */
 const isOfLeader = (cause: Cause.Cause<unknown>): boolean =>
   Cause.hasInterrupts(cause) ||

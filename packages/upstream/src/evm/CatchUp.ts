@@ -1,6 +1,6 @@
 /**
- * Sends past blocks or logs to a new subscription, from a block that its caller chose, before the subscription receives
- * new notifications.
+ * Sends past blocks or logs to a new subscription, starting at a block that the caller chose. Sends new notifications
+ * only afterwards.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import { InvalidRequest } from "@trigate/domain/errors/RequestError"
@@ -16,7 +16,7 @@ import type { LogDelivery } from "./LogDelivery.ts"
 import { servedBlocks } from "./LogSearch.ts"
 import type { NodeReads } from "./NodeReads.ts"
 
-/** The functions and data that catching up requires. */
+/** The dependencies of the catch-up. */
 export interface Options {
   readonly reads: NodeReads
   readonly topics: FeedTopics
@@ -38,7 +38,7 @@ const concurrency = 2
  */
 const mostRefusals = 20
 
-/** The results that a subscription missed. `refusal` is the error object that ends the subscription instead. */
+/** The missed results of a subscription, or the error object that ends it; `undefined` if the read must be repeated. */
 type CaughtUp = { readonly results: ReadonlyArray<string> } | { readonly refusal: string } | undefined
 
 /** Returns whether a subscription must receive past results before new notifications. */
@@ -49,15 +49,15 @@ const isNeeded = (interest: Interest): boolean =>
 const isTransient = ({ group }: CommonFailure): boolean => group === "retry-later"
 
 /**
- * Makes the catch-up of one chain: a function that returns the effect that a new subscription has to run, or
- * `undefined` if the subscription has nothing to catch up on.
+ * Makes the catch-up function of one chain. The function returns the effect that a new subscription has to run, or
+ * `undefined` if the subscription has missed nothing.
  */
 export const make = ({ chain, logs, reads, reorganisations, topics }: Options) => {
   const lock = Semaphore.makeUnsafe(concurrency)
 
   /**
-   * Reads the block headers from a block on. Returns `undefined` if the headers must be read again, because one is
-   * missing or they are not linked.
+   * Reads the block headers from block `from` on. Returns `undefined` if the headers must be read again, because a
+   * header is missing or does not follow the one before it.
    */
   const blocksSince = Effect.fnUntraced(
     function*(topic: FeedTopic, from: bigint): Effect.fn.Return<CaughtUp, CommonFailure> {
@@ -83,8 +83,8 @@ export const make = ({ chain, logs, reads, reorganisations, topics }: Options) =
   )
 
   /**
-   * Reads the logs from a block on. Returns `undefined` if the blocks changed during the read, and the logs must be
-   * read again.
+   * Reads the logs from block `from` on. Returns `undefined` if the blocks changed during the read, so that the logs
+   * must be read again.
    */
   const logsSince = Effect.fnUntraced(function*(
     topic: FeedTopic<InterestIn<"logs">>,
@@ -107,7 +107,7 @@ export const make = ({ chain, logs, reads, reorganisations, topics }: Options) =
 
   const catchUp = Effect.fnUntraced(function*(topic: FeedTopic) {
     const { interest } = topic
-    // the first head determines up to which block notifications are missing
+    // waits for the first head, because it determines up to which block notifications are missing
     while (chain.head() === undefined) {
       if (topic.sinks.size === 0) return
       yield* Effect.sleep("50 millis")

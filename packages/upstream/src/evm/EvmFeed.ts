@@ -23,7 +23,7 @@ import type { AskNode } from "./NodeReads.ts"
 /** The state of the feed, for metrics and the console. */
 export interface FeedStatus {
   readonly chain: Serving["chain"]
-  /** Number of the newest block; `undefined` before the first. */
+  /** Number of the newest block; `undefined` before the first block is received. */
   readonly head: number | undefined
   /** Milliseconds since the newest block was received. */
   readonly age: number | undefined
@@ -35,7 +35,7 @@ export interface FeedStatus {
 
 /** The subscriptions of one chain. */
 export interface EvmFeed {
-  /** Subscribes. If a sink already has an equal subscription, the new subscription gets a new ID. */
+  /** Subscribes. If a sink (a caller's connection) already has an equal subscription, the new one gets its own ID. */
   readonly subscribe: Subscribe
   readonly status: () => FeedStatus
 }
@@ -57,18 +57,18 @@ const second = 1000
 /** How long the feed follows the chain after its last subscription has ended. */
 const grace = "10 seconds"
 
-/** The number of latest pending-transaction hashes that are stored to detect duplicates. */
+/** Maximum number of the latest pending-transaction hashes that are stored to detect duplicates. */
 const mostPending = 4096
 
 const syncingEvery = 10 * second
 
-/** Returns the number of the last block that is not notified to a new subscription. */
+/** Returns the number of the last block before the notifications of a new subscription begin. */
 const firstSince = (interest: Interest, head: bigint | undefined): bigint => {
   if ("fromBlock" in interest && typeof interest.fromBlock === "bigint") return interest.fromBlock - 1n
   return interest.kind === "logs" ? head ?? -1n : -1n
 }
 
-/** Makes the feed of one chain. It ends with the scope. */
+/** Makes the feed of one chain. The feed ends when its scope closes. */
 export const make = Effect.fnUntraced(
   function*({ addresses = () => [], ask, pollAtLeast = () => second, serving, ...options }: Options) {
     const clock = yield* Clock.Clock

@@ -15,7 +15,7 @@ export interface FeedTopic<out Wanted extends Interest = Interest> {
   readonly sinks: Set<EvmSink>
   /** The number of the last block before the notifications of the subscription begin. */
   since: bigint
-  /** New results, which wait until older results have been sent. */
+  /** New results, which wait until older results have been sent; `undefined` if new results are sent immediately. */
   waiting: Array<string> | undefined
 }
 
@@ -34,11 +34,11 @@ export interface FeedTopics {
   readonly leave: (topic: FeedTopic, sink: EvmSink) => void
   /** Sends a result to the callers of a subscription, after all earlier results. */
   readonly emit: (topic: FeedTopic, result: string) => void
-  /** Sends older results, and then the waiting results. */
+  /** Sends older results, and then the new results that waited for them. */
   readonly release: (topic: FeedTopic, older: ReadonlyArray<string>) => void
   /** Ends a subscription with a JSON-RPC error object. */
   readonly fail: (topic: FeedTopic, error: string) => void
-  /** Ends a round of notifications and flushes their sinks. */
+  /** Flushes the connections to which results were sent since the last flush. */
   readonly flush: () => void
 }
 
@@ -49,8 +49,8 @@ const newId = (): string =>
   `0x${[...SecureRandom.randomBytesUnsafe(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 
 /**
- * Returns the key by which callers share equal subscriptions. Returns `undefined` for a subscription that begins at a
- * block that its caller chose, which is not shared.
+ * Returns the name under which callers share equal subscriptions. Returns `undefined` if the subscription is not
+ * shared, because it begins at a block that its caller chose or it reports positions.
  */
 const sharedName = (interest: Interest): string | undefined => {
   if ("fromBlock" in interest && interest.fromBlock !== undefined) return undefined

@@ -71,7 +71,7 @@ export const makeMemory: Effect.Effect<FilterStore["Service"]> = Effect.map(Cloc
     return own
   }
   let sweepAt = 0
-  /** Removes the idle filters of callers that do not return. */
+  /** Removes expired filters of all callers, because some callers do not send another call. */
   const sweepAll = (): void => {
     if (now() < sweepAt) return
     sweepAt = until()
@@ -101,7 +101,7 @@ export const makeMemory: Effect.Effect<FilterStore["Service"]> = Effect.map(Cloc
 })
 
 /**
- * A store in this process. A function, so that two gateways in one program do not share it.
+ * Provides a store in this process. Each call makes a separate store, so that two gateways in one program share none.
  *
  * @since 0.1.0
  * @category layers
@@ -178,8 +178,8 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:
 })
 
 /**
- * A store shared by all processes with the same Redis and prefix. While Redis is unreachable, each process has its own
- * store.
+ * Provides a store that all processes with the same Redis and prefix share. While Redis is unreachable, each process
+ * uses its own store.
  *
  * @since 0.1.0
  * @category layers

@@ -1,7 +1,6 @@
 /**
- * `eth_newFilter` and similar methods, implemented by the gateway. A filter is a position in the chain, from which
- * blocks and logs are read. Any node can serve the next poll. After a reorg, removed logs are returned again with
- * `removed: true`.
+ * `eth_newFilter` and similar methods, implemented by the gateway. A filter stores the last block that its client has
+ * read, so any node can serve the next poll. After a reorg, removed logs are returned again with `removed: true`.
  */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
@@ -43,7 +42,7 @@ export interface Options {
 /** The handlers of the filter methods, by method. */
 export type Filters = { readonly [Name in keyof typeof filterMethods]: AskNode }
 
-/** Maximum depth of a reorg, in blocks. */
+/** Maximum depth of a reorg that filters detect, in blocks. */
 const depth = 64
 
 /** Maximum number of block hashes in one poll. */
@@ -59,9 +58,9 @@ const Filter = Schema.Struct({
   kind: Schema.Literals(["logs", "blocks", "pending"]),
   /** The params of `eth_newFilter`, as JSON. */
   params: Schema.String,
-  /** The newest block when the filter was created. */
+  /** The number of the newest block when the filter was created. */
   since: Schema.Natural,
-  /** The last block that was read, and its hash. */
+  /** The number of the last block that was read, and the hash of this block. */
   number: Schema.Natural,
   hash: Schema.String,
   /**
@@ -130,7 +129,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
       return isFirst ? Effect.ensuring(locked, Effect.sync(() => polled.delete(id))) : locked
     })
 
-  // a filter belongs to one chain
+  // the owner contains the chain, because a filter belongs to one chain
   const ownerKey = ({ id }: Caller) => `${serving.chain}:${id}`
 
   const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead)

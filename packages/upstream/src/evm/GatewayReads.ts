@@ -20,7 +20,7 @@ export interface Bounds {
   readonly logRequests?: number | undefined
   /** Maximum number of filters of one caller. Default: 100. */
   readonly filters?: number | undefined
-  /** The WebSocket URLs of the chain's nodes, for subscriptions. Default: heads are polled. */
+  /** The WebSocket URLs of the chain's nodes, for subscriptions. Default: new blocks are polled. */
   readonly sockets?: ReadonlyArray<Redacted.Redacted> | undefined
   /** Maximum number of different callers' cheap reads in one batch; see `EvmUpstream.Options`. */
   readonly batch?: number | undefined
@@ -51,7 +51,7 @@ export const toBounds = (
 
 /**
  * Makes a backend that implements logs, filters and subscriptions over another backend. Subscriptions end with the
- * scope. Filters are in the `FilterStore` of the context, or in memory.
+ * scope. Filters are stored in the `FilterStore` of the context, or in memory if there is none.
  */
 export const make = Effect.fnUntraced(
   function*(backend: EvmBackend, { filters, label, logBlocks, logRequests, serving, sockets = [] }: Options) {
@@ -70,7 +70,7 @@ export const make = Effect.fnUntraced(
       ...Filters.make({ serving, reads, search, store, ...(filters === undefined ? {} : { most: filters }) })
     }))
     const getBlock = EvmReads.getBlockByNumber(serving).name
-    /** Reads a block for the gateway itself, as the feeds of a server do, and stores its header. */
+    /** Reads a block for the gateway itself, such as for a server's block feed, and stores the block's header. */
     const readBlock: EvmBackend["read"] = (call) =>
       Effect.tap(backend.read(call), (answer) => {
         const header = answer._tag === "Result" ? NodeReads.readHeader(answer.result.valueOrUndefined) : undefined

@@ -1,9 +1,9 @@
 /**
- * Tracks the newest blocks of a chain without gaps, from the newest block (head) that a node reports, and detects
+ * Tracks the newest blocks of a chain without gaps, based on the newest block (head) that a node reports. Detects
  * reorgs.
  *
- * A head lower than the newest block is from a slower node, and is ignored. A head on a different branch that is not
- * higher than the newest block is accepted only if the node pushed it, or when it is received a second time.
+ * A head lower than the newest stored block is from a slower node, and is ignored. A head on a different branch that is
+ * not higher than the newest block is accepted only if the node pushed it, or when it is received a second time.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ import type { Header, NodeReads } from "./NodeReads.ts"
 /** The number of stored blocks, which is also the maximum depth of a reorg. */
 export const remembered = 256
 
-/** The number of blocks to read before the first head. */
+/** The number of blocks directly before the first head that are also read. */
 const before = 8
 
 /** The number of blocks that are read concurrently after a jump of the head. */
@@ -25,14 +25,17 @@ const longestJump = 4096n
 /** Maximum number of older blocks that are stored because the listener still needs them. */
 const most = 8192
 
-/** The handlers of changes to the chain. */
+/** The handlers of changes to the stored chain. */
 export interface Listener {
   readonly added: (header: Header) => void
   /** Reports that the blocks after block `to` were replaced; the blocks up to `to` remain. */
   readonly rewound: (to: bigint) => void
-  /** Returns the lowest block number that is still needed, in addition to the newest blocks. */
+  /** Returns the lowest block number that the listener still needs, in addition to the newest blocks. */
   readonly needed: () => bigint | undefined
-  /** Reports that the chain starts, or is reset because a head is not linked to the stored blocks. */
+  /**
+   * Reports that the stored chain starts with the given blocks, or is reset because a head is not linked to the stored
+   * blocks.
+   */
   readonly began: (headers: ReadonlyArray<Header>) => void
 }
 
@@ -76,7 +79,7 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
       if (last === undefined || last.number >= to.number) return last?.hash === to.hash
       const count = Number(to.number - last.number)
       const missing = Array.from({ length: Math.min(stride, count - 1) }, (_, index) => last.number + BigInt(index + 1))
-      // a rate limit may permit only the first reads
+      // handles the result of each read separately, because a rate limit may permit only the first reads
       const found = yield* Effect.forEach(missing, (number) => Effect.result(read(number)), { concurrency: stride })
       const next = count - 1 <= stride ? [...found, Result.succeed(to)] : found
       for (const each of next) {
@@ -89,8 +92,8 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
   })
 
   /**
-   * Removes the blocks that are not on the branch of a head. Changes nothing if no known block is on that branch, or if
-   * the node does not have the branch's blocks.
+   * Removes the stored blocks that are not on the branch of a head. Changes nothing if no stored block is on that
+   * branch, or if the node does not have the branch's blocks.
    */
   const rewind = Effect.fnUntraced(function*(to: Header) {
     const newest = head()
@@ -147,7 +150,7 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
     suspicions = 0
     if (header.number > last.number + longestJump) return reset(header)
     if (header.number > last.number && (yield* fill(header))) return
-    // two nodes that disagree may change the branch during the read; the next head continues
+    // if two nodes disagree, the branch can change between these reads, which then stop early; the next head continues
     const link = yield* rewind(header)
     if (link === "linked") yield* fill(header)
     else if (link === "unlinked") reset(header)

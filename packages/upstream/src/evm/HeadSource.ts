@@ -1,6 +1,6 @@
 /**
- * The source of a chain's newest block (head). If the node has a WebSocket, this is the node's own subscription,
- * otherwise polling within the node's rate limit. While the subscription is silent, the source also polls.
+ * The source of a chain's newest block (head): a subscription to the node if the node has a WebSocket; otherwise
+ * polling within the node's rate limit. While the subscription is silent, the source also polls.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -35,11 +35,11 @@ export interface Options {
 export interface HeadSource {
   /** Reads heads. Never ends. */
   readonly run: Effect.Effect<never>
-  /** Reports that a new block was found. */
+  /** Reports to the source that a new block was found. */
   readonly found: () => void
   /** Returns whether the node's own subscription is active and not silent. */
   readonly isAnnounced: () => boolean
-  /** Returns the milliseconds since the latest block was found; `undefined` before the first. */
+  /** Returns the milliseconds since the latest block was found; `undefined` before the first block. */
   readonly age: () => number | undefined
   readonly polls: () => number
   readonly clear: () => void

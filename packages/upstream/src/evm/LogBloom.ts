@@ -1,4 +1,4 @@
-/** Tests the bloom filter of a block's logs against a selection (yellow paper, 4.3.1). */
+/** Tests whether a block's bloom filter can match a selection of logs (yellow paper, 4.3.1). */
 import { keccak_256 } from "@noble/hashes/sha3"
 import { hexToBytes } from "@noble/hashes/utils"
 import type { LogSelection } from "@trigate/domain/evm/LogMatch"

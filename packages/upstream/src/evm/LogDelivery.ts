@@ -48,7 +48,9 @@ export interface LogDelivery {
     topic: FeedTopic<InterestIn<"logs">>,
     from: bigint
   ) => Effect.Effect<ReadonlyArray<string> | Extract<RpcAnswer, { readonly _tag: "Error" }>, CommonFailure>
-  /** Records logs that {@link readSince} returned to a subscription, so that they are also removed after a reorg. */
+  /**
+   * Records logs that {@link readSince} returned to a subscription, so that they are also sent as removed after a reorg.
+   */
   readonly remember: (logs: ReadonlyArray<string>) => void
 }
 
@@ -58,13 +60,13 @@ interface DeliveredBlock {
   logs: ReadonlyArray<string>
 }
 
-/** Maximum number of blocks that are queried by hash; a larger number is queried as a range. */
+/** Maximum number of blocks whose logs are queried by block hash; the logs of more blocks are queried as a range. */
 const mostByHash = 8
 
 /** Maximum number of blocks whose logs are delivered together. */
 const mostSpan = 200
 
-/** Encodes a block as the position of a logs subscription, for the caller to resume from. */
+/** Encodes a block number as the position from which a caller can later resume its logs subscription. */
 export const formatPosition = (block: bigint): string => `{"position":"${quantity(block)}"}`
 
 const quantity = (value: bigint): string => `0x${value.toString(16)}`

@@ -2,10 +2,10 @@
  * `eth_getLogs` for any range. The range is split into parts that the nodes serve. The parts are read in parallel, and
  * their logs are joined in order.
  *
- * The maximum range of a node is a setting, or is learned from its errors. A query that would need too many requests is
- * refused before anything is sent. Parts of a range are cached with the hash of the query's last block, which
- * identifies all blocks before it. The logs of a block that is queried by its hash are not read if the block's header
- * is known and the bloom filter in that header excludes them.
+ * The maximum range of a node is a setting, or is learned from the node's errors. A query that would need too many
+ * requests is refused before anything is sent. Parts of a range are cached with the hash of the query's last block,
+ * which identifies all blocks before it. If a query selects one block by its hash, and the bloom filter in the block's
+ * known header excludes the logs, nothing is read.
  */
 import { Hash } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -123,7 +123,7 @@ const tooWide = (requested: bigint, served: number, why: string): RpcAnswer => {
   return { _tag: "Error", code, message: error.message, error: Json.of(JsonRpc.errorObject(error, code)) }
 }
 
-/** Parses, from the error that refused a search, the maximum number of blocks of one search. */
+/** Parses the maximum number of blocks of one search from the error that refused the search. */
 export const servedBlocks = (answer: RpcAnswer): number | undefined => {
   if (answer._tag === "Result") return undefined
   const data = JsonRpc.member(answer.error.valueOrUndefined, "data")

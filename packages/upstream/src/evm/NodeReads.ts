@@ -64,13 +64,13 @@ export interface NodeReads {
   readonly header: (block: BlockName) => Effect.Effect<Header | undefined, CommonFailure>
   /** Returns the transaction hashes of the pending block; empty if the node has no such block. */
   readonly pending: Effect.Effect<ReadonlyArray<string>, CommonFailure>
-  /** Returns one of the headers that were read or announced last, by its hash in lower case. */
+  /** Returns the header with a given hash (in lower case), if it was among the latest headers read or announced. */
   readonly known: (hash: string) => Header | undefined
   /** Adds a header that a node announced. */
   readonly remember: (header: Header) => void
 }
 
-/** The maximum number of headers that are stored. */
+/** Maximum number of stored headers. */
 const mostKnown = 256
 
 /** Makes the reads of a chain; `label` names its upstream. */

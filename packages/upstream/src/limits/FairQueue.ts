@@ -1,8 +1,8 @@
 /**
- * Enforces one limit: a call starts if there is capacity, and otherwise waits in a fair queue.
+ * Enforces one rate limit: a call starts if there is capacity; otherwise it waits in a fair queue.
  *
- * Of the waiting calls, the next one to start is the call whose caller would use the least of the limit after the
- * start. The order of arrival does not matter.
+ * The next call to start is the call whose caller would then have the lowest use of the limit. The calls of one caller
+ * start in the order of their arrival.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
@@ -20,10 +20,10 @@ import type { Pacer } from "./Pacer.ts"
 import * as RateWindow from "./RateWindow.ts"
 import type { Bounds, Slot, Taken, Units, WindowCall } from "./RateWindow.ts"
 
-/** A call that requests permits. */
+/** A call that requests units of a limit. */
 export interface Ask {
   readonly upstream: UpstreamLabel
-  /** The method class. Actions (`once`) have a reserved share, and do not wait for reads. */
+  /** The method class. A part of the limit is reserved for actions (`once`), and actions do not wait for reads. */
   readonly class: MethodClass
   readonly cost: Cost
   readonly caller: Caller
@@ -44,11 +44,11 @@ export const worstCost = (upstream: UpstreamLabel, call: { readonly cost: Cost }
   upstream === "trading-api" ? worstWeight(call) : call.cost.requestUnits
 
 /**
- * Counts a call in a window that replicas share, if the call can start after the units `ahead`, which calls before it
- * in the queue request.
+ * Counts a call in the window that replicas share, if the window has capacity for the call and for the units `ahead`.
+ * These are the units of the calls before it in the queue.
  *
- * `own` returns this process's slots, without the calls whose request to the shared window is pending. A shared window
- * that has lost these slots is restored from them.
+ * `own` returns the use of this process by slot, except for calls whose request to the shared window is pending. If the
+ * shared window has lost this use, it is restored from `own`.
  */
 export type SharedWindow = (
   call: WindowCall,
@@ -73,19 +73,19 @@ export interface SharedAnswer extends Permits, Full {
   /** The current use of the window. */
   readonly held: Units
   /**
-   * The part of the limit that this replica is allowed to use while the window does not know the use of other replicas;
-   * otherwise `undefined`.
+   * The part of the limit that this replica is allowed to use, such as 0.5, if the window does not know the use of all
+   * other replicas; otherwise `undefined`.
    */
   readonly part?: number
-  /** The units that refreshes are allowed to use now, if they are paced. */
+  /** The units that refreshes of cached responses are allowed to use now, if a `Pacer` limits refreshes. */
   readonly level?: number
 }
 
-/** Why a call is not allowed to start. */
+/** How long a call has to wait for capacity, and whether its caller stays within its share of the limit. */
 export interface Full {
   /** Milliseconds to wait; 0 if the call can start. */
   readonly wait: number
-  /** Whether the caller is within its share. */
+  /** Whether the caller stays within its share of the limit if the call starts. */
   readonly isWithinShare: boolean
 }
 
@@ -95,7 +95,7 @@ interface Waiter extends WindowCall {
   readonly changed: Latch.Latch
 }
 
-/** The waiting calls of one caller and class, in order of arrival. */
+/** The waiting calls of one caller and method class, in order of arrival. */
 interface Waiting {
   readonly waiters: Set<Waiter>
   /** The sum of the units that the waiting calls request. */
@@ -105,8 +105,8 @@ interface Waiting {
 /** The waiting calls of one class, by caller. */
 type Queue = Map<string | undefined, Waiting>
 
-// The next call checks again after this many milliseconds, because no notification is sent when other replicas refund
-// units or units expire.
+// The next waiting call checks for capacity again after this many milliseconds, because this process is not notified
+// when other replicas refund units or when units expire.
 const recheckAfter = 250
 
 /** A limit: the window that counts its use, and the errors and metrics of waiting and refused calls. */
@@ -144,15 +144,15 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     queues[methodClass].get(caller)?.wants ?? 0
 
   /**
-   * Returns the use of a caller by which calls of a class are ordered. For reads, it includes the units of the caller's
-   * waiting actions, because these start first.
+   * Returns the use of a caller that determines the order of its calls of a class. For reads, includes the units of the
+   * caller's waiting actions, because actions start first.
    */
   const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
     window.heldBy(caller) + (methodClass === "read" ? wantedBy("once", caller) : 0)
 
   /**
-   * Returns a function for the units by which waiting calls are ordered. A call that costs more than a share counts as
-   * one share.
+   * Returns the function that converts the units of a call to the units that determine its place in the order. A call
+   * that costs more than a caller's share counts as one share.
    */
   const counted = () => {
     const { limit } = RateWindow.callerShare(bounds, Math.max(1, window.callers))
@@ -160,7 +160,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
       caller === undefined ? units : Math.min(units, limit)
   }
 
-  /** Returns the next waiting call of a class: the call whose caller would then have the lowest use. */
+  /** Returns the next call of a class to start: the call whose caller would then have the lowest use. */
   const nextWaiter = (methodClass: MethodClass): Waiter | undefined => {
     const count = counted()
     let next: Waiter | undefined
@@ -176,8 +176,8 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   }
 
   /**
-   * Returns the total units of those waiting calls of other callers that start before a given call. `held` is the use
-   * of the given call's caller, including the given call.
+   * Returns the total units of the other callers' waiting calls that start before a given call. `caller` is the caller
+   * of the given call, and `held` is that caller's use, including the given call.
    */
   const aheadOfOthers = (methodClass: MethodClass, caller: string | undefined, held: number): number => {
     const count = counted()
@@ -200,7 +200,10 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     return ahead
   }
 
-  /** Returns the units of the calls that start before a call, which can itself be a waiting call. */
+  /**
+   * Returns the units of the waiting calls that start before `call`. `waiter` is the queue entry of `call`, if it has
+   * one.
+   */
   const unitsAhead = (call: WindowCall, waiter?: Waiter): Units => {
     const { caller, class: methodClass } = call
     if (queues.once.size === 0 && queues.read.size === 0) return RateWindow.none
@@ -264,8 +267,8 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   }
 
   /**
-   * Takes the units of a call if the call can start after the calls before it, whose units are `ahead`. Otherwise fails
-   * with the reason.
+   * Takes the units of a call if there is capacity for the call and for the units `ahead` of the calls before it in the
+   * queue. Otherwise fails with the time to wait.
    */
   const attempt = (call: WindowCall, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, Full> =>
     Effect.uninterruptibleMask((restore) => {
@@ -283,7 +286,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
         const given = "started" in answer
           ? startAlone(answer, taken, call, ahead, now)
           : startShared(answer, taken, call, ahead, now)
-        // a caller that disconnected during the query of the window takes nothing
+        // if the caller disconnected during the request to the shared window, the units are refunded
         return Effect.flatMap(
           given,
           (own) => Effect.onInterrupt(restore(Effect.succeed(own)), () => Effect.sync(() => own.refund(call.cost)))
@@ -291,7 +294,10 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
       })
     })
 
-  /** Limits a call to this process's part of the limit while the shared window is unreachable. */
+  /**
+   * Takes the units of a call again, within this process's part of the limit, because the use of other replicas is
+   * unknown.
+   */
   const withinPart = (
     part: number,
     taken: Taken,
@@ -349,8 +355,8 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   }
 
   /**
-   * Returns this process's slots without the calls whose request to the shared window is pending; these are the newest
-   * calls.
+   * Returns this process's use by slot, except for the calls whose request to the shared window is pending, which are
+   * the newest calls.
    */
   const settled = (): ReadonlyArray<Slot> => {
     const rest = { ...asking }
@@ -387,7 +393,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
       window.moveTo(now)
       const next = nextWaiter(waiter.class)
       if (waiter !== next) {
-        // this waiter was next before; the call that is next now may still be asleep, and is woken to check for
+        // another call has replaced this one as the next call; it may still be asleep, and is woken to check for
         // capacity
         if (wasNext) next?.changed.openUnsafe()
         // waits one millisecond past `giveUp`, because the calls ahead may start in the last millisecond, and this call
@@ -421,7 +427,8 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
           const waiters = queues[call.class].get(call.caller)?.waiters
           waiters?.delete(waiter)
           if (waiters?.size === 0) queues[call.class].delete(call.caller)
-          // asynchronous, because a thousand calls that start together would otherwise nest
+          // wakes them asynchronously, because the wake-ups of a thousand calls that start together would otherwise
+          // nest
           const firsts = [nextWaiter("once"), nextWaiter("read")].filter(Predicate.isNotUndefined)
           return Effect.forEach(firsts, ({ changed }) => changed.open, { discard: true })
         })

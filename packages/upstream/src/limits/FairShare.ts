@@ -1,9 +1,8 @@
 /**
- * Divides a limit among its users (holders). Limits are on weight in a window, subscriptions, distinct users, or
- * messages.
+ * Divides a rate limit among the callers that use it (holders).
  *
  * Three quarters of the limit are divided into equal shares. A holder is allowed to exceed its share by the unused part
- * of the three quarters. The last quarter is reserved for holders within their share, so that a new holder finds
+ * of the three quarters. The remaining quarter is reserved for holders within their share, so that a new holder finds
  * capacity immediately.
  */
 

@@ -2,13 +2,13 @@
  * Paces the refreshes of cached responses at the refill rate of a rate limit.
  *
  * While all calls use the limit more slowly than it refills, a read that needs an upstream request is sent immediately.
- * Otherwise, reads receive the cached response, and refreshes of the responses take turns. The next turn goes to the
- * caller that was served longest ago. Of that caller's refreshes, the next to start is the one for the most outdated
- * reads: the sum of the ages at which reads received the response, divided by the cost of the refresh. A response that
- * many callers poll therefore stays younger than one that a single caller polls.
+ * Otherwise, reads receive the cached response, and the refreshes of cached responses take turns. The next turn goes to
+ * the caller that was served longest ago. Of that caller's refreshes, the refresh with the highest score starts first.
+ * The score is the sum of the ages at which reads received the response, divided by the cost of the refresh. A response
+ * that many callers poll therefore stays younger than a response that a single caller polls.
  *
- * Nine tenths of the limit are refilled evenly, and 8 % can be used in a burst, so that refreshes alone never exhaust a
- * window.
+ * Refreshes receive nine tenths of the limit for reads evenly, and 8 % of it as a burst, so that refreshes alone never
+ * exhaust a window.
  */
 import type * as Effect from "effect/Effect"
 import type { Bounds } from "./RateWindow.ts"
@@ -37,13 +37,13 @@ interface Waiting {
 /** Milliseconds after which a refresh is dropped if no further read receives its stale response. */
 const FORGOTTEN_AFTER = 10_000
 
-/** Maximum number of stored refreshes and callers. */
+/** Maximum number of waiting refreshes, and of callers whose last turn is stored. */
 const MOST = 10_000
 
-/** Milliseconds before the next refresh after the rate limiter refused one. */
+/** Milliseconds for which refreshes pause after the rate limiter has refused a refresh. */
 const PAUSE = 250
 
-/** Returns the refill rate of a limit in units per millisecond, and the maximum burst. */
+/** Returns the units per millisecond that a limit provides for refreshes, and the maximum burst in units. */
 export const refreshPace = (
   { readLimit, slots, width }: Bounds
 ): { readonly rate: number; readonly burst: number } => ({
@@ -55,7 +55,7 @@ export const refreshPace = (
 export class Pacer {
   readonly #rate: number
   readonly #burst: number
-  /** The units that refreshes are allowed to use now; negative if more was used than refilled. */
+  /** The units that refreshes are allowed to use now; negative if calls used more units than were refilled. */
   #level: number
   #at = 0
   readonly #waiting = new Map<string, Waiting>()
@@ -77,12 +77,12 @@ export class Pacer {
 
   /** Sets the units that refreshes are allowed to use now, as counted by all replicas. */
   set(level: number, now: number): void {
-    // one long response delays refreshes by at most one burst
+    // however much a call costs, the level falls at most one burst below zero
     this.#level = Math.max(-this.#burst, Math.min(this.#burst, level))
     this.#at = Math.max(this.#at, now)
   }
 
-  /** Pauses refreshes, because the rate limiter refused the last one. */
+  /** Pauses refreshes, because the rate limiter refused the latest refresh. */
   pause(now: number): void {
     this.set(Math.min(this.#levelAt(now), 0) - this.#rate * PAUSE, now)
   }
@@ -113,12 +113,14 @@ export class Pacer {
     waiting.callers.add(refresh.caller)
   }
 
-  /** Removes a refresh whose response has been read in the meantime. */
+  /** Removes a waiting refresh, because its response was read upstream in the meantime. */
   forget(key: string): void {
     this.#waiting.delete(key)
   }
 
-  /** Takes the next refresh; `undefined` while no refresh is allowed to start. */
+  /**
+   * Removes and returns the next refresh to start; returns `undefined` if none waits or none is allowed to start now.
+   */
   next(now: number): Refresh | undefined {
     if (this.isSpent(now)) return undefined
     let next: Waiting | undefined

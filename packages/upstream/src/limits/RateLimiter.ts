@@ -2,9 +2,9 @@
  * Enforces the rate limit of each upstream: weight per minute for the official API, request units per second for a
  * node's plan.
  *
- * A call reserves its maximum cost before it is sent, and refunds the unused part. In any window, the calls that start
- * use at most the limit, and can use all of it. 5 % of the weight is reserved for actions. A call without capacity
- * waits in a fair queue, at most for its `maxWait`.
+ * A call reserves its maximum cost before it is sent, and refunds the unused part. The calls that start within one
+ * window use at most the limit, and can use all of it. 5 % of the weight is reserved for actions. A call for which
+ * there is no capacity waits in a fair queue, at most for its `maxWait`.
  *
  * {@link RateWindow} defines the share of a caller, and {@link FairQueue} the order of waiting calls.
  *
@@ -37,7 +37,7 @@ import * as RateWindow from "./RateWindow.ts"
 import type { Bounds } from "./RateWindow.ts"
 
 /**
- * The windows of limiters, by upstream and by the number and width of their slots.
+ * The windows in which rate limiters count calls, by upstream and by the number and width of the windows' slots.
  *
  * By default, each limiter has its own windows. A limiter that replaces an earlier one can use the earlier limiter's
  * windows, even if the limits differ, so that calls that have already started still count.
@@ -49,7 +49,7 @@ export const Windows = Context.Reference<Map<string, RateWindow.RateWindow> | un
   }
 )
 
-/** The current use of an upstream's limit, by caller and in total. The program itself is included. */
+/** The current use of an upstream's limit in units: in total, with the program's own calls, and by caller. */
 export interface Use {
   readonly upstream: UpstreamLabel
   readonly all: number
@@ -96,7 +96,7 @@ export class RateLimiter extends Context.Service<RateLimiter, {
   /**
    * Takes the maximum cost of a call synchronously.
    *
-   * Returns `undefined` and takes nothing if the call has to wait, or if a shared window has to be queried.
+   * Returns `undefined` and takes nothing if the call has to wait, or if a shared window has to be queried first.
    */
   readonly tryTake: (ask: Ask, clock: Clock.Clock) => Permits | undefined
   /**
@@ -107,7 +107,10 @@ export class RateLimiter extends Context.Service<RateLimiter, {
    * no further call arrives.
    */
   readonly take: (ask: Ask) => Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited>
-  /** Returns the pacer of refreshes at an upstream; `undefined` without a limit. */
+  /**
+   * Returns the pacer of an upstream, which limits refreshes of cached responses; `undefined` if the upstream has no
+   * limit.
+   */
   readonly pacerOf: (upstream: UpstreamLabel) => Pacer | undefined
 }>()("@trigate/upstream/limits/RateLimiter") {}
 
@@ -117,10 +120,10 @@ export class RateLimiter extends Context.Service<RateLimiter, {
  */
 export type Limits = { readonly [Label in UpstreamLabel]?: number | undefined }
 
-/** The venue's weight limit per minute for an IP address. */
+/** The venue's limit for one IP address, in weight per minute. */
 export const defaultWeight = settings.tradingApiWeight.fallback
 
-/** Updates the gauge with the value of `read` at each scrape, while the scope is open. */
+/** Registers a gauge whose value `read` returns at each scrape, until the scope closes. */
 const report = (gauge: Metric.Gauge<number>, read: (clock: Clock.Clock) => number) =>
   Effect.acquireRelease(
     Effect.map(Effect.context(), (registered) =>
@@ -140,10 +143,10 @@ const roomIn = (wait: number) => {
 /** Advice to the operator about an exhausted limit. */
 const advice: { readonly [Label in UpstreamLabel]: string } = {
   "trading-api": `${freshnessSetting} and ${staleWhenLimitedSetting} allow more reads to share a response, ` +
-    `${settings.tradingApiWeight.env} is the limit`,
-  "trading-node": `${settings.tradingNodeRps.env} is the limit`,
-  "token-chain": `${settings.tokenChainRps.env} is the limit`,
-  layer2: `${settings.layer2Rps.env} is the limit`
+    `${settings.tradingApiWeight.env} sets the limit`,
+  "trading-node": `${settings.tradingNodeRps.env} sets the limit`,
+  "token-chain": `${settings.tokenChainRps.env} sets the limit`,
+  layer2: `${settings.layer2Rps.env} sets the limit`
 }
 
 /** Enforces the limit of one upstream, and reports the remaining units. */
@@ -222,7 +225,7 @@ const ofQuotas = (
         return new QuotaExceeded({ retryAfter, detail: `The caller's quota of ${what} is used up; ${room}` })
       }
     })
-    // the limit belongs to one caller and is not shared
+    // a quota belongs to one caller, so it is not divided into shares
     const quotaLimiter: Takes = {
       tryTake: (ask, clock) => limiter.tryTake({ ...ask, caller: local }, clock),
       take: (ask) => limiter.take({ ...ask, caller: local })

@@ -1,14 +1,14 @@
 /**
- * `RateLimiter` with limits that all processes with the same Redis and prefix share.
+ * `RateLimiter` whose limits are shared by all processes with the same Redis and key prefix.
  *
  * Redis stores four hashes for each limited upstream: the units of each slot and class, the units of each caller, the
  * units available to refreshes of cached responses ({@link Pacer}), and the processes that use the limit. Each process
  * also counts in its own window.
  *
- * While Redis is unreachable, each process uses only its part of the limit, minus the units that other processes had
- * used when Redis last responded; the metric `trigate_shared_state_degraded` and the log report this. When Redis is
- * reachable again, the process writes the calls that it started during the outage, or its complete use if Redis has
- * lost it.
+ * While Redis is unreachable, each process uses at most its part of the limit (one half with two processes). It also
+ * uses at most the units that other processes had left when Redis last responded. The metric
+ * `trigate_shared_state_degraded` and the log report the outage. When Redis is reachable again, the process writes the
+ * calls that it started during the outage, or its complete use if Redis has lost it.
  */
 import { monotonicMillis } from "@trigate/domain/Time"
 import type * as Clock from "effect/Clock"
@@ -30,7 +30,7 @@ import * as RateWindow from "./RateWindow.ts"
 export interface Options extends RateLimiter.Limits {
   /** Prefix of the keys. Default: `trigate:{rate-limit}:`. Processes with the same prefix share their limits. */
   readonly prefix?: string
-  /** Timeout of one step in Redis. Default: 250 milliseconds. */
+  /** Timeout of one operation in Redis. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
 }
 
@@ -139,12 +139,12 @@ return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas
 ).withReturnType<unknown>()
 
 /**
- * Registers a process, and writes its use of the limit. If Redis does not know the process, writes its whole use,
- * otherwise only the units of calls that started while Redis was unreachable.
+ * Registers a process, and writes its use of the limit. If Redis does not know the process, writes its whole use;
+ * otherwise writes only the units of calls that started while Redis was unreachable.
  *
- * Returns 1 if Redis knew the process, otherwise 0. After the identifier, the time and the time to live, the arguments
- * are three values for each slot and class: the field, the total units of the process, and the units started while
- * Redis was unreachable.
+ * Returns 1 if Redis knew the process, otherwise 0. The arguments are the identifier, the time, the time to live, and
+ * then three values for each slot and class: the field, the total units of the process, and the units of calls that
+ * started while Redis was unreachable.
  */
 const joinScript = Redis.script(
   (all: string, members: string, ...rest: ReadonlyArray<string | number>) => [all, members, ...rest],
@@ -168,7 +168,7 @@ const paceRefundScript = Redis.script((key: string, units: number) => [key, unit
   lua: `if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HINCRBYFLOAT', KEYS[1], 'level', ARGV[1]) end`
 })
 
-// missing units have left the window, or Redis has lost them
+// refunds at most the units that Redis has: the others have left the window, or Redis has lost them
 const refundScript = Redis.script((key: string, field: string, units: number) => [key, field, units], {
   numberOfKeys: 1,
   lua: `local held = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0)
@@ -216,7 +216,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
 
   const share = (upstream: string, bounds: RateWindow.Bounds, isPaced: boolean): FairQueue.SharedWindow => {
-    // windows with another number or width of slots have other slot numbers
+    // windows with a different number or width of slots number their slots differently, so they have different keys
     const key = `${prefix}${upstream}:${bounds.slots}x${bounds.width}`
     const keyOfCallers = `${key}:callers`
     const keyOfPace = `${key}:pace`
@@ -228,8 +228,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     let replicas = 1
     let isKnown = false
     /**
-     * The time until which the use of other processes in Redis may be incomplete, because Redis has lost this process's
-     * entry.
+     * The time until which Redis may lack units of other processes. It is set after Redis has lost this process's
+     * entry, because it may have lost other entries too.
      */
     let incompleteUntil = 0
     /**
@@ -251,8 +251,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
         const written = alone
         alone = new Map()
         const now = clock.currentTimeMillisUnsafe()
-        // the processes' windows are aligned in wall-clock time; a slot that overlaps two windows counts in the later
-        // one
+        // Redis numbers the slots by wall-clock time; a slot of this process that overlaps two of them counts in the
+        // later one
         const shift = Math.ceil((now - monotonicMillis(clock)) / bounds.width)
         const values = own().flatMap((slot) =>
           (["read", "once"] as const).flatMap((methodClass) => [
@@ -352,7 +352,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
 })
 
 /**
- * Rate limits shared through Redis.
+ * Provides a rate limiter whose limits are shared through Redis.
  *
  * @since 0.1.0
  * @category layers

@@ -1,23 +1,23 @@
 /**
  * The use of a rate limit in a sliding window: in total, and by caller.
  *
- * Time is divided into slots. The current slot and the `slots` before it cover every window that ends now.
+ * Time is divided into slots. The window consists of the current slot and the `slots` slots before it.
  *
  * Callers divide the limit as defined by {@link FairShare}. Each caller that was active in this window or the previous
- * one has a share. Above its share, a caller is allowed to use the capacity that others do not use. For this purpose,
- * each of the others counts with its current use. If its use in the previous window was higher, that use counts
- * instead, up to the size of a share. The program itself is not a caller, and is allowed to use the whole limit.
+ * one has a share. Above its share, a caller is allowed to use the capacity that other callers do not use. For this
+ * purpose, the use of another caller is the higher of two values: its use in this window, and its use in the previous
+ * window up to the size of a share. The program itself is not a caller, and is allowed to use the whole limit.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
 import type { MethodClass } from "@trigate/domain/operations/Operation"
 import * as FairShare from "./FairShare.ts"
 
-/** The maximum use. */
+/** The maximum use of a window. */
 export interface Limit {
   /** Maximum units of all calls. */
   readonly limit: number
-  /** Maximum units of reads; the rest is reserved for actions. */
+  /** Maximum units of reads; the remaining units are reserved for actions. */
   readonly readLimit: number
 }
 
@@ -51,7 +51,7 @@ const sumUnits = ({ once, read }: Units): number => read + once
 
 /**
  * Returns the bounds for `limit` units in `window` milliseconds. A limit below 1 becomes one unit in a proportionally
- * longer window.
+ * longer window. `reservedPart` is the part of the limit that is reserved for actions, such as 0.05.
  */
 export const windowBounds = (limit: number, window: number, slots: number, reservedPart: number): Bounds => {
   const whole = Math.max(1, Math.floor(limit))
@@ -60,7 +60,8 @@ export const windowBounds = (limit: number, window: number, slots: number, reser
 }
 
 /**
- * Returns the number of slots for the calls of one caller: a fifth of the number of slots in the window.
+ * Returns the number and width of the slots for the calls of one caller: a fifth as many slots, each five times as
+ * wide.
  *
  * The number is low because slots are stored for each caller, and replicas read the slots of all callers for each call.
  */
@@ -138,13 +139,13 @@ export const callerShare = ({ limit, readLimit }: Limit, callers: number): Limit
   readLimit: FairShare.equalShare(readLimit, callers)
 })
 
-/** The calls that started in a window. Allocates one object per slot, and none per call. */
+/** Counts the calls that started in a window. Allocates one object per slot, and none per call. */
 export class SlidingWindow {
   readonly #bounds: Pick<Bounds, "slots" | "width">
   #current = 0
   /** The slots of the window, in order of time. */
   readonly slots: Array<Slot> = []
-  /** The total of the slots. */
+  /** The total units of the slots. */
   readonly held: Units = { read: 0, once: 0 }
 
   constructor(bounds: Pick<Bounds, "slots" | "width">) {
@@ -161,7 +162,7 @@ export class SlidingWindow {
     }
   }
 
-  /** Returns whether a call can start after other calls, whose units are `ahead`. */
+  /** Returns whether the window has capacity for a call and for the units `ahead` of the calls that start before it. */
   fits(limit: Limit, call: WindowCall, ahead: Units): boolean {
     return this.held.read <= maxReads(limit, call, ahead) && sumUnits(this.held) <= maxUnits(limit, call, ahead)
   }
@@ -187,7 +188,7 @@ export class SlidingWindow {
   }
 }
 
-/** The caller's slot in which a call was counted. */
+/** The slots in which a call was counted in the two windows of its caller. */
 interface OfCaller {
   readonly now: Slot
   readonly lately: Slot
@@ -241,7 +242,7 @@ const isKey = (name: string): boolean => name.startsWith("key:")
 
 /** The window of one process: the use of all calls, and the use of each caller. */
 export class RateWindow {
-  /** Milliseconds after which a caller is removed: two windows. */
+  /** Milliseconds after its last call for which a caller counts as active: two windows. */
   readonly #memory: number
   readonly #ofCaller: Pick<Bounds, "slots" | "width">
   readonly #callers = new Map<string, CallerWindow>()
@@ -273,7 +274,7 @@ export class RateWindow {
     return name
   }
 
-  /** Returns a caller's use. */
+  /** Returns the units that a caller has used in the current window. */
   heldBy(caller: string | undefined): number {
     return caller === undefined ? 0 : sumUnits(this.#windowOf(caller).now.held)
   }
@@ -295,13 +296,13 @@ export class RateWindow {
     return count
   }
 
-  /** Returns whether a caller stays within its share if a call starts. */
+  /** Returns whether the caller of a call stays within its share if the call starts. */
   isWithinShare(bounds: Bounds, call: WindowCall): boolean {
     return call.caller === undefined ||
       this.#windowOf(call.caller).now.fits(callerShare(bounds, this.callers), call, none)
   }
 
-  /** Returns whether a call can start after other calls, whose units are `ahead`. */
+  /** Returns whether the window has capacity for a call and for the units `ahead` of the calls that start before it. */
   fits(bounds: Bounds, call: WindowCall, ahead: Units): boolean {
     if (!this.all.fits(bounds, call, ahead)) return false
     return this.isWithinShare(bounds, call) ||
@@ -340,7 +341,9 @@ export class RateWindow {
     return window
   }
 
-  /** Returns whether one more client address can be counted separately. First removes addresses whose use is zero. */
+  /**
+   * Returns whether one more client address can be counted separately. First removes callers that are no longer active.
+   */
   #hasRoom(): boolean {
     let addresses = 0
     for (const [name, { lately, seen }] of this.#callers) {

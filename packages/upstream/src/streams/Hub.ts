@@ -1,9 +1,9 @@
 /**
- * Shares upstream subscriptions between callers. There is one for each distinct topic, on as few connections as the
- * upstream's limits and the format of its frames permit.
+ * Shares upstream subscriptions between callers. There is one upstream subscription for each distinct topic (type and
+ * parameters). The subscriptions use as few connections as the upstream's limits and the format of its frames permit.
  *
  * Frames pass from an upstream connection to the callers synchronously. Effects run only for operations that wait:
- * connecting, sending messages within the rate limit, and refilling.
+ * connecting, sending messages within the rate limit, and refilling (querying data missed while a connection was lost).
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -49,13 +49,13 @@ export interface Status {
 /** The shared subscriptions of one upstream. */
 export interface Hub {
   /**
-   * Takes a seat, through which one connection of a caller subscribes. `caller` is the name of the caller. The
+   * Makes a seat, through which one connection of a caller subscribes. `caller` is the name of the caller: the
    * upstream's limits are divided fairly among callers.
    */
   readonly join: (caller: string, sink: Sink) => Seat
   /**
    * Returns the time, in milliseconds, at which the connection of a topic last received a frame; `undefined` while the
-   * topic is not live.
+   * upstream has not accepted the topic.
    */
   readonly heardAt: (topicKey: string) => number | undefined
   readonly status: () => Status
@@ -69,8 +69,8 @@ export interface Options {
   readonly protocol: StreamProtocol
   readonly limits?: Partial<StreamLimits.Limits>
   /**
-   * Users with priority when a limit is reached, in lower case, such as users with accepted actions. Capacity is
-   * reserved for up to three of them that have no subscription yet.
+   * The users, in lower case, who have priority when the limit on distinct users is reached, such as users with
+   * accepted actions. Capacity is reserved for up to three of these users while they have no subscription.
    */
   readonly familiar?: ReadonlySet<string>
   /**
@@ -97,7 +97,7 @@ const lastAsked = (
   return found
 }
 
-/** Makes the hub. It connects with the first subscription, and ends with the scope. */
+/** Makes the hub. It connects at the first subscription, and closes its connections when its scope closes. */
 export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol, replicas, ...options }: Options) {
   const limits: StreamLimits.Limits = { ...StreamLimits.defaults, ...options.limits }
   const transport = yield* SocketTransport

@@ -23,15 +23,18 @@ export interface Options {
   /** Called when a connection is open, before its first message. */
   readonly onUp: () => void
   readonly onTexts: (texts: ReadonlyArray<string>) => void
-  /** Called when an open connection is lost; the upstream's responses to earlier messages will not arrive. */
+  /**
+   * Called when an open connection is lost, or could not be opened (`opened` is `false`). After a loss, the upstream's
+   * responses to earlier messages will not arrive.
+   */
   readonly onDown: (lost: SocketLost, opened: boolean) => void
 }
 
 /** A persistent connection. */
 export interface Link {
   /**
-   * Sends a message over the open connection, once the limit on messages per minute permits. Does nothing without a
-   * connection.
+   * Sends a message over the open connection, as soon as the limit on messages per minute permits. Does nothing without
+   * a connection.
    */
   readonly send: (text: string, onSent?: () => void) => void
   /** Returns whether messages wait because of the limit on messages per minute. */
@@ -51,7 +54,9 @@ const answerWithin = 8_000
 const firstBackoff = 250
 const maxBackoff = 10_000
 
-/** Milliseconds that a connection must last before the next reconnection starts with the shortest pause again. */
+/**
+ * Milliseconds that a connection must last so that the pause before the next reconnection is the shortest one again.
+ */
 const soundAfter = 10_000
 
 /** Makes a connection; `run` opens it. */

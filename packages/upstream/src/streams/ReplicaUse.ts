@@ -3,7 +3,7 @@
  * replica has its own connections.
  *
  * Each replica reports its use once a second and after each new subscription, and receives the use of the other
- * replicas. If two replicas use the last unit of a limit at one moment, the upstream refuses one of them.
+ * replicas. If two replicas use the last unit of a limit at the same moment, the upstream refuses one of them.
  */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"

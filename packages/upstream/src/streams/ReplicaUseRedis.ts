@@ -37,7 +37,8 @@ return others`
 const decodeReports = Schema.decodeUnknownEffect(Schema.Array(Schema.String))
 
 /**
- * Exchanges through the Redis of the context. A function, so that two networks in one program share nothing.
+ * Provides the exchange through the Redis of the context. Each call makes a separate layer, so that two networks in one
+ * program share nothing.
  *
  * @since 0.1.0
  * @category layers

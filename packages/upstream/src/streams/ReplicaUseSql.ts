@@ -60,7 +60,7 @@ const make = Effect.fnUntraced(function*({ network = "mainnet" }: Options) {
         Effect.flatMap(decodeReports),
         Effect.map((rows) => rows.map((row) => row.report)),
         Effect.mapError((error) =>
-          // a server's message may contain its host name
+          // contains only the tag, because a server's message may contain its host name
           new SharedState.SharedStoreUnreachable({ detail: error._tag === "SqlError" ? error.reason._tag : error._tag })
         ),
         // the interruption is not awaited, because interrupting a statement takes as long as the statement
@@ -74,7 +74,7 @@ const make = Effect.fnUntraced(function*({ network = "mainnet" }: Options) {
 })
 
 /**
- * Exchanges through the Postgres of the context. Creates the table at the first use.
+ * Provides the exchange through the Postgres of the context. Creates the table on first use.
  *
  * @since 0.1.0
  * @category layers

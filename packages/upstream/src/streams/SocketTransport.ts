@@ -49,7 +49,7 @@ export interface Connection {
  * ```
  */
 export class SocketTransport extends Context.Service<SocketTransport, {
-  /** Connects to a URL, which may contain a key. Fails after 10 seconds. */
+  /** Connects to a URL, which can contain an endpoint key. Fails if the connection is not open after 10 seconds. */
   readonly open: (address: Redacted.Redacted) => Effect.Effect<Connection, SocketLost, Scope.Scope>
 }>()("@trigate/upstream/streams/SocketTransport") {}
 

@@ -1,4 +1,4 @@
-/** The upstream's limits on streams. The gateway enforces them before the upstream would refuse. */
+/** The upstream's limits on streams. The gateway enforces them itself, before the upstream would refuse a request. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ export interface Limits {
   readonly subscriptions: number
   /** Maximum number of distinct users over all subscriptions. */
   readonly users: number
-  /** Maximum number of distinct users of one caller. */
+  /** Maximum number of distinct users in all subscriptions of one caller. */
   readonly usersOfCaller: number
   /** Maximum number of messages sent per minute over all connections. */
   readonly messages: number

@@ -17,11 +17,11 @@ export interface RowCodec {
   readonly read: (text: string) => { readonly rows: ReadonlyArray<Row>; readonly isSnapshot: boolean } | undefined
   /** Encodes rows as a frame in the form of the venue's frames. */
   readonly write: (rows: ReadonlyArray<Row>, kind: "snapshot" | "stream" | "refill") => string
-  /** The number of rows in the snapshot for a caller that joins later. */
+  /** The number of latest rows that a caller who joins later receives first. */
   readonly replayed: number
 }
 
-/** Queries the data missed during a lost connection. */
+/** Queries the data that was missed while a connection was lost. */
 export interface TopicRefill {
   /** The priority among refills, which run one after another; the lowest rank runs first. */
   readonly rank: number

@@ -1,8 +1,9 @@
 /**
- * Removes an address's endpoint key from the responses of the server at that address, however the key is escaped there.
+ * Removes the endpoint key (the secret in the path of an address) from the responses of the server at that address,
+ * also if the key is escaped.
  *
- * Servers quote unknown paths, in responses with any status and in any JSON field. Every response passes this module
- * before it is parsed, relayed, cached or quoted, so no later step has to handle keys.
+ * A server can quote an unknown path in responses with any status, and in any JSON field. Every response passes this
+ * module before it is parsed, relayed, cached or quoted, so no later step has to handle keys.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -15,13 +16,13 @@ export type Conceal = (status: number, text: string) => string
 
 type Step = (text: string) => string
 
-/** A key with at least this number of characters does not occur by chance as a part of a longer word. */
+/** Minimum number of characters of a key that does not occur by chance as a part of a longer word. */
 const LONG_KEY = 8
 
 /** Keys with fewer characters than this may be common words, and are removed only from quoted paths. */
 const SHORT_KEY = 4
 
-/** Path segments that name routes, networks and versions, which stay readable in error messages. */
+/** Path segments that name routes, networks and versions. These segments stay readable in error messages. */
 const routeName = /^(?:api|bsc|eth|evm|exchange|info|jsonrpc|l2|mainnet|polygon|rpc|sepolia|testnet|ton|v[0-9]+)$/iu
 
 /** A path segment that may be an English word, the name of a network, or a number. */
@@ -76,8 +77,8 @@ const isEscaped = (text: string, at: number): boolean => {
 }
 
 /**
- * Makes the search for one endpoint key. A cheap scan excludes most texts; the remaining texts are matched against a
- * pattern that is made on first use.
+ * Makes the step that removes one endpoint key. A cheap scan excludes most texts; the remaining texts are matched
+ * against a pattern that is made on first use.
  */
 const step = (makePattern: () => RegExp, candidates: ReadonlyArray<string>): Step => {
   let pattern: RegExp | undefined

@@ -18,7 +18,7 @@ export interface CallerShares {
   readonly lower: (of: "subscriptions" | "users", limit: number) => void
 }
 
-/** The number of users for whom capacity is reserved because they have priority. */
+/** Maximum number of users for whom capacity is reserved because they have priority. */
 const maxReserved = 3
 
 /**

@@ -1,4 +1,4 @@
-/** Queries the data missed during a lost connection, and merges it into the stream without gaps or duplicates. */
+/** Queries the data missed while a connection was lost, and merges it into the stream without gaps or duplicates. */
 import * as Effect from "effect/Effect"
 import { countUp } from "../../streams/StreamCounts.ts"
 import type { Counts } from "../../streams/StreamCounts.ts"
@@ -12,7 +12,7 @@ export interface Refills {
   /**
    * Queries the missed data of a topic. The topic's frames are buffered during the query.
    *
-   * A topic that begins with a snapshot waits for the snapshot. A query is needed only if the snapshot does not reach
+   * If the topic begins with a snapshot, first waits for the snapshot. Then queries only if the snapshot does not reach
    * back far enough.
    */
   readonly start: (shared: SharedTopic) => void
@@ -27,7 +27,7 @@ export interface Options {
   readonly deliveries: Deliveries
   readonly counts: Counts
   readonly reportGap: (shared: SharedTopic, cause: string) => void
-  /** Runs an effect that is interrupted when the hub ends. */
+  /** Runs an effect until the hub ends, which interrupts the effect. */
   readonly fork: (effect: Effect.Effect<void>) => void
 }
 

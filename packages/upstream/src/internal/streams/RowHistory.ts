@@ -41,7 +41,8 @@ export class RowHistory {
   }
 
   /**
-   * Returns whether a row is as old as rows that were dropped. Such a row may have been delivered and dropped before.
+   * Returns whether a row is not newer than the newest dropped row, so that it may have been delivered and dropped
+   * before.
    */
   isTrimmed({ time }: Row): boolean {
     return time > 0 && time <= this.#trimmedUntil

@@ -14,7 +14,10 @@ export interface SharedTopic {
   readonly seats: Set<CallerSeat>
   /** The callers that subscribed before the upstream accepted the topic. */
   readonly waiting: Set<CallerSeat>
-  /** `idle`: nothing was sent. `leaving`: the upstream has not confirmed the unsubscription yet. */
+  /**
+   * `idle`: nothing was sent. `asked`: the upstream has not responded yet. `leaving`: the unsubscription is not
+   * confirmed.
+   */
   phase: "idle" | "asked" | "accepted" | "leaving"
   askedAt: number
   /** Whether the upstream has ever acknowledged the topic, on any connection. */
@@ -23,9 +26,11 @@ export interface SharedTopic {
   isProven: boolean
   /** The number of times that the upstream closed the connection while only this topic could have caused it. */
   strikes: number
-  /** Whether the next frame is the first on its connection. */
+  /** Whether the topic's next frame is its first frame on the current connection. */
   isFirst: boolean
-  /** The time since which the topic is live; `undefined` before that. */
+  /**
+   * The time of the topic's first frame, or of its acceptance if it has no initial frame; `undefined` before that time.
+   */
   liveSince: number | undefined
   lastAt: number | undefined
   /**
@@ -40,13 +45,13 @@ export interface SharedTopic {
   last: Frame | undefined
   readonly rows: RowHistory
   /**
-   * IDs of refilled rows that the upstream may still send. Empty once the upstream has sent a row newer than
+   * IDs of refilled rows that the upstream may still send. Emptied when the upstream has sent a row newer than
    * `refilledUntil`.
    */
   readonly refilled: Set<string>
   /** The time of the latest refilled row, in milliseconds. */
   refilledUntil: number
-  /** Frames received during a refill. */
+  /** Frames received during a refill; `undefined` if no refill is running. */
   buffered: Array<string> | undefined
   /** Whether the connection was lost again during a refill. */
   isRefilledAgain: boolean
@@ -154,7 +159,7 @@ export const make = (topic: Topic, key: string, connection: TopicConnection): Sh
 /** Returns whether any caller is subscribed to a topic. */
 export const isWanted = ({ seats, waiting }: SharedTopic): boolean => seats.size + waiting.size > 0
 
-/** Returns whether a topic has no initial frame. Such a topic is live once the upstream has accepted it. */
+/** Returns whether a topic has no initial frame. Such a topic is live as soon as the upstream has accepted it. */
 export const isLiveAtOnce = ({ delivery, rows }: Topic): boolean => delivery === "events" && (rows?.replayed ?? 0) === 0
 
 /** Returns the distinct users of some topics. */

@@ -14,16 +14,16 @@ import type { SharedTopic, TopicConnection } from "./SharedTopic.ts"
 export const suspectFor = 2_000
 
 /**
- * A subscription is a suspect if it may have caused the loss of a connection. This is the number of losses after which
- * the only suspect is refused. `asked` applies if the upstream never accepted the suspect, and `accepted` if it did.
- * `harmless` applies if the suspect contains no name that the upstream could refuse. A higher number makes it less
- * likely that an unstable network is the cause.
+ * The number of losses of a connection after which the only suspect is refused. A suspect is a subscription that may
+ * have caused a loss. `asked` applies if the upstream never accepted the suspect, and `accepted` if it did. `harmless`
+ * applies if the suspect contains no name that the upstream could refuse. A higher number makes it less likely that an
+ * unstable network is the cause.
  */
 const maxStrikes = { asked: 2, accepted: 5, harmless: 20 }
 
 /**
  * Returns the topics that may have caused the loss of a connection. Returns an empty list if the peer or this side
- * closed it for another reason.
+ * closed the connection for another reason.
  */
 export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost, at: number): Array<SharedTopic> => {
   if (code !== 1006 || reason === "silent" || reason === "stale") return []
@@ -34,7 +34,7 @@ export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost
   return likely.length > 0 ? likely : suspects
 }
 
-/** Counts a loss against a suspect, if it is the only one. Returns that suspect if it has caused too many losses. */
+/** If there is only one suspect, counts a loss against it. Returns this suspect if it has caused too many losses. */
 export const culprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | undefined => {
   const [alone, ...others] = suspects
   if (alone === undefined || others.length > 0) return undefined
@@ -42,7 +42,7 @@ export const culprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | und
   return ++alone.strikes >= most ? alone : undefined
 }
 
-/** Queues subscriptions that may have caused a loss before those that are already queued. */
+/** Queues suspects (subscriptions that may have caused a loss) before the suspects that are already queued. */
 export const add = (connection: TopicConnection, suspects: ReadonlyArray<SharedTopic>): void => {
   connection.suspects = [...new Set([...suspects, ...connection.suspects])]
 }

@@ -53,7 +53,7 @@ export interface Options {
   readonly registry: TopicRegistry
   readonly deliveries: Deliveries
   readonly now: () => number
-  /** Runs an effect that is interrupted when the hub ends. */
+  /** Runs an effect until the hub ends, which interrupts the effect. */
   readonly fork: (effect: Effect.Effect<never>) => Fiber.Fiber<never>
   readonly onText: (connection: TopicConnection, text: string) => void
 }
@@ -109,7 +109,7 @@ export const make = (options: Options): TopicConnections => {
   /** Refuses the topics of a new connection if the upstream accepts no further connection. */
   const onRefused = (connection: TopicConnection): void => {
     const up = [...open].filter(({ isUp }) => isUp).length
-    // if this is the only connection, the refusal may be the limit of new connections: the attempts continue
+    // if this is the only connection, the limit on new connections may be the reason, so the attempts continue
     if (up === 0 || connection.heardAt !== undefined) return
     for (const shared of connection.byRoute.values()) {
       registry.refuse(shared, protocol.refusal("connections", up + options.others()))

@@ -37,7 +37,10 @@ export const make = (
   now: () => number,
   observe?: (frame: Frame) => void
 ): TopicFrames => {
-  /** Delivers updates without a snapshot, whose IDs may repeat. Skips updates that a refill already delivered. */
+  /**
+   * Delivers rows whose IDs may repeat, so that IDs do not identify duplicates. Skips rows that a refill already
+   * delivered.
+   */
   const deliverUpdates = (
     shared: SharedTopic,
     text: string,

@@ -14,8 +14,8 @@ const responseWithin = 10 * second
 const confirmationWithin = 30 * second
 
 /**
- * A topic is silent after this multiple of the usual interval between two of its frames, but not before a minimum
- * number of milliseconds.
+ * A topic is silent after this multiple of the usual interval between two of its frames, but not before `silentAtLeast`
+ * milliseconds.
  */
 const silentIntervals = 3
 const silentAtLeast = 10 * second
