@@ -33,7 +33,7 @@ export const ById = { wait: Schema.optionalKey(Wait) }
 /** Query parameters of the routes that find an action by its signer and nonce, or by a client order ID. */
 export const ByIdentity = {
   ...ById,
-  // a parameter is documented by its encoded form
+  // the OpenAPI document shows the encoded form of a parameter, so the description is attached to that form
   signer: Schema.optionalKey(
     Schema.String.annotate({ description: "The address that signed, in 0x hex", examples: [Examples.actionSigner] })
       .pipe(Schema.decodeTo(Address))
@@ -67,8 +67,8 @@ export class ActionsApi extends HttpApiGroup.make("actions").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Outcome of a signed action",
     description:
-      "No action is sent to the venue. After OutcomeUnknown the gateway determines the outcome by itself: from the venue's state of the " +
-      "orders of the action, found by their cloids, and from its `expiresAfter`. The response contains the outcome and ids, never the body."
+      "No action is sent to the venue. After OutcomeUnknown the gateway determines the outcome by itself: it queries the action's orders " +
+      "by their cloids, and uses the action's `expiresAfter`. The response contains the outcome and ids, never the signed body."
   })),
   HttpApiEndpoint.get("find", Paths.actionOutcomes, {
     disableCodecs: true,
@@ -78,7 +78,7 @@ export class ActionsApi extends HttpApiGroup.make("actions").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Outcome of a signed action, by signer and nonce, or by cloid",
     description:
-      "With `signer` and `nonce`, or with `cloid`. A cloid of several actions is refused with InvalidRequest."
+      "Send `signer` and `nonce`, or `cloid`. If several actions have the cloid, the error is InvalidRequest."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Actions",

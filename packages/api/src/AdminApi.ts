@@ -1,5 +1,5 @@
 /**
- * The operator's routes: the action log, callers' keys, rate-limit use, the latest requests.
+ * The operator's routes: the action log, callers' keys, the use of rate limits, and the latest requests.
  *
  * They are served on the admin listener.
  */
@@ -44,7 +44,8 @@ export const ActionResolution = Schema.Union([
   Schema.Struct({
     _tag: Schema.tag("Accepted"),
     message: Schema.optionalKey(Schema.String).annotateKey({
-      description: "The venue's messages for legs of the action that it refused"
+      description:
+        "The venue's messages for refused legs, if the venue accepted the action but refused some of its legs"
     })
   }),
   Schema.Struct({ _tag: Schema.tag("Rejected"), message: Schema.String }),
@@ -261,7 +262,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Create another key for a caller",
     description:
-      "The new key has the same scope and quota as the previous ones. The previous keys remain valid for the overlap."
+      "The new key has the same scope and quota as the previous ones. The previous keys remain valid for `overlap` milliseconds."
   })),
   HttpApiEndpoint.post("revokeKeys", Paths.revokeKeys, {
     params: name,
@@ -285,7 +286,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     success: Schema.Array(NotedRequest),
     error: errors
   }).annotateMerge(OpenApi.annotations({
-    summary: "The last requests of callers",
+    summary: "The latest requests of callers",
     description:
       "At most 500, oldest first, without paths and bodies. Only requests to this gateway are recorded. Recording starts with the first request to this route and " +
       "stops ten seconds after the last one."

@@ -70,8 +70,8 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "List the stored candle history",
     description:
-      `Each coin and interval with its known periods, by coin. A page has ${coinsPerPage} coins; request the next one ` +
-      "with `after`. A page of fewer coins is the last."
+      `Each coin and interval with its complete periods, ordered by coin. A page has ${coinsPerPage} coins; request the next ` +
+      "page with `after`. A page of fewer coins is the last."
   })),
   HttpApiEndpoint.get("file", Paths.candleFile, {
     params: {
@@ -91,7 +91,7 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
     description:
       "Oldest first, closed bars only, with every number as the venue formatted it. A slash in the name of a coin is `%2F`. To resume " +
       "after a truncated response, drop an incomplete last line, and request `from` = open time of the last bar plus 1. A parquet " +
-      "file cannot be read before its end; its metadata member `trigate:known` contains the complete periods. For the quota, a file counts as one request for every 10 000 " +
+      "file cannot be read until it is complete; its metadata member `trigate:known` contains the complete periods. For the quota, a file counts as one request for every 10 000 " +
       "bars, and as a concurrent request until it is transferred. A caller can download 4 files at a time, and all callers together 8."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({

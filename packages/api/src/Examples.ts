@@ -20,7 +20,7 @@ export const endpointKey = "any-key"
 /** The ID of an action in the log. */
 export const actionId = "0xe96687078e0d81d63281ba712b0b246c5df4571362b83c0259d64808482ec366"
 
-/** The signer and the nonce of an action. */
+/** The signer and the nonce that identify an action in the log. */
 export const actionSigner = "0x14791697260e4c9a71f18484c9f997b308e59325"
 export const actionNonce = "1767225600000"
 

@@ -30,8 +30,8 @@ export const Readiness = Schema.Struct({
     backing: Schema.Literals(["memory", "SQLite", "Postgres", "Redis"]),
     state: Schema.Literals(["up", "away"]),
     used: Schema.Struct({ familiar: Schema.Finite, strangers: Schema.Finite }).annotateKey({
-      description: "Used fraction of the quotas for unanswered actions, from 0 to 1. `familiar`: signers of whom an " +
-        "action was accepted earlier or who are on an allow-list. `strangers`: all other signers"
+      description: "Used fraction of the quotas for unanswered actions, from 0 to 1. `familiar`: signers with an " +
+        "earlier accepted action, or on an allow-list. `strangers`: all other signers"
     }),
     room: Schema.Literals(["enough", "nearly full", "full"]).annotateKey({
       description:
@@ -57,7 +57,7 @@ export const Readiness = Schema.Struct({
     state: Schema.Literals(["up", "away"]),
     role: Schema.Literals(["writer", "reader", "alone"]).annotateKey({
       description: "`reader` if another replica writes the log; `alone` while the store is unreachable and this " +
-        "replica writes a log of its own. A stream cannot resume from one log in the other"
+        "replica writes a log of its own. A stream that was reading one of the two logs cannot resume in the other"
     }),
     position: Schema.String.annotateKey({
       description:

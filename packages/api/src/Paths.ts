@@ -43,13 +43,13 @@ export const transactions = "/api/v2/streams/transactions"
 /** Jetton transfers that an owner receives, as Server-Sent Events. */
 export const jettonTransfers = "/api/v2/streams/jettonTransfers"
 
-/** The signed actions of unknown outcome. */
+/** The signed actions whose outcome is unknown. */
 export const actions = "/admin/actions"
 
-/** Removes an action of unknown outcome from the action log. */
+/** Removes an action whose outcome is unknown from the list of unanswered actions. */
 export const forgetAction = "/admin/actions/:id/forget"
 
-/** Sends an action of unknown outcome again. */
+/** Sends an action again whose outcome is unknown. */
 export const resolveAction = "/admin/actions/:id/resolve"
 
 /** The keys of callers. */
@@ -103,7 +103,7 @@ export const resume = "resume"
 /** Streams as Server-Sent Events. */
 export const streams = "/streams"
 
-/** The query parameter with a subscription; it may be repeated. */
+/** The query parameter with a subscription; the parameter can be repeated. */
 export const subscribe = "subscribe"
 
 /** Whether the gateway accepts traffic. */

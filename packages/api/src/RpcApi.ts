@@ -83,8 +83,8 @@ const rpcSocket = (chain: string) =>
   OpenApi.annotations({
     summary: `JSON-RPC of ${chain} over a WebSocket`,
     description:
-      "Accepts the calls of the POST route, and `eth_subscribe` with `newHeads`, `logs`, `newPendingTransactions` and `syncing`. All " +
-      "callers share the blocks and logs that the gateway reads once. A request without an upgrade to WebSocket gets 426."
+      "Accepts the calls of the POST route, and `eth_subscribe` with `newHeads`, `logs`, `newPendingTransactions` and `syncing`. The " +
+      "gateway reads each block and log once, and sends it to all subscribed callers. A request without an upgrade to WebSocket gets 426."
   })
 
 const joinNames = (operations: ReadonlyArray<Operation>): string => operations.map(({ name }) => name).join(", ")
@@ -95,7 +95,7 @@ export class EvmApi extends HttpApiGroup.make("evm").add(
       summary: "JSON-RPC of the trading chain's EVM",
       description:
         "Accepts single calls and batches. A failed call returns a JSON-RPC error with HTTP 200; `error.data` is the typed error. " +
-        "State is read at `latest` only. For any other block, the real node returns the latest state without an error, " +
+        "State is read at `latest` only. For any other block, a node returns the latest state without an error, " +
         "so the gateway refuses such calls unless it is configured for archive nodes."
     })
   ),

@@ -1,7 +1,7 @@
 /**
  * The routes that control the sandbox's venue: its clock, prices, faults and accounts.
  *
- * They are served on the same listener as the admin routes, and do not exist in a gateway to live chains.
+ * They are served on the same listener as the admin routes. A gateway with upstream addresses has none of these routes.
  */
 import { Address } from "@trigate/domain/encoding/Hex"
 import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
@@ -51,12 +51,12 @@ export const PriceChange = Schema.Struct({
   coin: Coin,
   points: Schema.Array(Schema.Struct({
     time: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotateKey({
-      description: "Time of the point in milliseconds, relative to any common start"
+      description: "Time of the point in milliseconds. Only the differences between points matter"
     }),
     price: Price
   })).check(Schema.isMinLength(1), Schema.isMaxLength(10_000)).annotateKey({
     description:
-      "Ordered by time. The first point is played now. The price is interpolated linearly between points and constant after the last one"
+      "Ordered by time. The first point applies now. The price is interpolated linearly between points, and is constant after the last point"
   }),
   speed: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))).annotateKey({
     description: "Speed relative to real time; 1 if absent"
@@ -126,7 +126,7 @@ export class SandboxApi extends HttpApiGroup.make("sandbox").add(
     OpenApi.annotations({
       summary: "Set the prices of a coin from now on",
       description:
-        "A single point sets a constant price. The synthetic orders of the book are immediately placed around the new price."
+        "A single point sets a constant price. The sandbox's own orders in the book are immediately placed around the new price."
     })
   ),
   HttpApiEndpoint.post("setFaults", Paths.sandboxFaults, { payload: FaultChange, ...reply }).annotateMerge(
@@ -150,7 +150,7 @@ export class SandboxApi extends HttpApiGroup.make("sandbox").add(
     OpenApi.annotations({
       summary: "Restore the venue's initial state or a snapshot",
       description:
-        "The venue's time and the faults do not change. The period since the snapshot was taken is simulated again."
+        "The venue's time and the faults do not change. The time between the snapshot and now is simulated again."
     })
   )
 ).middleware(Problems).annotateMerge(OpenApi.annotations({

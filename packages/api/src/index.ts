@@ -8,7 +8,7 @@
 /** `GET /actions/{id}`: the outcome of a signed action. */
 export * as ActionsApi from "./ActionsApi.ts"
 
-/** The operator's routes: the action log, callers' keys, rate-limit use, the latest requests. */
+/** The operator's routes: the action log, callers' keys, the use of rate limits, and the latest requests. */
 export * as AdminApi from "./AdminApi.ts"
 
 /** `GET /candles`: the candle history that the gateway stores. */

@@ -17,8 +17,8 @@ const Count = Schema.Int.check(Schema.isGreaterThan(0))
  * The permissions of a caller. An absent list sets no restriction, except that the class `admin` is permitted only if
  * `classes` lists it.
  *
- * A caller with `signers` cannot send transactions to nodes, because the gateway does not recover the signer of a
- * transaction.
+ * If `signers` is present, the caller cannot send transactions to nodes, because the gateway does not recover a
+ * transaction's signer.
  */
 export const Scope = Schema.Struct({
   chains: Schema.optionalKey(Schema.Array(Schema.Literals(chains))),
@@ -41,7 +41,7 @@ export const Quota = Schema.Struct({
   requestsPerSecond: Schema.optionalKey(Positive),
   /** Maximum burst of requests beyond `requestsPerSecond`. */
   burst: Schema.optionalKey(Count),
-  /** Maximum weight per minute of requests to the official API, by the venue's weight rules. */
+  /** Maximum rate-limit weight, per minute, of the caller's requests to the official API. */
   weightPerMinute: Schema.optionalKey(Positive),
   /** Maximum number of node request units per second. */
   unitsPerSecond: Schema.optionalKey(Positive),
@@ -80,7 +80,7 @@ export const CurrentCaller = Context.Reference<Caller>("@trigate/domain/CurrentC
 export type KeepCounted = () => () => void
 
 /**
- * The function that counts the current fiber's request against its caller's quota. Default: a function that does
+ * The function that counts the request of the current fiber against the caller's quota. Default: a function that does
  * nothing.
  */
 export const CurrentKeepCounted = Context.Reference<KeepCounted>("@trigate/domain/CurrentKeepCounted", {
@@ -88,10 +88,10 @@ export const CurrentKeepCounted = Context.Reference<KeepCounted>("@trigate/domai
 })
 
 /**
- * Runs an effect to completion even if the caller disconnects, because a request may already have been sent and its
+ * Runs an effect to completion even if the caller disconnects: a request may already have been sent upstream, and its
  * outcome must be recorded.
  *
- * The effect counts against the caller's quota until it ends.
+ * Until the effect ends, the request counts against the caller's quota.
  */
 export const detached = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {

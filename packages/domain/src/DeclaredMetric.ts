@@ -10,14 +10,14 @@ import * as Metric from "effect/Metric"
 export const labels = {
   address: "index of the address in its setting, from `0`",
   cause:
-    "for retries: the fault of the previous attempt; for ejections: the fault of the address; for stream reconnects: `closed`, " +
-    "`silent` or `stale`",
+    "for retries: the fault of the previous attempt; for ejections: the fault of the ejected address; for stream reconnects: " +
+    "`closed`, `silent` or `stale`",
   chain: "`trading` or `layer2`",
   channel: "name of a declared subscription",
   group: "name of the caller's key, `address` for callers without a key, `others` for keys after the first 100",
   interval: "interval of a bar, such as `1m`",
   limit: "`connections`, `subscriptions` or `users`",
-  limited: "`yes` or `no`",
+  limited: "`yes` if a limit refused the request, otherwise `no`",
   node: "version of Node",
   operation:
     "name of a declared operation, type of a [known query](#known-queries), or `batch`, `probe`, `unsupported`",
@@ -25,11 +25,11 @@ export const labels = {
   quota: "`requests`, `concurrent`, `weight` or `units`",
   reason: "`client`, `drain`, `binary`, `key`, `origin`, `rate`, `bytesIn`, `bytesOut`, `size` or `slow`",
   route: "endpoint of the contract such as `exchange.submit`, or `other`",
-  share: "`common`, or `actions` for the part reserved for signed actions",
+  share: "part of a rate limit: `actions` is reserved for signed actions, `common` is not",
   state: "`sent`, or `unknown`",
   status: "HTTP status",
   upstream: "`trading-api`, `trading-node`, `token-chain` or `layer2`",
-  use: "use of the shared store",
+  use: "purpose of the shared store, such as `cache`",
   version: "version of Trigate",
   within: "`1 hour`, `1 day` or `7 days`; each period includes the shorter ones",
   won: "`first` or `second`: the address that responded first"

@@ -9,10 +9,10 @@ export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).
 })
 
 /**
- * The mistakes in a signed body, a closed set. The module `SigningMistake` contains a message for each mistake.
+ * The mistakes that the inspector finds in signed bodies. The module `SigningMistake` contains a message for each.
  *
- * Some mistakes are visible in the body. For others, the signer signed a message that differs from the body: the
- * inspector tries each known difference until the signature recovers to the expected signer.
+ * Some mistakes are visible in the body. In all other cases, the signer signed a message that differs from the body.
+ * The inspector then tries each known difference until the signature recovers to the expected signer.
  */
 export const SignatureMistake = Schema.Literals([
   // in the wrapper

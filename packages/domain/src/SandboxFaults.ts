@@ -1,6 +1,6 @@
 /**
- * The faults that a sandbox's venue can inject. The sandbox's settings and control routes and the gateway's contract
- * use this declaration.
+ * The faults that a sandbox's venue can inject. The sandbox's settings, its control routes, and the gateway's API
+ * contract use this declaration.
  */
 import * as Schema from "effect/Schema"
 
@@ -10,10 +10,10 @@ export const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum:
   description: "From 0 (never) to 1 (always)"
 })
 
-/** The maximum latency, in milliseconds. */
+/** The maximum latency that a sandbox can inject, in milliseconds. */
 export const longestLatency = 60_000
 
-/** The injected faults. The seed and the sequence of requests determine which requests a fault affects. */
+/** The injected faults. The sandbox's seed and the sequence of requests determine which requests a fault affects. */
 export const SandboxFaults = Schema.Struct({
   latency: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: longestLatency })).annotateKey({
     description: "Latency in milliseconds before an action or a query reaches the venue"

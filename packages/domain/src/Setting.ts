@@ -1,9 +1,9 @@
 /**
  * Declarations of settings: the environment variable, the accepted values, the default and the documentation.
  *
- * Each package declares the settings of its own options, and the server collects them in one table. Flags, the
- * configuration file, `--help` and docs/configuration.md are derived from that table, so a setting has one meaning,
- * both in a gateway and in a program that embeds the services.
+ * Each package declares the settings for its options, and the server collects all settings in one table. Flags, the
+ * configuration file, `--help` and docs/configuration.md are derived from that table. A setting therefore has the same
+ * meaning in a gateway and in a program that embeds the services.
  */
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
@@ -41,7 +41,7 @@ interface Texts {
   readonly needsRestart?: boolean
 }
 
-/** A setting, with its name and documentation: a `Config` that decodes its value, or returns its default. */
+/** A `Config` that decodes a setting's value or returns its default, with the setting's name and documentation. */
 export interface Setting<A> extends Config.Config<A>, Texts {
   readonly env: string
   /** The flag of `trigate serve` without its dashes: `read-deadline` for `TRIGATE_READ_DEADLINE`. */
@@ -95,7 +95,7 @@ const CommaSeparated = Schema.String.pipe(
 export const nonEmptyWords = <A>(word: Schema.Codec<A, string>) =>
   CommaSeparated.pipe(Schema.decodeTo(Schema.NonEmptyArray(word)))
 
-/** Returns a check whose error message is "expected …". */
+/** Makes a check of text. Its error message is `expected`: a phrase that describes valid text. */
 export const filtered = (expected: string, isValid: (text: string) => boolean) =>
   Schema.makeFilter<string>((text) => isValid(text) ? undefined : expected)
 

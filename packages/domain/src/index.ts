@@ -20,12 +20,12 @@ export * as DeclaredMetric from "./DeclaredMetric.ts"
 /** The response of `POST /exchange/inspect`, which describes a signed body without relaying it. */
 export * as Inspection from "./Inspection.ts"
 
-/** The account that programs and pages use to trade in a sandbox. Its key is public: never send value to it. */
+/** The account that programs and web pages use to trade in a sandbox. Its key is public: never send it real funds. */
 export * as SandboxAccounts from "./SandboxAccounts.ts"
 
 /**
- * The faults that a sandbox's venue can inject. The sandbox's settings and control routes and the gateway's contract
- * use this declaration.
+ * The faults that a sandbox's venue can inject. The sandbox's settings, its control routes, and the gateway's API
+ * contract use this declaration.
  */
 export * as SandboxFaults from "./SandboxFaults.ts"
 
@@ -36,9 +36,9 @@ export * as Setting from "./Setting.ts"
 export * as Time from "./Time.ts"
 
 /**
- * Schemas of the actions whose members the gateway decodes. Most have two forms: the form that the venue accepts, and
- * the form in the venue's documentation. For every other action of the catalog, the gateway decodes only the members
- * beside the action, such as the nonce and the signature.
+ * Schemas of the actions whose members the gateway decodes. Most of these actions have two forms: the form that the
+ * venue accepts, and the form in the venue's documentation. For every other action of the catalog, the gateway decodes
+ * only the members beside the action, such as the nonce and the signature.
  */
 export * as Action from "./actions/Action.ts"
 
@@ -60,13 +60,13 @@ export * as ActionRecord from "./actions/ActionRecord.ts"
 /** The schemas of all actions of the catalog, in the form that the venue accepts. */
 export * as ActionSchemas from "./actions/ActionSchemas.ts"
 
-/** The signed actions of `POST /exchange`. Each is sent at most once. */
+/** The signed actions of `POST /exchange`. Each action is sent at most once. */
 export * as ExchangeOperations from "./actions/ExchangeOperations.ts"
 
-/** Decodes responses to signed actions: whether a response is the venue's own, and the outcome that it reports. */
+/** Decodes responses to signed actions: determines whether the venue itself responded, and the reported outcome. */
 export * as ExchangeProtocol from "./actions/ExchangeProtocol.ts"
 
-/** Derives the result of a leg from the venue's state of its order. */
+/** Derives the result of one order of a batch from the state of that order at the venue. */
 export * as OrderOutcome from "./actions/OrderOutcome.ts"
 
 /** Advice for refused orders, by rejection reason. */
@@ -91,12 +91,12 @@ export * as BarRanges from "./candles/BarRanges.ts"
 export * as Candle from "./candles/Candle.ts"
 
 /**
- * Responses to candle queries: counts their bars, decides whether they are cacheable, encodes them, and reports where
- * their bars came from.
+ * Processes responses to candle queries: counts the bars, decides whether a response is cacheable, encodes bars, and
+ * reports the sources of the bars.
  */
 export * as CandleAnswer from "./candles/CandleAnswer.ts"
 
-/** Files of bars, and bars as lines of text: NDJSON in the venue's form, and CSV with a header line. */
+/** Formats and parses files of bars as lines of text: NDJSON in the venue's form, and CSV with a header line. */
 export * as CandleText from "./candles/CandleText.ts"
 
 /**
@@ -199,8 +199,8 @@ export * as EvmStreams from "./evm/EvmStreams.ts"
 export * as EvmSubscriptions from "./evm/EvmSubscriptions.ts"
 
 /**
- * Token amounts: in smallest units as exact `bigint`, and as decimal strings. Gas prices in wei, gwei (10^9 wei) and
- * ether (10^18 wei).
+ * Converts token amounts between smallest units, as exact `bigint`, and decimal strings. Converts gas prices and fees
+ * between wei, gwei (10^9 wei) and ether (10^18 wei).
  */
 export * as Gas from "./evm/Gas.ts"
 
@@ -226,8 +226,8 @@ export * as Account from "./info/Account.ts"
 export * as AssetLookup from "./info/AssetLookup.ts"
 
 /**
- * The topic of each query type (market data, a user's state, or an action's outcome) and its default maximum age; also
- * validates the setting for maximum ages.
+ * Returns the topic of each query type (market data, a user's state, or an action's outcome) and the default maximum
+ * age of its cached responses. Also validates the setting for maximum ages.
  */
 export * as InfoFreshness from "./info/InfoFreshness.ts"
 
@@ -255,7 +255,7 @@ export * as SpotLookup from "./info/SpotLookup.ts"
 /** Spot tokens and pairs of the trading chain, as `spotMeta` returns them. */
 export * as SpotMeta from "./info/SpotMeta.ts"
 
-/** Effects in continuation-passing style. They run synchronously, without a fiber, until one has to wait. */
+/** Effects in continuation-passing style. They run synchronously, without a fiber, until an effect has to wait. */
 export * as Continuation from "./operations/Continuation.ts"
 
 /** JSON-RPC 2.0 as text: decodes and encodes envelopes without re-encoding their content. */

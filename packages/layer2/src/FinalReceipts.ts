@@ -43,8 +43,8 @@ export interface FinalReceipts {
 }
 
 /**
- * Maximum size of each of the two sets of recently requested hashes. A hash that is already in a set belongs to a
- * receipt that was requested before.
+ * Maximum number of transaction hashes in each of the two sets of recently requested receipts. If a hash is already in
+ * a set, its receipt was requested before.
  */
 const REMEMBERED = 4096
 
@@ -106,8 +106,8 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
     return found !== null && found.number === blockNumber && isSame(found.hash, blockHash) ? cachedForGood : undefined
   })
 
-  // most receipts are read once, so caching them is not worth two additional block requests. Dropping the older of two
-  // generations of hashes is cheaper than evicting single hashes
+  // most receipts are read once, so caching them is not worth two additional block requests. The older of the two sets
+  // is dropped as a whole, because evicting single hashes would cost more
   let newer = new Set<number>()
   let older = new Set<number>()
   const isAskedAgain = (hash: Hash): boolean => {

@@ -71,7 +71,7 @@ export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.Pro
 /**
  * Provides `Layer2` over the pipeline of the context. Use it if several chains share a pipeline.
  *
- * Each call returns a new layer, so two layer 2s in one program do not share a memoized layer.
+ * Each call returns a new `Layer`, so two layer-2 chains in one program do not share a memoized `Layer`.
  *
  * @since 0.1.0
  * @category layers

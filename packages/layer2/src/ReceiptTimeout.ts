@@ -23,8 +23,8 @@ export type TransientFailure = typeof TransientFailure.Type
 /**
  * No receipt was found before the deadline, or before the polling schedule ended. `waited` is in milliseconds.
  *
- * The transaction might still be mined. `lastFailure` is present if the last poll failed; the cause can then be the
- * node instead of the transaction. The error is raised locally and never sent over HTTP.
+ * The transaction might still be mined. `lastFailure` is present if the last poll failed; the cause of the timeout can
+ * then be the node instead of the transaction. The error is raised locally and never sent over HTTP.
  */
 export class ReceiptTimeout extends Schema.TaggedError<ReceiptTimeout>()("ReceiptTimeout", {
   hash: Hash,

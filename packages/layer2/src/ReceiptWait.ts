@@ -11,7 +11,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { ReceiptTimeout, TransientFailure } from "./ReceiptTimeout.ts"
 
-/** The transaction, and the limits of the wait. */
+/** The transaction whose receipt is awaited, and the limits of the wait. */
 export interface WaitOptions {
   readonly hash: Hash
   /**

@@ -2,15 +2,16 @@
 /**
  * The launcher of the program `trigate`: checks the version of Node before it loads modules that an old version cannot parse.
  *
- * The program is a separate module, because static imports run before the module's own code.
+ * The command line is the separate module `program.ts`: if this module imported it statically, the import would run
+ * before the check.
  */
 import module from "node:module"
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 
 if (major > 22 || (major === 22 && minor >= 19)) {
-  // A start with the compile cache takes two thirds of the time. The cache is next to the modules, because write access to it
-  // allows code execution. If it cannot be written, the start only takes longer. Deno does not support Node's compile cache.
+  // With the compile cache, the start takes two thirds of the time. The cache is next to the modules, because write access to
+  // it allows code execution. If it cannot be written, the start only takes longer. Deno does not support Node's compile cache.
   const enableCompileCache: typeof module.enableCompileCache | undefined = module.enableCompileCache
   enableCompileCache?.(`${import.meta.dirname}/../.cache`)
   await import("./program.ts")

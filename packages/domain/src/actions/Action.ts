@@ -1,7 +1,7 @@
 /**
- * Schemas of the actions whose members the gateway decodes. Most have two forms: the form that the venue accepts, and
- * the form in the venue's documentation. For every other action of the catalog, the gateway decodes only the members
- * beside the action, such as the nonce and the signature.
+ * Schemas of the actions whose members the gateway decodes. Most of these actions have two forms: the form that the
+ * venue accepts, and the form in the venue's documentation. For every other action of the catalog, the gateway decodes
+ * only the members beside the action, such as the nonce and the signature.
  *
  * The gateway relays both forms. It cannot hash the documented form, so it cannot recover the signer of an action in
  * that form.
@@ -14,7 +14,7 @@ import { Millis } from "../Time.ts"
 import type { ActionType } from "./ActionCatalog.ts"
 import { Signature } from "./Signature.ts"
 
-/** The chain ID, in 0x hex, in the typed data of a user-signed action. Any chain is accepted. */
+/** The chain ID, in 0x hex, of the EIP-712 domain of a user-signed action. Any chain ID is accepted. */
 export const SignatureChainId = Schema.String.check(
   Schema.isPattern(/^0x[0-9a-fA-F]{1,16}$/u, { expected: "a chain id in 0x hex" })
 ).annotate({
@@ -101,7 +101,7 @@ export const MultiSig = Schema.Struct({
   payload: Schema.Struct({ multiSigUser: Address, outerSigner: Address, action: InnerAction })
 }).annotate({ identifier: "MultiSig" })
 
-/** The forms of each action type. The accepted form is first. */
+/** The forms of each action type whose members are decoded. The form that the venue accepts is first. */
 export const actionForms = {
   multiSig: Schema.Union([MultiSig]),
   tokenDelegate: Schema.Union([TokenDelegate, TokenDelegateDocumented]),
@@ -115,7 +115,7 @@ export type DecodedActionType = keyof typeof actionForms
 /** Returns whether the members of an action type are decoded. */
 export const isDecodedActionType = (type: string): type is DecodedActionType => Object.hasOwn(actionForms, type)
 
-/** Any decoded action, in the accepted or the documented form. */
+/** Any decoded action, in the form that the venue accepts or in the form that the venue documents. */
 export const Action = Schema.Union([
   actionForms.multiSig,
   actionForms.tokenDelegate,
@@ -149,7 +149,7 @@ export const formKeys: {
   }
 }
 
-/** Returns whether an action type has a documented form. */
+/** Returns whether the venue documents an action type in a form that it does not accept. */
 export const hasDocumentedForm = (type: string): type is keyof typeof formKeys => Object.hasOwn(formKeys, type)
 
 /**

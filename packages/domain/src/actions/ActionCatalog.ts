@@ -5,17 +5,16 @@
  * The signing package declares the members of each type; the compiler reports a type without a declaration. Operations,
  * costs, metric labels, scopes of caller keys and the default of `TRIGATE_RELAY_ACTIONS` are derived from this catalog.
  *
- * Sources: the venue's API documentation, hyperliquid-python-sdk 0.23.0, hyperliquid-rust-sdk aac7558,
- *
- * @nktkas/hyperliquid 0.33.3, ccxt 4.5.84.
+ * Sources: the venue's API documentation, hyperliquid-python-sdk 0.23.0, @nktkas/hyperliquid 0.33.3, ccxt 4.5.84,
+ * hyperliquid-rust-sdk aac7558.
  */
 import * as Predicate from "effect/Predicate"
 
 /**
  * The signing scheme of an action:
  *
- * - `l1`: the whole action is hashed, and a phantom agent signs the hash;
- * - `userSigned`: the members of the action are EIP-712 typed data;
+ * - `l1`: the signed EIP-712 message is the venue's "phantom agent", which contains the hash of the whole action;
+ * - `userSigned`: the signed EIP-712 message consists of the action's members;
  * - `multiSig`: wraps an `l1` or `userSigned` action.
  */
 export type SigningScheme = "l1" | "userSigned" | "multiSig"

@@ -5,8 +5,7 @@ import { Problem } from "../errors/Problem.ts"
 import { Millis } from "../Time.ts"
 
 /**
- * The venue would refuse the nonce: it accepts nonces from 2 days before its current time to 1 day after. Times are in
- * milliseconds since the Unix epoch.
+ * The venue would refuse the nonce: it accepts nonces from 2 days before its current time to 1 day after.
  */
 export class NonceOutOfWindow extends Problem<NonceOutOfWindow>()(
   "NonceOutOfWindow",
@@ -14,7 +13,7 @@ export class NonceOutOfWindow extends Problem<NonceOutOfWindow>()(
   { nonce: Millis, now: Millis, earliest: Millis, latest: Millis }
 ) {}
 
-/** The nonce inside the action differs from the nonce of the body. The venue refuses it with "Nonce mismatch.". */
+/** The nonce inside the action differs from the nonce of the body. The venue refuses such a body: "Nonce mismatch.". */
 export class NonceMismatch extends Problem<NonceMismatch>()(
   "NonceMismatch",
   { group: "fix-request", status: 422, title: "Nonce mismatch" },
@@ -33,7 +32,7 @@ export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
     signer: Address,
     nonce: Millis,
     settled: Schema.optionalKey(Schema.Literals(["accepted", "rejected"])).annotateKey({
-      description: "The outcome of the earlier action, if its signed content is the same and its outcome is known"
+      description: "The outcome of the earlier action, if that action has the same signed content and a known outcome"
     })
   }
 ) {}

@@ -18,11 +18,11 @@ export type ActionAccepted = typeof ActionAccepted.Type
 /**
  * The known classes of the venue's rejection texts. The venue can add texts at any time.
  *
- * The classes from `TickSize` to `UnknownOrder` are rejections of orders: a price or size that is not a multiple of the
- * asset's step, an order below the minimum value, insufficient margin or balance, a post-only order that would have
- * been filled immediately, no matching order, a reduce-only order that would not reduce a position, a limit price too
- * far from the oracle price, a trigger price on the wrong side, a cap on open interest or on the position, and an order
- * that is no longer open or was never placed.
+ * The classes from `TickSize` to `UnknownOrder` are rejections of orders. Their causes, in the sequence of the list:
+ * a price or size that is not a multiple of the asset's step; an order below the minimum value; insufficient margin or
+ * balance; a post-only order that would have been filled immediately; no matching order; a reduce-only order that would
+ * not reduce a position; a limit price too far from the oracle price; a trigger price on the wrong side of the market;
+ * a cap on open interest or on the position; an order that is no longer open or was never placed.
  */
 export const RejectionReason = Schema.Literals([
   "UnknownSigner",
@@ -110,7 +110,8 @@ export const ActionEntry = Schema.TaggedUnion({
 export type ActionEntry = typeof ActionEntry.Type
 
 /**
- * An action that the venue accepted, with the result of each leg (order, cancel or modify), in the order of the action.
+ * An action that the venue accepted, with the result of each leg (order, cancel or modify), in the sequence in which the
+ * action lists the legs.
  */
 export const ActionResult = Schema.Struct({
   ...ActionAccepted.fields,
@@ -123,7 +124,7 @@ export type ActionResult = typeof ActionResult.Type
  * `signer` is the address in that text, if it contains one.
  *
  * Only embedded services and the typed client raise this error: the HTTP route relays the venue's response unchanged.
- * If the venue accepted the action but refused some of its legs, only `requireAll` raises it, with the entries of all
+ * If the venue refused only some legs, only `requireAll` raises the error. The error then contains the results of all
  * legs and the whole response.
  */
 export class ActionRejected extends Schema.TaggedError<ActionRejected>()("ActionRejected", {
@@ -147,7 +148,7 @@ export class ActionRejected extends Schema.TaggedError<ActionRejected>()("Action
  * Combines the refused legs (orders, cancels or modifies) of an accepted action into one error. Returns `None` if no
  * leg was refused.
  *
- * The error has the reason of the first refused leg; its `message` contains the texts of all refused legs.
+ * The error has the reason of the first refused leg. Its `message` contains the venue's texts for all refused legs.
  */
 export const legRejection = ({ entries, response }: ActionResult): Option.Option<ActionRejected> => {
   const rejected = entries.filter(ActionEntry.guards.Rejected)

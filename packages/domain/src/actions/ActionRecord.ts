@@ -26,11 +26,11 @@ export const ActionState = Schema.Literals(["sent", "accepted", "rejected", "nev
 export type ActionState = typeof ActionState.Type
 
 /**
- * How the outcome was determined.
+ * The event that determined the outcome of an action.
  *
- * - `response`: from the venue's response to the action.
- * - `orderStatus`: the venue returned the action's orders to a later query.
- * - `expiry`: after the action's `expiresAfter`, the venue did not know its orders.
+ * - `response`: the venue responded to the action.
+ * - `orderStatus`: in response to a later query, the venue returned the action's orders.
+ * - `expiry`: after the action's `expiresAfter`, the venue did not know the action's orders.
  */
 export const SettledBy = Schema.Literals(["response", "orderStatus", "expiry"])
 export type SettledBy = typeof SettledBy.Type
@@ -47,7 +47,7 @@ export const Settled = Schema.Struct({
 }).annotate({ identifier: "SettledAction" })
 export type Settled = typeof Settled.Type
 
-/** An action in the action log. It omits the sent bytes, which contain the signature. */
+/** An action in the action log. The record omits the sent bytes, because they contain the signature. */
 export const ActionRecord = Schema.Struct({
   id: ActionId,
   state: ActionState,

@@ -1,4 +1,4 @@
-/** The signed actions of `POST /exchange`. Each is sent at most once. */
+/** The signed actions of `POST /exchange`. Each action is sent at most once. */
 import * as Schema from "effect/Schema"
 import { NotPermitted } from "../errors/CallerError.ts"
 import { commonFailures, servedFailures, type WrapReason } from "../errors/GatewayError.ts"
@@ -12,7 +12,7 @@ import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, Si
 import { ActionAccepted, type ActionRejected } from "./ActionOutcome.ts"
 import { signedActionSchema, SignedEnvelope } from "./SignedAction.ts"
 
-/** The errors that only signed actions fail with, in addition to the common ones. */
+/** The errors with which only signed actions fail. `CommonFailure` contains the errors of all operations. */
 export const exchangeFailures = [
   UnsupportedAction,
   NonceOutOfWindow,
@@ -87,8 +87,8 @@ const operations = new Map<string, ExchangeOperation>(
 export const exchangeOperations: ReadonlyArray<ExchangeOperation> = [...operations.values()]
 
 /**
- * An action of a type outside the catalog. All such types share one name, because a metric label needs a bounded set of
- * values.
+ * An action of a type outside the catalog. All such types share one operation name, because the name is a metric label,
+ * and a label needs a bounded set of values.
  */
 export const passthroughAction: ExchangeOperation = signed(
   "exchange",

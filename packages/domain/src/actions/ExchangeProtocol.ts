@@ -1,4 +1,4 @@
-/** Decodes responses to signed actions: whether a response is the venue's own, and the outcome that it reports. */
+/** Decodes responses to signed actions: determines whether the venue itself responded, and the reported outcome. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -34,11 +34,12 @@ export interface Submission extends Identity {
  */
 const lateRefusals: ReadonlySet<number> = new Set([408, 409, 460, 499])
 
-/** Returns whether a status means that the call was refused before any of it was executed. */
+/** Returns whether an HTTP status means that the call was refused before any part of the call was executed. */
 const isRefusal = (status: number): boolean => status >= 400 && status < 500 && !lateRefusals.has(status)
 
 /**
- * Returns why a response leaves the outcome of a once-only call unknown: it is from a proxy, or truncated.
+ * Returns why the outcome of a call that is sent at most once remains unknown after a response: the response is from a
+ * proxy, or is truncated.
  *
  * Returns `undefined` for a response of the upstream itself. Also returns `undefined` for a refusal (4xx) from any
  * intermediate server: for example, a firewall's page with HTTP 403 means that nothing was forwarded.
@@ -164,5 +165,5 @@ export const outcomeReader = <S extends AnyCodec>(failures: S) => {
   }
 }
 
-/** The reader for the embedded services. */
+/** Decodes responses to signed actions for embedded services, which run in the caller's process without a gateway. */
 export const readOutcome = outcomeReader(Schema.Union([...exchangeFailures, ...upstreamFailures]))

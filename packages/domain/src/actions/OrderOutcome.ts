@@ -1,4 +1,4 @@
-/** Derives the result of a leg from the venue's state of its order. */
+/** Derives the result of one order of a batch from the state of that order at the venue. */
 import type { Fill, OrderRecord } from "../info/Order.ts"
 import type { ActionEntry, RejectionReason } from "./ActionOutcome.ts"
 

@@ -28,7 +28,7 @@ export type Resolution =
  *
  * For every `reason`, the first attempt may have taken effect, even if the latest attempt sent nothing. Do not sign the
  * action again before you know its outcome. Embedded services and the typed client raise this error; the HTTP route
- * responds with the reason.
+ * responds with the error in `reason`.
  */
 export class StillUnknown extends Schema.TaggedError<StillUnknown>()("StillUnknown", {
   upstream: Schema.String,
@@ -68,7 +68,7 @@ export interface Unresolved {
   readonly signer?: Address
 }
 
-/** Makes the error for a resend after which the outcome is still unknown. */
+/** Makes the error for an action whose outcome is still unknown after its bytes were sent again. */
 export const stillUnknown = ({ upstream, ...identity }: Unresolved) => (reason: Reason): StillUnknown => {
   // uses the signer of a gateway error only: the address in a rejection is from the venue's text
   const named = reason._tag !== "ActionRejected" && "signer" in reason ? reason.signer : undefined
@@ -84,8 +84,8 @@ export const stillUnknown = ({ upstream, ...identity }: Unresolved) => (reason: 
 }
 
 /**
- * The rejections of a resend that would also have applied to the first attempt: those that depend on the bytes alone,
- * and `NonceTooHigh`.
+ * The rejection reasons that show that the venue would also have refused the first attempt: those that depend on the
+ * bytes alone, and `NonceTooHigh`.
  *
  * Any other rejection depends on the venue's state, which the venue can check before the nonce.
  */
@@ -109,7 +109,8 @@ export const ofRejection = (rejection: ActionRejected): Option.Option<Resolution
  * Returns the outcome that `NonceAlreadyUsed` from an upstream gateway implies: `Landed` if that gateway knows that the
  * venue accepted the same signed content, otherwise `None`.
  *
- * Even if that gateway knows of a rejection, another gateway may have sent the action too.
+ * If that gateway knows that the venue rejected the content, the outcome is still unknown, because a different gateway
+ * can also have sent the action.
  */
 const ofNonceUsed = (error: NonceAlreadyUsed): Option.Option<Resolution> =>
   error.settled === "accepted"

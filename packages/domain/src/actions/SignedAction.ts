@@ -38,7 +38,7 @@ const envelope = {
   })
 }
 
-/** A signed action of a type whose members the gateway decodes. */
+/** A signed action whose members the gateway decodes: an {@link Action} with its nonce and signature. */
 export const SignedAction = Schema.Struct({ action: Action, ...envelope }).annotate({ identifier: "SignedAction" })
 export type SignedAction = typeof SignedAction.Type
 
@@ -53,7 +53,7 @@ export type SignedEnvelope = typeof SignedEnvelope.Type
 export const signedActionSchema = <Type extends DecodedActionType>(type: Type) =>
   Schema.Struct({ action: actionForms[type], ...envelope })
 
-/** A signed action of any type: the action with its members as signed, and the envelope. */
+/** A signed action of any type: the action as it was signed, and the members beside it, such as the nonce. */
 export interface AnySignedAction extends Omit<SignedEnvelope, "action"> {
   // the first type accepts values whose type is an interface, the second accepts object literals with additional
   // members

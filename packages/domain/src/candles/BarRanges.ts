@@ -2,7 +2,7 @@
  * Sets of bar numbers (`CandleWindow.barAt`) as sorted ranges. A set represents the stored or the missing bars of a
  * series.
  */
-/** A range of bars, both ends included. */
+/** A range of bar numbers, both ends included. */
 export interface BarRange {
   readonly from: number
   readonly to: number

@@ -1,6 +1,6 @@
 /**
- * Responses to candle queries: counts their bars, decides whether they are cacheable, encodes them, and reports where
- * their bars came from.
+ * Processes responses to candle queries: counts the bars, decides whether a response is cacheable, encodes bars, and
+ * reports the sources of the bars.
  *
  * A response in the venue's exact format is recognized from its bytes, without joining its chunks. A full response has
  * 700 KB: recognizing it is faster than joining and decoding it, and ten times as fast as parsing it. A body that is
@@ -249,7 +249,7 @@ export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined =>
 /** The offsets of bars in a text. */
 export interface BarPlaces {
   readonly bytes: Uint8Array
-  /** The offset of each bar, then the offset at which one more bar would start. One byte separates two bars. */
+  /** The start offset of each bar, then the end offset of the last bar plus 1. One byte follows each bar. */
   readonly starts: ReadonlyArray<number>
   /** The open time of each bar. */
   readonly times: ReadonlyArray<number>
@@ -319,7 +319,7 @@ const graceMillis = 5000
 
 /**
  * A response is cached only if the venue retains its bars for at least this many milliseconds longer. The value exceeds
- * the longest request deadline plus the difference between the two clocks.
+ * the longest request deadline plus the difference between the clocks of the gateway and the venue.
  */
 const marginMillis = 60_000
 
@@ -329,8 +329,8 @@ const day = 24 * 60 * 60_000
 const lastInstant = 8_640_000_000_000_000
 
 /**
- * Returns a cache policy of one day for a past window: its last bar is closed, and the venue retains its first bar for
- * at least `marginMillis` longer. Returns `undefined` for any other window.
+ * Returns a cache policy of one day for a window that is in the past: its last bar is closed, and the venue retains its
+ * first bar for at least `marginMillis` longer. Returns `undefined` for any other window.
  */
 export const cachePolicy = (
   { endTime, interval, startTime }: CandleWindowRequest,

@@ -1,5 +1,5 @@
 /**
- * Files of bars, and bars as lines of text: NDJSON in the venue's form, and CSV with a header line.
+ * Formats and parses files of bars as lines of text: NDJSON in the venue's form, and CSV with a header line.
  *
  * Numbers keep the venue's formatting. The bars of a file have one coin and interval, and are in ascending order of
  * time.

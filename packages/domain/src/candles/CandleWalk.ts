@@ -33,12 +33,12 @@ const bounded = (bars: number): number => Math.min(CandleWindow.retainedBars, Ma
 /**
  * Streams the stretches of a window, oldest first. Each stretch that the consumer pulls costs one request.
  *
- * Stretches meet at the boundary of a bar, and a bar that is received twice is emitted once. The venue retains 5000
- * bars in total. The first stretch therefore also covers all bars that may have expired: the venue returns those that
- * it still has, and separate requests for expired bars would cost as much as other requests.
+ * Adjacent stretches meet at the boundary of a bar. A bar that is received twice is emitted once. The venue retains only
+ * the newest 5000 bars. The first stretch therefore covers all older bars of the window in one request: the venue
+ * returns the bars that it still has, and further requests for expired bars would only cost weight.
  *
  * Without an `endTime`, or with one in the future, the walk ends at the bar that was forming when the walk began. A
- * `truncated` stretch lacks its oldest bars. This applies only to the first stretch, and to later stretches whose bars
+ * `truncated` stretch lacks its oldest bars. Only the first stretch can be truncated, or a later stretch whose bars
  * expired during a slow walk. If a gateway stores more bars than the venue retains, the walk starts at the beginning of
  * the window.
  */

@@ -114,7 +114,7 @@ export const maxBars = ({ endTime, interval, startTime }: CandleWindowRequest, n
  * - `truncated`: the oldest bars of the window are missing or may be missing, because the venue does not retain bars
  *   before the first received one;
  * - `agedOut`: the response has no bars, because the whole window is older than the retained bars or precedes the
- *   listing of the coin (a response does not show which).
+ *   listing of the coin (the response is the same in both cases).
  */
 export type Coverage = "complete" | "truncated" | "agedOut"
 
@@ -130,11 +130,11 @@ export interface Sources {
   readonly held: number
   /** The number of bars that the gateway requested from the venue. */
   readonly asked: number
-  /** The periods, oldest first, in which bars may be missing: they are neither stored nor available upstream. */
+  /** The periods, oldest first, whose bars the gateway neither stores nor can request from the venue. */
   readonly gaps: ReadonlyArray<Stretch>
   /** Whether the response omits the window's oldest bars, although the gateway stores them. */
   readonly isCut: boolean
-  /** Open times of bars that the venue changed after they had closed, oldest first; an archive keeps the original values. */
+  /** Open times, oldest first, of closed bars that the venue changed later. An archive also keeps the earlier values. */
   readonly corrected: ReadonlyArray<number>
 }
 

@@ -36,7 +36,7 @@ export const lowerCase = (hex: string): `0x${string}` => `0x${hex.slice(2).toLow
 
 const UINT256_MAX = 2n ** 256n - 1n
 
-/** An unsigned 256-bit integer: minimal 0x hex, decoded as a `bigint`. Accepts leading zeros. */
+/** An unsigned 256-bit integer: 0x hex, decoded as a `bigint`. Decoding accepts leading zeros; encoding omits them. */
 export const Quantity = hex(/^0x[0-9a-fA-F]{1,64}$/u, "Quantity", "a non-negative integer in 0x hex").pipe(
   Schema.decodeTo(
     Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: 0n, maximum: UINT256_MAX })),

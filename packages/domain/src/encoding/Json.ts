@@ -13,7 +13,7 @@ import * as Utf8 from "./Utf8.ts"
 /** A parse error; `path` is its location in the document. */
 export type ParseFault = RequestFault
 
-/** The range of a raw JSON value in a text, and the range of its key. The end of a range is exclusive. */
+/** The start and end offsets of a raw JSON value in a text, and those of its key. End offsets are exclusive. */
 export interface Span {
   readonly keyStart: number
   readonly keyEnd: number
@@ -308,7 +308,7 @@ export const elements = (text: string): ReadonlyArray<string> | undefined => {
   return undefined
 }
 
-/** The properties of a document that are known when it is made. */
+/** The properties that are already known when a document is made. */
 interface Known {
   readonly value?: Result.Result<unknown, ParseFault>
   readonly bytes?: Uint8Array

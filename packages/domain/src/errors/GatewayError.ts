@@ -38,7 +38,7 @@ import {
   UpstreamUnavailable
 } from "./UpstreamError.ts"
 
-/** All error classes of the set, in the order of the table in docs/errors.md. */
+/** All error classes of the gateway, in the order of the table in docs/errors.md. */
 export const gatewayErrors = [
   InvalidRequest,
   UnsupportedAction,
@@ -73,7 +73,7 @@ export const gatewayErrors = [
   OutcomeUnknown
 ] as const
 
-/** Any error of the set, distinguished by `_tag`, in JSON also by the problem's `type`. */
+/** Any error of the gateway. Errors are distinguished by `_tag`; in JSON, also by the problem's `type`. */
 export const GatewayError = Schema.Union(gatewayErrors)
 export type GatewayError = typeof GatewayError.Type
 
@@ -107,8 +107,8 @@ export const ServedFailure = Schema.Union(servedFailures)
 export type ServedFailure = typeof ServedFailure.Type
 
 /**
- * Type-level {@link wrapReason}: a reason becomes the `UpstreamError` or `RequestError` that contains it; any other
- * error is unchanged.
+ * Type-level {@link wrapReason}: an error that can be the `reason` of an `UpstreamError` or a `RequestError` becomes
+ * that wrapper; any other error is unchanged.
  */
 export type WrapReason<E> = E extends UpstreamReason ? UpstreamError : E extends RequestReason ? RequestError : E
 
@@ -121,14 +121,14 @@ export type UnwrapReason<E> = E extends UpstreamError | RequestError ? E["reason
 /** The errors that every method of a service or of the client can fail with. */
 export type CallFailure = WrapReason<ServedFailure>
 
-/** Any error of the set, wrapped or unwrapped. */
+/** Any error of the gateway, directly or as the `reason` of an `UpstreamError` or a `RequestError`. */
 export type CallError = GatewayError | UpstreamError | RequestError
 
 const isUpstreamReason = Schema.is(Schema.Union(upstreamReasons))
 const isRequestReason = Schema.is(Schema.Union(requestReasons))
 const isWrapped = Schema.is(Schema.Union([UpstreamError, RequestError]))
 
-/** Wraps a reason in the `UpstreamError` or `RequestError` that contains it; returns any other error unchanged. */
+/** Wraps an error that can be the `reason` of an `UpstreamError` or `RequestError`. Returns other errors unchanged. */
 export function wrapReason<E>(error: E): WrapReason<E>
 // the compiler does not evaluate a conditional type on a type parameter
 export function wrapReason(error: unknown): unknown {
@@ -145,8 +145,8 @@ export function unwrapReason(error: unknown): unknown {
 /**
  * The JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474). Errors that no JSON-RPC route raises have -32603.
  *
- * Client libraries retry automatically after -32603 and -32005. No library retries the code of `OutcomeUnknown`,
- * because the sender has to decide: retrying a transaction that was accepted fails with "nonce too low", which looks
+ * Client libraries retry automatically after -32603 and -32005. `OutcomeUnknown` has a code that no library retries,
+ * because the sender has to decide: if the transaction was accepted, a retry fails with "nonce too low", which looks
  * like a refusal.
  */
 export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {

@@ -50,7 +50,7 @@ const problemFields = <const Tag extends string, const Fields extends Schema.Str
   title: constant(title)
 })
 
-/** The fields of a problem: `type`, `status` and `title` are constant for its class; `detail` is the message. */
+/** The fields of a problem: `type`, `status` and `title` are constants of the error class; `detail` is the message. */
 export type ProblemFields<Tag extends string, Fields extends Schema.Struct.Fields> = ReturnType<
   typeof problemFields<Tag, Fields>
 >

@@ -45,7 +45,8 @@ export const StateBlock = Schema.Literals(["latest", "pending"])
 export type StateBlock = typeof StateBlock.Type
 
 /**
- * The request reads state at a block that is not in `supported`. Without this error, a node would return the latest state.
+ * The request reads state at a block that is not in `supported`. Without this error, a node would return the latest
+ * state.
  *
  * A gateway over archive nodes serves any block if `TRIGATE_TRADING_NODE_ARCHIVE` is set.
  */

@@ -22,6 +22,6 @@ export const ReadFailure = Schema.Union([
 ])
 export type ReadFailure = typeof ReadFailure.Type
 
-/** The failures of a once-only call: either it was not sent, or its outcome is unknown. */
+/** The failures of a call that is sent at most once: either the call was not sent, or its outcome is unknown. */
 export const OnceFailure = Schema.Union([UpstreamUnavailable, UpstreamRateLimited, QuotaExceeded, OutcomeUnknown])
 export type OnceFailure = typeof OnceFailure.Type

@@ -41,7 +41,7 @@ export class CallReverted extends Problem<CallReverted>()(
   { upstream, code: Schema.Int, data: Schema.optionalKey(Data) }
 ) {}
 
-/** A read did not finish within its deadline, in milliseconds. The deadline includes the response's body. */
+/** A read, including the response's body, did not finish within `deadline` milliseconds. */
 export class UpstreamTimeout extends Problem<UpstreamTimeout>()(
   "UpstreamTimeout",
   { group: "retry-later", status: 504, title: "Upstream timeout" },
@@ -68,7 +68,7 @@ export type UpstreamReason = (typeof upstreamReasons)[number]["Type"]
 /**
  * The upstream did not serve the call; `reason` is the error. No state was changed.
  *
- * `group` indicates what to do; `retryAfter` is the number of seconds to wait, if the reason has one. Over HTTP and
+ * `group` indicates what to do; `retryAfter` is the number of seconds to wait, if the reason contains it. Over HTTP and
  * JSON-RPC, only the reason is sent.
  *
  * @since 0.1.0

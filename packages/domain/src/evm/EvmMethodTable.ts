@@ -1,9 +1,9 @@
 /**
  * The table of the EVM read methods that the gateway relays unchanged.
  *
- * The methods are the same on every chain, so each is declared once and becomes an operation of each chain that serves
- * it. Filters and subscriptions are not included, because a node stores them and the next call may use another node.
- * The gateway implements filters and subscriptions itself.
+ * The methods are the same on every chain, so each method is declared once and becomes an operation of each chain that
+ * serves it. Filters and subscriptions are not included: they exist only on the node that created them, and the next
+ * call may use a different node. The gateway implements filters and subscriptions itself.
  */
 import type { StateBlock } from "../errors/RequestError.ts"
 
@@ -18,8 +18,8 @@ export interface Method {
   readonly summary: string
   readonly block?: number
   /**
-   * Whether each call of the method is fast, whatever its params: it neither reads an arbitrary block nor executes
-   * code.
+   * Whether each call of the method is fast, whatever its params: the method neither reads an arbitrary block nor
+   * executes code.
    */
   readonly cheap?: true
   /** Blocks other than `latest` at which nodes without history serve the method. */
@@ -88,7 +88,7 @@ const traces = (prefix: string): { readonly [name: string]: Method } => ({
   [`${prefix}_callMany`]: { summary: "Traces of several successive calls", block: 1 },
   [`${prefix}_filter`]: { summary: "Traces of a range of blocks, filtered by address" },
   [`${prefix}_get`]: { summary: "One trace of a transaction" },
-  [`${prefix}_replayBlockTransactions`]: { summary: "Replays a block's transactions and returns their traces" },
+  [`${prefix}_replayBlockTransactions`]: { summary: "Traces of a block's replayed transactions" },
   [`${prefix}_replayTransaction`]: { summary: "Traces of a replayed transaction" },
   [`${prefix}_transaction`]: { summary: "Traces of a transaction" }
 })

@@ -39,7 +39,7 @@ export const noParams = Schema.Tuple([]).pipe(
   )
 )
 
-/** The block parameter of a method that reads state, with the error for blocks that the route's nodes do not serve. */
+/** Declares the block parameter of a method that reads state, and the error for blocks that the nodes do not serve. */
 export const stateAt = (
   { latestOnly }: Serving,
   position: number | undefined,
@@ -49,7 +49,7 @@ export const stateAt = (
     ? { failures: [UnsupportedBlock], blockParam: { position, supported: ["latest", ...alsoAt] } }
     : { failures: [] }
 
-/** Declares a typed read. The gateway does not validate relayed params; the node does, as for untyped reads. */
+/** Declares a typed read. The node, not the gateway, validates the params of a relayed call, as for untyped reads. */
 export const typedRead = <
   const Name extends string,
   Request extends Operation.AnyCodec,
@@ -75,7 +75,7 @@ export const on = <Table extends { readonly [name: string]: (serving: Serving) =
 /** An untyped read: neither request nor response is decoded. */
 export type RelayedRead = Operation.Operation<string, "read">
 
-/** Makes the relayed reads of a table. */
+/** Makes an untyped read for each method of a table. */
 export const relayedReads = (
   methods: { readonly [name: string]: Method },
   serving: Serving

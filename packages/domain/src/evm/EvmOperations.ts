@@ -9,7 +9,7 @@ import { filterMethods, standardMethods } from "./EvmMethodTable.ts"
 import * as EvmReads from "./EvmReads.ts"
 
 /**
- * The default route. Its nodes have no history: for any block other than the latest they would return the latest state.
+ * The default route. Its nodes have no history: for an older block, they would return the latest state.
  */
 export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", latestOnly: true }
 

@@ -66,7 +66,7 @@ export interface CheckedRead extends EvmCall {
   readonly request: unknown
 }
 
-/** A once-only call with decoded params. */
+/** A call with decoded params that is sent at most once. */
 export interface CheckedOnce extends EvmCall {
   readonly operation: OnceOperation
 }
@@ -218,7 +218,7 @@ export const makeReader = <
 /** Sends a read on behalf of a service. */
 export type Ask<E, R = never> = (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcAnswer, E, R>
 
-/** Makes a read with unwrapped errors, for the gateway's own calls; {@link makeMethod} wraps them. */
+/** Makes a read for the gateway's own calls. Unlike {@link makeMethod}, does not wrap errors in `UpstreamError`. */
 export const makeRead = <
   Request extends AnyCodec,
   Response extends AnyCodec,
@@ -293,7 +293,7 @@ const ofStatus = (response: UpstreamResponse): AttemptResult<never, CommonFailur
 const unread = ({ json, upstream }: UpstreamResponse, issue: string) =>
   Result.isSuccess(json.value) ? mismatched(upstream, issue) : unreadable(upstream, issue)
 
-/** Classifies the response to the call with `id`; nodes send JSON-RPC errors with any status. */
+/** Classifies the response to the call with `id`. Nodes send JSON-RPC errors with any HTTP status. */
 export const judge = (id: number) =>
 (
   response: UpstreamResponse
@@ -411,7 +411,7 @@ export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
 }
 
 /**
- * Decodes the response to the once-only call with `id`.
+ * Decodes the response to a call that was sent at most once, with the ID `id`.
  *
  * Fails with `OutcomeUnknown` if the response does not determine the outcome of the call.
  */

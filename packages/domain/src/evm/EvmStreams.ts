@@ -147,7 +147,7 @@ const typed = ({ label, methods, serving, subscribe }: Options) => (declaration:
 const isTransient = (error: unknown): boolean => JsonRpc.member(unwrapReason(error), "group") === "retry-later"
 
 /**
- * Requests a receipt. Returns `undefined` if the receipt does not exist yet, or if the request failed and can be
+ * Requests a receipt. Returns `undefined` if the transaction is not in a block yet, or if the request failed and can be
  * retried.
  */
 export const pollReceipt = <E, R>(ask: Effect.Effect<Receipt | null, E, R>): Effect.Effect<Receipt | undefined, E, R> =>

@@ -1,6 +1,6 @@
 /**
- * Token amounts: in smallest units as exact `bigint`, and as decimal strings. Gas prices in wei, gwei (10^9 wei) and
- * ether (10^18 wei).
+ * Converts token amounts between smallest units, as exact `bigint`, and decimal strings. Converts gas prices and fees
+ * between wei, gwei (10^9 wei) and ether (10^18 wei).
  */
 import * as Option from "effect/Option"
 

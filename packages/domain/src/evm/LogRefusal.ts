@@ -21,7 +21,7 @@ const ofBlocks =
 
 const number = /(?<![\dxa-f.])(?<digits>\d{1,3}(?:[,_]\d{3})+|\d{1,9})(?<thousands>k)?(?![\da-f])/giu
 
-/** Returns the largest number below `asked` in a message; `undefined` if there is no such number. */
+/** Returns the largest of the numbers in `words` that are below `asked`; `undefined` if there is no such number. */
 export const limitIn = (words: string, asked: number): number | undefined => {
   let limit: number | undefined
   for (const { groups } of words.matchAll(number)) {

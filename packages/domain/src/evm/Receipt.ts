@@ -101,8 +101,8 @@ export const receiptFee = (receipt: Receipt): Option.Option<Fee> => {
 const zeros = /^0x0+$/u
 
 /**
- * Returns whether a receipt is a preconfirmation by the sequencer: its block hash is all zeros, because it is not in a
- * block yet.
+ * Returns whether a receipt is a preconfirmation by the sequencer: its block hash is all zeros, because the transaction
+ * is not in a block yet.
  *
  * Some node providers return preconfirmed receipts; they can change until the block is sealed.
  */

@@ -1,6 +1,6 @@
 /**
- * The topic of each query type (market data, a user's state, or an action's outcome) and its default maximum age; also
- * validates the setting for maximum ages.
+ * Returns the topic of each query type (market data, a user's state, or an action's outcome) and the default maximum
+ * age of its cached responses. Also validates the setting for maximum ages.
  */
 import * as Duration from "effect/Duration"
 import * as Struct from "effect/Struct"
@@ -10,7 +10,7 @@ import { oldest, passthroughQueries } from "./InfoQueryTable.ts"
 
 type Row = Pick<InfoQuery, "about" | "fresh">
 
-/** The relayed queries by type: the topic of each, and its default maximum age. */
+/** The relayed queries by type: the topic of each query, and the default maximum age of its cached responses. */
 export const relayedQueries: ReadonlyMap<string, Row> = new Map(
   Object.entries<Row>({ ...passthroughQueries, ...Struct.omit(infoOperations, ["spotMeta", "candleSnapshot"]) })
 )

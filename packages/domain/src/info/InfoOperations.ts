@@ -370,7 +370,7 @@ export const infoOperations = {
   extraAgents
 } as const
 
-/** The type of a query. The venue validates the rest of the request. */
+/** The `type` of a query. The venue validates the other members of the request. */
 const passthroughRequest = Schema.Struct({
   type: Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,63}$/u, { expected: "the type of a query" }))
 })
@@ -389,8 +389,8 @@ const passthrough = (name: string, row: InfoQuery) =>
   })
 
 /**
- * A relayed query of an unknown type. All such types share one name, because a metric label needs a bounded set of
- * values.
+ * A relayed query of an unknown type. All such types share one operation name, because the name is a metric label, and
+ * a label needs a bounded set of values.
  */
 export const passthroughQuery = passthrough("info", { about: "user", weight: 20 })
 

@@ -2,10 +2,10 @@
  * The types of `POST /info` queries that the venue documents: for each, the rate-limit weight, the topic, and the
  * maximum age of a cached response.
  *
- * By default, market data that bots poll is fresh for one second, and data that changes rarely for one minute. The
- * state of a user is always requested upstream, unless the rate limit is exhausted ({@link staleWhenLimitedSetting}).
- * The setting {@link freshnessSetting} changes these ages. Only equal queries share a response, so a user's responses
- * are never returned for another user.
+ * By default, market data that bots poll is cached for one second, and market data that changes rarely for one minute.
+ * The state of a user is always requested upstream, unless the rate limit is exhausted (see
+ * {@link staleWhenLimitedSetting}). The setting {@link freshnessSetting} changes these ages. Only equal queries share a
+ * response, so a user's responses are never returned for another user.
  */
 import * as Duration from "effect/Duration"
 
@@ -68,7 +68,7 @@ const user = { weight: 20, about: "user" } as const
 const userList = { ...user, rows: rowsOfTime } as const
 const userOrders = { ...user, rows: rowsOfOrders } as const
 
-/** The query types whose content is not validated. `InfoOperations` declares the others. */
+/** The query types whose other members are not validated. `InfoOperations` declares the validated query types. */
 export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
   activeAssetData: user,
   alignedQuoteTokenInfo: market,

@@ -1,10 +1,10 @@
 /**
- * Effects in continuation-passing style. They run synchronously, without a fiber, until one has to wait.
+ * Effects in continuation-passing style. They run synchronously, without a fiber, until an effect has to wait.
  *
- * An effect has one of three forms. An `Exit` is ready. A {@link Suspended} effect is a step that this module executes,
- * and the frames (continuations) that run after the step. Any other effect is deferred to a fiber. The combinators
- * preserve the form if possible. {@link run} executes an effect synchronously as far as possible and returns the
- * remaining effect for a fiber; a fiber can also run the whole effect.
+ * An effect has one of three forms. An `Exit` is a finished effect. A {@link Suspended} effect consists of a step that
+ * this module executes, and of the frames (continuations) that run after the step. Any other effect is left to a fiber.
+ * The combinators preserve the form if possible. {@link run} executes an effect synchronously as far as possible, and
+ * returns the part that a fiber has to run; a fiber can also run the whole effect.
  */
 // @effect-diagnostics anyUnknownInErrorContext:off -- frames of effects of all types share one stack
 import * as Cause from "effect/Cause"
@@ -30,7 +30,7 @@ interface Frame {
   /** Continues with an exit. */
   resume(exit: Exit.Exit<unknown, unknown>): AnyEffect
   /**
-   * Continues with an effect for a fiber. Registers a cleanup with `onCancel`, in case the fiber never runs the effect.
+   * Continues with an effect that a fiber runs. Registers a cleanup with `onCancel`, in case the fiber never runs it.
    */
   defer(effect: AnyEffect, onCancel: (cancel: Cancel) => void): AnyEffect
   /** Cancels the operation that this step waits for. */
@@ -41,7 +41,7 @@ interface Frame {
 const isReady = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> => Exit.isExit(self)
 
 // Steps and frames are instances of classes, not literals or closures. After literals or closures of one kind survive a
-// few collections, V8 allocates later ones directly in the old generation. Dead objects in the old generation keep
+// few garbage collections, V8 allocates later ones directly in the old generation. Dead objects in the old generation keep
 // young objects alive until a full collection.
 
 /** One synchronous run of an effect. */
@@ -122,7 +122,7 @@ class Run {
 }
 
 /**
- * Runs an effect synchronously as far as possible; `settled` receives its exit, or the remaining effect for a fiber.
+ * Runs an effect synchronously as far as possible. `settled` receives its exit, or the part that a fiber has to run.
  *
  * An exception from a step becomes a defect. The caller must call the returned function when the remaining work ends,
  * even if it succeeded.

@@ -24,7 +24,7 @@ import type { UpstreamResponse } from "./UpstreamResponse.ts"
 /** Maximum number of calls in a batch that a gateway can be configured to accept. It is viem's default batch size. */
 export const longestBatch = 1_000
 
-/** One call: `id` is its raw text, absent for a notification. `params` defaults to `[]`. */
+/** One call: `id` is the raw JSON text of the ID, and is absent for a notification. `params` defaults to `[]`. */
 export interface RpcCall {
   readonly id: string | undefined
   readonly method: string
@@ -228,7 +228,8 @@ const usualResult = (text: string, id: number): RpcAnswer | undefined => {
   if (!text.startsWith(head) || text[end] !== "}" || !isVisible(text, head.length) || !isVisible(text, end - 1)) {
     return undefined
   }
-  // the slice is one value or invalid JSON, because the envelope has no room for another member
+  // the slice is one value: if the envelope has another member, the slice contains a comma outside a value, which is
+  // invalid JSON
   const result = text.slice(head.length, end)
   const value = Json.parse(result)
   return Result.isSuccess(value) ? { _tag: "Result", result: Json.parsed(result, value.success) } : undefined

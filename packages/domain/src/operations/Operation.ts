@@ -137,8 +137,8 @@ export interface Operation<
   /** The block parameter of a method that reads state: its position, and the supported values. */
   readonly blockParam?: { readonly position: number; readonly supported: ReadonlyArray<StateBlock> }
   /**
-   * Returns the length of a response that is a list, counted in the received chunks without joining, decoding or
-   * parsing them. Returns `undefined` if the format is not recognized.
+   * Counts the elements of a list response in the received chunks, without joining, decoding or parsing the chunks.
+   * Returns `undefined` if the format is not recognized.
    *
    * Intended for long responses with a fixed format. Every text that is recognized must also decode.
    */
@@ -185,7 +185,7 @@ export type Response<O extends Operation> = O["response"]["Type"]
 /** The additional errors of an operation. */
 export type Failure<O extends Operation> = O["failures"][number]["Type"]
 
-/** The arguments of an operation's typed method: none if it has no request; optional if all members are optional. */
+/** The arguments of a typed method: none if the request has no members; optional if all its members are optional. */
 export type Arguments<Request> = keyof Request extends never ? []
   : Record<never, never> extends Request ? [request?: Request]
   : [request: Request]

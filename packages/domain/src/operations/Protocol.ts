@@ -62,10 +62,10 @@ const failureReader = <S extends AnyCodec>(schema: S) => {
 /** Returns the typed error for a response that violates its protocol: from its problem document, or from its status. */
 export const responseFailure = failureReader(Schema.Union(upstreamFailures))
 
-/** Like {@link responseFailure}, for a client of a gateway, because a gateway can also refuse the caller. */
+/** Like {@link responseFailure}, for responses of a gateway: also decodes the errors that refuse the caller. */
 export const servedResponseFailure = failureReader(ServedFailure)
 
-/** Makes the error for a response that leaves the outcome of a once-only call (`what`) unknown. */
+/** Makes the error for a response after which the outcome of an at-most-once call (`what`) is unknown. */
 export const outcomeUnknown = (
   response: UpstreamResponse,
   what: string,

@@ -72,7 +72,7 @@ export const bbo = subscription({
 
 export const trades = subscription({
   name: "trades",
-  summary: "Trades of a coin, beginning with the latest ones",
+  summary: "The latest trades of a coin, then each new trade",
   about: "market",
   delivery: "events",
   request: ofCoin,

@@ -32,7 +32,8 @@ export class MalformedFrame extends Schema.TaggedError<MalformedFrame>()("Malfor
 export class SlowConsumer extends Schema.TaggedError<SlowConsumer>()("SlowConsumer", { message: Schema.String }) {}
 
 /**
- * The connection of the stream was lost or could not be opened. Query all events since the last received frame.
+ * The connection of the stream was lost or could not be opened. To continue without a gap, query the events since the
+ * last received frame.
  *
  * @since 0.1.0
  * @category errors

@@ -145,7 +145,7 @@ export const subscription = <
 /** Returns the channels of a subscription's frames. */
 export const channelNames = ({ channels, name }: Subscription): ReadonlyArray<string> => channels ?? [name]
 
-/** A subscription with the venue's defaults. */
+/** A subscription, with the venue's defaults for the members that the caller omitted. */
 export interface Normalised {
   readonly declaration: Subscription
   readonly request: { readonly [member: string]: unknown }

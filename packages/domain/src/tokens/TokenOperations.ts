@@ -1,7 +1,8 @@
 /**
  * The calls of the token chain: `GET /api/v2/getTokenData`, and the methods of `POST /api/v2/jsonRPC`.
  *
- * The methods are those that both server families document. Methods that write (`send…`) are sent at most once.
+ * The methods are those that both families of TON HTTP API servers (Python and C++) document. Methods that write
+ * (`send…`) are sent at most once.
  */
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"

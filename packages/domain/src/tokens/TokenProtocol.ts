@@ -48,7 +48,7 @@ export interface TokenRead extends CallParams {
   readonly operation: TokenRpcOperation | typeof getTokenData
 }
 
-/** A validated once-only call. */
+/** A call with validated params that is sent at most once. */
 export interface TokenOnce extends CallParams {
   readonly operation: TokenSendOperation
 }
@@ -77,8 +77,8 @@ const refusal = (params: unknown, faults: ReadonlyArray<RequestFault>): InvalidR
 /**
  * Makes the validation of an operation's params; `[]` means that there are no params.
  *
- * The validation is as strict as in the newer servers: it refuses non-empty arrays and unknown members. It fails with
- * `InvalidAddress` if only addresses are wrong, otherwise with `InvalidRequest`.
+ * The validation is as strict as in newer TON HTTP API servers: it refuses non-empty arrays and unknown members. It
+ * fails with `InvalidAddress` if only addresses are wrong, otherwise with `InvalidRequest`.
  */
 export const requestCheck = <Request extends AnyCodec>(operation: { readonly request: Request }) => {
   const decode = Schema.decodeUnknownEffect(operation.request, { errors: "all", onExcessProperty: "error" })
@@ -165,7 +165,7 @@ export const paramsOfQuery = (
     const typed = reread(texts, error, parseParam)
     return taken(typed).pipe(
       Effect.catchTag("InvalidRequest", (again) => taken(reread(typed, again, (text) => [text]))),
-      // the error reports the strings as the caller sent them, and omits a string that is valid when parsed otherwise
+      // the error reports the strings as the caller sent them, and omits each string that is valid in its parsed form
       Effect.catchTag("InvalidRequest", (last) => {
         const wrong = error.errors.filter(({ path: [, name] }) => faulty(last).has(name))
         return Effect.fail(refusal(texts, wrong.map(({ message, path }) => ({ path: path.slice(1), message }))))

@@ -1,7 +1,8 @@
 /**
  * The token chain's envelope: `{ok, result}` or `{ok: false, error, code}`, which is not JSON-RPC 2.0.
  *
- * Responses of both server families, of providers in front of them and of an upstream gateway decode to one shape.
+ * Responses of both families of TON HTTP API servers (Python and C++), of node providers, and of an upstream gateway
+ * decode to one shape.
  * Results and additional members stay raw, so integers of any size are preserved. Responses are encoded as standard
  * clients expect: a truthy `ok` on success; text in `error` and no `result` on failure; always HTTP 200.
  */
@@ -117,7 +118,7 @@ const errorAnswer = (
 /**
  * Decodes an upstream's response with any status.
  *
- * IDs are not compared: one family of servers omits them, the second family converts them to strings, and HTTP already
+ * IDs are not compared: one family of servers omits IDs, the other family converts them to strings, and HTTP already
  * pairs responses with requests. Fails only if a successful response (2xx) is not a JSON object, or if a response has
  * neither a result nor a failure.
  */
