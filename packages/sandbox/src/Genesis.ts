@@ -76,8 +76,8 @@ export const info = (seed: Seed, spotMeta: SpotMeta): InfoState => ({
 })
 
 /**
- * Encodes a short ASCII string as one storage word, as Solidity stores it: first the bytes of the string, and in the
- * last byte twice the string's length.
+ * Encodes a short ASCII string as one storage word, as Solidity stores it. The word begins with the bytes of the
+ * string. Its last byte is twice the string's length.
  */
 const textWord = (text: string): Hash => {
   const hex = Array.from(text, (character) => character.charCodeAt(0).toString(16)).join("")
@@ -150,7 +150,7 @@ export const evm = (seed: Seed, spotMeta: SpotMeta, startedAt: number): EvmState
   return { ...genesis(world), startedAt, fees: {} }
 }
 
-/** URIs of documents with token metadata. Their host name never resolves. */
+/** URIs of documents with token metadata. The host name in these URIs never resolves. */
 const documents = {
   semichain: "https://metadata.sandbox.invalid/usdt.json",
   offchain: "https://metadata.sandbox.invalid/offchain.json",

@@ -2,7 +2,7 @@
  * A venue, a token chain and a layer 2 in memory, which provide the same services as the live chains.
  *
  * The services use the implementations of the chain packages. Only the transports differ: they respond in the format of
- * the real upstreams, so typed methods and relaying run the same code as with live chains.
+ * the real upstreams. Typed methods and relayed requests therefore run the same code as with live chains.
  */
 import { operationFor } from "@trigate/domain/actions/ExchangeOperations"
 import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
@@ -42,7 +42,7 @@ import * as TokenServer from "./tokens/TokenServer.ts"
 import * as VenueExchange from "./venue/VenueExchange.ts"
 import * as VenueInfo from "./venue/VenueInfo.ts"
 
-/** Options of the chains. */
+/** Options of the sandbox's chains. */
 export interface Options extends SandboxState_.Options {
   /** The network of the venue. Default: mainnet. */
   readonly network?: VenueProfile.Network

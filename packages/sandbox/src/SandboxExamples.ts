@@ -44,17 +44,20 @@ export const keys = {
     address: "0x976ea74026e726554db657fa54763abd0c3a0aa9",
     privateKey: "0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e"
   },
-  /** A multi-sig account with a threshold of three out of five: the three co-signers above, and the two below. */
+  /**
+   * A multi-sig account with a threshold of three out of five: `leader`, `cosigner`, `thirdCosigner`, `fourthCosigner`
+   * and `fifthCosigner`.
+   */
   treasury: {
     address: "0xa0ee7a142d267c1f36714e4a8f75612f20a79720",
     privateKey: "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6"
   },
-  /** The fourth co-signer, of the treasury only. */
+  /** The fourth co-signer, who signs only for the treasury. */
   fourthCosigner: {
     address: "0xbcd4042de499d14e55001ccbb24a551f3b954096",
     privateKey: "0xf214f2b2cd398c806f84e317254e0f0b801d0643303237d97a22a48e01628897"
   },
-  /** The fifth co-signer, of the treasury only. */
+  /** The fifth co-signer, who signs only for the treasury. */
   fifthCosigner: {
     address: "0x71be63f3384f5fb98995898a86b02fb2426c5788",
     privateKey: "0x701b615bbdfb9de65240bc28bd21bbc0d996645a3dd57e7b12bc2bdf6f192c82"
@@ -91,7 +94,7 @@ export const chainIds = { mainnet: mainnet.evmChainId, testnet: testnet.evmChain
 
 /** Contracts of the trading chain's EVM. */
 export const contracts = {
-  /** The wrapped native token: name, symbol and decimals in its first three slots. */
+  /** The wrapped native token. Its first three storage slots contain name, symbol and decimals. */
   wrapped: "0x5555555555555555555555555555555555555555",
   /** Multicall3, at the address that it has on most chains. */
   multicall: "0xca11bde05977b3631167028862be2a173976ca11",
@@ -121,7 +124,7 @@ export const tokens = {
   onchain: "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz",
   /**
    * A jetton with on-chain metadata and a supply above 2^53. Responses about this jetton have the format of Python
-   * servers, which encode the supply as a JSON number.
+   * servers: the supply is a JSON number.
    */
   number: "EQAp41LJUS7fO1kfrfCeuOB8zHkY-wrqn9afADJfnnRaayaX",
   /**
@@ -159,7 +162,7 @@ export const transactions = {
   creation: "0x163a6df38186e2de6df8d5af2fa8ed483a1b8bb9faa8b164d664f3a546b442ec",
   /** A transaction that is mined ten seconds after the chain starts, and finalized a minute after that. */
   pending: "0xa09080b4c553d2af855a8853d83f10ab37d19e70ad0342d587beb858d5584cf0",
-  /** A transaction that the sequencer preconfirms from the start, and seals ten seconds later. */
+  /** A transaction that the sequencer preconfirms when the chain starts, and seals ten seconds later. */
   preconfirmed: "0x4be79a9b1f6eb4ed8f5ff2ac2c6ffde77aa5b3c2d31d3d1c4d67e0a6e1d8c3a7",
   unknown: "0x00000000000000000000000000000000000000000000000000000000deadbeef"
 } as const satisfies { readonly [name: string]: Hash }

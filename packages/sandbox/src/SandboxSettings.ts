@@ -91,7 +91,7 @@ export const settings = {
       group,
       needsRestart,
       meaning:
-        "recorded bars that the sandbox replays as prices from its start: each series from its file, or, without a file, from the candle " +
+        "recorded bars that the sandbox replays as prices, beginning when it starts. A series without a file comes from the candle " +
         "archive in the database of `TRIGATE_DATABASE_URL`",
       takes:
         "`coin:interval=file` with a CSV, ndjson or Parquet file, such as `BTC:1m=btc.csv`, or `coin:interval`; comma " +
@@ -128,7 +128,7 @@ export const settings = {
     group,
     needsRestart,
     meaning:
-      "probability that the sandbox's venue rejects an order for insufficient margin; applies to each leg of an action separately",
+      "probability that the sandbox's venue rejects an order for insufficient margin; applies to each order of an action separately",
     takes: share
   }),
   sandboxDroppedSockets: withDefault("TRIGATE_SANDBOX_DROPPED_SOCKETS", ShareText, "0", {
@@ -140,21 +140,22 @@ export const settings = {
   sandboxAccounts: withDefault("TRIGATE_SANDBOX_ACCOUNTS", Count, String(defaultLimits.accounts), {
     group,
     needsRestart,
-    meaning: "maximum number of accounts of the sandbox's venue; transfers that would create another one are refused",
+    meaning:
+      "maximum number of accounts of the sandbox's venue; transfers that would create one more account are refused",
     takes: count
   }),
   sandboxFills: withDefault("TRIGATE_SANDBOX_FILLS", Count, String(defaultLimits.fills), {
     group,
     needsRestart,
     meaning:
-      "number of latest fills that the sandbox's venue stores for each account; the list is truncated to this number when it has twice as many, and a fill takes about 1 KiB",
+      "number of latest fills stored for each account of the sandbox's venue. A list with twice as many is truncated to this number. A fill takes about 1 KiB",
     takes: count
   })
 }
 
 /**
- * Converts the settings to the options of a sandbox. The option `prices` is not included, because prices are read
- * separately.
+ * Converts the settings to the options of a sandbox. The option `prices` is not included, because the caller reads the
+ * recorded prices separately.
  */
 export const toOptions = (decoded: Values<typeof settings>): Omit<Options, "prices"> => ({
   seed: decoded.sandboxSeed,

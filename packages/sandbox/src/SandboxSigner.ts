@@ -15,12 +15,12 @@ import type { TestKey } from "./SandboxExamples.ts"
 /** An unsigned action of any type with its nonce and, optionally, its vault address and its expiry. */
 export type Unsigned = Omit<AnySignedAction, "signature">
 
-/** The content that all co-signers of a multi-sig action sign. */
+/** A multi-sig action to sign, with its co-signers and its leader (the signer who sends it). */
 export interface MultiSigRequest extends Omit<Unsigned, "action"> {
   readonly multiSigUser: TestKey["address"]
   /** The action that the multi-sig account executes, in the form in which it is sent. */
   readonly action: { readonly type: string; readonly [member: string]: unknown }
-  /** The signer who sends the action. The leader can also be one of the co-signers. */
+  /** The signer who sends the multi-sig action. The leader can also be one of the co-signers. */
   readonly leader: TestKey
   readonly cosigners: ReadonlyArray<TestKey>
 }

@@ -49,11 +49,11 @@ export interface VenueSnapshot {
  */
 export class SandboxState extends Context.Service<SandboxState, {
   readonly seed: Seed
-  /** Accounts, validators, nonces. */
+  /** The venue's accounts, validators and nonces. */
   readonly venue: VenueState.VenueControls
   /** Markets with their books; the balances, positions and orders of accounts; the venue's time. */
   readonly trading: TradingControls.TradingControls
-  /** Spot metadata, coins with candles. */
+  /** The spot metadata, and the coins that have candles. */
   readonly info: VenueInfo.InfoControls
   /** The injected faults of the venue. */
   readonly faults: VenueFaults.VenueFaults
@@ -76,7 +76,7 @@ export interface Options {
   /** The seed. Together with the `Clock`, it determines all generated data. Default: `"trigate"`. */
   readonly seed?: Seed | undefined
   /**
-   * Fixes the venue's clock at this time, in milliseconds; only `trading.advance` then advances the clock. With a fixed
+   * Fixes the venue's clock at this time, in milliseconds; after that, only `trading.advance` advances it. With a fixed
    * time and a given seed, a sequence of actions has the same results in every run. Default: the clock runs.
    */
   readonly stoppedAt?: number | undefined
@@ -85,7 +85,7 @@ export interface Options {
   /** Price points to replay, by coin. They replace the prices generated from the seed. */
   readonly prices?: ReadonlyMap<string, ReadonlyArray<PricePaths.PricePoint>> | undefined
   readonly faults?: Partial<SandboxFaults> | undefined
-  /** The retention limits of the venue. */
+  /** The maximum number of accounts, and the number of stored fills for each account. */
   readonly limits?: VenueLimits | undefined
 }
 

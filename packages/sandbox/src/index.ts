@@ -47,7 +47,10 @@ export * as EvmSubmission from "./evm/EvmSubmission.ts"
 /** Encodes blocks, transactions, receipts and logs of a sandbox's EVM chain as a node does. */
 export * as EvmWire from "./evm/EvmWire.ts"
 
-/** The state of a sandbox's EVM chain. It is an immutable value, so a copy after each block takes little memory. */
+/**
+ * Accounts and storage of a sandbox's EVM chain. The value is immutable: the values stored for successive blocks share
+ * their unchanged parts, so each of them takes little memory.
+ */
 export * as EvmWorld from "./evm/EvmWorld.ts"
 
 /**
@@ -80,7 +83,10 @@ export * as ContractCells from "./tokens/ContractCells.ts"
  */
 export * as JettonCode from "./tokens/JettonCode.ts"
 
-/** Serves the token chain's calls from the seeded contracts if possible, otherwise by running their code. */
+/**
+ * Serves the token chain's calls. If the data of the seeded contracts is not sufficient for a call, runs the contracts'
+ * code.
+ */
 export * as TokenAnswers from "./tokens/TokenAnswers.ts"
 
 /**
@@ -92,7 +98,7 @@ export * as TokenMachine from "./tokens/TokenMachine.ts"
 /** The methods of the HTTP API v2 that run contract code: accounts, get methods, messages and transactions. */
 export * as TokenMethods from "./tokens/TokenMethods.ts"
 
-/** The token chain: its contracts, and its HTTP API v2 in the formats of both server families. */
+/** The token chain: its contracts, and its HTTP API v2 in the formats of both server families (Python and C++). */
 export * as TokenServer from "./tokens/TokenServer.ts"
 
 /** Account settings: API wallets, builders, referrals, sub-accounts, names, signers, and flags. */
@@ -108,9 +114,9 @@ export * as ActionContext from "./venue/ActionContext.ts"
 export * as Actions from "./venue/Actions.ts"
 
 /**
- * Advances the venue's time. Each second, the synthetic orders are renewed, orders that the price has reached are
- * filled or triggered, and accounts below their margin are liquidated. TWAP slices, funding and scheduled cancellations
- * are executed when they are due.
+ * Advances the venue's time. Each second, the synthetic orders (the sandbox's own liquidity) are renewed, orders that
+ * the price has reached are filled or triggered, and accounts below their maintenance margin are liquidated. TWAP
+ * slices, funding and scheduled cancellations are executed when they are due.
  */
 export * as Advance from "./venue/Advance.ts"
 
@@ -127,8 +133,8 @@ export * as CandleMarket from "./venue/CandleMarket.ts"
 export * as Decimals from "./venue/Decimals.ts"
 
 /**
- * Trading fees: rates by the volume of the fourteen days before today, the discount for referred accounts, and builder
- * fees.
+ * Trading fees: rates that depend on an account's volume in the fourteen days before today, the discount for referred
+ * accounts, and builder fees.
  */
 export * as Fees from "./venue/Fees.ts"
 
@@ -136,8 +142,8 @@ export * as Fees from "./venue/Fees.ts"
 export * as Funding from "./venue/Funding.ts"
 
 /**
- * Sets positions for tests. The result is as if the positions had been traded with the synthetic orders, but without
- * fees and fills.
+ * Sets positions for tests. The result is as if the positions had been traded against the sandbox's synthetic orders,
+ * but without fees and without fills.
  */
 export * as GivenPositions from "./venue/GivenPositions.ts"
 
@@ -174,7 +180,10 @@ export * as OrderRules from "./venue/OrderRules.ts"
 /** Places, modifies and cancels orders, individually and in batches. */
 export * as Orders from "./venue/Orders.ts"
 
-/** Price paths that replace the seeded ones. They replay recorded bars, or the price points of a test, at any speed. */
+/**
+ * Price paths that replace the paths generated from the seed. They replay recorded bars, or the price points of a test,
+ * at any speed.
+ */
 export * as PricePaths from "./venue/PricePaths.ts"
 
 /** One side of an order book: prices from the worst to the best, and the orders at each price in order of arrival. */
@@ -192,7 +201,7 @@ export * as Settlement from "./venue/Settlement.ts"
 /** The spot tokens and pairs of the venue: a few real ones and many generated ones. The sequence of indexes has gaps. */
 export * as SpotMetaBook from "./venue/SpotMetaBook.ts"
 
-/** The interface to the simulated trading, for actions, queries, followers of events, and tests. */
+/** The interface to the simulated trading. Actions, queries, streams and tests use it. */
 export * as TradingControls from "./venue/TradingControls.ts"
 
 /**
@@ -211,7 +220,7 @@ export * as Transfers from "./venue/Transfers.ts"
 export * as Triggers from "./venue/Triggers.ts"
 
 /**
- * TWAP orders: one slice every 30 seconds, at a price of at most 3 % beyond the mark price. The unfilled part of a
+ * TWAP orders: one slice every 30 seconds, at a price at most 3 % worse than the mark price. The unfilled part of a
  * slice is added to later slices.
  */
 export * as Twaps from "./venue/Twaps.ts"

@@ -56,7 +56,10 @@ export interface EvmOutcome {
   readonly accessList: AccessList
 }
 
-/** Executes code on a state. Rejects if no block can contain the transaction, for example because of a wrong nonce. */
+/**
+ * Executes code on a state. The promises reject if no block can contain the transaction, for example because of a wrong
+ * nonce.
+ */
 export interface Machine {
   /** Executes a signed transaction, given as its bytes. */
   readonly execute: (world: World, block: EvmBlock, bytes: Data) => Promise<EvmOutcome>
@@ -119,8 +122,8 @@ export interface Transaction extends Omit<Sent, "bytes"> {
   /** Additional receipt fields, which override those of the chain family. */
   readonly extras: { readonly [field: string]: unknown }
   /**
-   * The sequencer returns a preconfirmed receipt once the latest block has this number; `undefined` for a transaction
-   * that is not preconfirmed.
+   * A block number. As soon as the latest block has this number, the sequencer returns a preconfirmed receipt.
+   * `undefined` for a transaction that is not preconfirmed.
    */
   readonly promisedFrom: number | undefined
   /** The signed transaction, as its sender submitted it; `undefined` for a generated transaction. */
@@ -165,13 +168,13 @@ export interface Heads {
   readonly finalized: number
 }
 
-/** The state of an EVM chain. */
+/** The stored data of an EVM chain: transactions, accounts and storage. */
 export interface Ledger {
   /** The transactions, by their hash in lower case. Transactions of one block are in the block's order. */
   readonly transactions: ReadonlyMap<Hash, Transaction>
   /**
-   * Accepted transactions that are not in a block. Each waits for an earlier transaction of its sender, or for a
-   * sufficient balance of its sender.
+   * Accepted transactions that are not in a block. Each waits for an earlier transaction of its sender, or until its
+   * sender has a sufficient balance.
    */
   readonly waiting: ReadonlyArray<Sent>
   /**
@@ -200,7 +203,7 @@ export interface EvmChain {
   readonly dataFee: (hash: Hash) => bigint
 }
 
-/** Makes the state of a chain with the accounts of `world` and without transactions. */
+/** Makes the initial data of a chain: the accounts of `world`, and no transactions. */
 export const genesis = (world: World): Ledger => ({
   transactions: new Map(),
   waiting: [],
@@ -254,7 +257,7 @@ export const evmBlock = (chain: EvmChain, number: number): EvmBlock => ({
 export const worldAt = ({ ledger }: EvmChain, block: number): World =>
   Option.getOrElse(Arr.findLast(ledger.worlds, (each) => each.block <= block), () => ledger.worlds[0]).world
 
-/** Changes the stored accounts and storage of every block. */
+/** Applies a change to the stored accounts and storage of every block. */
 export const mapWorlds = <State extends Ledger>(state: State, change: (world: World) => World): State => ({
   ...state,
   worlds: Arr.map(state.worlds, ({ block, world }) => ({ block, world: change(world) }))

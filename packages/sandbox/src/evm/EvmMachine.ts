@@ -1,7 +1,7 @@
 /**
  * Runs EVM code with `@ethereumjs/vm`.
  *
- * Import this module dynamically: it loads about 300 modules, which are needed only for calls that run code.
+ * Import this module dynamically: it loads about 300 other modules, which are needed only for calls that run code.
  */
 import { createBlock } from "@ethereumjs/block"
 import { type Common, createCustomCommon, Hardfork, Mainnet, type StateManagerInterface } from "@ethereumjs/common"
@@ -27,8 +27,8 @@ interface State extends StateManagerInterface {
 }
 
 /**
- * Makes the state interface that `@ethereumjs/vm` requires, over a {@link World}. A checkpoint is a reference to an
- * earlier `World`.
+ * Makes the state object that `@ethereumjs/vm` requires. It reads and changes a {@link World}. A checkpoint is a
+ * reference to an earlier `World`.
  */
 const makeState = (empty: World): State => {
   let world = empty

@@ -23,7 +23,7 @@ import type { World } from "./EvmWorld.ts"
 
 type Reply = Effect.Effect<unknown, RpcRefusal>
 
-/** Runs `use` with exclusive access to the chain's machine. */
+/** Runs `use` with exclusive access to the chain's EVM, which runs one execution at a time. */
 export type WithMachine = <A, E>(use: (machine: Machine) => Effect.Effect<A, E>) => Effect.Effect<A, E>
 
 /** Serves a JSON-RPC method from a view of the chain; the params are raw JSON text. */
@@ -45,7 +45,7 @@ export const method = <View, Request>(
     )
 }
 
-/** Converts a reply to the response of a node. */
+/** Converts a method's reply to a node's JSON-RPC response. */
 export const toRpcAnswer = (reply: Reply): Effect.Effect<RpcAnswer> =>
   Effect.match(reply, {
     onFailure: (error): RpcAnswer => ({
@@ -57,7 +57,7 @@ export const toRpcAnswer = (reply: Reply): Effect.Effect<RpcAnswer> =>
     onSuccess: (value): RpcAnswer => ({ _tag: "Result", result: Json.write(value) })
   })
 
-/** The chain and the machine that a read method uses. */
+/** The chain and the EVM that a read method uses. */
 export interface View {
   readonly chain: EvmChain
   readonly withMachine: WithMachine
@@ -214,7 +214,7 @@ const gasPrice = (chain: EvmChain): bigint => chain.baseFee(Chain.nextBlock(chai
 
 const maxHistory = 1_024
 
-// at most 100 percentiles, as common nodes allow, because the response contains each percentile for each block
+// at most 100 percentiles, the limit of common nodes: the response contains each percentile for each block
 const Percentiles = Schema.NullOr(Schema.Array(Schema.Finite).check(Schema.isMaxLength(100)))
 
 const feeHistory = (
@@ -313,17 +313,20 @@ export const answer = (view: View, name: string, params: string): Effect.Effect<
   return method === undefined ? Effect.succeed(methodNotFound(name)) : toRpcAnswer(method(view, params))
 }
 
-/** Makes the machine for a chain ID. The EVM library is loaded on first use. */
+/** Makes the EVM of a chain with the given ID. The EVM library is loaded on first use. */
 export const makeMachine = Effect.fnUntraced(function*(chainId: number): Effect.fn.Return<WithMachine> {
   const lock = yield* Semaphore.make(1)
   const machine = yield* Effect.cached(
     Effect.promise(() => import("./EvmMachine.ts").then(({ make }) => make(chainId)))
   )
-  // a promise cannot be cancelled, so the machine remains locked after an interruption until the promise settles
+  // a promise cannot be cancelled, so after an interruption the EVM remains locked until the promise settles
   return (use) => lock.withPermit(Effect.uninterruptible(Effect.flatMap(machine, use)))
 })
 
-/** Accepts transactions for a chain. Supports only `eth_sendRawTransaction`, not the method that waits for a receipt. */
+/**
+ * Accepts transactions for a chain. Supports only `eth_sendRawTransaction`, not `eth_sendRawTransactionSync`, which
+ * waits for a receipt.
+ */
 export const submit = <State extends Ledger>(
   withMachine: WithMachine,
   state: Ref.Ref<State>,

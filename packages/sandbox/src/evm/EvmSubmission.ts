@@ -75,8 +75,8 @@ const offers = (pricing: Envelope["pricing"]): readonly [bigint, bigint] =>
   pricing.type === "0x2" ? [pricing.maxFeePerGas, pricing.maxPriorityFeePerGas] : [pricing.gasPrice, pricing.gasPrice]
 
 /**
- * Returns whether each fee that `later` offers is at least 10 % higher than in `earlier`, as nodes require for a
- * replacement.
+ * Returns whether each fee that `later` offers is at least 10 % higher than the same fee in `earlier`. Nodes require
+ * this of a transaction that replaces another one.
  */
 const outbids = (later: Sent, earlier: Pick<Sent, "envelope">): boolean => {
   const [fee, tip] = offers(later.envelope.pricing)
@@ -146,7 +146,7 @@ const run = Effect.fnUntraced(function*(
 ) {
   const { bytes, envelope: { pricing }, from, hash } = sent
   const block = Chain.evmBlock(chain, Chain.nextBlock(chain))
-  // the base fee can have risen since the transaction was accepted, so it is limited to the fee that the transaction
+  // the base fee can have risen after the transaction was accepted, so it is limited to the fee that the transaction
   // offers
   const baseFee = least(block.baseFee, offers(pricing)[0])
   const outcome = yield* Effect.promise(() => machine.execute(world, { ...block, baseFee }, bytes))
@@ -191,7 +191,7 @@ const isMade = ({ bytes }: Transaction): boolean => bytes === undefined
 const asSent = ({ bytes, envelope, from, hash, to }: Transaction): ReadonlyArray<Sent> =>
   bytes === undefined ? [] : [{ hash, from, to, envelope, bytes }]
 
-/** Returns the state of the chain with the executed transactions in the next block. */
+/** Returns the chain's data after the executed transactions have been added to the next block. */
 const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => {
   const next = Chain.nextBlock(chain)
   const others = [...chain.ledger.transactions].filter(([, each]) => each.block !== next || isMade(each))
@@ -206,8 +206,8 @@ const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => 
 /**
  * Accepts a transaction. It is executed in the next block, or waits for an earlier transaction of the same sender.
  *
- * A transaction replaces an earlier transaction of the sender with the same nonce, if the earlier one is still waiting
- * or in the next block. The next block is then executed again.
+ * If an earlier transaction of the sender with the same nonce is waiting or in the next block, the new transaction
+ * replaces it. The next block is then executed again.
  */
 export const accept = Effect.fnUntraced(function*(chain: EvmChain, machine: Machine, bytes: Data): Effect.fn.Return<
   { readonly hash: Hash; readonly ledger: Ledger },

@@ -6,7 +6,7 @@ import type { Envelope, EvmChain, Sent, Transaction } from "./EvmChain.ts"
 import * as Chain from "./EvmChain.ts"
 import { zeroWord } from "./EvmWorld.ts"
 
-/** An error object of a node. */
+/** A JSON-RPC error object, as a node returns it. */
 export interface RpcRefusal {
   readonly code: number
   readonly message: string
@@ -32,7 +32,7 @@ export const StateBlock = Schema.Union([
   Schema.Struct({ blockHash: Hash })
 ])
 
-/** Returns the number of a block. Default: the latest block. */
+/** Converts a block tag or number to a block number. Default: the latest block. */
 export const blockNumber = ({ heads }: EvmChain, block: Block | null = "latest"): number => {
   if (block === null || block === "latest" || block === "pending") return heads.latest
   if (block === "earliest") return 0

@@ -1,4 +1,7 @@
-/** The state of a sandbox's EVM chain. It is an immutable value, so a copy after each block takes little memory. */
+/**
+ * Accounts and storage of a sandbox's EVM chain. The value is immutable: the values stored for successive blocks share
+ * their unchanged parts, so each of them takes little memory.
+ */
 import { type Address, type Data, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"

@@ -247,7 +247,7 @@ export const make = (
   )
 })
 
-/** Sets the state of the layer 2. */
+/** Reads and sets the state of the layer 2. */
 export interface Layer2Controls {
   /** Transactions, accounts, the start of the chain, and finality. */
   readonly state: Ref.Ref<Layer2State>

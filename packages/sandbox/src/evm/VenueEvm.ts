@@ -22,7 +22,7 @@ import { withWord } from "./EvmWorld.ts"
 export interface EvmState extends Ledger {
   /** Time of block {@link firstBlock}, in milliseconds. */
   readonly startedAt: number
-  /** Base fees that were set, in wei. A base fee that is not set changes from block to block. */
+  /** Fixed base fees, in wei. A base fee that is absent changes from block to block. */
   readonly fees: { readonly small?: bigint; readonly big?: bigint }
 }
 
@@ -113,7 +113,7 @@ export const answer = (
     : toRpcAnswer(own(view, params))
 }
 
-/** Reads and sets the state of the trading chain's EVM. Addresses may have any letter case. */
+/** Reads and sets the state of the trading chain's EVM. Addresses can have any letter case. */
 export interface EvmControls {
   /** Accounts, contracts, storage words, transactions and fees. */
   readonly state: Ref.Ref<EvmState>

@@ -36,7 +36,7 @@ export interface MarketEvent {
 /** The venue behind the sandbox's streams. */
 export interface VenueFeed {
   /**
-   * Returns the current response to a query of `POST /info`, as JSON values: `l2Book`, `openOrders`, `clearinghouseState`, `userFills`, ….
+   * Returns the current response to a query of `POST /info` (`l2Book`, `openOrders`, `userFills`, …), as a JSON value.
    *
    * Returns `undefined` for a query that the venue does not know.
    */
@@ -47,7 +47,7 @@ export interface VenueFeed {
   readonly accounts: Stream.Stream<AccountEvent>
   /**
    * Streams the trades in which accounts take part. The stream contains only trades after its start. The query
-   * `recentTrades` returns the newest of these trades together with synthetic trades, which are derived from the clock.
+   * `recentTrades` also returns synthetic trades, which are derived from the clock.
    */
   readonly markets: Stream.Stream<MarketEvent>
 }

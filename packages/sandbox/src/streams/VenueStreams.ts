@@ -69,7 +69,7 @@ const changes = (value: Effect.Effect<unknown>, every: Duration.Duration): Strea
 
 const toList = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-/** Emits a snapshot of an account's list, and after that only new rows of the list. */
+/** Emits one of an account's lists (such as its fills) as a snapshot, and after that only new rows of the list. */
 const snapshot =
   (query: string, member: string, take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined): Source =>
   (feed, { user, ...request }) =>
@@ -95,7 +95,7 @@ const userEvents = (
     isSomething
   )
 
-/** Emits one frame for each new row of a list of the account, such as its fills. */
+/** Emits one frame for each new row of one of the account's lists, such as its fills. */
 const eachCoin = (
   feed: VenueFeed,
   user: unknown,
@@ -328,6 +328,6 @@ export const makeFrames =
   (feed: VenueFeed, { pace = 1 }: Options = {}): VenueSocket.Frames => ({ declaration, request }) =>
     sources[declaration.name]?.(feed, request, (milliseconds) => Duration.millis(milliseconds / pace)) ?? Stream.never
 
-/** Makes the WebSocket of the sandbox's venue. */
+/** Makes the transport for WebSocket connections to the sandbox's venue. */
 export const make = (state: SandboxState["Service"], options?: Options): SocketTransport["Service"] =>
   VenueSocket.make(makeFrames(makeFeed(state), options))

@@ -1,4 +1,7 @@
-/** Serves the token chain's calls from the seeded contracts if possible, otherwise by running their code. */
+/**
+ * Serves the token chain's calls. If the data of the seeded contracts is not sufficient for a call, runs the contracts'
+ * code.
+ */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -20,8 +23,8 @@ const running: ReadonlySet<TokenServer.Method> = new Set([
 ])
 
 /**
- * Methods that are served from the seed until the virtual machine has executed a message, and by the virtual machine
- * after that.
+ * Methods that are served from the seeded contracts until the virtual machine has executed a message, and by the
+ * virtual machine after that.
  */
 const following: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getAddressState", "getTokenData"])
 

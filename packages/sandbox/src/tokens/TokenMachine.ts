@@ -40,7 +40,10 @@ export interface MachineRefusal {
   readonly refused: string
 }
 
-/** Maximum number of transactions stored for an account. Older ones are dropped, as by a node without an archive. */
+/**
+ * Maximum number of transactions stored for an account. Older transactions are dropped, as on a node without an
+ * archive.
+ */
 const keptTransactions = 1_000
 
 /**

@@ -46,7 +46,7 @@ const element = (item: TupleItem): object => {
   }
 }
 
-/** Encodes a stack entry as the servers do. */
+/** Encodes a stack entry as the token chain's servers do. */
 const entry = (item: TupleItem): readonly [type: string, value: unknown] => {
   switch (item.type) {
     case "int":
@@ -196,7 +196,7 @@ const getTokenData = Effect.fnUntraced(function*(machine: TokenMachine, asked: A
 
 type MachineMethod = (machine: TokenMachine, asked: Asked) => Effect.Effect<TokenAnswer>
 
-/** The methods with an address parameter that need the virtual machine. */
+/** The methods that have an address parameter and need the virtual machine. */
 export const addressMethods: { readonly [name: string]: MachineMethod } = {
   getAddressInformation,
   getTransactions,
@@ -206,8 +206,8 @@ export const addressMethods: { readonly [name: string]: MachineMethod } = {
 }
 
 /**
- * The methods that are served by the virtual machine after the first message was executed, and from the seed before
- * that.
+ * The methods that are served from the seeded contracts until the virtual machine has executed a message, and by the
+ * virtual machine after that.
  */
 export const followingMethods: { readonly [name: string]: MachineMethod } = {
   getAddressBalance: Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {

@@ -1,4 +1,4 @@
-/** The token chain: its contracts, and its HTTP API v2 in the formats of both server families. */
+/** The token chain: its contracts, and its HTTP API v2 in the formats of both server families (Python and C++). */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
@@ -145,10 +145,10 @@ const getMethods: { readonly [Kind in Described["kind"]]: ReadonlySet<string> } 
   nft_item: new Set(["get_nft_data"])
 }
 
-/** The wallet ID (subwallet ID) of every wallet contract, which `getWalletInformation` returns too. */
+/** The wallet ID (subwallet ID) of every wallet contract. `getWalletInformation` returns this ID too. */
 const walletId = 698_983_191
 
-/** Exit codes of the virtual machine: success, no such method, no code to run. */
+/** Exit codes of the virtual machine: success, unknown method, and no code to run. */
 const exitCodes = { done: 0, noMethod: 11, noCode: -13 } as const
 
 const ran = (exitCode: number, gasUsed: number, numbers: ReadonlyArray<number> = []) => ({
@@ -184,7 +184,7 @@ export interface TokenState {
   readonly contracts: ReadonlyMap<string, { readonly contract: Contract; readonly dialect: Dialect }>
   /** The server family in whose format responses about addresses without a contract are encoded. */
   readonly dialect: Dialect
-  /** Metadata documents by URI. As in a live chain, the gateway fetches the documents, not the servers. */
+  /** Metadata documents by URI. As with a live chain, the gateway fetches the documents; the chain's servers do not. */
   readonly documents: ReadonlyMap<string, unknown>
 }
 

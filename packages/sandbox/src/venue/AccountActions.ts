@@ -24,7 +24,7 @@ const mostAgentDays = 180
 /** Maximum number of named API wallets of an account. */
 const mostAgents = 3
 
-/** Matches the suffix of an API wallet's name. The suffix contains the time at which the wallet's validity ends. */
+/** Matches the suffix of an API wallet's name. The suffix contains the time until which the wallet is valid. */
 const untilShape = / valid_until ([0-9]{1,16})$/u
 
 const zeroAddress = `0x${"0".repeat(40)}`
@@ -33,8 +33,8 @@ const without = (agents: Account["extraAgents"], name: string): Account["extraAg
   agents.filter((agent) => agent.name !== name)
 
 /**
- * Executes the action `approveAgent`. A named API wallet replaces the account's API wallet of that name; an unnamed one
- * replaces the previous unnamed API wallet.
+ * Executes the action `approveAgent`. A named API wallet replaces the account's API wallet of the same name. An unnamed
+ * API wallet replaces the previous unnamed one.
  */
 export const approveAgent = (
   context: ActionContext,
@@ -72,7 +72,7 @@ export const approveAgent = (
   return done
 }
 
-/** The minimum balance of a builder in perpetuals, in millionths of a dollar. */
+/** The minimum balance that a builder must have in perpetuals, in millionths of a dollar. */
 const builderFunds = 100_000_000n
 /** The maximum builder fee, in tenths of a basis point: one percent, which is the venue's limit for spot. */
 const highestBuilderFee = 1_000n
@@ -128,7 +128,7 @@ export const claimRewards = (context: ActionContext): ActionDecision => {
   return done
 }
 
-/** The price of a request in millionths of a dollar. */
+/** The price of one request, in millionths of a dollar. */
 const requestPrice = 500n
 
 /** Executes the action `reserveRequestWeight`, which buys more requests at 0.0005 dollars each. */

@@ -117,7 +117,8 @@ export const activeAssetData = (venue: Venue, account: TradingAccount, coin: str
   const free = Margin.withdrawable(venue, account, asset.dex)
   const size = account.clearings.get(asset.dex)?.positions.get(coin)?.size ?? 0n
   const lots = mark === 0n ? 0n : free * BigInt(value) / mark
-  // closing the position needs no margin and releases the position's margin, so twice its size can be traded
+  // an order that closes the position needs no margin and releases the position's margin, so on that side, twice the
+  // position's size can be traded in addition
   const extra = 2n * abs(size)
   const buys = lots + (size < 0n ? extra : 0n)
   const sells = lots + (size > 0n ? extra : 0n)
@@ -174,8 +175,8 @@ export const userFees = (account: TradingAccount, now: number) => {
 export const formatVolume = ({ volume }: TradingAccount): string => printVolume(volume)
 
 /**
- * Returns the value of an account in millionths of a dollar: `perps` for its perpetuals on all dexes, `all` including
- * its spot USDC.
+ * Returns the value of an account in millionths of a dollar: `perps` is the value in perpetuals on all dexes; `all`
+ * also includes the spot USDC.
  */
 const accountValue = (venue: Venue, account: TradingAccount): { readonly perps: bigint; readonly all: bigint } => {
   const perps = [...account.clearings.values()].reduce((sum, each) => sum + Margin.marginSums(venue, each).value, 0n)
@@ -190,8 +191,8 @@ const periods = [
 ] as const
 
 /**
- * Returns the response to the query `portfolio`: the account's value at each full hour at which it had a position, and
- * now.
+ * Returns the response to the query `portfolio`: the account's value at each full hour at which the account had a
+ * position, and its current value.
  */
 export const portfolio = (venue: Venue, account: TradingAccount) => {
   const { now } = venue.state

@@ -40,24 +40,24 @@ export const refuse = (text: string): ActionDecision => Result.fail(text)
 export const actor = ({ user, venue }: ActionContext): TradingAccount => ensureAccount(venue.state, user)
 
 /**
- * Returns the account of an address; creates the account if the address has none. Returns `undefined` if the venue
- * already has the maximum number of accounts.
+ * Returns the account of an address; creates the account if the address has none. Returns `undefined` if it cannot be
+ * created because the venue already has the maximum number of accounts.
  */
 export const receiver = ({ venue }: ActionContext, address: Address): TradingAccount | undefined =>
   venue.state.accounts.has(lowerCase(address)) || venue.state.accounts.size < venue.limits.accounts
     ? ensureAccount(venue.state, address)
     : undefined
 
-/** Registers an account for an address that receives money. Does nothing if the address already has an account. */
+/** Returns the account of an address that receives money. Registers the account if the address has none. */
 export const open = (context: ActionContext, address: Address): TradingAccount => {
   context.identity = changeAccount(context.identity, address, {})
   return ensureAccount(context.venue.state, address)
 }
 
-/** Maximum number of stored ledger entries of an account. */
+/** Maximum number of ledger entries (deposits, withdrawals and transfers) stored for an account. */
 const remembered = 2_000
 
-/** Adds an entry to the ledgers of accounts. */
+/** Adds an entry to the ledger (deposits, withdrawals and transfers) of each of the accounts. */
 export const note = (
   { venue }: Pick<ActionContext, "venue">,
   delta: LedgerEntry["delta"],

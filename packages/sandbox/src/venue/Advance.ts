@@ -1,7 +1,7 @@
 /**
- * Advances the venue's time. Each second, the synthetic orders are renewed, orders that the price has reached are
- * filled or triggered, and accounts below their margin are liquidated. TWAP slices, funding and scheduled cancellations
- * are executed when they are due.
+ * Advances the venue's time. Each second, the synthetic orders (the sandbox's own liquidity) are renewed, orders that
+ * the price has reached are filled or triggered, and accounts below their maintenance margin are liquidated. TWAP
+ * slices, funding and scheduled cancellations are executed when they are due.
  *
  * A minute in which no event is possible is skipped. The result for a period does not depend on the number of steps in
  * which time is advanced.
@@ -89,7 +89,7 @@ const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
   for (const holder of holders) {
     for (const clearing of ensureAccount(venue.state, holder).clearings.values()) {
-      // values each position at the price at which the position is worth less
+      // values each position at the lower price if it is long, at the higher price if it is short
       const worst: Margin.Mark = (asset) => {
         const a = markAt(venue, asset, from)
         const b = markAt(venue, asset, to)
@@ -117,7 +117,7 @@ const arrivals = (venue: Venue, account: TradingAccount): void => {
   account.unstaking = account.unstaking.filter(({ at }) => at > now)
 }
 
-/** Executes the due events that are independent of prices. */
+/** Executes those due events that do not depend on prices, such as funding payments. */
 const playDue = (venue: Venue, previous: number): void => {
   const { accounts, now } = venue.state
   const isHour = Math.floor(now / hour) > Math.floor(previous / hour)

@@ -27,11 +27,11 @@ export interface SpotPair extends AssetSteps {
   readonly kind: "spot"
   readonly base: SpotToken
   readonly quote: SpotToken
-  /** Wei of the base token in a lot. */
+  /** Number of wei of the base token in one lot. */
   readonly weiPerLot: bigint
 }
 
-/** Anything that can be traded. */
+/** A tradable asset. */
 export type Asset = Perpetual | SpotPair
 
 /** All assets at a point in time. */
@@ -41,20 +41,20 @@ export interface Listing {
   readonly tokens: ReadonlyMap<number, SpotToken>
   /** Builder-deployed dexes, in the order of `perpDexs`. */
   readonly dexes: ReadonlyArray<string>
-  /** The time at which the next coin is listed, in milliseconds. This list of assets is complete until then. */
+  /** The time at which the next coin is listed, in milliseconds. Until that time, this list of assets is complete. */
   readonly until: number
 }
 
 /** The maximum leverage of every perpetual in the sandbox. */
 export const maxLeverage = 20
 
-/** Decimals of a dollar in perpetuals. */
+/** Decimals of dollar amounts in perpetuals. */
 export const usdDecimals = 6
 
-/** Decimals of USDC in spot. */
+/** Decimals of USDC amounts in spot. */
 export const spotUsdDecimals = 8
 
-/** Wei of spot USDC in a millionth of a dollar. */
+/** Number of wei of spot USDC in one millionth of a dollar. */
 export const weiPerUsd = 100n
 
 /** The index of USDC among spot tokens. */

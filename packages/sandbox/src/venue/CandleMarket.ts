@@ -1,8 +1,9 @@
 /**
  * The coins of the venue: their number formats, and their prices, candles and books as functions of time.
  *
- * The candle of any period is computed from the largest aligned blocks in the period, each in constant time. Therefore
- * the bars of all intervals are consistent with each other, and with prices and books.
+ * The candle of any period is computed from the largest aligned blocks of time in the period (a block has 1 minute to 1
+ * day), each in constant time. Therefore the bars of all intervals are consistent with each other, and with prices and
+ * books.
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
@@ -15,7 +16,8 @@ import * as Random from "../Seed.ts"
 /** A coin with candles. */
 export interface CandleMarket {
   /**
-   * Name in `candleSnapshot`: a perpetual, a spot pair by name or `@index`, or a perpetual of a builder-deployed dex, `dex:COIN`.
+   * Name in `candleSnapshot`: a perpetual, a spot pair (by name or `@index`), or a perpetual of a builder-deployed dex
+   * (`dex:COIN`).
    */
   readonly coin: string
   /** The asset that determines the price. Markets of the same asset have the same price path. */
@@ -24,7 +26,7 @@ export interface CandleMarket {
   readonly price: number
   /** Typical size of the price change in a day, relative to the price: 0.03 is 3 %. */
   readonly volatility: number
-  /** Number of trades per minute. */
+  /** Mean number of trades per minute. */
   readonly tradeRate: number
   /** Size of a typical trade, in lots of 10^-sizeDecimals. */
   readonly tradeLots: number
@@ -40,13 +42,13 @@ export interface CandleMarket {
    */
   readonly delistedAt?: number
   /**
-   * The restriction of the margin mode; absent if cross margin is allowed. The margin of a `strictIsolated` position
-   * cannot be removed while the position is open.
+   * A restriction of the margin mode to isolated margin; absent if cross margin is allowed. The margin of a
+   * `strictIsolated` position cannot be removed while the position is open.
    */
   readonly marginMode?: "noCross" | "strictIsolated"
   /**
-   * The time, in milliseconds, from which on growth mode reduces the fees to a tenth; absent for assets without a
-   * growth mode.
+   * Start of the asset's growth mode, in milliseconds. Growth mode reduces the fees to a tenth. Absent for assets
+   * without a growth mode.
    */
   readonly growingSince?: number
   /**
@@ -56,7 +58,7 @@ export interface CandleMarket {
   readonly openInterestCap?: number
 }
 
-/** Whether growth mode is on at an instant. */
+/** Returns whether growth mode is on at the given time. */
 export const isGrowing = ({ growingSince }: CandleMarket, now: number): boolean =>
   growingSince !== undefined && growingSince <= now
 
@@ -121,8 +123,8 @@ const minute = 60_000
 const day = 1440
 
 /**
- * Makes the market of a spot pair that is not in `listed`: a market with a small volume, and with the names and
- * decimals of the pair's tokens.
+ * Makes the market of a spot pair that is not in `listed`. The market has a small volume, and the names and decimals of
+ * the pair's tokens.
  */
 const pairMarket = (seed: Seed, { name, tokens: [base] }: SpotPair, tokens: ReadonlyMap<number, SpotToken>) => {
   const family = Random.series(seed, `market/${name}`)
@@ -180,7 +182,7 @@ interface Octave {
   readonly amplitude: number
 }
 
-/** Lengths of the blocks, in minutes. Each divides the next. */
+/** Lengths of the time blocks, in minutes. Each length divides the next one. */
 const blocks = [1, 15, 240, 1440] as const
 
 /**
@@ -192,7 +194,8 @@ const priceScales = [[1, 0.03], [15, 0.11], [240, 0.34], [day, 1], [8 * day, 2.6
  * For each time scale (minutes): how far the trade count can deviate from a constant rate, in minutes of average
  * trading.
  *
- * Within a minute, the sum of the deviations changes by less than a minute, so the number of trades never decreases.
+ * Within a minute, the sum of the deviations changes by less than one minute of average trading, so the total number of
+ * trades never decreases.
  */
 const activityScales = [[1, 0.2], [15, 2.2], [day, 170]] as const
 
@@ -211,7 +214,7 @@ const makeWalk = (seed: Seed, { asset, volatility }: CandleMarket): CandlePath =
   sizes: Random.series(seed, `candles/${asset}/sizes`)
 })
 
-/** The price path of each market, cached for the last used seed. */
+/** The price path of each market, cached for the seed that was used last. */
 const walks = new WeakMap<CandleMarket, { readonly seed: Seed; readonly path: CandlePath }>()
 
 const priceWalk = (seed: Seed, market: CandleMarket): CandlePath => {
@@ -231,7 +234,7 @@ const sum = (all: ReadonlyArray<Octave>, at: number, finest: number): number =>
 /** Returns the logarithm of the price relative to the asset's mean price. */
 const level = (path: CandlePath, at: number): number => path.volatility * sum(path.price, at, 1)
 
-/** Highest and lowest `level` of a period. */
+/** Highest and lowest `level` (logarithm of the relative price) in a period. */
 interface Extremes {
   readonly high: number
   readonly low: number
@@ -247,7 +250,7 @@ const reach = blocks.map((block) =>
 
 const blockAt = (rank: number): number => blocks[rank] ?? day
 
-/** Returns in which of its inner blocks, counted from 0, an outer block has its extreme. */
+/** Returns the index, from 0, of the inner block in which an outer block has its extreme. */
 const holder = (family: Series, rank: number, parent: number): number =>
   Random.below(family, parent * blocks.length + rank, blockAt(rank) / blockAt(rank - 1))
 
@@ -270,7 +273,7 @@ const point = (path: CandlePath, at: number): Extremes => {
   return { high: value, low: value }
 }
 
-/** Returns the extremes from `from`, which is a whole minute, to `to`, which can be inside a minute. */
+/** Returns the extremes between `from`, a whole minute, and `to`, which can be inside a minute. */
 const extremes = (path: CandlePath, from: number, to: number): Extremes => {
   let found = merge(point(path, from), point(path, to))
   let at = from
@@ -324,8 +327,8 @@ const bar = (
 /**
  * Returns the bars of a market in a window, oldest first, at the time `now`.
  *
- * A bar is in the window if `T >= startTime` and `t <= endTime`. Default `endTime`: now. Bars that begin at or after `now`, that
- * end before the listing, or that are not among the newest 5000 do not exist.
+ * A bar is in the window if `T >= startTime` and `t <= endTime`. Default `endTime`: now. There are no bars that begin
+ * at or after `now`, or that end before the listing. Only the newest 5000 bars exist.
  */
 export const bars = (
   seed: Seed,
@@ -380,8 +383,8 @@ const depth = 20
 const ranks = Array.from({ length: depth }, (_, index) => index + 1)
 
 /**
- * Makes both sides of a book. The best level of each side is first, and is one step from the price. Sizes change once a
- * minute.
+ * Makes both sides of a book. The best level of each side is first, one price step away from the price. Sizes change
+ * once a minute.
  */
 export const makeBook = (
   seed: Seed,

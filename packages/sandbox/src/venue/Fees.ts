@@ -1,6 +1,6 @@
 /**
- * Trading fees: rates by the volume of the fourteen days before today, the discount for referred accounts, and builder
- * fees.
+ * Trading fees: rates that depend on an account's volume in the fourteen days before today, the discount for referred
+ * accounts, and builder fees.
  */
 import * as Decimals from "./Decimals.ts"
 import type { TradingAccount } from "./TradingState.ts"
@@ -45,7 +45,7 @@ export const schedule = {
   ]
 }
 
-/** A tier of the schedule. */
+/** A tier of the fee schedule. */
 export interface FeeTier {
   readonly cross: string
   readonly add: string

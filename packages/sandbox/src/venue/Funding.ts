@@ -9,14 +9,14 @@ import { append } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"
 
-/** The venue's hourly base rate. */
+/** The venue's hourly base funding rate. */
 export const fundingRate = "0.0000125"
 
 const rateDecimals = 8
 const rate = Decimals.parse(fundingRate, rateDecimals) ?? 0n
 const one = 10n ** BigInt(rateDecimals)
 
-/** Maximum number of stored funding payments, and of stored account values, of an account. */
+/** Maximum number of funding payments, and of account values, stored for an account. */
 const remembered = 2_000
 
 /**

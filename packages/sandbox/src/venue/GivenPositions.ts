@@ -1,6 +1,6 @@
 /**
- * Sets positions for tests. The result is as if the positions had been traded with the synthetic orders, but without
- * fees and fills.
+ * Sets positions for tests. The result is as if the positions had been traded against the sandbox's synthetic orders,
+ * but without fees and without fills.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { Perpetual } from "./Assets.ts"

@@ -17,7 +17,7 @@ import { emit, nextHash, nextTid } from "./Venue.ts"
 
 const remembered = 2_000
 
-/** The unit of liquidation: the cross positions of a dex, or one isolated position. */
+/** The positions that are liquidated together: all cross positions of a dex, or one isolated position. */
 interface Book {
   readonly isCross: boolean
   readonly positions: ReadonlyArray<readonly [Perpetual, Position]>

@@ -34,7 +34,7 @@ export interface LeverageSetting {
 export const leverageSetting = (account: TradingAccount, asset: Perpetual): LeverageSetting =>
   account.leverage.get(asset.coin) ?? { isCross: asset.market.marginMode === undefined, value: asset.maxLeverage }
 
-/** Returns the value of a position at a mark price, negative when short. */
+/** Returns the value of a position at a mark price; negative for a short position. */
 export const signedValue = (position: Position, mark: bigint): bigint => position.size * mark
 
 /** Returns the maintenance margin of a position: half of the initial margin at the maximum leverage. */
@@ -47,7 +47,7 @@ export const marginUsedBy = (position: Position, mark: bigint): bigint =>
     ? abs(position.size * mark) / BigInt(position.leverage)
     : max(0n, position.raw + signedValue(position, mark))
 
-/** Returns the unrealized profit. */
+/** Returns the unrealized profit of a position at a mark price. */
 export const unrealizedPnl = (position: Position, mark: bigint): bigint =>
   signedValue(position, mark) - (position.size < 0n ? -position.entry : position.entry)
 
@@ -193,8 +193,8 @@ export const allows = (
 }
 
 /**
- * Returns the mark price, in ticks, at which a position would be liquidated if all other prices do not change;
- * `undefined` if there is no such price.
+ * Returns the mark price, in ticks, at which a position would be liquidated if no other price changed; `undefined` if
+ * there is no such price.
  */
 export const liquidationPx = (
   venue: Venue,
@@ -209,8 +209,8 @@ export const liquidationPx = (
     ? crossValue - crossMaintenance
     : position.raw + signedValue(position, mark) - own
   const double = BigInt(2 * asset.maxLeverage)
-  // for each tick by which the price falls, the value of a long position falls by its size, and its maintenance margin
-  // falls too
+  // for each tick by which the price falls, the value of a long position falls by the position's size in lots, and the
+  // position's maintenance margin falls too
   const perTick = position.size > 0n
     ? position.size - position.size / double
     : position.size + position.size / double

@@ -120,10 +120,10 @@ export const isCapped = (venue: Venue, asset: Perpetual): boolean => {
 
 const minute = 60_000
 
-/** The number of equal steps in which the replayed prices are sampled over the time of a bar. */
+/** The number of equal steps into which a bar is divided to sample the replayed prices. */
 const looks = 16
 
-/** Replaces the prices of bars by replayed prices, for the period in which prices are replayed. */
+/** Replaces the prices of bars by replayed prices. Bars that end before the replay starts do not change. */
 const playedBars = (
   venue: Venue,
   market: CandleMarket.CandleMarket,

@@ -73,7 +73,7 @@ const record = (
 
 /**
  * Reports the status of a resting order after a fill. If the order is filled completely, activates its child orders
- * (such as a stop-loss) and ends its sibling orders.
+ * (such as a stop-loss) and ends its sibling orders (orders of which only one can be filled).
  */
 const settled = (venue: Venue, order: VenueOrder): void => {
   OrderLife.report(venue, order, order.sz === 0n ? "filled" : "open")
@@ -82,7 +82,7 @@ const settled = (venue: Venue, order: VenueOrder): void => {
 
 /**
  * Queues the child orders of a filled order until their triggers are reached, and ends the sibling orders of the filled
- * order.
+ * order. Only one of several siblings can be filled.
  */
 export const release = (venue: Venue, order: VenueOrder): void => {
   const account = TradingState.ensureAccount(venue.state, order.user)
@@ -125,7 +125,7 @@ const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => 
   return Margin.marginSums(venue, clearing).crossValue < Margin.needed(venue, account, clearing, asset.dex)
 }
 
-/** Returns the next resting order of a side that can be filled. Ends the orders before it that cannot be filled. */
+/** Returns a side's next resting order that can be filled. Ends the unfillable orders before it. */
 const nextMaker = (
   venue: Venue,
   asset: Asset,
@@ -269,7 +269,7 @@ const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
   }
 }
 
-/** Fills the resting orders that the price path has reached, each at the price of the order. */
+/** Fills the resting orders that the price path has reached, each at its own price. */
 export const sweep = (venue: Venue, asset: Asset): void => {
   sweepSide(venue, asset, true)
   sweepSide(venue, asset, false)

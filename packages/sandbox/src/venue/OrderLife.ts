@@ -50,7 +50,7 @@ const expose = (account: TradingAccount, order: VenueOrder, lots: bigint): void 
   if (of.bids === 0n && of.asks === 0n) account.exposure.delete(order.coin)
 }
 
-/** Reserves the funds for lots of an order in the book. A negative number of lots releases funds. */
+/** Reserves the funds for a number of lots of an order in the book. A negative number releases funds. */
 const reserve = (account: TradingAccount, asset: Asset, order: VenueOrder, lots: bigint): void => {
   if (asset.kind === "perpetual") return expose(account, order, lots)
   const of = reserved(asset, order, lots)
@@ -100,7 +100,7 @@ export const reduce = (venue: Venue, asset: Asset, order: VenueOrder, lots: bigi
   order.place = "gone"
 }
 
-/** Ends an order, together with its children, which wait until the order is filled. */
+/** Ends an order together with its child orders, which were waiting until the order is filled. */
 export const end = (venue: Venue, order: VenueOrder, status: string): void => {
   if (order.place === "gone") return
   withdraw(venue, venue.listing.byCoin.get(order.coin), order)

@@ -16,7 +16,7 @@ import * as Words from "./Words.ts"
 
 /** The refusal of an order: the order's status, and the text of the response. */
 export interface OrderRefusal {
-  /** Absent if the venue refuses the order before it assigns an ID. */
+  /** The order's status; absent if the venue refuses the order before it assigns an ID. */
   readonly status?: string
   readonly text: string
 }
@@ -28,14 +28,14 @@ export interface OrderTerms {
   readonly trigger?: VenueOrder["trigger"]
 }
 
-/** Ten dollars in the unit of ticks times lots. */
+/** Returns the minimum value of an order, ten dollars, in ticks times lots. */
 const minimumValue = ({ pxDecimals, szDecimals }: Asset): bigint => 10n * 10n ** BigInt(pxDecimals + szDecimals)
 
 /** Returns whether a mark price has reached a trigger. */
 export const isReached = (isBuy: boolean, { px, tpsl }: NonNullable<VenueOrder["trigger"]>, mark: bigint): boolean =>
   isBuy === (tpsl === "sl") ? mark >= px : mark <= px
 
-/** Decodes an order's parameters, and makes those checks that depend neither on the market nor on the account. */
+/** Decodes an order's parameters, and performs the checks that depend neither on the market nor on the account. */
 export const readTerms = (
   asset: Asset,
   { p, s, t }: OrderRequest,

@@ -62,7 +62,7 @@ const parseOrder = (
   statusTimestamp: venue.state.now
 })
 
-/** Matches a valid order. The unfilled part is added to the book, or ended for an immediate-or-cancel order. */
+/** Matches a valid order. Adds the unfilled part to the book, or ends it if the order is immediate-or-cancel. */
 export const execute = (venue: Venue, asset: Asset, order: VenueOrder): LegStatus => {
   const account = ensureAccount(venue.state, order.user)
   if (order.reduceOnly) order.sz = min(order.sz, OrderLife.reducible(account, asset, order))
@@ -116,7 +116,7 @@ const place = (venue: Venue, account: TradingAccount, draft: Draft, children: Re
   return status
 }
 
-/** Makes an order that waits until its parent order is filled. */
+/** Makes a child order, which waits until its parent order is filled. Returns an empty list if the order is invalid. */
 const adopt = (venue: Venue, account: TradingAccount, draft: Draft): ReadonlyArray<VenueOrder> => {
   const terms = OrderRules.readTerms(draft.asset, draft.request, false)
   if ("text" in terms) return []
@@ -213,8 +213,8 @@ export const cancelAllByCloid = (
 }
 
 /**
- * Replaces orders by new orders with new IDs. If new parameters fail a check that does not depend on the market or the
- * account, the old order remains open.
+ * Replaces orders by new orders with new IDs. The old order remains open if the new parameters fail a check that
+ * depends neither on the market nor on the account.
  */
 export const modifyAll = (
   venue: Venue,

@@ -1,4 +1,7 @@
-/** Price paths that replace the seeded ones. They replay recorded bars, or the price points of a test, at any speed. */
+/**
+ * Price paths that replace the paths generated from the seed. They replay recorded bars, or the price points of a test,
+ * at any speed.
+ */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import type { CandleMarket } from "./CandleMarket.ts"
 import type { PricePath } from "./Venue.ts"
@@ -36,7 +39,10 @@ const indexAfter = (points: ReadonlyArray<PricePoint>, time: number): number => 
   return low
 }
 
-/** Returns the interpolated price; constant before the first point and after the last. */
+/**
+ * Returns the price interpolated between two points. The price is constant before the first point and after the last
+ * one.
+ */
 const priceIn = (points: ReadonlyArray<PricePoint>, time: number): number | undefined => {
   const index = indexAfter(points, time)
   const before = points[index - 1]

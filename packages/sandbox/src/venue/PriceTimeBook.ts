@@ -5,7 +5,7 @@
  * finding the best order takes constant time.
  */
 
-/** The members that a book uses of an order. */
+/** The members of an order that a book uses. */
 export interface Resting {
   readonly oid: number
   /** Price in ticks. */
@@ -15,7 +15,7 @@ export interface Resting {
 /** One side of a book. */
 export interface BookSide<Order extends Resting> {
   readonly isBid: boolean
-  /** Ascending for bids, descending for asks: the best price is the last. */
+  /** The prices, ascending for bids and descending for asks: the best price is the last one. */
   readonly prices: Array<bigint>
   readonly levels: Map<bigint, Map<number, Order>>
 }

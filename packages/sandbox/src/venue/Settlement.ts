@@ -111,8 +111,8 @@ export const movePosition = (
 }
 
 /**
- * Distributes a fee: adds `share` to the rewards of the builder, a part of `fee` to the referrer's rewards, and the
- * remainder to the venue. Amounts are in millionths of a dollar.
+ * Distributes the fees of a trade: adds `share` (the builder fee) to the builder's rewards, a part of `fee` to the
+ * referrer's rewards, and the remainder of `fee` to the venue's income. Amounts are in millionths of a dollar.
  */
 const collect = (venue: Venue, account: TradingAccount, fee: bigint, builder: VenueOrder["builder"], share: bigint) => {
   const { house } = venue.state

@@ -79,7 +79,7 @@ const madeToken = (seed: Seed, index: number): SpotToken => {
 
 const lastToken = 460
 
-/** From this index on, the sequence of token indexes has gaps, so a token's position can differ from its index. */
+/** The first token index after which indexes are missing, so that a token's position can differ from its index. */
 const firstTokenHole = 300
 
 const isHole = (seed: Seed, kind: string, index: number): boolean =>
@@ -91,9 +91,9 @@ const madeTokens = (seed: Seed): ReadonlyArray<SpotToken> =>
     .map((index) => madeToken(seed, index))
 
 /**
- * Makes pairs, only of tokens whose position in the list equals their index. Some libraries look up tokens by position:
- * ccxt, and the venue's Python SDK before 0.23.0. The constructor of the SDK fails if a pair names a token that is not
- * listed.
+ * Makes pairs. Uses only tokens whose position in the list equals their index. Some libraries look up tokens by
+ * position: ccxt, and the venue's Python SDK before 0.23.0. The constructor of the SDK fails if a pair names a token
+ * that is not listed.
  */
 const madePairs = (seed: Seed, tokens: ReadonlyArray<SpotToken>): ReadonlyArray<SpotPair> =>
   tokens.filter(({ index }) => index < firstTokenHole)
@@ -112,7 +112,7 @@ const byIndex = (a: { readonly index: number }, b: { readonly index: number }): 
  * Makes all spot tokens and pairs for a seed.
  *
  * The indexes of tokens and of pairs have gaps, so the position of a token or pair in its list can differ from its
- * index. For every token of a pair, the position equals the index.
+ * index. For every token that is part of a pair, the position equals the index.
  */
 export const make = (seed: Seed): SpotMeta => {
   const tokens = madeTokens(seed)

@@ -1,4 +1,4 @@
-/** The interface to the simulated trading, for actions, queries, followers of events, and tests. */
+/** The interface to the simulated trading. Actions, queries, streams and tests use it. */
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
 import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
 import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
@@ -28,7 +28,7 @@ export type Follower = (events: ReadonlyArray<VenueEvent>, venue: Venue) => void
 
 /** Reads and sets the state of trading. Addresses can have any letter case. Amounts are decimal text. */
 export interface TradingControls {
-  /** Advances the venue to a time and returns it. The returned object changes later, so read it immediately. */
+  /** Advances the venue to a time and returns the venue. The returned object changes later, so read it immediately. */
   readonly at: (info: InfoState, now: number) => Venue
   /** Advances the venue to the current time, and delivers its events to the followers. */
   readonly tick: Effect.Effect<void>
@@ -52,12 +52,12 @@ export interface TradingControls {
    */
   readonly setPosition: (user: Address, coin: string, size: string, entryPx?: string) => Effect.Effect<void>
   /**
-   * From now on, replaces a coin's seeded prices by replayed price points. The points can come from recorded bars (see
-   * `PricePaths.pricePoints`) or from the caller. At speed 60, an hour of points is replayed in a minute; at the
+   * From now on, replaces a coin's generated prices by replayed price points. The points can come from recorded bars
+   * (see `PricePaths.pricePoints`) or from the caller. At speed 60, an hour of points is replayed in a minute; at the
    * default speed, in an hour. After the last point, the price is constant, so a single point sets a constant price.
    */
   readonly playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed?: number) => Effect.Effect<void>
-  /** Returns the venue's time: the clock's time plus the total by which `advance` was called. */
+  /** Returns the venue's time: the clock's time plus all milliseconds passed to `advance`. */
   readonly now: Effect.Effect<number>
   /**
    * Advances the venue's time immediately by a number of milliseconds. After that, the venue's time remains ahead of
@@ -66,7 +66,7 @@ export interface TradingControls {
   readonly advance: (milliseconds: number) => Effect.Effect<void>
   /** Returns a copy of the trading state. */
   readonly snapshot: Effect.Effect<TradingSnapshot>
-  /** Restores a copy. The venue's time does not go back: the period since the copy is simulated again. */
+  /** Restores a copy. The venue's time does not go back: the period since the copy was made is simulated again. */
   readonly restore: (snapshot: TradingSnapshot) => Effect.Effect<void>
 }
 
@@ -85,7 +85,7 @@ const stretch = 300_000
 export const make = (
   venue: Venue,
   { clock, identity, info }: {
-    /** The venue's time without the milliseconds by which `advance` was called. */
+    /** The venue's time without the milliseconds passed to `advance`. */
     readonly clock: Effect.Effect<number>
     readonly identity: Ref.Ref<VenueState>
     readonly info: Ref.Ref<InfoState>
@@ -112,7 +112,7 @@ export const make = (
     Advance.to(venue, yield* Ref.get(info), yield* now)
     return venue
   })
-  /** Changes the state of trading at the current time. Creates the account on first use. */
+  /** Advances the venue to the current time and runs `set`. Registers the account of `user` on first use. */
   const change = (user: Address, set: (venue: Venue) => void) =>
     current.pipe(
       Effect.tap((venue) => Effect.sync(() => set(venue))),

@@ -80,7 +80,7 @@ const byCoin = (events: ReadonlyArray<VenueEvent>): ReadonlyArray<MarketEvent> =
   return [...found].map(([coin, trades]) => ({ coin, trades }))
 }
 
-/** Streams events from now on. Reading the stream advances the venue's time. */
+/** Streams the events that occur from now on. Reading the stream advances the venue's time. */
 const follow = <A>(
   trading: TradingControls,
   read: (events: ReadonlyArray<VenueEvent>, venue: Venue) => ReadonlyArray<A>
@@ -94,9 +94,9 @@ const follow = <A>(
     return yield* Effect.never
   }))
 
-/** Streams account events from now on. Reading the stream advances the venue's time. */
+/** Streams the account events that occur from now on. Reading the stream advances the venue's time. */
 export const accountEvents = (trading: TradingControls): Stream.Stream<AccountEvent> =>
   follow(trading, (events, venue) => byAccount(venue, events))
 
-/** Streams the trades of accounts from now on. Reading the stream advances the venue's time. */
+/** Streams the trades that accounts make from now on. Reading the stream advances the venue's time. */
 export const marketEvents = (trading: TradingControls): Stream.Stream<MarketEvent> => follow(trading, byCoin)

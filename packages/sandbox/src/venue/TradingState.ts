@@ -112,14 +112,14 @@ export interface TwapFill {
   readonly twapId: number
 }
 
-/** An entry of an account's ledger that is not a funding payment. */
+/** An entry of an account's ledger, such as a deposit or a transfer. Funding payments are stored separately. */
 export interface LedgerEntry {
   readonly time: number
   readonly hash: Hash
   readonly delta: { readonly type: string; readonly [member: string]: unknown }
 }
 
-/** One payment of funding. */
+/** A funding payment of an account. */
 export interface FundingEntry {
   readonly time: number
   readonly coin: string
@@ -134,18 +134,18 @@ export interface DayVolume {
   add: bigint
 }
 
-/** An account that trades. */
+/** The trading state of an account, such as its money, positions, orders and fills. */
 export interface TradingAccount {
   readonly address: Address
   /** The account's money and positions in perpetuals, by dex; the key `""` is the venue's own dex. */
   readonly clearings: Map<string, Clearing>
   readonly spot: Map<number, SpotBalance>
   readonly leverage: Map<string, { readonly isCross: boolean; readonly value: number }>
-  /** Orders in a book or waiting for a trigger, oldest first. */
+  /** The open orders, in a book or waiting for their trigger, oldest first. */
   readonly open: Map<number, VenueOrder>
-  /** The lots of the account's open orders that are not reduce-only, by coin. */
+  /** The total lots of the account's open bids and asks, by coin. Reduce-only orders are not counted. */
   readonly exposure: Map<string, { bids: bigint; asks: bigint }>
-  /** The newest orders of the account. The oldest of them is first. */
+  /** The newest orders of the account, in order of placement. */
   readonly orders: Map<number, VenueOrder>
   readonly byCloid: Map<string, number>
   /** Fills, newest last. */
@@ -165,10 +165,10 @@ export interface TradingAccount {
   referrer: { readonly code: string; readonly address: Address } | undefined
   code: string | undefined
   displayName: string | undefined
-  /** Claimable and claimed rewards, in millionths of a dollar. */
+  /** Claimable rewards, in millionths of a dollar. Rewards already paid out are in `claimed`. */
   rewards: bigint
   claimed: bigint
-  /** Requests bought with `reserveRequestWeight`. */
+  /** The number of requests bought with `reserveRequestWeight`. */
   reserved: number
   abstraction: "default" | "disabled" | "unifiedAccount" | "portfolioMargin" | "dexAbstraction"
   optedOutOfDusting: boolean
@@ -244,7 +244,7 @@ export interface TradingState {
   readonly accounts: Map<Address, TradingAccount>
   readonly markets: Map<string, MarketState>
   readonly vaults: Map<Address, Vault>
-  /** The account that registered a referral code, by the code. */
+  /** The account that registered each referral code, by code. */
   readonly codes: Map<string, Address>
   readonly house: House
   /** Net deposits into the perpetuals of each dex, in millionths of a dollar. */
@@ -334,7 +334,7 @@ export const ensureBalance = ({ spot }: TradingAccount, token: number): SpotBala
   return made
 }
 
-/** Empty prices, for a market before its first use. */
+/** Returns empty prices, for a market whose prices are not computed yet. */
 export const withoutPrices = (): Pick<MarketState, "mark" | "quotes"> => ({
   mark: { second: -1, px: 0n },
   quotes: { second: -1, bids: [], asks: [] }

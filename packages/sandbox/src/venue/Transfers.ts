@@ -27,7 +27,7 @@ const readAmount = (text: string, decimals: number): bigint | undefined => {
   return amount === undefined || amount <= 0n ? undefined : amount
 }
 
-/** Returns the token that an action names: as `PURR:0x…`, or by its name or its ID alone. */
+/** Returns the token that an action names. The text is `PURR:0x…`, or only the token's name or ID. */
 const parseToken = ({ listing }: Venue, text: string): SpotToken | undefined => {
   const [name, id] = text.split(":")
   return [...listing.tokens.values()].find((token) =>
@@ -172,7 +172,7 @@ export const usdClassTransfer = (
   return account === undefined ? refuse(Words.unknownSubAccount) : classTransfer(context, account, usd, toPerp)
 }
 
-/** Returns a sub-account of the acting account; `undefined` if the address is not a sub-account of it. */
+/** Returns a sub-account of the acting account; `undefined` if the address is not a sub-account of that account. */
 export const findSubAccount = ({ user, venue }: ActionContext, address: string): TradingAccount | undefined => {
   const account = venue.state.accounts.get(lowerCase(address))
   return account?.subAccount?.master === user ? account : undefined
@@ -250,7 +250,7 @@ export const sendAsset = (
 /** The fee of a withdrawal: one dollar. */
 const withdrawalFee = 1_000_000n
 
-/** Executes the action `withdraw3`: debits the amount, and pays it out minus the fee. */
+/** Executes the action `withdraw3`: debits the amount, and pays out the amount minus the fee. */
 export const withdraw = (context: ActionContext, { amount }: ActionOf<"withdraw3">): ActionDecision => {
   const { venue } = context
   const usd = readAmount(amount, usdDecimals)
@@ -395,7 +395,7 @@ export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">):
   return done
 }
 
-/** Sets the initial dollars of an account in perpetuals. */
+/** Adds initial dollars to an account's perpetuals, without a ledger entry. */
 export const endowUsd = (venue: Venue, address: Address, usd: bigint): void => {
   moveCash(venue.state, ensureAccount(venue.state, address), ownDex, usd)
   addTo(venue.state.deposited, usdc, usd * weiPerUsd)

@@ -37,8 +37,8 @@ const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void
 }
 
 /**
- * Triggers the orders of a market whose trigger price has been reached by the mark price, in the order in which they
- * were placed.
+ * Triggers a market's orders if the mark price has reached their trigger price, in the order in which the orders were
+ * placed.
  */
 export const fireReached = (venue: Venue, asset: Asset): void => {
   const { triggers } = ensureMarket(venue.state, asset.coin)

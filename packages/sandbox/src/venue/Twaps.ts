@@ -1,5 +1,5 @@
 /**
- * TWAP orders: one slice every 30 seconds, at a price of at most 3 % beyond the mark price. The unfilled part of a
+ * TWAP orders: one slice every 30 seconds, at a price at most 3 % worse than the mark price. The unfilled part of a
  * slice is added to later slices.
  */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
@@ -23,7 +23,9 @@ const sliceEvery = 30_000
 const slicesPerMinute = 2
 const shortest = 5
 const longest = 1_440
-/** Maximum size of a slice, including the unfilled parts of earlier slices, as a multiple of an ordinary slice. */
+/**
+ * Maximum size of a slice, as a multiple of an ordinary slice. The size includes the unfilled parts of earlier slices.
+ */
 const catchUp = 3n
 const slippage = 3n
 const rememberedTwaps = 200

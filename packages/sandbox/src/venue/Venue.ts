@@ -14,7 +14,7 @@ import type { InfoState } from "./VenueAnswer.ts"
 /** The state of an order at the time of an event. */
 export type OrderSnapshot = Readonly<VenueOrder>
 
-/** An event for followers. */
+/** An event of the venue, which is delivered to its followers. */
 export type VenueEvent =
   | { readonly kind: "order"; readonly user: Address; readonly order: OrderSnapshot }
   | { readonly kind: "fill"; readonly user: Address; readonly fill: Fill }
@@ -40,7 +40,8 @@ export interface PricePath {
    */
   readonly isMonotone: (market: CandleMarket, from: number, to: number) => boolean
   /**
-   * Returns the time since which the prices of a coin are replayed; `undefined` if no prices are replayed for the coin.
+   * Returns the time at which the replay of a coin's prices started; `undefined` if no prices are replayed for the
+   * coin.
    */
   readonly playedSince: (coin: string) => number | undefined
 }
@@ -52,18 +53,18 @@ export const seededPath = (seed: Seed): PricePath => ({
   playedSince: () => undefined
 })
 
-/** The retention limits of the venue. */
+/** The limits of the venue's stored data: accounts, and fills for each account. */
 export interface VenueLimits {
   /** Maximum number of accounts. */
   readonly accounts: number
-  /** The number of latest fills to store for each account. The list is truncated when it has twice this number. */
+  /** The number of latest fills to store for each account. A list with twice this number of fills is truncated. */
   readonly fills: number
 }
 
-/** The default retention limits; the real venue lists up to 10 000 fills of an account. */
+/** The default limits. The real venue also lists up to 10 000 fills of an account. */
 export const defaultLimits: VenueLimits = { accounts: 10_000, fills: 10_000 }
 
-/** The running venue. The functions of the sandbox change it in place. */
+/** The running venue. The functions of the sandbox change this object in place. */
 export interface Venue {
   readonly limits: VenueLimits
   readonly seed: Seed
@@ -105,7 +106,7 @@ export const relist = (venue: Venue, info: InfoState, now: number): void => {
   venue.listing = Assets.listingAt(info, now)
 }
 
-/** Records an event for followers. */
+/** Records an event, which is delivered to followers later. */
 export const emit = (venue: Venue, event: VenueEvent): void => {
   venue.events?.push(event)
 }

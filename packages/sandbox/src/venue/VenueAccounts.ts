@@ -77,8 +77,8 @@ const stakingHistory = ({ account, now, trader }: View): ReadonlyArray<StakingRo
         : [{ time: arrives, hash: zeroHash, delta: { withdrawal: { amount, phase: "finalized" } } }])
     ]
   })
-  // the list is newest first, and the sort is stable: of a delegation and a deposit at the same time, the delegation
-  // comes first, because it was made after the deposit
+  // the list is newest first, and the sort is stable. If a delegation and a deposit have the same time, the delegation
+  // is listed first, because it was made after the deposit
   return [...delegated, ...moved.toReversed()].toSorted((one, other) => other.time - one.time).slice(0, mostRows)
 }
 
@@ -121,7 +121,7 @@ const answers = {
     })
 } satisfies { readonly [type: string]: (view: View) => unknown }
 
-/** Queries for the rows of an account since a start time. The sandbox always returns an empty list. */
+/** Queries for an account's rows since a start time. For `userBorrowLendInterest`, the list is always empty. */
 const sinceTypes = [
   "userBorrowLendInterest",
   "userFunding",
@@ -163,7 +163,7 @@ const startTime = (
   }
 }
 
-/** Serves a query about a user at the time `now`. For an unknown address, it returns an empty account. */
+/** Serves a query about a user at the time `now`. For an unknown address, returns the data of an empty account. */
 export const answer = (
   venue: VenueState,
   trading: Venue,

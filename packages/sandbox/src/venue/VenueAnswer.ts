@@ -10,7 +10,7 @@ import type { Venue } from "./Venue.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import type { VenueState } from "./VenueState.ts"
 
-/** The data behind `POST /info`. */
+/** The data from which `POST /info` is served. */
 export interface InfoState {
   readonly spotMeta: SpotMeta
   /** Coins with candles, by name. */

@@ -40,8 +40,8 @@ const refuseIf = (refused: boolean, refusal: string): Decision<void> =>
   refused ? Result.fail(refusal) : Result.succeed(undefined)
 
 /**
- * `tokenDelegate` in the form that the venue accepts: with `hyperliquidChain`. Only the documentation calls this member
- * `venueChain`.
+ * `tokenDelegate` in the form that the venue accepts: with the member `hyperliquidChain`, which only the documentation
+ * calls `venueChain`.
  */
 const WireTokenDelegate = TokenDelegate.check(
   Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
@@ -150,12 +150,12 @@ export const useNonce = (
   return Result.succeed({ ...state, nonces: HashMap.set(state.nonces, signer, next) })
 }
 
-/** The signer of a body, and the signing scheme. */
+/** The signer of a request body, and the signing scheme. */
 type ActionSigner =
   | Pick<Exclude<RecoveredSigner, { readonly scheme: "multiSig" }>, "scheme" | "signer">
   | Extract<RecoveredSigner, { readonly scheme: "multiSig" }>
 
-/** A parsed body: the envelope, the multi-sig wrapper if any, the action to execute, and the signers. */
+/** A parsed request body: the envelope, the multi-sig wrapper (if any), the action to execute, and the signers. */
 interface Submission {
   readonly envelope: SignedEnvelope
   /** The multi-sig wrapper; absent for other actions. */
@@ -167,8 +167,8 @@ interface Submission {
 }
 
 /**
- * Checks the members of an action that do not depend on the venue's state: the network, and the nonce in the action,
- * which must equal the nonce of the body.
+ * Checks the network and the nonce of an action, which can be checked without the venue's state. The nonce must equal
+ * the nonce of the body.
  */
 const checkAction = (profile: VenueProfile, action: SentAction, nonce: number): Decision<void> => {
   const type = UserSigned.find(action.type)
@@ -232,8 +232,8 @@ const multiSigUser = (
 const isCancel = (type: string): boolean => type === "cancel" || type === "cancelByCloid"
 
 /**
- * Counts each order or cancellation of an action as one request. Cancels have a higher limit, so that orders can still
- * be canceled when the limit for other actions is reached.
+ * Counts each order or cancellation of an action as one request. Cancellations have a higher limit, so that orders can
+ * be canceled even after the limit for other actions is reached.
  */
 const admitRequest = (state: VenueState, venue: Venue, user: Address, action: SentAction): Decision<VenueState> => {
   const { reserved, volume } = findAccount(venue.state, user)
@@ -249,10 +249,10 @@ const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
   expiresAfter !== undefined && expiresAfter !== null && expiresAfter < now
 
 /**
- * Executes a submission; `sentAt` is the time at which it was sent, by the machine's clock.
+ * Executes a submission; `sentAt` is the time at which the submission was sent, by the machine's clock.
  *
- * A refusal before the nonce check changes nothing. After that check the nonce is used, even if the action is then
- * refused. A multi-sig wrapper uses a nonce of its leader.
+ * A refusal before the nonce check changes nothing. After that check, the nonce counts as used, even if the action is
+ * then refused. A multi-sig wrapper uses a nonce of the leader who signed it.
  */
 const decide = (
   state: VenueState,
@@ -342,7 +342,7 @@ const readExecutable = (action: SentAction): Option.Option<Executable> =>
     () => Option.map(decodeIdentity(action), identityExecutable)
   )
 
-/** Decodes the wrapper if any, and the action to execute; `None` if the venue cannot decode them. */
+/** Decodes the multi-sig wrapper (if any) and the action to execute; `None` if the venue cannot decode them. */
 const readEnvelope = (envelope: SignedEnvelope) =>
   Option.gen(function*() {
     const wrapper = envelope.action.type === "multiSig" ? yield* decodeMultiSig(envelope.action) : undefined
@@ -378,7 +378,8 @@ const answerTo = Effect.fnUntraced(function*(
       failure.innerIndex === undefined ? VenueRefusal.invalidOuterSigner : VenueRefusal.invalidInnerSigner
     )
   }
-  // uses the machine's clock, by which callers sign, even if the venue's time is ahead
+  // callers choose nonces and expiry times by the machine's clock, so this clock is used even if the venue's time is
+  // ahead
   const sentAt = yield* Clock.currentTimeMillis
   const now = yield* trading.now
   const listed = yield* Ref.get(info.state)
@@ -391,7 +392,9 @@ const answerTo = Effect.fnUntraced(function*(
   return Result.match(decision, { onFailure: refused, onSuccess: accepted })
 })
 
-/** A body whose signer the caller has already recovered, because recovery is the slowest step. */
+/**
+ * A request body whose signer the caller of this module has already recovered, because recovery is the slowest step.
+ */
 export interface Recovered {
   readonly signed: SignedEnvelope
   /** The recovered signer; `undefined` if the signer cannot be recovered. */

@@ -48,13 +48,13 @@ import * as VenueTrading from "./VenueTrading.ts"
 const minute = 60_000
 const hour = 60 * minute
 
-/** The coins that have been listed, including delisted ones. */
+/** Returns the coins that have been listed, including delisted ones. */
 const listedIn = ({ markets, now }: Listing): ReadonlyArray<CandleMarket> =>
   [...markets.values()].filter(({ listedAt }) => listedAt < now)
 
 const isTraded = ({ delistedAt }: CandleMarket): boolean => delistedAt === undefined
 
-/** The perpetuals of a dex, in the order of their asset IDs. */
+/** Returns the perpetuals of a dex, in the order of their asset IDs. */
 const universe = (listing: Listing, dex: string): ReadonlyArray<CandleMarket> =>
   listedIn(listing).filter(({ coin }) => coinDex(coin) === dex)
 
@@ -173,8 +173,8 @@ const predictedFundings = (listing: Listing) =>
  * Returns the response to the query `spotMetaAndAssetCtxs`: all spot pairs, and prices for the pairs that trade in the
  * sandbox.
  *
- * The sequence of pair indexes has gaps. Libraries use an index as the position in the second list, so this list also
- * has an entry for each missing index. Every entry contains its coin.
+ * The sequence of pair indexes has gaps. Libraries use a pair's index as its position in the second list (the prices),
+ * so this list also has an entry for each missing index. Every entry contains its coin.
  */
 export const spotMetaAndContexts = (listing: InfoView) => {
   const { markets, spotMeta } = listing
@@ -237,7 +237,7 @@ const perpDexStatus = (view: InfoView, dex: string) =>
     ? { totalNetDeposit: printUsd(view.trading.state.netDeposits.get(dex) ?? 0n) }
     : undefined
 
-/** Returns the coins of a dex whose open interest has reached its cap, so that no position in them can grow. */
+/** Returns those coins of a dex whose open interest has reached its cap. No position in such a coin can grow. */
 const cappedCoins = (view: InfoView, dex: string): ReadonlyArray<string> =>
   perpetuals(view, dex).flatMap(({ coin }) => {
     const asset = view.trading.listing.byCoin.get(coin)

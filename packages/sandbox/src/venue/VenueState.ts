@@ -16,7 +16,7 @@ export const withEntry = <K, V>(map: ReadonlyMap<K, V>, key: K, value: V): Reado
 export const withoutEntry = <K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> =>
   new Map([...map].filter(([each]) => each !== key))
 
-/** The rule of a multi-sig account: up to 10 existing users, and the number of them that must sign (`threshold`). */
+/** The rule of a multi-sig account: up to 10 existing users, and how many of these users must sign (`threshold`). */
 export interface MultiSigRule {
   readonly authorizedUsers: ReadonlyArray<Address>
   readonly threshold: number
@@ -40,7 +40,7 @@ export interface DelegationEvent {
   readonly isUndelegate: boolean
 }
 
-/** An account that exists on the venue. */
+/** The state of an account except trading, such as its stake and its API wallets. */
 export interface Account {
   /** Staking balance that is not delegated, in units of 10^-8 HYPE. */
   readonly stake: bigint
@@ -77,8 +77,8 @@ export interface VenueState {
   readonly agents: ReadonlyMap<Address, Address>
   readonly validators: ReadonlyMap<Address, Validator>
   /**
-   * The highest nonces that each signer has used, ascending. The type is a persistent map, so that an action does not
-   * copy all nonces.
+   * The highest nonces that each signer has used, ascending. The type is a persistent (structurally shared) map, so
+   * that an action does not copy all nonces.
    */
   readonly nonces: HashMap.HashMap<Address, ReadonlyArray<number>>
   /** The number of actions sent by each account. */
@@ -118,9 +118,9 @@ export const changeAccount = (state: VenueState, address: Address, fields: Parti
   accounts: withEntry(state.accounts, lowerCase(address), { ...accountOrNew(state, address), ...fields })
 })
 
-/** Reads and sets the state of the venue. Addresses may have any letter case. */
+/** Reads and sets the state of the venue. Addresses can have any letter case. */
 export interface VenueControls {
-  /** The whole state. */
+  /** All accounts, API wallets, validators and nonces. */
   readonly state: Ref.Ref<VenueState>
   /** Returns an account; `None` if the venue does not know the address. */
   readonly account: (address: Address) => Effect.Effect<Option.Option<Account>>

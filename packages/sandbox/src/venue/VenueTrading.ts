@@ -29,7 +29,7 @@ const findRole = (view: InfoView, user: Address) => {
   return { role: venue.accounts.has(user) ? "user" : "missing" }
 }
 
-/** The handlers of queries about an account. For an unknown address, they return an empty account. */
+/** The handlers of queries about an account. For an unknown address, they return the data of an empty account. */
 export const answers = {
   clearinghouseState: on(
     InfoOperations.clearinghouseState,

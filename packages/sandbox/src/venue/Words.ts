@@ -1,9 +1,9 @@
 /**
  * The venue's messages for refused trading actions.
  *
- * Sources: its documentation ("Error responses"), recorded responses, and assertions in the tests of `@nktkas/hyperliquid`
- * and other clients against the testnet. Texts marked as Trigate's own are used where the venue's
- * text is not known.
+ * Sources: the venue's documentation ("Error responses"), recorded responses, and assertions in the tests of
+ * `@nktkas/hyperliquid` and other clients against the testnet. If the venue's text is not known, the text is Trigate's
+ * own and is marked as such.
  */
 import type { Asset } from "./Assets.ts"
 
@@ -22,8 +22,8 @@ export const postOnly = (asset: Asset, bid: string, ask: string): string =>
   inAsset(`Post only order would have immediately matched, bbo was ${bid}@${ask}.`)(asset)
 export const noMatch = inAsset("Order could not immediately match against any resting orders.")
 /**
- * The venue's documentation contains this text without `asset=`, and no response was recorded. The suffix `asset=` is
- * added here, because the venue's similar texts have it.
+ * The venue's documentation contains this text without the suffix `asset=`, and no response was recorded. The suffix is
+ * added here, because similar texts of the venue have it.
  */
 export const openInterestCapped = inAsset("Order would increase open interest while open interest is capped")
 export const triggerPrice = inAsset("Invalid TP/SL price.")
