@@ -4,8 +4,8 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 
 /**
- * Runs an effect while the clock advances in steps of 10 milliseconds: for effects with a deadline or a retry. Without
- * this function, the test clock does not advance, and no deadline expires.
+ * Runs an effect while the test clock advances in steps of 10 milliseconds, so that the effect's deadlines expire and
+ * its retries start. Without this function, the test clock does not advance.
  */
 export const advancingClock = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const fiber = yield* Effect.forkChild(effect, { startImmediately: true })

@@ -1,6 +1,6 @@
 /**
- * The program `trigate` as one bundled file, as published: it starts in a third of the time that the separate modules
- * need.
+ * The program `trigate` as one bundled file, as it is published. The bundle starts in a third of the time that the
+ * separate modules need.
  */
 import { spawnSync } from "node:child_process"
 import * as Path from "node:path"
@@ -8,7 +8,7 @@ import { oncePerRun } from "./OncePerRun.ts"
 
 const bundler = new URL("../../../scripts/packages/bundle.ts", import.meta.url).pathname
 
-/** Returns the file to start. The first call in a test run builds it. */
+/** Returns the path of the bundled program. The first call in a test run builds the bundle. */
 export const bundledProgram = (): string =>
   Path.join(
     oncePerRun("program", (folder) => {

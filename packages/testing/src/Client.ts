@@ -7,7 +7,7 @@ import * as Redacted from "effect/Redacted"
 
 export type Client = GatewayClient.GatewayClient["Service"]
 
-/** The client of the gateway at `baseUrl`, with `endpointKey` in its paths if set. */
+/** Makes the client of the gateway at `baseUrl`. If `endpointKey` is set, the request paths contain this key. */
 export const makeClient = (baseUrl: string, endpointKey?: string): Effect.Effect<Client> => {
   const options = { baseUrl, ...(endpointKey === undefined ? {} : { endpointKey: Redacted.make(endpointKey) }) }
   return GatewayClient.GatewayClient.use(Effect.succeed).pipe(

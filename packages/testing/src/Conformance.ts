@@ -1,8 +1,9 @@
 /**
- * One suite for every implementation of the services: memory layers, live layers over a served sandbox, a client.
+ * One test suite for every implementation of the gateway's services: in-memory layers, live layers that call a sandbox
+ * server, and clients.
  *
- * The target has to be a mainnet sandbox with the example state. The checks change the state and restore as much as possible, so
- * run them one after the other.
+ * The target has to be a mainnet sandbox with the example state. The checks change this state and restore it as far as
+ * possible, so run them one after the other.
  */
 import type { ConformanceCheck } from "./ConformanceCheck.ts"
 import * as ConformanceDeclared from "./ConformanceDeclared.ts"
@@ -15,13 +16,13 @@ import * as ConformanceTokens from "./ConformanceTokens.ts"
 /** Options of the suite. */
 export interface Options {
   /**
-   * Milliseconds from the clock's time to the first nonce. Default: 0. Two runs against one sandbox in quick succession
-   * need offsets a thousand apart.
+   * Milliseconds from the clock's time to the first nonce. Default: 0. For two runs against one sandbox in quick
+   * succession, use values that differ by at least 1000, so that no nonce is used twice.
    */
   readonly firstNonce?: number
 }
 
-/** Returns the checks, in order. Each fails with the expected and the actual value. */
+/** Returns the checks, in order. A check fails with the expected and the actual value. */
 export const conformance = (target: ConformanceTarget, options: Options = {}): ReadonlyArray<ConformanceCheck> => [
   ...ConformanceExchange.checks(target, options.firstNonce ?? 0),
   ...ConformanceMarket.checks(target),

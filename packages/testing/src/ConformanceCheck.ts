@@ -53,7 +53,8 @@ export const failsWith = <A, E extends Tagged>(
   return Effect.matchEffect(call, {
     onSuccess: (value) => fail(expected, value),
     onFailure: (failure) => {
-      // services in this process and clients wrap the error, an encoded error is not wrapped
+      // services and clients return the error as the reason of an `UpstreamError` or a `RequestError`; a decoded error
+      // is returned without such a wrapper
       const error: Tagged = unwrapReason(failure)
       return tags.includes(error._tag) && hasFields(error, fields) ? Effect.void : fail(expected, words(error))
     }

@@ -1,4 +1,4 @@
-/** Checks signed actions: accepted ones, those that the gateway refuses, and those that the venue refuses. */
+/** Checks signed actions: actions that are accepted, that the gateway refuses, and that the venue refuses. */
 import type { RejectionReason } from "@trigate/domain/actions/ActionOutcome"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import { contracts, keys, traderStake } from "@trigate/sandbox/SandboxExamples"
@@ -33,7 +33,7 @@ const day = 86_400_000
 const orDie = <A>(effect: Effect.Effect<A, Unhashable>): Effect.Effect<A> => Effect.orDie(effect)
 
 /**
- * Returns the checks of the target's `exchange` methods, with nonces from `firstNonce` milliseconds after the clock's
+ * Returns the checks of the target's `exchange` methods. The nonces begin `firstNonce` milliseconds after the clock's
  * time.
  */
 export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyArray<ConformanceCheck> => {
@@ -81,7 +81,7 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
 
   return [
     {
-      name: "an account's choice of blocks is read back",
+      name: "an account's choice of big blocks is read back",
       effect: Effect.gen(function*() {
         const read = succeeds(evm.usingBigBlocks({ address: trader.address }))
         yield* accepted(signed(trader, () => bigBlocks(true)))

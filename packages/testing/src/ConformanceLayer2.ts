@@ -28,8 +28,8 @@ export const checks = ({ layer2 }: ConformanceTarget): ReadonlyArray<Conformance
       name: `a receipt of ${family} keeps the family's fields`,
       effect: Effect.gen(function*() {
         const receipt = yield* getReceipt(hash)
-        yield* equals("its hash", receipt.transactionHash, hash)
-        yield* equals("its status", receipt.status, "success")
+        yield* equals("the receipt's hash", receipt.transactionHash, hash)
+        yield* equals("the receipt's status", receipt.status, "success")
         for (const field of fields) yield* holds(`the field ${field}`, receipt[field] !== undefined, receipt)
       })
     })),
@@ -41,10 +41,10 @@ export const checks = ({ layer2 }: ConformanceTarget): ReadonlyArray<Conformance
       })
     },
     {
-      name: "a failed transaction has a receipt with that status",
+      name: "a failed transaction has a receipt with the status `failure`",
       effect: Effect.flatMap(
         getReceipt(transactions.failed),
-        ({ status }) => equals("its status", status, "failure")
+        ({ status }) => equals("the receipt's status", status, "failure")
       )
     },
     {

@@ -38,7 +38,7 @@ export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<Conforma
       yield* equals("the coverage", coverage, "complete")
       yield* holds("25 bars, or 26 around the turn of an hour", candles.length === 25 || candles.length === 26, candles)
       const opens = candles.map(({ t }) => t)
-      yield* equals("their opening times", opens, opens.map((_, index) => (opens[0] ?? 0) + index * 60 * minute))
+      yield* equals("the bars' opening times", opens, opens.map((_, index) => (opens[0] ?? 0) + index * 60 * minute))
       yield* equals("the forming bar", forming?.t, CandleWindow.openTimeAt("1h", yield* Clock.currentTimeMillis))
     })
   })),
@@ -76,12 +76,12 @@ export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<Conforma
     )
   },
   {
-    name: "storage words are read; without a contract they are zero",
+    name: "storage words are read, and are zero at an address without a contract",
     effect: Effect.gen(function*() {
       const word = (address: typeof contracts[keyof typeof contracts]) =>
         succeeds(evm.getStorageAt({ address, slot: "0x0" }))
       yield* equals("slot 0 of the wrapped token", yield* word(contracts.wrapped), wrappedName)
-      yield* equals("slot 0 of no contract", yield* word(contracts.none), `0x${"0".repeat(64)}`)
+      yield* equals("slot 0 of an address without a contract", yield* word(contracts.none), `0x${"0".repeat(64)}`)
     })
   },
   {

@@ -15,14 +15,14 @@ interface Tagged {
   readonly _tag: string
 }
 
-/** A call of a target, whose errors have tags. */
+/** A call of one of the target's methods. Its errors have a tag (`_tag`). */
 type TargetCall<A> = Effect.Effect<A, Tagged>
 
 interface AddressRequest {
   readonly address: TonAddress
 }
 
-/** The five services of a gateway, or a client of one. Any object with these methods is accepted. */
+/** The five services of a gateway, or the typed client of a gateway. Any object with these methods is accepted. */
 export interface ConformanceTarget {
   readonly exchange: {
     readonly submit: (signed: AnySignedAction) => TargetCall<ActionResult>

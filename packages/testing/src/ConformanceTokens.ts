@@ -1,4 +1,7 @@
-/** Checks tokens of both server families, contracts that are not tokens, and the forms of an address. */
+/**
+ * Checks tokens in the formats of both server families (Python and C++), contracts that are not tokens, and the forms
+ * of an address.
+ */
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import { tokens as examples } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
@@ -27,7 +30,7 @@ export const checks = ({ tokens }: ConformanceTarget): ReadonlyArray<Conformance
     )
   return [
     {
-      name: "a token with on-chain metadata, its supply beyond 2^64 exact",
+      name: "a token with on-chain metadata and an exact supply above 2^64",
       effect: describes(examples.onchain, {
         name: "Trigate Sandbox",
         symbol: "TRIG",
@@ -38,7 +41,7 @@ export const checks = ({ tokens }: ConformanceTarget): ReadonlyArray<Conformance
       })
     },
     {
-      name: "a supply that a server prints as a JSON number beyond 2^53",
+      name: "a supply above 2^53 that a server prints as a JSON number",
       effect: describes(examples.number, {
         name: "Sandbox Number",
         symbol: "NUM",

@@ -1,8 +1,8 @@
 /**
- * A model of an EVM chain: blocks with logs, reorgs, and a node that serves its reads.
+ * A model of an EVM chain for tests: blocks with logs, reorgs, and a node that serves JSON-RPC reads of the chain.
  *
- * The seed of {@link make} determines everything. Bloom filters are not computed: the filter of a block with logs
- * matches every log, and the filter of a block without logs matches none.
+ * The seed that {@link make} receives determines all data. Bloom filters are not computed: the filter of a block with
+ * logs matches every log, and the filter of a block without logs matches none.
  */
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
@@ -36,7 +36,7 @@ export const contracts = ["a", "b", "c"].map((name) => digest(name).slice(0, 42)
 /** The first topics of the model's logs. */
 export const events = ["x", "y"].map(digest)
 
-/** The error with which a node refuses a range. */
+/** A JSON-RPC error of the node, for example for a log request with too long a block range. */
 export interface RpcError {
   readonly code: number
   readonly message: string
@@ -82,7 +82,7 @@ export class EvmChain {
       const hash = digest(`${this.#seed} ${this.#branch} ${number}`)
       const parentHash = this.#blocks.at(-1)?.hash ?? `0x${"0".repeat(64)}`
       const random = Number.parseInt(hash.slice(2, 10), 16)
-      // most blocks have no log, some have several
+      // most blocks have no log, and some have several
       const logs = Array.from({ length: Math.max(0, random % 7 - 3) }, (_, index): ModelLog => ({
         address: contracts[(random + index) % contracts.length] ?? "",
         topics: [events[(random >>> 3) % events.length] ?? "", digest(`${random % 5}`)],

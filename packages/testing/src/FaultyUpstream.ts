@@ -1,6 +1,4 @@
-/**
- * A server of bare sockets with a configurable reaction to each request. Counts every connection, request and byte received.
- */
+/** A TCP server with a configurable reaction to each HTTP request. Counts connections, requests and received bytes. */
 import * as Effect from "effect/Effect"
 import * as Net from "node:net"
 import * as Tls from "node:tls"
@@ -25,9 +23,9 @@ export type Reaction = (socket: Net.Socket, asked: Asked) => void
 export interface FaultyUpstream {
   readonly port: number
   readonly url: string
-  /** Every complete request except the gateway's own probes. */
+  /** Every complete request except the gateway's own health probes. */
   readonly asked: Array<Asked>
-  /** The gateway's own probes. A probe of an EVM address queries the chain ID. */
+  /** The gateway's own health probes, such as `eth_chainId` for an EVM chain. */
   readonly probes: Array<Asked>
   /** The number of accepted connections. */
   readonly connections: () => number
@@ -38,9 +36,9 @@ export interface FaultyUpstream {
   /** Waits until a condition on this upstream is true. */
   readonly until: (holds: () => boolean) => Effect.Effect<void>
   react: Reaction
-  /** The reaction to a probe. Default: a valid response. */
+  /** The reaction to a health probe. Default: a valid response to `eth_chainId`. */
   reactToProbe: Reaction
-  /** Handles a connection before anything is read from it. */
+  /** Handles a new connection before data is read from it. */
   accept: (socket: Net.Socket) => void
 }
 

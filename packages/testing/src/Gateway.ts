@@ -11,10 +11,13 @@ import * as Layer from "effect/Layer"
 
 export interface Gateway {
   readonly url: string
-  /** The URL of metrics, detailed readiness and the action log; equal to `url` if there is no admin listener. */
+  /**
+   * The base URL of the admin routes (metrics, detailed readiness, action log); equal to `url` if there is no admin
+   * listener.
+   */
   readonly adminUrl: string
   readonly drain: Drain["Service"]
-  /** Applies the settings in the given environment. A setting that is not set there gets its default. */
+  /** Applies the settings in the given environment. A setting that is not in the environment gets its default. */
   readonly reload: (environment: Environment) => Effect.Effect<GatewayServer.Change, Settings.SettingsError>
 }
 
@@ -35,8 +38,9 @@ const readSettings = (environment: Environment) =>
 /**
  * Starts a gateway with the given environment. The gateway stops when the scope closes.
  *
- * The gateway measures event-loop lag only if `lateness` is set: this effect returns the lag of the next timer in
- * milliseconds. With `TRIGATE_TEST_LANE=off` in the tests' environment, no request uses the fast lane.
+ * `lateness` replaces the measurement of event-loop lag: this effect returns the lag of the next timer, in
+ * milliseconds. By default, it never returns, so the gateway observes no lag. If the tests' environment contains
+ * `TRIGATE_TEST_LANE=off`, the gateway serves no request on its fast lane, which bypasses Effect's HTTP adapter.
  */
 export const gateway = Effect.fnUntraced(
   function*(

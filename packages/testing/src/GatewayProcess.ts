@@ -1,13 +1,13 @@
-/** Starts the bundled gateway as a process, with access to its output and to its reaction to signals. */
+/** Starts the bundled gateway as a process. Tests can read the output of the process and send signals to it. */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { bundledProgram } from "./Bundle.ts"
 
 /** A `trigate serve` process that might not listen yet. */
 export interface StartedProcess {
-  /** Returns the complete output of the process, on both streams. */
+  /** Returns everything that the process has written so far: first to standard output, then to standard error. */
   readonly printed: () => string
-  /** Returns the JSON lines on the standard output of the process. */
+  /** Returns the parsed JSON lines that the process has written to standard output. */
   readonly lines: () => ReadonlyArray<unknown>
   /** The process ID; `undefined` if the process could not be started. */
   readonly pid: number | undefined
@@ -26,7 +26,7 @@ const listening = /listens on (?<url>http:\/\/\S+)/u
 
 /** Options of the process. */
 export interface Options {
-  /** The program to run. Default: the checkout's program as one bundled file. */
+  /** Path of the program to run. Default: the program `trigate` of this repository, as one bundled file. */
   readonly program?: string
   /** Arguments after `trigate serve`. */
   readonly args?: ReadonlyArray<string>
@@ -34,7 +34,7 @@ export interface Options {
   readonly folder?: string
   /** The user and the group of the process. Default: those of the test process. */
   readonly user?: { readonly uid: number; readonly gid: number }
-  /** Maximum size of each file that the process writes. */
+  /** Maximum size of each file that the process writes, in KiB. */
   readonly maxFileKilobytes?: number
 }
 

@@ -1,4 +1,4 @@
-/** Starts a gateway over the sandbox with one known caller. */
+/** Starts a gateway over the sandbox that accepts the key of one caller. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"

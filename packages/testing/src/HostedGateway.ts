@@ -1,6 +1,6 @@
 /**
- * Starts gateways in a child process. All tests of this process share the child process, because starting one takes
- * most of a second.
+ * Starts gateways in a child process. All tests of this process share the child process, because starting a process
+ * takes most of a second.
  */
 import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
@@ -29,18 +29,18 @@ const started = (): ChildProcess => {
   child.once("exit", (code, signal) => {
     host = undefined
     for (const end of waiting.values()) {
-      end(Effect.die(new Error(`The process of the gateways ended with ${code ?? signal}`)))
+      end(Effect.die(new Error(`The child process of the gateways ended with ${code ?? signal}`)))
     }
     waiting.clear()
   })
-  // the child ends with this process, and does not prevent this process from ending
+  // the child process ends when this process ends, and does not keep this process running
   child.unref()
   child.channel?.unref()
   host = child
   return child
 }
 
-/** Starts a gateway with the given environment in the other process. The gateway stops when the scope closes. */
+/** Starts a gateway with the given environment in the child process. The gateway stops when the scope closes. */
 export const hostedGateway = (environment: { readonly [name: string]: string }) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly id: number; readonly url: string }>((resume) => {
@@ -52,8 +52,10 @@ export const hostedGateway = (environment: { readonly [name: string]: string }) 
     ({ id }) => Effect.sync(() => host?.send({ id, environment: null }))
   )
 
-/** The fixed time of the venue with `stillMarket`, in milliseconds. */
+/** The fixed time of a venue that is started with `stillMarket`, in milliseconds. */
 export const stillTime = Date.UTC(2026, 0, 5, 12, 30)
 
-/** The environment of a sandbox with a fixed clock: an order meets the same book in each run, however long a test takes. */
+/**
+ * The environment of a sandbox with a fixed clock. In each run, an order meets the same book, even if the test is slow.
+ */
 export const stillMarket = { TRIGATE_SANDBOX_CLOCK: "2026-01-05T12:30:00Z" }

@@ -1,4 +1,4 @@
-/** Signs the raw text of a multi-sig body and leaves the rest of the text unchanged. */
+/** Signs the raw text of a multi-sig request body. Only the signatures in the text change. */
 import { secp256k1 } from "@noble/curves/secp256k1"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
@@ -13,7 +13,7 @@ import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Result from "effect/Result"
 
-/** The leader, which a body has to name as `outerSigner`. */
+/** The leader of multi-sig actions. A request body has to name this address as `outerSigner`. */
 export const leader: TestKey = keys.leader
 
 export interface Signing {
@@ -37,11 +37,11 @@ const replaced = (text: string, path: ReadonlyArray<string>, value: unknown): st
   return text.slice(0, span.start) + JSON.stringify(value) + text.slice(span.end)
 }
 
-/** Replaces the leader's signature in a text, for any inner action. */
+/** Replaces the leader's signature in the text of a multi-sig request body. The inner action can be of any type. */
 export const signLeader = (text: string, outer: TestKey = leader, profile: VenueProfile = mainnet): string => {
   const request = parseRequest(text)
   const canonical = Result.getOrThrow(CanonicalAction.canonicalize(profile, request.action))
-  if (canonical.kind !== "multiSig") throw new Error("No wrapper")
+  if (canonical.kind !== "multiSig") throw new Error("The body is not a multi-sig wrapper")
   return replaced(
     text,
     ["signature"],
@@ -49,7 +49,7 @@ export const signLeader = (text: string, outer: TestKey = leader, profile: Venue
   )
 }
 
-/** Replaces the co-signers' and the leader's signatures in the text of a multi-sig body. The rest of the text is unchanged. */
+/** Replaces the signatures of the co-signers and of the leader in the text of a multi-sig request body. */
 export const signMultiSig = (
   text: string,
   { cosigners = [keys.leader, keys.cosigner], outer = leader, profile = mainnet }: Signing = {}

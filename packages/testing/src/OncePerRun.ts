@@ -1,4 +1,7 @@
-/** Values and processes made once for all test files of a run, which several processes execute in parallel. */
+/**
+ * Makes directories and starts processes once per test run. The test files of a run share them, although several
+ * processes execute these files in parallel.
+ */
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
@@ -14,7 +17,7 @@ export const makeRunFolder = (): string => {
 
 const processList = "processes"
 
-/** Ends the processes of a test run and removes its directory. */
+/** Ends the registered processes of a test run and removes the run's directory. */
 export const removeRunFolder = (folder: string): void => {
   const list = Path.join(folder, processList)
   for (const pid of Fs.existsSync(list) ? Fs.readFileSync(list, "utf8").split("\n").filter(Boolean) : []) {
@@ -28,8 +31,8 @@ export const removeRunFolder = (folder: string): void => {
 }
 
 /**
- * Returns the directory of this test run, which is removed when the run ends. Outside of a run of all tests, returns a
- * directory of this process.
+ * Returns the directory of this test run, which is removed when the run ends. If no test run has made a directory,
+ * makes a directory for this process only.
  */
 const folderOfRun = (): string => {
   const given = process.env["TEST_RUN_FOLDER"]
@@ -39,14 +42,14 @@ const folderOfRun = (): string => {
   return folder
 }
 
-/** Ends a process with SIGQUIT when the test run ends. */
+/** Registers a process that is ended with SIGQUIT when the test run ends. */
 export const endWithRun = (pid: number): void => Fs.appendFileSync(Path.join(folderOfRun(), processList), `${pid}\n`)
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 
 /**
- * Returns a directory that `make` fills at the first call in a test run. Other processes wait until it is complete, and fail if
- * `make` failed.
+ * Returns a directory that `make` fills at the first call in a test run. Other processes wait until the directory is
+ * complete, and fail if `make` failed.
  */
 export const oncePerRun = (name: string, make: (folder: string) => void): string => {
   const folder = Path.join(folderOfRun(), name)

@@ -1,6 +1,5 @@
 /**
- * Connects to a port every few milliseconds, beginning before a server listens on it, and counts the connections by
- * result.
+ * Connects to a port every few milliseconds, even before a server listens on it, and counts the connections by result.
  */
 import * as Effect from "effect/Effect"
 import { randomInt } from "node:crypto"
@@ -9,7 +8,8 @@ import * as Net from "node:net"
 /**
  * A free port of 127.0.0.1.
  *
- * The port is below the range of ephemeral ports, so that no other test gets it before its server listens.
+ * The port is below the range of ephemeral ports, so that no other test gets the port before the server of this test
+ * listens on it.
  */
 export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
   const port = randomInt(10_000, 32_000)
@@ -18,7 +18,7 @@ export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
   probe.listen(port, "127.0.0.1", () => probe.close(() => resume(Effect.succeed(port))))
 })
 
-/** The connections by result. */
+/** The number of connections, by result. */
 export interface Polled {
   /** Connections refused while the port was closed. */
   readonly refused: number

@@ -1,5 +1,6 @@
 /**
- * A real Postgres: a database of the server that all test files of a run share, or a server of the test's own, to be killed.
+ * A real Postgres: a database on the server that all test files of a run share, or a separate server that a test can
+ * kill.
  */
 import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
@@ -17,14 +18,12 @@ const userId = (flag: "-u" | "-g") => Number(spawnSync("id", [flag, "postgres"],
 const isRoot = process.getuid?.() === 0
 const owner = isRoot ? { uid: userId("-u"), gid: userId("-g") } : {}
 
-/**
- * Whether Postgres is installed and can be started by this user; otherwise, tests that need Postgres print a message.
- */
+/** Whether Postgres is installed and this user can start it. If not, importing this module prints a message. */
 export const isInstalled = spawnSync("postgres", ["--version"]).status === 0 &&
   spawnSync("initdb", ["--version"]).status === 0 && (!isRoot || (owner.uid ?? 0) > 0)
 
 if (!isInstalled) {
-  console.log("Not run here: tests against Postgres, because its programs are not on the path")
+  console.log("Not run here: tests against Postgres, because the Postgres programs are not on the PATH")
 }
 
 export interface PostgresServer {
@@ -70,7 +69,7 @@ const end = (server: ChildProcess) =>
 const backendPids = (server: ChildProcess): ReadonlyArray<number> =>
   spawnSync("pgrep", ["-P", String(server.pid)], { encoding: "utf8" }).stdout.split("\n").filter(Boolean).map(Number)
 
-/** Runs an SQL statement with psql, and dies with its output if it fails. */
+/** Runs an SQL statement with psql. Dies with psql's error output if the statement fails. */
 const execute = (url: string, statement: string) =>
   Effect.callback<void>((resume) => {
     const psql = spawn("psql", ["-qX", "-c", statement, url], { stdio: ["ignore", "ignore", "pipe"] })
@@ -83,8 +82,8 @@ const execute = (url: string, statement: string) =>
   })
 
 /**
- * Returns the data directory of an empty server. Creating such a directory takes more than a second; copying it takes a
- * twentieth of this time.
+ * Returns the data directory of an empty server, to be copied. Creating such a directory takes more than a second; a
+ * copy takes a twentieth of this time.
  */
 const emptyData = (): string =>
   Path.join(
@@ -131,7 +130,7 @@ export const postgresDatabase = Effect.gen(function*() {
   return { url: `${base}/${name}` }
 })
 
-/** Starts a server of the test's own. Tests that do not kill or freeze the server use {@link postgresDatabase}. */
+/** Starts a separate server for one test. Tests that do not kill or freeze the server use {@link postgresDatabase}. */
 export const postgresServer = Effect.gen(function*() {
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "postgres-"))),
@@ -151,7 +150,8 @@ export const postgresServer = Effect.gen(function*() {
     })
   const postgres: PostgresServer = {
     url,
-    // after a checkpoint, because Postgres sometimes cannot recover unlogged tables that were created since the last one
+    // writes a checkpoint first: without it, Postgres sometimes cannot recover unlogged tables that were created after
+    // the previous checkpoint
     kill: Effect.andThen(execute(url, "CHECKPOINT"), Effect.suspend(() => end(server))),
     restart: Effect.map(start(data, port), (started) => {
       server = started

@@ -1,4 +1,4 @@
-/** Runs the programs of this repository as commands until they end, with the output of each stream. */
+/** Runs the programs of this repository until they end, and returns their exit code and output. */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { bundledProgram } from "./Bundle.ts"
@@ -36,6 +36,6 @@ const run = (
 export const trigate = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
   Effect.suspend(() => run(bundledProgram(), args, environment))
 
-/** Runs the gateway with arguments. */
+/** Runs the gateway (`trigate serve`) with only the given environment, until it ends. */
 export const program = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
   trigate(["serve", ...args], environment)

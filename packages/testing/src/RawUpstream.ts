@@ -1,4 +1,4 @@
-/** A TCP server that records request bodies, byte for byte, and handles each as configured. */
+/** A TCP server that records request bodies byte for byte, and handles each request as configured. */
 import * as Effect from "effect/Effect"
 import * as Net from "node:net"
 

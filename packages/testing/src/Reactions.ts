@@ -1,7 +1,7 @@
 /** Reactions of a `faultyUpstream` for all kinds of faulty responses. */
 import type { Asked, Reaction } from "./FaultyUpstream.ts"
 
-/** A response body, constant or made for each request. */
+/** A response body: constant, or made from each request. */
 export type Words = string | Uint8Array | ((asked: Asked) => string | Uint8Array)
 
 /** A response. Default: a JSON body with the right length. `headers` override the content type and the length. */
@@ -51,7 +51,7 @@ export const sayHalf = (said: Said, then: Reaction): Reaction => (socket, asked)
   socket.write(Buffer.concat([Buffer.from(formatHead(said, body.length), "latin1"), half]), () => then(socket, asked))
 }
 
-/** Sends all but the last byte of a response, one every few milliseconds, until the client disconnects. */
+/** Sends a response byte by byte, one byte every 20 milliseconds, and never sends the last byte. */
 export const drip = (said: Said): Reaction => (socket, asked) => {
   const body = toBytes(said.body, asked)
   const whole = Buffer.concat([Buffer.from(formatHead(said, body.length), "latin1"), body])
@@ -88,7 +88,7 @@ export type LeftOpen = readonly [what: string, react: Reaction, takesDeadline: b
 
 const page = { headers: [["content-type", "text/html"]], body: "<html></html>" } as const
 
-/** Reactions that leave the outcome of a call unknown, on any route; `ok` is a valid response. */
+/** Returns reactions that leave the outcome of a call unknown, on any route. `ok` is a valid response to the call. */
 export const leftOpen = (ok: Said): ReadonlyArray<LeftOpen> => [
   ["gets no response", silence, true],
   ["gets a head and then silence", sayHead(ok, silence), true],

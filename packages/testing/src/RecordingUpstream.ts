@@ -27,7 +27,7 @@ export type Reply = Answered | "hang-up" | "silence"
 export interface RecordingUpstream {
   readonly url: string
   readonly seen: Array<Seen>
-  /** Makes the responses to the next requests. */
+  /** Determines the reply to each later request. */
   respond: (request: Seen) => Reply
 }
 
@@ -83,7 +83,7 @@ export const recordingUpstream = (respond: (request: Seen) => Reply) =>
     ({ upstream }) => upstream
   )
 
-/** A base URL whose port is closed. */
+/** A base URL on whose port no server listens. */
 export const refusingUrl = Effect.map(
   Effect.scoped(recordingUpstream(() => ({ body: "" }))),
   ({ url }) => url
@@ -92,12 +92,12 @@ export const refusingUrl = Effect.map(
 /** Returns the raw text of a JSON-RPC request's ID. */
 export const rpcId = (request: Seen): string => /"id":([^,}]+)/u.exec(request.body)?.[1] ?? "null"
 
-/** Responds to every JSON-RPC call with a raw result, with the ID of the call. */
+/** Responds to every JSON-RPC call with the call's ID and a raw result. */
 export const rpcReply = (result: string) => (request: Seen): Answered => ({
   body: `{"jsonrpc":"2.0","id":${rpcId(request)},"result":${result}}`
 })
 
-/** Responds to every JSON-RPC call with a raw error object, with the ID of the call. */
+/** Responds to every JSON-RPC call with the call's ID and a raw error object. */
 export const rpcFailure = (error: string) => (request: Seen): Answered => ({
   body: `{"jsonrpc":"2.0","id":${rpcId(request)},"error":${error}}`
 })

@@ -7,7 +7,7 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { freePort } from "./PortPoll.ts"
 
-/** Whether `redis-server` is installed; otherwise, tests that need Redis print a message. */
+/** Whether `redis-server` is installed. If not, importing this module prints a message. */
 export const isInstalled = spawnSync("redis-server", ["--version"]).status === 0
 
 if (!isInstalled) console.log("Not run here: tests against Redis, because redis-server is not installed")
@@ -19,7 +19,7 @@ export interface RedisServer {
   /** Stops the process without closing connections, so that it appears to hang. */
   readonly freeze: Effect.Effect<void>
   readonly thaw: Effect.Effect<void>
-  /** Starts an empty server on the same port. */
+  /** Starts an empty server on the same port, after `kill`. */
   readonly restart: Effect.Effect<void>
   /** Writes the server's data to the disk. */
   readonly save: Effect.Effect<void>

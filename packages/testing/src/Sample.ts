@@ -1,5 +1,5 @@
 /**
- * Samples a large table of cases: `npm test` runs the sample, `npm run test:slow` every row.
+ * Samples a large table of test cases: `npm test` runs only the sample, and `npm run test:slow` runs every row.
  *
  * The sample is the same in every run. `TRIGATE_TEST_SEED` selects a different sample. The run prints the seed.
  */
@@ -25,9 +25,9 @@ export const shuffle = <Row>(table: string, rows: ReadonlyArray<Row>): ReadonlyA
     .map(({ row }) => row)
 
 /**
- * Returns up to `size` rows of a table, in the order of the table, or all rows in an exhaustive run. Each group of rows
- * contributes one row before any group contributes a second row. A sample therefore covers every group if `size` is at
- * least the number of groups.
+ * Returns up to `size` rows of a table; in an exhaustive run, returns all rows. The order of the table is preserved.
+ * Each group of rows contributes one row before any group contributes a second row. A sample therefore covers every
+ * group if `size` is at least the number of groups.
  */
 export const sample = <Row>(
   table: string,
@@ -49,8 +49,8 @@ export const sample = <Row>(
 }
 
 /**
- * Samples a matrix of columns and rows: each row in two of the columns, or in all of them in an exhaustive run. Returns the
- * rows of a column.
+ * Samples a matrix: each row is tested in two of the columns, or in all columns in an exhaustive run. Returns a
+ * function that returns the sampled rows of a column.
  */
 export const samplePairs = <Column, Row>(
   table: string,

@@ -1,5 +1,6 @@
 /**
- * An `HttpTransport` that responds from a script and records requests. URLs are stored as text, because they contain no real key.
+ * An `HttpTransport` that responds from a script and records requests. URLs are stored unredacted, because they contain
+ * no real keys.
  */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
@@ -12,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 
-/** One request as sent. */
+/** A request that was sent. */
 export interface Sent {
   readonly method: string
   readonly url: string
@@ -40,7 +41,7 @@ export const unreachable = new TransportError({ sent: "no", reason: "Connect", d
 /** The connection broke; the request might have been sent. */
 export const broken = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 
-// without ejection and rate limits: tests of ejection or rate limits make their own pipeline
+// without rate limits and without ejection of failing upstream URLs: tests of these features make their own pipeline
 const pipeline = (options: Pipeline.Options) =>
   Pipeline.layerNoDeps({ attempts: 1, ...options }).pipe(
     Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])
@@ -53,7 +54,7 @@ const runReaction = (reaction: Reaction): Effect.Effect<TransportResponse, Trans
 
 /**
  * Makes a pipeline over a transport with the given reaction to each request. The pipeline makes one attempt at each
- * address. Returns the pipeline, the transport and the recorded requests.
+ * upstream URL. Returns the pipeline, the transport and the recorded requests.
  */
 export const make = (react: (sent: Sent) => Reaction, options: Pipeline.Options = {}) => {
   const sent: Array<Sent> = []

@@ -11,7 +11,9 @@ const formatStatus = ({ status }: Tracer.NativeSpan): string => {
 const formatAttributes = (span: Tracer.NativeSpan): string =>
   [...span.attributes].map(([name, value]) => ` ${name}=${String(value)}`).toSorted().join("")
 
-/** Makes a tracer. Returns it with its spans, their tree, and all text that an exporter could export. */
+/**
+ * Makes a tracer. Returns the tracer with its spans, the tree of the spans, and all text that an exporter could export.
+ */
 export const make = () => {
   const spans: Array<Tracer.NativeSpan> = []
   const tracer = Tracer.make({
