@@ -196,7 +196,7 @@ describe.skipIf(executable === undefined)("the console of a venue that fails", (
       yield* shows(browser, "evmUserModify")
       assert.strictEqual(yield* Effect.promise(() => browser.page.getByRole("row").count()), 3)
       yield* press(browser, "Find out …")
-      yield* shows(browser, "If the venue did not accept it, the action can be executed now")
+      yield* shows(browser, "If the venue did not accept the first attempt, the action can be executed now")
       assert.deepStrictEqual(yield* findings(browser), [])
       yield* keep(browser, "console-resolve")
       const sent = () => api.seen.filter(({ path }) => path === "/exchange").length

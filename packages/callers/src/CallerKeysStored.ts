@@ -1,5 +1,5 @@
 /**
- * `CallerKeys` over a store of keys.
+ * `CallerKeys` that checks keys against a `KeyStore`.
  *
  * The valid keys are cached in memory, so checking a key reads neither a file nor a database. The store is queried for
  * changes every second, and immediately after a request with an unknown key. Therefore a new key works immediately.
@@ -167,11 +167,11 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * Provides the check of keys over a `KeyStore`.
+ * Provides `CallerKeys` that checks keys against a `KeyStore`.
  *
  * Fails if the keys are malformed or were written by a later version of the program. If the store is unreachable at
- * startup, the layer retries in the background. If the store becomes unreachable later, the keys that were read last
- * remain in use.
+ * startup, the layer retries in the background. If the store becomes unreachable later, the keys from the latest
+ * successful read remain in use.
  *
  * @since 0.1.0
  * @category layers

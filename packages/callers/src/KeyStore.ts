@@ -66,7 +66,7 @@ export const keyState = (key: Ends, now: number): "valid" | "expired" | "revoked
 export class KeyStoreFault extends Schema.TaggedError<KeyStoreFault>()("KeyStoreFault", {
   /**
    * `away`: the store is unreachable. `malformed`: the stored keys cannot be decoded. `newer`: a later version of the
-   * program wrote them, so a retry does not help.
+   * program wrote the keys, so a retry does not help.
    */
   reason: Schema.Literals(["away", "malformed", "newer"]),
   message: Schema.String
@@ -78,7 +78,7 @@ export class KeyStoreFault extends Schema.TaggedError<KeyStoreFault>()("KeyStore
  */
 export class KeyRefusal extends Schema.TaggedError<KeyRefusal>()("KeyRefusal", { message: Schema.String }) {}
 
-/** A new key with its full text, which only this value contains. */
+/** A new key with its full text. The store contains only the key's hash. */
 export interface Issued {
   readonly key: Redacted.Redacted
   readonly record: KeyRecord
@@ -181,7 +181,7 @@ const parseLifetime = (input: Duration.Input | undefined) =>
 const lasting = (now: number, lifetime: number | undefined) =>
   lifetime === undefined ? {} : { expiresAt: now + lifetime }
 
-/** Makes the service over a backend. */
+/** Makes the service from a backend. */
 export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
   KeyStore["Service"],
   never,

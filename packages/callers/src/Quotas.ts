@@ -2,9 +2,9 @@
  * The quota of a caller: requests per second, a burst, and concurrent requests.
  *
  * Requests are counted by the generic cell rate algorithm. Each request advances the caller's theoretical arrival time
- * by the interval between two requests. The theoretical arrival time can be ahead of the current time by at most a
- * burst. This one number is the whole state of a caller; the time until the next allowed request is also computed from
- * it.
+ * by the interval between two requests. The theoretical arrival time can be ahead of the current time by at most the
+ * time that a burst takes at the allowed rate. This one number is the whole state of a caller; the time until the next
+ * allowed request is also computed from it.
  *
  * Independently of quotas, the rate limiter counts the upstream cost of calls when they are sent.
  */
@@ -37,7 +37,7 @@ export interface Counted extends Standing {
 
 /**
  * A refused request: the exceeded quota, and the milliseconds after which the request can be repeated. If the limit of
- * concurrent requests is exceeded, the wait is 0, because it is unknown when a request ends.
+ * concurrent requests is exceeded, the wait is 0, because it is unknown when a running request ends.
  */
 export interface Beyond {
   readonly quota: "requests" | "concurrent"
@@ -138,7 +138,7 @@ const refusals = {
 }
 
 /**
- * Makes quotas over a function that counts requests. Uses {@link monotonicMillis}, so that setting the system clock
+ * Makes `Quotas` from a function that counts requests. Uses {@link monotonicMillis}, so that setting the system clock
  * back does not cause refusals.
  */
 export const make = (
@@ -221,8 +221,8 @@ export interface Fields {
 }
 
 /**
- * Returns the header fields of draft-ietf-httpapi-ratelimit-headers-10; `undefined` for a caller without a limit of requests per
- * second.
+ * Returns the header fields of draft-ietf-httpapi-ratelimit-headers-10; `undefined` if the caller's requests per second
+ * are not limited.
  */
 export const rateLimitFields = (quota: Quota, standing: Standing): Fields | undefined => {
   const rate = quotaRate(quota)

@@ -8,7 +8,7 @@
 /** Authenticates the key of a request. Returns the caller and the scope of the key. */
 export * as CallerKeys from "./CallerKeys.ts"
 
-/** `CallerKeys` over a store of keys. */
+/** `CallerKeys` that checks keys against a `KeyStore`. */
 export * as CallerKeysStored from "./CallerKeysStored.ts"
 
 /** The metrics about callers' keys. */

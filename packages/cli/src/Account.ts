@@ -14,7 +14,7 @@ export const dexFlag = Flag.String("dex").pipe(
   Flag.withDescription("A builder-deployed dex of perpetuals (default: the venue's own)")
 )
 
-/** Returns the field of a query for {@link dexFlag}. */
+/** Returns the query field that selects the dex in {@link dexFlag}; an empty object without the flag. */
 export const inDex = (dex: Option.Option<string>): { readonly dex?: string } =>
   Option.match(dex, { onNone: () => ({}), onSome: (name) => ({ dex: name }) })
 

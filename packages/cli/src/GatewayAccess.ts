@@ -1,5 +1,6 @@
 /**
- * Access to the gateway of a command: the option `--gateway`, the connection, and advice if the gateway is unreachable.
+ * Access to the gateway that a command calls: the option `--gateway`, the connection, and advice if the gateway is
+ * unreachable.
  */
 import * as Connection from "@trigate/client/Connection"
 import { unwrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
@@ -51,14 +52,14 @@ export const parseBaseUrl = (text: string): Effect.Effect<URL, UsageFault> => {
 /** Timeout of a call in milliseconds: longer than the gateway's own deadlines, so that the gateway's error arrives first. */
 export const maxWait = 40_000
 
-/** A connection to a gateway, with the result of the last attempt to connect. */
+/** A connection to a gateway, with the result of the latest attempt to connect. */
 export interface Access {
   readonly connection: Connection.Connection["Service"]
   /** Scheme, host and port, without the path, which can contain an endpoint key. */
   readonly origin: string
   /**
-   * The system's error code if the last call could not connect: an empty string if there is no code. `undefined` if the
-   * call connected.
+   * The system's error code if the latest call could not connect; an empty string if the error has no code. `undefined`
+   * if the call connected.
    */
   readonly unreachable: MutableRef.MutableRef<string | undefined>
 }
@@ -109,11 +110,11 @@ const keyOfEnvironment = Config.Redacted(commandLine.gatewayKey).pipe(
 const optionsFor = (baseUrl: URL): Effect.Effect<Connection.Options> =>
   Effect.map(keyOfEnvironment, (key) => ({ baseUrl, ...(Option.isSome(key) ? { key: key.value } : {}) }))
 
-/** Makes the connection to a gateway over a client, with the caller's key if there is one. */
+/** Makes the connection to a gateway through an HTTP client, with the caller's key if there is one. */
 export const connectionTo = (http: HttpClient.HttpClient, baseUrl: URL) =>
   Effect.map(optionsFor(baseUrl), (options) => Connection.make(http, options))
 
-/** Makes the access to the gateway at a URL. Sends nothing yet. */
+/** Makes the {@link Access} to the gateway at a URL. Sends nothing yet. */
 export const connectTo = Effect.fnUntraced(function*(address: string) {
   const url = yield* parseBaseUrl(address)
   const unreachable = MutableRef.make<string | undefined>(undefined)
@@ -124,7 +125,7 @@ export const connectTo = Effect.fnUntraced(function*(address: string) {
   return { connection: yield* connectionTo(http, url), origin: url.origin, unreachable } satisfies Access
 })
 
-/** Makes the access to the gateway in the options. Sends nothing yet. */
+/** Makes the {@link Access} to the gateway that `--gateway` names. Sends nothing yet. */
 export const connect = Effect.flatMap(Gateway, connectTo)
 
 /** The stream options for the gateway that `--gateway` names. */
@@ -167,7 +168,7 @@ const tooLate = ({ origin }: Access): UpstreamError =>
     })
   )
 
-/** Makes calls through an access. Fails if the calls take longer than {@link maxWait} in total. */
+/** Makes calls to the gateway of an {@link Access}. Fails if the calls take longer than {@link maxWait} in total. */
 export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: Effect.Effect<A, E, R>) {
   MutableRef.set(access.unreachable, undefined)
   return yield* calls.pipe(
@@ -180,7 +181,7 @@ export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: 
   )
 })
 
-/** Reads a stream through an access. Each item of the stream must arrive within {@link maxWait}. */
+/** Reads a stream from the gateway of an {@link Access}. Each item of the stream must arrive within {@link maxWait}. */
 export const streamOver = <A, E, R>(access: Access, parts: Stream.Stream<A, E, R>) =>
   parts.pipe(
     Stream.provideService(Connection.Connection, access.connection),

@@ -1,4 +1,4 @@
-/** The keys that `trigate keys` changes: those of a store, or those of a running gateway. */
+/** The keys that `trigate keys` changes: the keys in a store, or the keys of a running gateway. */
 import * as KeyStore from "@trigate/callers/KeyStore"
 import * as Admin from "@trigate/client/Admin"
 import * as Duration from "effect/Duration"
@@ -7,7 +7,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Target from "./Target.ts"
 
-/** The displayed fields of a key; a running gateway does not return hashes. */
+/** The displayed fields of a key: all except the hash, which a running gateway does not return. */
 export const KeyShown = Schema.Struct({
   ...KeyStore.KeyRecord.fields,
   hash: Schema.optionalKey(KeyStore.KeyRecord.fields.hash)
@@ -20,7 +20,7 @@ export interface KeyIssued {
   readonly record: KeyShown
 }
 
-/** The operations of the commands; `E` are the errors of the key store or of the gateway. */
+/** The operations of the commands; `E` is the error of the key store or of the gateway. */
 export interface Keys<E> {
   readonly list: Effect.Effect<ReadonlyArray<KeyShown>, E>
   readonly create: (creation: KeyStore.Creation) => Effect.Effect<KeyIssued, E>
@@ -38,7 +38,7 @@ type ReturnedKey = KeyShown & { readonly state: string }
 
 const shown = ({ state: _, ...record }: ReturnedKey): KeyShown => record
 
-/** The keys of a running gateway, over the admin routes at a URL. */
+/** Returns the operations on the keys of a running gateway, through its admin routes at a URL. */
 export const ofGateway = Effect.fnUntraced(function*(address: string) {
   const asked = yield* Target.admin("keys", address)
   const issued = ({ key, record }: { readonly key: Redacted.Redacted; readonly record: ReturnedKey }): KeyIssued => ({

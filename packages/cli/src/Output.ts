@@ -147,7 +147,7 @@ export const bar = (done: number, total: number): string => {
 /** Replaces the progress line. */
 export type Show = (line: string) => Effect.Effect<void>
 
-/** Runs work with one line of progress on standard error, only on a terminal; erases the line at the end. */
+/** Runs work. On a terminal, shows its progress in one line on standard error, and erases the line at the end. */
 export const withProgress = Effect.fnUntraced(function*<A, E, R>(work: (show: Show) => Effect.Effect<A, E, R>) {
   const stdio = yield* Stdio.Stdio
   if (!(yield* stdio.stderrIsTerminal)) return yield* work(() => Effect.void)

@@ -130,7 +130,8 @@ export const layout = (help: string, width: number): string => {
   return lines.join("\n")
 }
 
-// otherwise the help of `--completions` would list the shells twice: as the flag's type and in its description
+// shortens the type of `--completions`, because the help would list the shells twice: as the type and in the
+// description
 const shortened = (flag: FlagDoc): FlagDoc => flag.name === "completions" ? { ...flag, type: "shell" } : flag
 
 /** An annotation of a command: the titles of its flag groups, by the name of the first flag in each group. */

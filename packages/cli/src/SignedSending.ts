@@ -59,7 +59,7 @@ export const flags = {
   yes: Flag.Boolean("yes").pipe(
     Flag.withAlias("y"),
     Flag.withDefault(false),
-    Flag.withDescription("Send without confirmation, which is otherwise required on a terminal, except for a sandbox")
+    Flag.withDescription("Send without confirmation (default: asks on a terminal, unless the gateway is a sandbox)")
   )
 }
 
@@ -120,7 +120,7 @@ const checkNetwork = Effect.fnUntraced(function*(access: GatewayAccess.Access, n
   const ready = yield* GatewayAccess.over(access, Health.ready())
   if (ready.network !== network) {
     return yield* Input.fault(
-      `The gateway expects signatures for ${ready.network}, and this one would be for ${network}; nothing was sent. ` +
+      `The gateway expects signatures for ${ready.network}, and this signature would be for ${network}; nothing was sent. ` +
         `Name the network with --network, or another gateway with --gateway`
     )
   }

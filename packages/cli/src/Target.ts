@@ -48,8 +48,8 @@ export const adminFlag = Flag.String("admin").pipe(
   Flag.withFallbackConfig(Config.String(commandLine.adminUrl)),
   Flag.optional,
   Flag.withDescription(
-    `URL of a running gateway's admin routes (default: ${commandLine.adminUrl}), instead of its stores; ` +
-      `${commandLine.adminKey} is the key, if it requires one`
+    `URL of a running gateway's admin routes (default: ${commandLine.adminUrl}), instead of the stores in the settings; ` +
+      `${commandLine.adminKey} is the key, if the gateway requires one`
   )
 )
 

@@ -1,4 +1,4 @@
-/** The command line `trigate`, over injected files, environment and streams. */
+/** The command line `trigate`. Its files, environment and streams are injected. */
 import * as CliConfig from "effect/cli/CliConfig"
 import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"
@@ -29,8 +29,8 @@ const readVersion = FileSystem.FileSystem.use((files) => files.readFileString(`$
   .pipe(Effect.flatMap(decodeManifest), Effect.map(({ version }) => version), Effect.orDie)
 
 /**
- * Runs a command line. Without a command, prints the state of the local gateway. A failure has already been printed to
- * standard error.
+ * Runs a command line. Without a command, prints the state of the local gateway. A failure is printed to standard error
+ * before this effect fails.
  */
 export const run = Effect.fnUntraced(
   function*(args: ReadonlyArray<string>) {

@@ -104,7 +104,7 @@ describe("trigate candles", () => {
       assert.strictEqual(
         taken.stderr,
         `trigate: ${file}:3: c: Expected a string matching the RegExp ^-?[0-9]+(?:\\.[0-9]+)?$\n` +
-          "trigate: 1 bar was refused; the others are in the archive, and its existing bars are unchanged\n"
+          "trigate: 1 bar was refused; all other bars are in the archive, whose earlier bars are unchanged\n"
       )
       Fs.writeFileSync(file, [heading, row(20_000, "2.5"), row(20_003, "2.0"), ""].join("\n"))
       const other = yield* own(`import BTC 1d ${file} --no-gaps`)

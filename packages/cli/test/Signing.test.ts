@@ -138,7 +138,7 @@ layer(sandbox)("commands that sign", (it) => {
         code: 2,
         stdout: "",
         stderr:
-          "trigate: The gateway expects signatures for mainnet, and this one would be for testnet; nothing was sent. " +
+          "trigate: The gateway expects signatures for mainnet, and this signature would be for testnet; nothing was sent. " +
           "Name the network with --network, or another gateway with --gateway\n"
       })
       yield* tick

@@ -41,13 +41,12 @@ const Question = ({ asked: { action, what }, onCancel, onConfirm }: {
       <Confirm title="Send this action again?" verb="Send the same bytes" onConfirm={onConfirm} onCancel={onCancel}>
         <p>
           The gateway sends the signed bytes of this <code>{action.actionType}</code>{" "}
-          to the venue again, unchanged. If the venue accepted the first attempt, it refuses this one because of its
-          nonce, which shows that the first attempt was accepted.
+          to the venue again, unchanged. If the venue accepted the first attempt, it refuses this attempt because the
+          nonce is used. The refusal then shows that the first attempt was accepted.
         </p>
         <p>
-          <strong>If the venue did not accept it, the action can be executed now</strong>, {Words.age(action.openedAt)}
-          {" "}
-          after it was first sent. Nothing else is signed or sent.
+          <strong>If the venue did not accept the first attempt, the action can be executed now</strong>,{" "}
+          {Words.age(action.openedAt)} after the action was first sent. Nothing else is signed or sent.
         </p>
       </Confirm>
     )

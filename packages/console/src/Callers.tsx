@@ -245,8 +245,8 @@ export const Callers = () => {
         <p>
           Every client that can reach the gateway can call it. <code>trigate keys create</code>{" "}
           creates the first key, and <code>TRIGATE_CALLERS</code>{" "}
-          makes the gateway require keys. You can create keys on this page only after that: before, any client could
-          create one for later use.
+          makes the gateway require keys. You can create keys on this page only after that, because until then any
+          client could create a key for later use.
         </p>
         <p class="muted">
           Callers are identified by their IP address: see <a href="#weight">who used the weight</a>.

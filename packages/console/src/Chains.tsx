@@ -85,7 +85,7 @@ const upstream = (name: string, addresses: number) => {
   }
 }
 
-/** Returns a line for each EVM chain whose newest block the gateway has followed. */
+/** Returns a row for each EVM chain on which clients have subscribed to new blocks or logs. */
 const heads = () => {
   const now = snapshots.value.at(-1)
   if (now === undefined) return []
@@ -125,7 +125,7 @@ export const Chains = () => {
               <p class="muted">
                 {mode === "sandbox"
                   ? "Served by a chain in memory; nothing here is real."
-                  : "No address is configured: calls of this chain are refused."}
+                  : "No address is configured: calls to this chain are refused."}
               </p>
             )
             : (

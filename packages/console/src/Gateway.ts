@@ -84,7 +84,7 @@ export interface Listening {
 }
 
 /**
- * Reads Server-Sent Events from a path until it is stopped. Requests the path again three seconds after the stream
+ * Reads Server-Sent Events from a path until `stop` is called. Requests the path again three seconds after the stream
  * ends, and immediately after the key has changed. Does not use an `EventSource`, which cannot send a key in a header.
  */
 export const listen = (path: string, onMessage: (data: string) => void): Listening => {

@@ -15,8 +15,7 @@ const found = signal<CallResult<ReadonlyArray<HistorySample>> | undefined>(undef
 type Step = readonly [from: HistorySample, to: HistorySample]
 
 /**
- * Returns by how much a total grew per second. A total that is smaller than before was reset by a restart of the
- * gateway.
+ * Returns the growth of a total per second. If the total is smaller than before, a restart of the gateway has reset it.
  */
 const rate = (name: "requests" | "failed" | "deliveries") => ([from, to]: Step): number =>
   Math.max(0, to[name] - from[name]) / Math.max(1, (to.time - from.time) / 1000)

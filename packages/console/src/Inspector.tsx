@@ -15,7 +15,7 @@ const seen = signal<Seen | undefined>(undefined)
 /** The content of the form. */
 const draft = signal({ body: "", expected: "" })
 
-/** An example body, signed with a public test key; its `v` is wrong. */
+/** An example body, signed with a public test key. The `v` of the signature is wrong. */
 const example = {
   body: JSON.stringify({
     action: { type: "evmUserModify", usingBigBlocks: true },

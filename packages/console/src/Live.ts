@@ -18,13 +18,15 @@ export const snapshots = signal<ReadonlyArray<Metrics.Snapshot>>([])
 /** The gateway's readiness, with the mode of each chain. */
 export const readiness = signal<Readiness | undefined>(undefined)
 
-/** The error of the last reading. */
+/** The error of the latest reading. */
 export const trouble = signal<string | undefined>(undefined)
 
-/** The time of the last reading, in milliseconds since 1970. */
+/** The time of the latest reading, in milliseconds since 1970. */
 export const readAt = signal<number | undefined>(undefined)
 
-/** The last reading, and the reading a minute earlier (the oldest reading, if all are newer than that). */
+/**
+ * The latest reading, and the reading a minute earlier, or the oldest reading if all readings are from the last minute.
+ */
 export const lastMinute = computed(() => {
   const all = snapshots.value
   const to = all.at(-1)

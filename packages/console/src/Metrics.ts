@@ -40,11 +40,11 @@ type Labels = { readonly [name: string]: string }
 const matches = ({ labels }: Series, wanted: Labels): boolean =>
   Object.entries(wanted).every(([name, value]) => labels[name] === value)
 
-/** Returns the series of a metric that have the given labels. */
+/** Returns the metric's series with the given labels. */
 export const of = ({ series }: Snapshot, name: string, wanted: Labels = {}): ReadonlyArray<Series> =>
   (series.get(name) ?? []).filter((each) => matches(each, wanted))
 
-/** Returns the sum of the series of a metric. */
+/** Returns the sum of the metric's series with the given labels. */
 export const sum = (snapshot: Snapshot, name: string, wanted: Labels = {}): number =>
   of(snapshot, name, wanted).reduce((total, { value }) => total + value, 0)
 

@@ -1,4 +1,4 @@
-/** The latest requests of callers, recorded while the panel is open: without their paths and bodies. */
+/** The latest requests of callers, without their paths and bodies. They are recorded while the panel is open. */
 import { useSignal } from "@preact/signals"
 import type { NotedRequest } from "@trigate/api/AdminApi"
 import * as Admin from "@trigate/client/Admin"

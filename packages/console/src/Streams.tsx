@@ -16,8 +16,8 @@ const totals = {
 }
 
 /**
- * The counts since the gateway's start that indicate a problem, each with its metric, and the label by which the metric
- * is split.
+ * Counters that indicate problems since the gateway's start, each with its metric and the label by which the panel
+ * splits the metric.
  */
 const troubles = [
   { name: "WebSocket ended", metric: "trigate_stream_closed_total", label: "reason" },

@@ -1,4 +1,6 @@
-/** Paper trading in a sandbox: an order ticket of the sandbox's trader, its orders, positions and fills. */
+/**
+ * Paper trading in a sandbox: an order ticket for the sandbox's trader, and the trader's orders, positions and fills.
+ */
 import { signal } from "@preact/signals"
 import * as Exchange from "@trigate/client/Exchange"
 import * as Info from "@trigate/client/Info"
@@ -21,7 +23,7 @@ import * as Gateway from "./Gateway.ts"
 import { readiness } from "./Live.ts"
 import * as Words from "./Words.ts"
 
-/** The result of the last action: sentences, and whether the venue accepted it. */
+/** The result of the latest action: sentences, and whether the venue accepted the action. */
 interface Report {
   readonly isGood: boolean
   readonly says: ReadonlyArray<string>
@@ -31,7 +33,7 @@ const report = signal<Report | undefined>(undefined)
 
 let lastNonce = 0
 
-/** Returns a nonce that no other action of this page has. */
+/** Returns a nonce that no other action of this page uses. */
 const nextNonce = Effect.map(Clock.currentTimeMillis, (now) => lastNonce = Math.max(now, lastNonce + 1))
 
 /** Signs as the sandbox's trader, whose key is public. */

@@ -1,4 +1,4 @@
-/** The venue's API weight: the remainder of this minute, use by caller, and savings by caching and coalescing. */
+/** The venue's API weight: how much remains in this minute, use by caller, and savings by caching and coalescing. */
 import * as Admin from "@trigate/client/Admin"
 import { lastMinute, snapshots } from "./Live.ts"
 import * as Metrics from "./Metrics.ts"
@@ -69,7 +69,7 @@ const user = (name: string, units: number, all: number) => ({
   ]
 })
 
-/** Shows the use of the limits by caller. */
+/** Shows how much of the upstreams' limits each caller used. */
 const Users = () => {
   const [last] = usePolled(Admin.rateLimits)
   if (last === undefined) return null

@@ -1,5 +1,6 @@
 /**
- * The chains behind the gateway: live chains if any upstream URL is configured, otherwise the sandbox, never both.
+ * The chains behind the gateway: live chains if any upstream URL is configured, otherwise the sandbox (simulated
+ * chains), never both.
  *
  * Settings can change while a gateway serves. The action log, rate-limit use, cached responses, connections, outlier
  * ejections and the sandbox's state persist across a change. The services that use this state are rebuilt.
@@ -78,8 +79,8 @@ import * as SocketTransportWs from "./streams/SocketTransportWs.ts"
 export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | TokenChain | Layer2
 
 /**
- * Builds the chain services from settings, over state that persists when the settings change. A change of the network
- * or of the stores has no effect.
+ * Builds the chain services from settings. The state of the services persists when the settings change. A change of the
+ * network or of the stores has no effect.
  *
  * @since 0.1.0
  * @category services
@@ -249,7 +250,7 @@ const eventLog = ({ eventLogAge, eventLogRows, watchAccounts }: Settings) => ({
   bounds: { rows: eventLogRows, age: Duration.toMillis(eventLogAge) }
 })
 
-/** Returns the store of the event log, which records the events of watched accounts for resuming clients. */
+/** Returns the store of account events, from which clients that reconnect receive the events that they missed. */
 const eventStore = (settings: Settings, redis: SharedBy): Layer.Layer<EventStore.EventStore> => {
   const { bounds } = eventLog(settings)
   return acrossReplicas(settings, redis, {
@@ -280,7 +281,7 @@ const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Re
 /** The chains that have subscriptions over JSON-RPC. */
 export type FeedChain = "trading" | "layer2"
 
-/** The chain and protocol of the node reads that the feed of each chain sends. */
+/** The chain and protocol of the node requests that each chain's block feed sends. */
 export const feedServing = { trading: EvmOperations.serving, layer2: Layer2Operations.serving } as const
 
 const feedSettings = {
@@ -371,8 +372,8 @@ const live = (first: Settings) =>
           ),
         layerOf: (settings) => {
           const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
-          // the longest deadline never decreases, because an action that was sent with older settings needs its whole
-          // lease
+          // the longest deadline never decreases, because an action that was sent with older settings can still be in
+          // flight until their deadline
           longest = Duration.max(longest, onceDeadline)
           const recorder = Option.match(archive, {
             onNone: () => Layer.empty,

@@ -1,12 +1,13 @@
 /**
- * All routes of the gateway over the services of the chains, for the bundled server and for embedding servers.
+ * All routes of the gateway, for the bundled server and for embedding servers. The routes call the services of the
+ * chains.
  *
  * Provide `layer` with the services of the chains (live, memory or sandbox) and with `layerDefaults`, and serve its
  * `HttpRouter`. `NodeServer.layer` is the HTTP server of the bundled gateway, with its connection limits.
  *
- * An endpoint that relays is registered directly on the router, with the HTTP method and path of the contract.
- * HttpApiBuilder would add 10 microseconds to each request, a fifth of the request's total time, to merge the context
- * of the endpoint's group. Such an endpoint has nothing to decode or encode.
+ * A route that relays has nothing to decode or encode. It is therefore registered directly on the router, with its HTTP
+ * method and path in the API definition. HttpApiBuilder would add 10 microseconds to each request, a fifth of the
+ * request's total time, to merge the context of the endpoint's group.
  */
 import { KeyedPath } from "@trigate/api/EndpointKey"
 import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
@@ -62,7 +63,7 @@ import * as Sessions from "./streams/Sessions.ts"
 import * as StreamRoutes from "./streams/StreamRoutes.ts"
 import * as TransactionRoutes from "./streams/TransactionRoutes.ts"
 
-/** The operations that a gateway relays in addition to the documented ones. */
+/** The relay options: undocumented operations to relay, and the maximum size of a batch. */
 export interface Options extends RpcRoutes.Options {
   /** Whether `/info` relays queries of any type. */
   readonly anyInfo: boolean
@@ -156,8 +157,8 @@ const relays = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * Responds to a typed error with a problem document. Any other cause remains a failure, as with HttpApiBuilder. Such a
- * failure is reported, except an interruption.
+ * Responds to a typed error with a problem document. Any other cause remains a failure, as with HttpApiBuilder, and is
+ * reported unless it is an interruption.
  */
 const respondToError = (path: string) => (cause: Cause.Cause<CallError>) =>
   Result.match(Cause.findError(cause), {
@@ -353,7 +354,7 @@ const mountRoutes = (mount: Mount) =>
     healthRoutes(mount).routes
   )
 
-/** The static pages, which contain no data of this gateway. */
+/** The static pages, which contain no data of the running gateway. */
 const pageRoutes = (mount: Mount) =>
   Layer.merge(
     mount.docs === false
@@ -365,7 +366,7 @@ const pageRoutes = (mount: Mount) =>
 const mountMethods = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, ...healthRoutes(mount).methods })
 
 /**
- * The routes of the contract, its OpenAPI document and its reference page, with the bundled server's middleware.
+ * The routes of the API, its OpenAPI document and its reference page, with the bundled server's middleware.
  *
  * Each request gets an ID, and is counted, logged and traced by the name of its route, without its URL. The number of
  * requests that wait on one connection is limited. Requests for other hosts or from other origins are refused. A
@@ -406,7 +407,7 @@ export interface AdminMount extends Omit<Mount, "fastLane"> {
 }
 
 /**
- * The routes of {@link layer} and those of the operator. Use this layer on a server that only the operator can reach,
+ * The routes of {@link layer} and the operator's routes. Use this layer on a server that only the operator can reach,
  * or with `isGuarded`.
  *
  * @since 0.1.0
@@ -440,8 +441,8 @@ export interface Defaults {
  * The services that the routes need in addition to the services of the chains.
  *
  * Requests need no key. `/health/ready` reports the options given here, and fails while the gateway shuts down
- * (`Drain`). With `GatewayStatus.layerStoreReadiness` and an action log, it also reports the stores. There is an access
- * log only with `AccessLog.layer`.
+ * (`Drain`). With `GatewayStatus.layerStoreReadiness` and an action log, `/health/ready` also reports the stores. There
+ * is an access log only with `AccessLog.layer`.
  *
  * @since 0.1.0
  * @category layers

@@ -321,8 +321,8 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
 /** Options of the bundled gateway. */
 export interface Options {
   /**
-   * Whether plain requests use the fast lane, see `FastLane`. If false, all requests use Effect's HTTP adapter.
-   * Default: true.
+   * Whether small requests and WebSocket handshakes bypass Effect's HTTP adapter: see `FastLane`. If false, all
+   * requests use the adapter. Default: true.
    */
   readonly fastLane?: boolean
 }
@@ -332,7 +332,8 @@ export interface Options {
  *
  * Listens after everything else is ready. Fails with `SettingsError` if other machines can reach the gateway and the
  * settings do not configure who is allowed to call it. Fails with {@link StartError} if it cannot listen. Checks the
- * addresses before it opens a store, because the store might be in use by a gateway that already listens on them.
+ * addresses before it opens a store, because the store might be in use by a gateway that already listens on these
+ * addresses.
  *
  * When the layer's scope closes, readiness fails first, then the requests in flight complete, and then the socket
  * closes.

@@ -1,4 +1,7 @@
-/** The content of `/health/ready`: the mode of each chain, which is constant, and the readiness of the stores. */
+/**
+ * The content of `/health/ready`: the mode of each chain (live, sandbox or not configured), and the readiness of the
+ * stores.
+ */
 import type { Readiness } from "@trigate/api/HealthApi"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import type { Phase, Status as EventLogStatus } from "@trigate/trading/accounts/AccountEvents"
@@ -36,7 +39,7 @@ const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }
   upstreams
 })
 
-/** Returns the status of a gateway: the mode of each chain, and the number of addresses of each upstream. */
+/** Returns the status of a gateway: the mode of each chain, and the number of URLs of each upstream. */
 export const makeStatus = (settings: Settings): Required<GatewayStatus["Service"]> => {
   const sandbox = isSandbox(settings)
   return {
@@ -61,7 +64,7 @@ export const StoreReadiness = Context.Reference<Effect.Effect<Pick<Readiness, "a
 
 const state = (isUp: boolean) => isUp ? "up" as const : "away" as const
 
-/** Returns the readiness of the event log of watched accounts. */
+/** Returns the readiness of the account event log, from which reconnecting clients receive missed events. */
 export const eventLogReadiness = (
   { accounts, backing, head, isUp, role }: EventLogStatus
 ): NonNullable<Readiness["eventLog"]> => {
@@ -77,7 +80,8 @@ export const eventLogReadiness = (
 
 const deadline = "250 millis"
 
-// from this fraction of the quota, the log is reported as full, because the remaining bytes rarely fit another action
+// from this fraction of the quota, the log is reported as full, because the remaining bytes are rarely enough for
+// another action
 const allUsed = 0.99
 const nearlyAllUsed = 0.8
 

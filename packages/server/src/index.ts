@@ -5,25 +5,37 @@
  * `@trigate/server/…`: Node then loads only those.
  */
 
-/** The chains behind the gateway: live chains if any upstream URL is configured, otherwise the sandbox, never both. */
+/**
+ * The chains behind the gateway: live chains if any upstream URL is configured, otherwise the sandbox (simulated
+ * chains), never both.
+ */
 export * as Chains from "./Chains.ts"
 
-/** All routes of the gateway over the services of the chains, for the bundled server and for embedding servers. */
+/**
+ * All routes of the gateway, for the bundled server and for embedding servers. The routes call the services of the
+ * chains.
+ */
 export * as Gateway from "./Gateway.ts"
 
 /** The bundled gateway: the routes over the configured chains, on Node's HTTP server. */
 export * as GatewayServer from "./GatewayServer.ts"
 
-/** The content of `/health/ready`: the mode of each chain, which is constant, and the readiness of the stores. */
+/**
+ * The content of `/health/ready`: the mode of each chain (live, sandbox or not configured), and the readiness of the
+ * stores.
+ */
 export * as GatewayStatus from "./GatewayStatus.ts"
 
 /**
- * The checks of `trigate serve --check`: whether each configured address and store responds, and to which chain each
- * address belongs.
+ * The checks of `trigate serve --check`: whether each configured upstream URL and store responds, and to which chain
+ * each URL belongs.
  */
 export * as Check from "./process/Check.ts"
 
-/** Connection limits of a server: the number of connections, the number from one address, and the time without progress. */
+/**
+ * Connection limits of a server: the number of connections in total and from one address, and the time without
+ * progress.
+ */
 export * as Connections from "./process/Connections.ts"
 
 /** Graceful shutdown: counts the requests in flight, and waits for them to finish. */
@@ -65,7 +77,7 @@ export * as Telemetry from "./process/Telemetry.ts"
 /** The access log: a line on standard output for each request. */
 export * as AccessLog from "./requests/AccessLog.ts"
 
-/** A caller's WebSocket after the handshake: over Effect's HTTP adapter, or over `ws` on Node's connection. */
+/** A caller's WebSocket after the handshake, from Effect's HTTP adapter or from the package `ws`. */
 export * as CallerSocket from "./requests/CallerSocket.ts"
 
 /**
@@ -80,7 +92,7 @@ export * as FastLane from "./requests/FastLane.ts"
 /** Checks the `Host` of requests. */
 export * as Hosts from "./requests/Hosts.ts"
 
-/** A request for the routes, from Effect's HTTP adapter or directly from Node's server. */
+/** A request as the routes receive it: from Effect's HTTP adapter, or directly from Node's server. */
 export * as IncomingRequest from "./requests/IncomingRequest.ts"
 
 /** The latest requests of a gateway, for the console's live view. */
@@ -89,13 +101,16 @@ export * as LiveRequests from "./requests/LiveRequests.ts"
 /** Observes each request of the gateway's routes, and each request below the gateway's prefix that matches no route. */
 export * as Observe from "./requests/Observe.ts"
 
-/** Encodes problem documents (RFC 9457), with the JSON fields that clients of the chains' own servers read. */
+/**
+ * Encodes problem documents (RFC 9457), with the JSON fields in which clients of the venue and of the token chain
+ * expect an error.
+ */
 export * as ProblemResponse from "./requests/ProblemResponse.ts"
 
 /** Reads the bodies of requests. */
 export * as RequestBody from "./requests/RequestBody.ts"
 
-/** Determines the caller of a request: by its key, otherwise by its address. */
+/** Determines the caller of a request: by its key, or without a key by the client's address. */
 export * as RequestCaller from "./requests/RequestCaller.ts"
 
 /** The metrics of requests, by route, status, operation and caller group. */
@@ -104,7 +119,7 @@ export * as RequestMetrics from "./requests/RequestMetrics.ts"
 /** The record of a request. When the request ends, the record becomes metrics, a span and a line of the access log. */
 export * as RequestRecord from "./requests/RequestRecord.ts"
 
-/** The span of a request, named after its route. Does nothing without a tracer. */
+/** The span of a request, named after its route. Without a tracer, no span is made. */
 export * as RequestSpan from "./requests/RequestSpan.ts"
 
 /** Makes responses that HttpApiBuilder does not encode: relayed upstream responses and JSON text. */
@@ -122,7 +137,10 @@ export * as ConsolePage from "./routes/ConsolePage.ts"
 /** `GET /docs` and `GET /openapi.json`: the API reference, in one page that loads nothing from the internet. */
 export * as DocsPage from "./routes/DocsPage.ts"
 
-/** The routes whose responses are encoded from values: `POST /exchange/inspect`, token data, health and metrics. */
+/**
+ * The routes whose responses the gateway encodes instead of relaying them: `POST /exchange/inspect`, token data, health
+ * and metrics.
+ */
 export * as HttpApiRoutes from "./routes/HttpApiRoutes.ts"
 
 /** Responds to requests that match no route: 404, or 405 with the allowed HTTP methods if only the method is wrong. */
@@ -173,7 +191,7 @@ export * as TelemetrySettings from "./settings/TelemetrySettings.ts"
  */
 export * as ActionLogStore from "./stores/ActionLogStore.ts"
 
-/** Selects the store of candle history from the settings: in the action log's database, otherwise in memory. */
+/** Selects where candle history is stored: in the action log's database if one is configured, otherwise in memory. */
 export * as ArchiveStore from "./stores/ArchiveStore.ts"
 
 /** Writes the audit log as lines of JSON, to a file or to standard output. */
@@ -182,40 +200,43 @@ export * as AuditLogWriter from "./stores/AuditLogWriter.ts"
 /** Selects the store of callers' keys from the settings, for the gateway and for the tool that creates keys. */
 export * as CallerStore from "./stores/CallerStore.ts"
 
-/** `Quotas` shared by all processes with the same Redis and prefix: one script for each request. */
+/** `Quotas` that all processes with the same Redis and prefix share. Each request runs one script. */
 export * as QuotasRedis from "./stores/QuotasRedis.ts"
 
-/** `Quotas` shared by several processes through a store: one query for each request. */
+/** `Quotas` that several processes share through a store. Each request costs one query. */
 export * as QuotasShared from "./stores/QuotasShared.ts"
 
-/** `Quotas` shared by all processes with the same Postgres database: one statement for each request. */
+/** `Quotas` that all processes with the same Postgres database share. Each request runs one statement. */
 export * as QuotasSql from "./stores/QuotasSql.ts"
 
-/** Elects one of several replicas on a Postgres database as the recorder, with Effect's cluster. */
+/** Elects the candle recorder among the replicas that share a Postgres database, with Effect's cluster. */
 export * as RecorderElection from "./stores/RecorderElection.ts"
 
 /** Reads the recorded prices that a sandbox replays: bars from files and from the candle archive. */
 export * as SandboxPrices from "./stores/SandboxPrices.ts"
 
-/** The Redis that replicas share. It connects in the background, so that a gateway starts and works without it. */
+/**
+ * The connection to the Redis that replicas share. It is made in the background, so that a gateway starts and works
+ * while Redis is unreachable.
+ */
 export * as SharedRedis from "./stores/SharedRedis.ts"
 
 /**
- * The open sockets and event streams of each caller, and the bytes that the caller can still send and receive in this
- * second.
+ * The open sockets and event streams of each caller, and the bytes that the caller can still send and receive in the
+ * current second.
  */
 export * as CallerUse from "./streams/CallerUse.ts"
 
 /**
- * A stream of Server-Sent Events for one caller: the frames of `/ws`, with the positions from which the stream can
- * resume.
+ * A stream of Server-Sent Events for one caller: sends the frames of `/ws`, with positions from which the client can
+ * resume the stream.
  */
 export * as EventStream from "./streams/EventStream.ts"
 
 /** The outgoing frames of one WebSocket. */
 export * as Outbox from "./streams/Outbox.ts"
 
-/** A caller's WebSocket with JSON-RPC: serves calls as over HTTP, and subscriptions from the chain's feed. */
+/** A caller's WebSocket with JSON-RPC: serves calls like the HTTP route, and subscriptions from the chain's block feed. */
 export * as RpcSession from "./streams/RpcSession.ts"
 
 /** A caller's WebSocket with the venue's protocol: reads its frames and responds as the venue does. */
@@ -249,8 +270,8 @@ export * as StreamMetrics from "./streams/StreamMetrics.ts"
 export * as StreamPosts from "./streams/StreamPosts.ts"
 
 /**
- * The routes `GET /ws` and `GET /streams`. An endpoint key can precede their path. Authorizes a stream before it
- * begins.
+ * The routes `GET /ws` and `GET /streams`. Their path can begin with an endpoint key (a caller's key). Authorizes a
+ * stream before it begins.
  */
 export * as StreamRoutes from "./streams/StreamRoutes.ts"
 
@@ -258,8 +279,8 @@ export * as StreamRoutes from "./streams/StreamRoutes.ts"
 export * as StreamSettings from "./streams/StreamSettings.ts"
 
 /**
- * The routes that stream transactions and jetton transfers as Server-Sent Events. An endpoint key can precede their
- * path.
+ * The routes that stream transactions and jetton transfers as Server-Sent Events. Their path can begin with an endpoint
+ * key (a caller's key).
  */
 export * as TransactionRoutes from "./streams/TransactionRoutes.ts"
 

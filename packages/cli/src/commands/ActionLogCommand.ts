@@ -203,7 +203,7 @@ const layerDatabase = (files: ServeCommand.Files) =>
     )
   }))
 
-/** The action log of a running gateway, over its admin routes. */
+/** The action log of a running gateway, through its admin routes. */
 const layerGateway = (address: string) =>
   Layer.effect(
     Actions,

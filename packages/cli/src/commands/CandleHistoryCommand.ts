@@ -173,7 +173,7 @@ const imported = Command.make(
     noGaps: Flag.Boolean("no-gaps").pipe(
       Flag.withDefault(false),
       Flag.withDescription(
-        "Treat missing bars between two others as times without trades (default: as gaps, unless the Parquet file states otherwise)"
+        "Treat bars that are missing between two bars of a file as times without trades (default: as gaps, unless the Parquet file states otherwise)"
       )
     ),
     ...Target.files,
@@ -209,14 +209,14 @@ const imported = Command.make(
         return yield* Input.fault(
           `${left} ${
             left === 1 ? "bar was" : "bars were"
-          } refused; the others are in the archive, and its existing bars are unchanged`
+          } refused; all other bars are in the archive, whose earlier bars are unchanged`
         )
       }
     }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription(
     `Import bars from files into the database of ${declared.databaseUrl.env}, which a gateway may be using. Calls no gateway. ` +
-      "Each bar is checked individually. Invalid bars, and bars that differ from stored ones, are reported with their lines and not imported"
+      "Each bar is checked individually. Invalid bars, and bars that differ from stored ones, are reported with their line numbers and not imported"
   ),
   Command.withShortDescription("Import bars from files into the database"),
   Command.withExamples([
@@ -299,7 +299,7 @@ const gaps = Command.make("gaps", {
     })
   })).pipe(
     Command.withDescription(
-      "List the gaps in the gateway's stored bars: periods between known bars for which the bars are unknown"
+      "List the gaps in the gateway's stored bars: periods that were not recorded, although earlier and later periods were"
     ),
     Command.withShortDescription("List the gaps in the stored bars"),
     Command.withExamples([{ command: "trigate candles gaps BTC 1m" }]),

@@ -39,7 +39,10 @@ const widest = 72
 /** Minimum number of bars for a chart; fewer are easier to read as numbers. */
 const fewest = 8
 
-/** Draws the closes as one line of characters between their minimum and maximum; several bars may share a character. */
+/**
+ * Draws the closing prices as one line of characters, scaled from the lowest to the highest price. Several bars can
+ * share a character.
+ */
 const line = (candles: ReadonlyArray<Candle>): string => {
   const perMark = Math.ceil(candles.length / widest)
   const closes = candles.filter((_, at) => at % perMark === perMark - 1 || at === candles.length - 1).map(({ c }) => c)

@@ -128,7 +128,9 @@ export const command = Command.make("inspect", {
   ),
   expectedSigner: Input.addressFlag("expected-signer").pipe(
     Flag.optional,
-    Flag.withDescription("Address that should have signed; if another did, the output names the likely mistake")
+    Flag.withDescription(
+      "Address that should have signed; if another address signed, the output names the likely mistake"
+    )
   ),
   fix: Flag.Boolean("fix").pipe(
     Flag.withDefault(false),

@@ -27,7 +27,7 @@ import type * as ServeCommand from "./ServeCommand.ts"
 
 const where = {
   ...Target.files,
-  // on a gateway without an admin listener, these routes are on the callers' listener
+  // on a gateway without an admin listener, the admin routes are on the callers' listener
   admin: Flag.withAlias(Target.adminFlag, "gateway"),
   callers: Flag.String(declared.callers.flag).pipe(
     Flag.withMetavar("value"),

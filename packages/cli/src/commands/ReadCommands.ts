@@ -67,7 +67,10 @@ const tokensTable = ({ tokens }: SpotMeta): string =>
     ])
   )
 
-/** Returns the tokens with a name, and the pairs that have this name or contain such a token, in any letter case. */
+/**
+ * Looks up a name in any letter case: returns the tokens with this name, and the pairs with this name or with such a
+ * token.
+ */
 const named = (meta: SpotMeta, name: string): SpotMeta => {
   const wanted = name.toLowerCase()
   const is = (given: string) => given.toLowerCase() === wanted
@@ -91,7 +94,7 @@ const spotMeta = Command.make("spot-meta", {
     }
     return yield* Output.print({ json: meta, table: `${pairsTable(whole, meta)}\n\n${tokensTable(meta)}` })
   })).pipe(
-    Command.withDescription("Print all spot pairs and tokens, or those with a name"),
+    Command.withDescription("Print all spot pairs and tokens, or those with the given name"),
     Command.withExamples([{ command: "trigate info spot-meta PURR" }])
   )
 

@@ -1,4 +1,4 @@
-/** `trigate sandbox`: a gateway over chains in memory, for trying and testing a bot. */
+/** `trigate sandbox`: a gateway with simulated chains in memory, for trying and testing a bot. */
 import { grouped, sandboxFlag, settings } from "@trigate/server/settings/Settings"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"

@@ -50,7 +50,7 @@ interface UpstreamStatus {
   readonly addresses: number
   /** The number of ejected addresses. */
   readonly ejected?: number
-  /** The API weight of a trading API, or the request units of a node, that reads can use now. */
+  /** The remaining rate limit that reads can use now: API weight of a trading API, request units of a node. */
   readonly rateLimitLeft?: number
 }
 
@@ -64,7 +64,10 @@ const upstreamStatus = (metrics: string, upstream: string, addresses: number): U
   }
 }
 
-/** Returns the readiness of a gateway, with values from its metrics. `metrics` is empty if this caller cannot read them. */
+/**
+ * Returns the readiness of a gateway, with values from its metrics. `metrics` is empty if this caller cannot read the
+ * metrics.
+ */
 const statusDocument = (origin: string, { chains, ...readiness }: Readiness, metrics: string) => {
   const version = samples(metrics, "trigate_build_info")[0]?.labels["version"]
   return {

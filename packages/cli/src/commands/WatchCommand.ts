@@ -1,4 +1,4 @@
-/** `trigate watch`: follows prices, a book, trades, orders and fills of a gateway. */
+/** `trigate watch`: follows prices, a book, trades, orders and fills through a gateway. */
 import * as Info from "@trigate/client/Info"
 import * as Streams from "@trigate/client/Streams"
 import * as Json from "@trigate/domain/encoding/Json"

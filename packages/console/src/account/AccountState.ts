@@ -25,7 +25,7 @@ export interface AccountState {
 /** The state of the followed account; `undefined` before the response to the first query. */
 export const current = signal<AccountState | undefined>(undefined)
 
-/** The error of the last query. */
+/** The error of the latest query. */
 export const failure = signal<string | undefined>(undefined)
 
 /** Maximum number of stored fills. */
@@ -79,8 +79,8 @@ export const read = async (user: Address): Promise<void> => {
 }
 
 /**
- * Follows an account through the stream, until it is stopped. Also queries the account until the stream has sent the
- * account's state.
+ * Follows an account through the stream until the returned function is called. Also queries the account until the
+ * stream has sent the account's state.
  */
 export const follow = (user: Address): () => void => {
   current.value = undefined

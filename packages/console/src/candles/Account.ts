@@ -22,7 +22,7 @@ export const marked = signal<{ readonly orders: ReadonlyArray<OpenOrder>; readon
 /** The default account: in a sandbox, the sandbox's trader. */
 export const byDefault = computed(() => Live.readiness.value?.sandbox === true ? trader.address : "")
 
-/** The account in the link, or the default account. It is not validated, so it might not be an address. */
+/** The account in the link, or the default account. The text is not validated, so it might not be an address. */
 export const account = computed(() => place.value.params["account"] ?? byDefault.value)
 
 const isAddress = Schema.is(Address)

@@ -15,7 +15,7 @@ import { place } from "../Place.ts"
 /** The number of bars in one request. */
 const stretch = 500
 
-/** Maximum number of bars that the venue retains of a series. One of its responses contains at most as many bars. */
+/** Maximum number of bars that the venue retains of a series, and that one response of the venue contains. */
 const longest = 5000
 
 /** Milliseconds between two queries for the forming bar while the stream is not connected. */
@@ -29,7 +29,7 @@ export const shown = signal<ReadonlyArray<Candle>>([])
 
 const hasBars = computed(() => shown.value.length > 0)
 
-/** The error of the last query. */
+/** The error of the latest query. */
 export const failure = signal<string | undefined>(undefined)
 
 /** Whether the venue has no older bars. */
@@ -94,8 +94,8 @@ export const loadOlder = async (): Promise<void> => {
 const decodeFrame = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ data: Candle })))
 
 /**
- * Follows the forming bar through the gateway's stream of bars, until it is stopped. Queries the bar while that stream
- * is silent.
+ * Follows the forming bar through the gateway's stream of bars until the returned function is called. Queries the bar
+ * while the stream is silent.
  */
 export const follow = (): () => void => {
   const { coin, interval } = wanted()

@@ -69,7 +69,7 @@ const Legend = () => {
   )
 }
 
-/** Suggests the most similar coin if the gateway has no bars of the requested one. */
+/** Suggests the most similar coin if the gateway has no bars of the requested coin. */
 const Suggestion = () => {
   const { coin } = Bars.wanted()
   const meant = coins.value.includes(coin) ? undefined : closestWord(coin, coins.value)

@@ -1,6 +1,6 @@
 /**
- * The checks of `trigate serve --check`: whether each configured address and store responds, and to which chain each
- * address belongs.
+ * The checks of `trigate serve --check`: whether each configured upstream URL and store responds, and to which chain
+ * each URL belongs.
  */
 import { isValid, KeyStore } from "@trigate/callers/KeyStore"
 import { profileFor } from "@trigate/signing/VenueProfile"
@@ -30,11 +30,11 @@ import * as ActionLogStore from "../stores/ActionLogStore.ts"
 import * as CallerStore from "../stores/CallerStore.ts"
 import * as SharedRedis from "../stores/SharedRedis.ts"
 
-/** The result for one address or store. */
+/** The result for one upstream URL or store. */
 export interface Finding {
   /**
-   * The upstream's label with the position of the address in the upstream's list, or the name of the store; never a
-   * URL.
+   * The name of the store, or the upstream's label and the position of the URL in the upstream's list, such as
+   * `trading-api#0`. Never a URL.
    */
   readonly name: string
   readonly state: "answers" | "fails" | "wrong chain" | "configured" | "not configured"
@@ -57,8 +57,8 @@ const faults: { readonly [O in AttemptOutcome]?: string } = {
 }
 
 /**
- * The chain that all of an upstream's addresses must be on: the chain with `id`, or with `own` the chain of the first
- * address that responds. `none` is for upstreams without a chain ID.
+ * The chain to which all of an upstream's URLs must belong. `own`: the chain of the first URL that responds. `none`: the
+ * upstream has no chain ID.
  */
 type Chain = "none" | "own" | { readonly id: number; readonly of: string }
 
@@ -197,7 +197,8 @@ const adminFinding = Effect.fnUntraced(function*(settings: Decoded) {
 })
 
 /**
- * Reads the settings, and probes each configured address and store once. Fails with `SettingsError`. Does not listen.
+ * Reads the settings, and probes each configured upstream URL and store once. Fails with `SettingsError`. Does not
+ * listen.
  */
 export const findings = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const settings = yield* Settings.read(sources)

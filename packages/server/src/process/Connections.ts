@@ -1,5 +1,6 @@
 /**
- * Connection limits of a server: the number of connections, the number from one address, and the time without progress.
+ * Connection limits of a server: the number of connections in total and from one address, and the time without
+ * progress.
  *
  * All connections from a proxy have the proxy's address, so the per-address limit does not apply to trusted proxies.
  */

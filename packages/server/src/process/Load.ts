@@ -2,9 +2,9 @@
  * The load of the process. While the event loop lags, or the memory for requests in flight is exhausted, new work is
  * refused.
  *
- * The memory consists of request bodies that are being read or processed, and of unread responses. A body counts with
- * its declared length before it is read, and with its current size afterwards. A response is never refused: if the
- * unread responses exceed the limit, the connections with the oldest ones are closed.
+ * The counted memory consists of request bodies that are being read or processed, and of unread responses. A body
+ * counts with its declared length before it is read, and with its current size afterwards. A response is never refused:
+ * if the unread responses exceed the limit, the gateway closes the connections of the oldest unread responses.
  */
 import { local } from "@trigate/domain/Caller"
 import { Overloaded } from "@trigate/domain/errors/CallerError"
@@ -48,15 +48,18 @@ export interface BodyReservation {
  * @category services
  */
 export class Load extends Context.Service<Load, {
-  /** Whether the event loop lags, so that no new work starts. */
+  /** Whether the event loop lags. While it lags, no new work starts. */
   readonly isBusy: boolean
-  /** Reserves `bytes` in total for a body. Returns `false`, and changes nothing, if that exceeds the limit. */
+  /**
+   * Raises the reservation of a body to `bytes` in total. Returns `false`, and changes nothing, if that exceeds the
+   * limit.
+   */
   readonly take: (held: BodyReservation, bytes: number) => boolean
   /** Releases the bytes of a body. */
   readonly release: (held: BodyReservation) => void
   /**
    * Counts the bytes of a response as unread until the returned function is called. If unread responses exceed the
-   * limit before that, `cut` is called for the oldest ones, and has to close the connection.
+   * limit before that, the gateway calls `cut` of the oldest responses. `cut` has to close the response's connection.
    */
   readonly unread: (bytes: number, cut: () => void) => () => void
 }>()("@trigate/server/process/Load") {}
@@ -66,7 +69,7 @@ export const overloaded: Effect.Effect<never, Overloaded> = Effect.suspend(() =>
   Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is overloaded" }))
 )
 
-/** A load without limits, for requests outside a gateway. */
+/** A `Load` that refuses nothing, for requests outside a gateway. */
 export const unlimited: Load["Service"] = {
   isBusy: false,
   take: () => true,
@@ -99,7 +102,7 @@ interface PendingResponse {
 const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
   const lateness = yield* EventLoopLag
   const byCaller = new Map<string, number>()
-  // ordered, oldest first
+  // oldest first
   const answers = new Set<PendingResponse>()
   let bodyBytes = 0
   let answerBytes = 0
@@ -112,7 +115,7 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
     else byCaller.set(held.caller, all)
   }
 
-  // one caller can reserve at most a quarter of the memory, so that others can send bodies too
+  // one caller can reserve at most a quarter of the memory, so that other callers can send bodies too
   const isFree = ({ caller }: BodyReservation, bytes: number, more: number): boolean =>
     more <= 0 ||
     bodyBytes + more <= (bytes > largeBody ? memory * 3 / 4 : memory) &&

@@ -22,7 +22,7 @@ export const metrics = {
   ]),
   requestSeconds: seconds(
     "trigate_request_seconds",
-    "Time from the head of a request to the end of its handling",
+    "Time from a request's head until its response is ready to be written",
     ["route"],
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
   ),
@@ -31,7 +31,10 @@ export const metrics = {
     "Requested operations by name and outcome; each call of a batch counts",
     ["operation", "outcome"]
   ),
-  bodyBytes: gauge("trigate_request_body_bytes", "Bytes of the bodies of requests in flight, received or declared"),
+  bodyBytes: gauge(
+    "trigate_request_body_bytes",
+    "Bytes reserved for the bodies of requests in flight"
+  ),
   unreadBytes: gauge("trigate_unread_answer_bytes", "Bytes of large responses that their callers have not read yet"),
   ...upstream,
   quotaExceeded,
@@ -43,7 +46,7 @@ export const metrics = {
   ),
   settingsRefused: gauge(
     "trigate_settings_refused",
-    "1 if the settings read at the last SIGHUP were invalid and the previous ones stay in use, otherwise 0"
+    "1 if the settings read at the latest SIGHUP were invalid and the previous settings stay in use, otherwise 0"
   ),
   ...actionLog,
   auditLogLost: counter(
@@ -56,7 +59,7 @@ export const metrics = {
   streamClosed: counter("trigate_stream_closed_total", "WebSockets of callers that ended, by reason", ["reason"]),
   streamConflated: counter(
     "trigate_stream_conflated_total",
-    "States that were replaced by newer ones because the client did not read its WebSocket"
+    "State frames, such as order books, that newer frames replaced before they could be written"
   ),
   ...streams,
   ...accounts,

@@ -47,8 +47,8 @@ const refusalResponse = (refusal: RequestRefusal, detail: string): string => {
 }
 
 /**
- * Matches the targets of WebSocket requests: `/ws`, `/evm` or `/l2`, which an endpoint key may precede; or only an
- * endpoint key. A query can follow.
+ * Matches the targets of WebSocket requests: `/ws`, `/evm` or `/l2`, alone or after an endpoint key; or an endpoint key
+ * alone. A query can follow.
  */
 const socketPath = /^(?:\/[^/?#]+)?\/(?:ws|evm|l2)(?:\?|$)|^\/[^/?#]+(?:\?|$)/u
 
@@ -56,7 +56,7 @@ const socketPath = /^(?:\/[^/?#]+)?\/(?:ws|evm|l2)(?:\?|$)|^\/[^/?#]+(?:\?|$)/u
 const isSocketRequest = ({ headers, url = "" }: Http.IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === "websocket" && socketPath.test(url)
 
-/** Refuses a request on behalf of the program, and closes the connection after the request has been received. */
+/** Refuses a request before the program handles it, and closes the connection after the request has been received. */
 const refuse = (
   request: Http.IncomingMessage,
   response: Http.ServerResponse,
@@ -198,8 +198,8 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
 const maxPending = 65_535
 
 /**
- * Maximum time for requests in flight to complete when a gateway shuts down. After that, connections have at most this
- * time again to close.
+ * Maximum time for requests in flight to complete when a gateway shuts down. After that, connections have at most the
+ * same time again to close.
  */
 export const maxDrainWait = Duration.seconds(20)
 

@@ -33,7 +33,7 @@ const reading = <State>(
 const counter = (metric: Metric.Counter<number>, read: () => number) =>
   reading(metric, () => ({ count: read(), incremental: true }))
 
-/** Makes a gauge that is read at each scrape. */
+/** Makes a gauge whose value is read at each scrape. */
 export const gauge = (metric: Metric.Gauge<number>, read: (context: Context.Context<never>) => number) =>
   reading(metric, (context) => ({ value: read(context) }))
 
@@ -49,7 +49,7 @@ interface Delay {
   readonly max: number
 }
 
-/** The event-loop delay in seconds since the previous reading. */
+/** The event-loop delay since the previous reading, in seconds. */
 const eventLoopDelay = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => {

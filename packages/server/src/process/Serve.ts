@@ -28,7 +28,8 @@ const actionLogs: { readonly [B in Backing]: string } = {
   memory: "in memory, lost when this process ends (set TRIGATE_DATABASE_URL to store it)",
   SQLite: "in a SQLite file, for this gateway alone",
   Postgres: "in Postgres",
-  Redis: "claims in Redis; bytes in memory, lost when this process ends (set TRIGATE_DATABASE_URL to store them)"
+  Redis:
+    "nonces in Redis; signed bodies in memory, lost when this process ends (set TRIGATE_DATABASE_URL to store them)"
 }
 
 const describeCallers = (settings: Decoded): ReadonlyArray<string> => {

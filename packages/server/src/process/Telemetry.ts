@@ -28,8 +28,8 @@ type Sampler = Settings["otelTracesSampler"]
 const idBits = 52
 
 /**
- * Returns whether a trace is sampled at a ratio. The end of the trace's ID decides, so that all services of the trace
- * decide alike.
+ * Returns whether a trace is in the sampled fraction `share` (0 to 1) of all traces. The end of the trace ID decides,
+ * so that all services make the same decision.
  */
 const isAmong = (share: number, traceId: string): boolean =>
   Number.parseInt(traceId.slice(-idBits / 4), 16) >= (1 - share) * 2 ** idBits

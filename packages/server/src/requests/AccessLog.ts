@@ -10,7 +10,7 @@ import * as Stream from "effect/Stream"
 
 /** The access log's record of one request. */
 export interface RequestLogEntry {
-  /** Milliseconds since 1970, at the end of the request. */
+  /** The time at which the request ended, in milliseconds since 1970. */
   readonly time: number
   readonly id: string
   readonly method: string
@@ -23,7 +23,7 @@ export interface RequestLogEntry {
   readonly key: string | undefined
   readonly operations: ReadonlyArray<string>
   readonly error: string | undefined
-  /** The trace of the request; absent without a tracer. */
+  /** The ID of the request's trace; absent without a tracer. */
   readonly traceId: string | undefined
   /** Statistics of the request's WebSocket, recorded when the WebSocket is closed. Absent for other requests. */
   readonly socket?: {
@@ -35,7 +35,8 @@ export interface RequestLogEntry {
 }
 
 /**
- * The access log. `write` does not block; if entries arrive faster than they can be written, the oldest are dropped.
+ * The access log. `write` does not block; if entries arrive faster than they can be written, the oldest entries are
+ * dropped.
  *
  * @since 0.1.0
  * @category services

@@ -1,7 +1,7 @@
 /**
- * A caller's WebSocket after the handshake: over Effect's HTTP adapter, or over `ws` on Node's connection.
+ * A caller's WebSocket after the handshake, from Effect's HTTP adapter or from the package `ws`.
  *
- * To save memory while it is idle, a WebSocket over `ws` has no fiber, and does not retain its handshake request.
+ * To save memory while it is idle, a WebSocket from `ws` has no fiber, and does not retain its handshake request.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as NodeWS from "@effect/platform-node/NodeWS"
@@ -14,7 +14,7 @@ import * as Socket from "effect/socket/Socket"
 import type { IncomingMessage } from "node:http"
 import type * as Net from "node:net"
 
-/** Why a socket ended: the client closed it, or sent an invalid frame, such as one over the size limit. */
+/** Why a socket ended: the client closed it, or sent an invalid frame, such as a frame that exceeds the size limit. */
 export type Ending = "client" | "size"
 
 /** The reader of a WebSocket. */
@@ -43,7 +43,7 @@ const maxFrameBytes = 64 * 1024
 /** The options of callers' WebSockets. */
 export const options = { maxPayload: maxFrameBytes, perMessageDeflate: false, clientTracking: false } as const
 
-/** A socket over `ws`. */
+/** A socket from the package `ws`. */
 class WsSocket implements CallerSocket {
   readonly connection: Net.Socket
   readonly #ws: NodeWS.WebSocket

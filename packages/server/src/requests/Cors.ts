@@ -19,7 +19,7 @@ export type Origins = ReadonlyArray<string> | "*"
  * The headers that a page is allowed to send: the headers that the gateway reads, and `*` for all others.
  *
  * Libraries add their own headers (`x-ton-client-version`, trace headers), which are not forwarded. For a request
- * without credentials, `*` allows every header except `Authorization`, which may contain a caller's key.
+ * without credentials, `*` allows every header except `Authorization`, which can contain a caller's key.
  */
 const sent = [
   "authorization",

@@ -59,7 +59,7 @@ export const layer: Layer.Layer<FastLane> = Layer.sync(
   () => FastLane.of({ open: new Map(), keyed: new Map() })
 )
 
-/** Adds a route under its HTTP method and its path in the contract. */
+/** Adds a route under its HTTP method and its path in the API definition. */
 export const add = ({ keyed, open }: Routes, method: string, path: string, answer: RequestHandler): void => {
   const rest = /^\/:endpointKey(?<rest>.*)$/u.exec(path)?.groups?.["rest"]
   if (rest === undefined) open.set(`${method} ${path}`, answer)
@@ -80,7 +80,7 @@ export interface Lane {
   readonly upgrade: (server: Context.Context<HttpServer.HttpServer>, request: IncomingMessage, head: Buffer) => boolean
 }
 
-/** A reference to a gateway's lane. The gateway sets the reference after it has built its routes. */
+/** A reference to a gateway's fast lane. The gateway sets the reference after it has built its routes. */
 export interface Entrance {
   lane: Lane | undefined
 }
@@ -116,7 +116,7 @@ export const serve = Effect.fnUntraced(function*<E>(
 })
 
 /**
- * Returns whether the lane can serve a request: its body is small, and its response does not have to wait for the
+ * Returns whether the fast lane can serve a request: its body is small, and its response does not have to wait for the
  * response to an earlier request on the connection.
  */
 const isPlain = ({ headers, method }: IncomingMessage, { socket }: ServerResponse): boolean =>
@@ -150,8 +150,8 @@ const decodeLatin1 = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
 /**
  * Writes the body of a response.
  *
- * Node writes a string together with the head in one chunk, and writes Latin-1 without encoding it. A Latin-1 string
- * can therefore contain arbitrary bytes.
+ * Node writes a string in one chunk with the head, and writes each character of a Latin-1 string as one byte. Small
+ * bodies are therefore passed as Latin-1 strings, whatever their bytes.
  */
 const end = (response: ServerResponse, { body }: HttpServerResponse): void => {
   if (body instanceof ResponseBody.PiecedBody) {
@@ -172,7 +172,7 @@ const refusing = (request: IncomingMessage): ServerResponse => {
   return response
 }
 
-/** Makes the lane of a gateway. Interrupts its unfinished requests when the scope ends. */
+/** Makes the fast lane of a gateway. Interrupts unfinished requests when the scope ends. */
 export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane, never, FastLane | Scope.Scope> =>
   Effect.contextWith((services: Context.Context<FastLane | Scope.Scope>) => {
     const routes = Context.get(services, FastLane)

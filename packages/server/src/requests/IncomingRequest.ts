@@ -1,4 +1,4 @@
-/** A request for the routes, from Effect's HTTP adapter or directly from Node's server. */
+/** A request as the routes receive it: from Effect's HTTP adapter, or directly from Node's server. */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import type * as Effect from "effect/Effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
@@ -18,7 +18,7 @@ export interface IncomingRequest {
   readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
   /** The caller's key in the path; absent if the path does not contain a key. */
   readonly keyInPath: Redacted.Redacted | undefined
-  /** Node's message; absent on another server. */
+  /** Node's message; absent if the server is not Node's HTTP server. */
   readonly message: IncomingMessage | undefined
   /** The request of Effect's HTTP adapter; absent if the request came directly from Node's server. */
   readonly adapted: HttpServerRequest | undefined
@@ -76,7 +76,7 @@ export const peer = ({ adapted, message }: IncomingRequest): string =>
     ? message?.socket.remoteAddress ?? ""
     : Option.getOrElse(adapted.remoteAddress, () => "")
 
-/** Returns the target as sent, before the router removed a prefix. */
+/** Returns the request target as sent, before the router removed a prefix. */
 export const sentTarget = ({ source, url }: HttpServerRequest): string =>
   Predicate.hasProperty(source, "url") && Predicate.isString(source.url)
     ? source.url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/iu, "")

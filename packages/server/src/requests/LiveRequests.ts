@@ -1,8 +1,8 @@
 /**
  * The latest requests of a gateway, for the console's live view.
  *
- * Requests are recorded only while a page polls; otherwise a request costs one comparison. The records are access log entries:
- * without bodies and paths, and with only the prefix of a key.
+ * Requests are recorded only while a console page polls; otherwise a request costs one comparison. The records are
+ * access log entries: without bodies and paths, and with only the prefix of a key.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"

@@ -61,7 +61,7 @@ const makeIds = Effect.map(Random.nextIntBetween(0, 36 ** 6), (seed) => {
 const notCached = /(?:^|[\s,])(?:no-cache|no-store|max-age=0+)(?:$|[\s,;])/iu
 const someAge = /(?:^|[\s,])max-age=(?<seconds>[0-9]{1,9})(?:$|[\s,;])/iu
 
-/** Provides the freshness that the caller's `Cache-Control` requests (RFC 9111, section 5.2.1). */
+/** Limits the age of cached data to the maximum in the caller's `Cache-Control` (RFC 9111, section 5.2.1). */
 const withFreshness = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   cacheControl: string | undefined
@@ -115,7 +115,7 @@ const notFound = (cause: Cause.Cause<HttpServerError | unhandled>): boolean =>
   cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
 
 /**
- * Effect's request, if a span of Effect's server surrounds it.
+ * Effect's request, if Effect's HTTP server has made a span for it.
  *
  * Effect ends the span after the response, and records the URL of the request in the span. The URL may contain a
  * caller's key, so {@link conceal} replaces it.
@@ -201,10 +201,10 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     { age, headers, id = "", quota }: RequestRecord.RequestRecord,
     answer: HttpServerResponse.HttpServerResponse
   ): { readonly [name: string]: string } => ({
-    // a first time, so that the route's headers precede the others in the response
+    // the route's headers come first, so that they precede the others in the response
     ...answer.headers,
     ...protective,
-    // a second time, because a page's own values replace two of the protective headers
+    // and again here, because a page's own values replace two of the protective headers
     ...answer.headers,
     "x-request-id": id,
     ...(age === undefined ? undefined : { age: String(age) }),
@@ -230,7 +230,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     const milliseconds = time - start
     RequestMetrics.count(context, record, status, milliseconds)
     const isWatched = time < watch.until
-    // successful probes, every few seconds, are not logged
+    // successful probes are not logged, because they arrive every few seconds
     const isQuiet = status < 400 && record.route.startsWith("health.")
     if (!isQuiet && (write !== undefined || isWatched)) {
       const entry = {

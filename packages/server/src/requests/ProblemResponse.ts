@@ -1,4 +1,7 @@
-/** Encodes problem documents (RFC 9457), with the JSON fields that clients of the chains' own servers read. */
+/**
+ * Encodes problem documents (RFC 9457), with the JSON fields in which clients of the venue and of the token chain
+ * expect an error.
+ */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
 import { GatewayError } from "@trigate/domain/errors/GatewayError"
@@ -34,11 +37,11 @@ export const problemHeaders = (error: GatewayErrorType): { readonly [name: strin
 }
 
 /**
- * Returns the JSON fields that clients of the chain's own servers read in a refusal.
+ * Returns the JSON fields in which clients of the venue and of the token chain expect an error.
  *
  * Without `code`, the venue's Python SDK raises a `KeyError`, and its Go SDK prints only "API error 0". If the body has
- * no string field `error`, ccxt retries after most statuses and treats some as success. A refusal for which a retry is
- * useless therefore has the field `error`.
+ * no string field `error`, ccxt retries after most statuses and treats some statuses as success. A refusal for which a
+ * retry is useless therefore has the field `error`.
  */
 const nativeMembers = (path: string, status: number, message: string, isFinal: boolean): object => {
   if (path.includes("/api/v2/")) return { ok: false, error: message, code: status }

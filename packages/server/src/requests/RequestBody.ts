@@ -2,8 +2,8 @@
  * Reads the bodies of requests.
  *
  * A request body has a JSON content type and at most {@link bodyLimit} bytes ({@link signedLimit} for a signed body)
- * before and after decompression. The received bytes are retained. At most one content coding is accepted, because
- * nested codings multiply the cost of a few bytes.
+ * before and after decompression. The received bytes are retained. At most one content coding is accepted, because a
+ * few bytes with nested codings can decompress to a huge body.
  */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type * as Json from "@trigate/domain/encoding/Json"
@@ -34,7 +34,7 @@ import * as Zlib from "node:zlib"
 export const bodyLimit = 1024 * 1024
 
 /**
- * Maximum number of bytes of a signed body: 64 KiB. A multi-sig of ten co-signers has three KiB.
+ * Maximum number of bytes of a signed body: 64 KiB. A multi-sig action with ten co-signers has three KiB.
  *
  * The action log stores each body until the venue's response is received. Hashing a larger body would block the event
  * loop.
@@ -177,8 +177,8 @@ const sent = (
 }
 
 /**
- * Returns the body's bytes, decompressed. Fails with `PayloadTooLarge` beyond the limit. Fails with `Overloaded`,
- * before reading, if not enough memory is left.
+ * Returns the body's bytes, decompressed. Fails with `PayloadTooLarge` if they exceed the limit. Fails with
+ * `Overloaded`, before reading, if not enough memory is left.
  */
 export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effect<Uint8Array, BodyFailure> =>
   Continuation.withContext((context: Context.Context<never>): Effect.Effect<Uint8Array, BodyFailure> => {

@@ -1,8 +1,8 @@
 /**
- * Determines the caller of a request: by its key, otherwise by its address.
+ * Determines the caller of a request: by its key, or without a key by the client's address.
  *
- * Stock clients send a key as the first segment of the path (as for node providers), in `Authorization: Bearer`, in
- * `X-API-Key`, or in the query parameter `api_key`. A key is not forwarded to upstreams.
+ * Unmodified clients send a key as the first segment of the path (as for node providers), in `Authorization: Bearer`,
+ * in `X-API-Key`, or in the query parameter `api_key`. A key is not forwarded to upstreams.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
@@ -46,7 +46,7 @@ const inQuery = (url: string): ReadonlyArray<string> => {
   return start < 0 ? [] : new URLSearchParams(url.slice(start + 1)).getAll(queryName)
 }
 
-// otherwise the name of a route would be used as the key if a caller omits the key in `/{key}/…`
+// without this set, the name of a route would be used as the key if a caller omits the key in `/{key}/…`
 const reserved: ReadonlySet<string> = new Set(
   [...Object.keys(methodsByPath(GatewayApi)), ...Object.keys(ofDocs)].map((path) => path.split("/")[1] ?? "")
     .filter((segment) => !segment.startsWith(":"))
@@ -100,14 +100,14 @@ const forwardedFor = /(?:^|;)\s*for=(?<node>"[^"]*"|[^;]*)/iu
 const forwardedHops = (request: IncomingRequest): ReadonlyArray<NetAddress.IpAddress | undefined> => {
   const forwarded = header(request, "forwarded")
   const list = header(request, "x-forwarded-for")
-  // if both headers are present, none is trusted: a proxy writes one of them, and might forward the other as its client
-  // sent it
+  // if both headers are present, none is trusted: a proxy writes one of them, and might forward the other one unchanged
+  // from its client
   if (forwarded !== undefined && list !== undefined) return []
   if (list !== undefined) return list.split(",").map(parseForwardedNode)
   return (forwarded?.split(",") ?? []).map((hop) => parseForwardedNode(forwardedFor.exec(hop)?.groups?.["node"] ?? ""))
 }
 
-/** Returns the nearest address that is not a trusted proxy. */
+/** Returns the client's address: the nearest address that is not a trusted proxy. */
 const clientAddress = (
   request: IncomingRequest,
   nearest: NetAddress.IpAddress,
@@ -123,8 +123,8 @@ const clientAddress = (
 }
 
 /**
- * Returns the network that identifies a subscriber. For IPv6 this is a /64, because a subscriber can use any address in
- * it (RFC 6177).
+ * Returns the network that identifies a client without a key. For IPv6 this is a /64, because an internet subscriber
+ * can use any address in its /64 (RFC 6177).
  */
 export const subscriberNetwork = (address: NetAddress.IpAddress): string =>
   NetAddress.isIpv4Address(address)
@@ -246,7 +246,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       provide: (effect) =>
         Continuation.provide(Continuation.provide(effect, CurrentCaller, caller), CurrentKeepCounted, keep),
       countMore: (calls) =>
-        // the request can end before the further calls are counted; until then, `keep` continues to count the request
+        // the request can end before the further calls are counted; `keep` counts the request until then
         Effect.acquireUseRelease(
           Effect.sync(keep),
           () => Effect.uninterruptible(Effect.map(count(caller, record, calls), ({ end }) => void ends.push(end))),

@@ -1,7 +1,7 @@
 /**
  * The record of a request. When the request ends, the record becomes metrics, a span and a line of the access log.
  *
- * The fields that become metric labels have values from limited sets. The path is not recorded, because it may contain
+ * The fields that become metric labels have values from limited sets. The path is not recorded, because it can contain
  * an endpoint key.
  */
 import type { Fields } from "@trigate/callers/Quotas"
@@ -19,16 +19,18 @@ import { unlimited } from "../process/Load.ts"
 export interface Admitted {
   readonly caller: Caller
   /**
-   * Provides the caller to an effect of the request. Through `CurrentKeepCounted`, work that outlives the request can
-   * make the request count for longer.
+   * Provides the caller to an effect of the request. Also provides `CurrentKeepCounted`, with which work that outlives
+   * the request keeps the request counted.
    */
   readonly provide: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /**
-   * Counts further calls of the request. If the quota does not allow all of them, fails and counts none. Absent without
-   * a quota.
+   * Counts further calls of the request. If the quota does not allow all of them, fails and counts none. Absent if the
+   * caller has no quota.
    */
   readonly countMore?: (calls: number) => Effect.Effect<void, QuotaExceeded>
-  /** Charges the request as several requests, without counting them as concurrent; see `countMore`. */
+  /**
+   * Charges the request as several requests, without counting them as concurrent. Absent if the caller has no quota.
+   */
   readonly charge?: (requests: number) => Effect.Effect<void, QuotaExceeded>
   /** Ends the request. Later calls have no effect. */
   readonly end: () => void
@@ -42,11 +44,11 @@ export interface Head {
 
 /** The record of one request. */
 export interface RequestRecord extends Head {
-  /** The ID of the request; absent if it is not observed. */
+  /** The ID of the request; absent if the request is not observed. */
   readonly id: string | undefined
   /**
-   * The name of the request's endpoint in the contract (`exchange.submit`); `other` for requests that match no
-   * endpoint.
+   * The name of the request's endpoint in the API definition, such as `exchange.submit`; `other` for requests that
+   * match no endpoint.
    */
   route: string
   /** The caller; `undefined` if unknown, or if the route does not determine it. */
@@ -55,9 +57,9 @@ export interface RequestRecord extends Head {
   readonly operations: Array<{ readonly operation: string; readonly outcome: string }>
   /** Tag of the request's typed error. */
   error: string | undefined
-  /** The quota headers of the response; `undefined` without a quota of requests. */
+  /** The quota headers of the response; `undefined` if the caller has no quota of requests. */
   quota: Fields | undefined
-  /** Age in seconds of the oldest cached response that was used; `undefined` if all are from upstream. */
+  /** Age in seconds of the oldest cached response that was used; `undefined` if no cached response was used. */
   age: number | undefined
   /** The origin of the page that sent the request, if that origin is not allowed: see `Cors.foreignTo`. */
   foreign: string | undefined
@@ -77,7 +79,7 @@ export const noteAge = (record: RequestRecord, age: number | undefined): void =>
   if (age !== undefined) record.age = Math.max(record.age ?? 0, age)
 }
 
-/** Makes the record of a request that has not reached a route yet, at minimal cost. */
+/** Makes the record of a request that has not reached a route yet. */
 export const make = (
   load: Load["Service"] = unlimited,
   id?: string,
@@ -100,9 +102,7 @@ export const make = (
   key: undefined
 })
 
-/**
- * The record of the request that the current fiber serves. Each route of a gateway sets its own record: see `Observe`.
- */
+/** The record of the request that the current fiber serves. The gateway sets it for each request: see `Observe`. */
 export const CurrentRequestRecord = Context.Reference<RequestRecord>("@trigate/server/CurrentRequestRecord", {
   defaultValue: () => make()
 })

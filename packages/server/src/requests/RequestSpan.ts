@@ -1,7 +1,7 @@
 /**
- * The span of a request, named after its route. Does nothing without a tracer.
+ * The span of a request, named after its route. Without a tracer, no span is made.
  *
- * Effect's own HTTP tracer would record the whole URL and the headers of a request. Both may contain a caller's key.
+ * Effect's own HTTP tracer would record the whole URL and the headers of a request. Both can contain a caller's key.
  */
 import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Cause from "effect/Cause"
@@ -25,7 +25,10 @@ const currentNanos = (context: Context.Context<never>): bigint =>
 /** Returns whether requests of a route have spans: probes and scrapes have none. */
 const isTraced = (route: string): boolean => !route.startsWith("health.")
 
-/** Returns the server's surrounding span, otherwise the span in the caller's `traceparent`. */
+/**
+ * Returns the parent of a request's span: the server's surrounding span if there is one, otherwise the span in the
+ * caller's `traceparent`.
+ */
 const parentSpan = ({ headers }: RequestRecord, context: Context.Context<never>): Option.Option<Tracer.AnySpan> => {
   const around = Context.getOrUndefined(context, Tracer.ParentSpan)
   return around === undefined ? HttpTraceContext.fromHeaders(Headers.fromInput(headers)) : Option.some(around)

@@ -36,7 +36,7 @@ import * as RequestRecord from "../requests/RequestRecord.ts"
 import { EffectiveSettings } from "../settings/EffectiveSettings.ts"
 import * as HttpApiRoutes from "./HttpApiRoutes.ts"
 
-/** The part of the contract that these routes serve. */
+/** The part of the API definition that these routes serve. */
 export class AdminApi extends HttpApi.make("gateway").add(GatewayApi.groups.admin) {}
 
 const administers = Effect.flatMap(

@@ -20,7 +20,7 @@ import { CurrentRequestRecord } from "../requests/RequestRecord.ts"
 import { settings } from "../settings/Settings.ts"
 import * as HttpApiRoutes from "./HttpApiRoutes.ts"
 
-/** The part of the contract that these routes serve. */
+/** The part of the API definition that these routes serve. */
 export class CandlesApi extends HttpApi.make("gateway").add(GatewayApi.groups.candles) {}
 
 const { env } = settings.archive
@@ -34,7 +34,7 @@ const notConfigured = Effect.suspend(() =>
   )
 )
 
-/** Maximum number of concurrent exports: in total, and of one caller. */
+/** Maximum number of concurrent exports, in total and per caller. */
 const maxOpen = { all: 8, caller: 4 }
 
 /** The number of exported bars that count as one request. */

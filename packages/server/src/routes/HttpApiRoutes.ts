@@ -1,5 +1,6 @@
 /**
- * The routes whose responses are encoded from values: `POST /exchange/inspect`, token data, health and metrics.
+ * The routes whose responses the gateway encodes instead of relaying them: `POST /exchange/inspect`, token data, health
+ * and metrics.
  *
  * HttpApiBuilder serves them. The relaying routes are in `Gateway`.
  */
@@ -41,14 +42,14 @@ import { expectedSigner } from "./RelayRoutes.ts"
 
 const groups = GatewayApi.groups
 
-/** The part of the contract about the chains that these routes serve. */
+/** The part of the API definition about the chains that these routes serve. */
 export class EncodedApi extends HttpApi.make("gateway").add(
   HttpApiGroup.make("exchange").add(groups.exchange.endpoints.inspect),
   HttpApiGroup.make("tokens").add(groups.tokens.endpoints.getTokenData),
   HttpApiGroup.make("node").add(groups.node.endpoints.getTokenData)
 ) {}
 
-/** The part of the contract about the gateway itself. */
+/** The part of the API definition about the gateway itself. */
 export class HealthApi extends HttpApi.make("gateway").add(groups.health) {}
 
 /** The routes about the gateway itself that callers can still use if there is an admin listener. */

@@ -13,7 +13,7 @@ export interface Methods {
   readonly [path: string]: ReadonlyArray<string>
 }
 
-/** Returns the HTTP methods of each path of a contract. */
+/** Returns the HTTP methods of each path of an API definition. */
 export const methodsByPath = <Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<"gateway", Groups>
 ): Methods => {
@@ -27,14 +27,14 @@ export const methodsByPath = <Groups extends HttpApiGroup.Constraint>(
   return methods
 }
 
-/** The HTTP methods of the API reference's paths, which are not part of the contract. */
+/** The HTTP methods of the API reference's paths, which are not part of the API definition. */
 export const ofDocs: Methods = { "/openapi.json": ["GET"], "/docs": ["GET"] }
 
 const declared: ReadonlySet<string> = new Set(Object.keys(methodsByPath(GatewayApi)))
 
 /**
- * Returns whether the contract declares a path, which must not include an endpoint key. This server might not serve
- * every declared path.
+ * Returns whether the API definition declares a path, which must not include an endpoint key. This server might not
+ * serve every declared path.
  */
 export const isDeclared = (path: string): boolean => declared.has(path)
 
@@ -43,7 +43,7 @@ const isKey = Schema.is(EndpointKey)
 /** Makes a function that returns the HTTP methods of a request's path, which may begin with an endpoint key. */
 const lookup = (methods: Methods) => {
   const byPath = new Map(Object.entries(methods))
-  // excludes paths of one segment, which may be a key: a GET of such a path is more likely a request for a missing page
+  // excludes paths of one segment: a GET of such a path more likely requests a missing page than a route behind a key
   const keyed = [...byPath].filter(([path]) => /^\/:[^/]+\/./u.test(path)).map(([path, methods]) => ({
     rest: path.slice(path.indexOf("/", 1)),
     methods
@@ -67,7 +67,7 @@ interface Unanswered {
 export interface Options {
   /** Whether the routes of the API reference exist. */
   readonly docs: boolean
-  /** The HTTP methods by path, for the paths of the contract that this server serves. */
+  /** The HTTP methods by path, for the paths of the API definition that this server serves. */
   readonly methods: Methods
   /** The prefix of all paths; empty if there is none. */
   readonly prefix: string

@@ -37,7 +37,7 @@ import { CurrentRequestRecord, foreignRefusal, noteAge } from "../requests/Reque
 import type { RequestRecord } from "../requests/RequestRecord.ts"
 import * as ResponseBody from "../requests/ResponseBody.ts"
 
-/** The envelope format of a chain; `id` is the JSON text of the ID in the call. */
+/** The format of a chain's JSON-RPC envelopes; `id` is the JSON text of the ID in the call. */
 interface Envelope<Answer> {
   /** Parses a call in a common format without a JSON parser; `undefined` means that `read` has to parse it. */
   readonly usual?: (text: string) => RpcCall | undefined
@@ -60,7 +60,9 @@ interface Definition<O extends Operation, Answer extends Answered> {
   readonly envelope: Envelope<Answer>
   /** Maximum number of calls in a batch. */
   readonly maxBatch: number
-  /** Maximum number of concurrent calls of a batch. A chain that supports batches receives them as one request. */
+  /**
+   * Maximum number of concurrent calls of a batch. A chain that supports batches receives these calls as one request.
+   */
   readonly concurrency: number | "unbounded"
   /** Validates the params and relays the call. */
   readonly relay: (

@@ -93,7 +93,7 @@ const represent = (coding: Coding, { body, contentType, policy }: Content): Effe
 
 /**
  * Runs an effect once, at its first use. The effect has its own scope, so that one client's disconnection does not
- * interrupt it for other clients.
+ * interrupt the effect for other clients.
  */
 const once = <A, R>(effect: Effect.Effect<A, never, R>, scope: Scope.Scope): Effect.Effect<A, never, R> => {
   let running: Fiber.Fiber<A> | undefined

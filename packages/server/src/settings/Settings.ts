@@ -44,7 +44,8 @@ const Port = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ mi
 
 const mebibyte = 1024 * 1024
 
-// one caller can use a quarter of the memory; a quarter must fit the largest body, before and after decompression
+// one caller can use a quarter of the memory, and the largest body must fit in that quarter, before and after
+// decompression
 const MemoryInFlight = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(8)).pipe(
   Schema.decodeTo(Schema.Finite, {
     decode: SchemaGetter.transform((mebibytes) => mebibytes * mebibyte),
@@ -128,8 +129,8 @@ export const settings = {
   hosts: optional("TRIGATE_HOSTS", Schema.Union([Any, nonEmptyWords(HostName)]), {
     group: "Listening",
     meaning:
-      "hosts that requests are allowed to name, besides localhost, its subdomains, 127.0.0.0/8 and [::1]; for any other host, the response is " +
-      "a 421",
+      "accepted hosts of requests, besides localhost, its subdomains, 127.0.0.0/8 and [::1]; any other host is " +
+      "refused with 421",
     takes: "host names or IP addresses without port, comma separated, or `*`"
   }, "unset: none on a loopback address, any host on other addresses"),
   adminHost: withDefault("TRIGATE_ADMIN_HOST", Host, "127.0.0.1", {
@@ -229,7 +230,7 @@ export const settings = {
     group: "Stores",
     needsRestart: true,
     meaning:
-      "database of the action log, so that the log survives a crash, and of the callers' keys; replicas can share a Postgres. Without Redis, it also " +
+      "database that stores the action log, so that the log survives a crash, and the callers' keys; replicas can share a Postgres database. Without Redis, it also " +
       "counts quotas and stores the events of accounts. While the database cannot be written, signed actions are refused",
     takes: "a postgres:// URL, or the path of a SQLite file"
   }, "unset: in memory"),

@@ -1,4 +1,4 @@
-/** Selects the store of candle history from the settings: in the action log's database, otherwise in memory. */
+/** Selects where candle history is stored: in the action log's database if one is configured, otherwise in memory. */
 import type { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
@@ -14,7 +14,7 @@ import type { Settings } from "../settings/Settings.ts"
 import * as ActionLogStore from "./ActionLogStore.ts"
 
 /**
- * The archive in the configured database.
+ * The candle archive in the configured database.
  *
  * @since 0.1.0
  * @category layers
@@ -31,7 +31,9 @@ const archiveLayer = (settings: Settings) =>
     onSome: (place) => layerDatabase(settings, place)
   })
 
-/** Elects the recorder: one replica at a time with Postgres, otherwise this process. */
+/**
+ * Elects the replica that records candles: one at a time with Postgres; without Postgres, this process always records.
+ */
 const electionLayer = (settings: Settings): Layer.Layer<never> => {
   const place = ActionLogStore.findDatabase(settings).valueOrUndefined
   return place?.kind !== "Postgres" ? Layer.empty : Layer.unwrap(Effect.map(
@@ -41,7 +43,7 @@ const electionLayer = (settings: Settings): Layer.Layer<never> => {
 }
 
 /**
- * The configured candle recorder. If the venue's streams are available, it receives bars from them instead of
+ * The configured candle recorder. If the venue's streams are available, the recorder receives bars from them instead of
  * requesting each bar.
  *
  * @since 0.1.0

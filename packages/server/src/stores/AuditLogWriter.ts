@@ -2,7 +2,7 @@
  * Writes the audit log as lines of JSON, to a file or to standard output.
  *
  * Sending an action never waits for the audit log. While the log cannot be written, for example because the disk is
- * full, lines are buffered. Beyond {@link backlog} lines, the newest are dropped, counted, and reported in the
+ * full, lines are buffered. Beyond {@link backlog} lines, the newest lines are dropped, counted, and reported in the
  * program's log.
  */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
@@ -38,7 +38,7 @@ export const backlog = 8192
  * @category services
  */
 export class AuditLogWriter extends Context.Service<AuditLogWriter, {
-  /** Absent if there is no audit log. */
+  /** Writes an entry. Absent if there is no audit log. */
   readonly write?: AuditLog.AuditLog["Service"]["write"]
   /** Reopens the file after log rotation. If that fails, logs a warning and keeps the open file in use. */
   readonly reopen: Effect.Effect<void>
@@ -48,7 +48,7 @@ const lost = metrics.auditLogLost.series({})
 
 const failureReason = ({ reason }: PlatformError): string => reason._tag
 
-/** Makes the `write` of an audit log: one line for each entry, in order; a failed write is retried every second. */
+/** Makes the function that writes entries: one line for each entry, in order. Retries a failed write every second. */
 export const lineWriter = Effect.fnUntraced(function*(
   append: (text: string) => Effect.Effect<void, PlatformError>,
   format: (line: Line) => string
@@ -74,7 +74,7 @@ export const lineWriter = Effect.fnUntraced(function*(
     const count = lostHere
     isFailing = false
     lostHere = 0
-    return Effect.logInfo(`The audit log is written again; ${count} lines were lost`)
+    return Effect.logInfo(`The audit log can be written again; ${count} lines were lost`)
   })
 
   // a failed write may have left a partial line; a line break ends that line
@@ -105,7 +105,7 @@ export const lineWriter = Effect.fnUntraced(function*(
 const setting = declared.auditLog.env
 
 /**
- * The audit log in a file that only its owner can read. Fails if it cannot be opened.
+ * The audit log in a file that only its owner can read. Fails if the file cannot be opened.
  *
  * @since 0.1.0
  * @category layers
@@ -143,7 +143,7 @@ export const layerFile = (path: string): Layer.Layer<AuditLogWriter, SettingsErr
   )
 
 /**
- * The audit log on standard output, between the lines of the program's log and of the access log.
+ * The audit log on standard output, where its lines are mixed with those of the program's log and the access log.
  *
  * @since 0.1.0
  * @category layers

@@ -16,7 +16,7 @@ import { hash } from "node:crypto"
 import type { Settings } from "../settings/Settings.ts"
 import { settings as declared } from "../settings/Settings.ts"
 
-/** The location of the keys: a file, or a database that is also used for other data. */
+/** The location of the callers' keys: a file, or the database that also stores the action log. */
 export type StoreLocation = { readonly kind: "file"; readonly file: string } | ActionLogStore.DatabaseLocation
 
 const { env } = declared.callers
@@ -33,8 +33,8 @@ const isLoopback = (host: string): boolean =>
 /**
  * Returns the location of the required keys; `None` if the gateway requires no keys.
  *
- * Fails if other machines can reach the gateway and the settings do not configure who is allowed to call, or if the
- * location of the keys is not configured.
+ * Fails if the location of the keys is not configured. Also fails if other machines can reach the gateway and the
+ * settings do not configure who is allowed to call.
  */
 export const findLocation = (settings: Settings): Result.Result<Option.Option<StoreLocation>, SettingsError> => {
   const callers = Option.getOrUndefined(settings.callers)
@@ -53,19 +53,22 @@ export const findLocation = (settings: Settings): Result.Result<Option.Option<St
     )
 }
 
-/** Returns the location for new keys, even if the gateway does not require keys yet. */
+/** Returns the location at which new keys are stored, even if the gateway does not require keys yet. */
 export const placeToChange = (settings: Settings): Option.Option<StoreLocation> =>
   Option.match(Option.filter(settings.callers, (callers) => callers !== "keys" && callers !== "open"), {
     onNone: () => ActionLogStore.findDatabase(settings),
     onSome: (file) => Option.some({ kind: "file", file })
   })
 
-/** Describes a store: a database by its type only, because its URL may contain a password. */
+/**
+ * Describes a key store in a message: a file by its path, a database only by its type, because its URL can contain a
+ * password.
+ */
 export const describeLocation = (place: StoreLocation): string => place.kind === "file" ? place.file : place.kind
 
 /**
- * The keys in a store. In the mode `create`, a SQLite file that does not exist is created. The driver is loaded when
- * the layer is built.
+ * The keys in a store. In the mode `create`, a SQLite file that does not exist is created. The database driver is
+ * loaded when the layer is built.
  *
  * @since 0.1.0
  * @category layers
@@ -98,7 +101,8 @@ const storeLayer = (place: StoreLocation): Layer.Layer<CallerKeys.CallerKeys | K
   )
 
 /**
- * The keys that callers must have, and the operator's changes to them. Fails if the store cannot be used.
+ * The keys that callers must have, and the operations with which the operator changes those keys. Fails if the store
+ * cannot be used.
  *
  * @since 0.1.0
  * @category layers

@@ -1,8 +1,8 @@
 /**
- * `Quotas` shared by all processes with the same Redis and prefix: one script for each request.
+ * `Quotas` that all processes with the same Redis and prefix share. Each request runs one script.
  *
- * Redis has one hash for each caller: the time of its next allowed request, and the expiry of each of its requests in
- * flight.
+ * Redis stores one hash for each caller: the time at which the caller's next request is allowed, and the expiry of each
+ * of the caller's requests in flight.
  */
 import * as Quotas from "@trigate/callers/Quotas"
 import * as SharedState from "@trigate/upstream/SharedState"
@@ -17,11 +17,11 @@ import * as QuotasShared from "./QuotasShared.ts"
 export interface Options {
   /** Prefix of the Redis keys. Default: `trigate:{quota}:`. Processes with the same prefix share counters. */
   readonly prefix?: string
-  /** Timeout of one step in Redis. Default: 250 milliseconds. */
+  /** Timeout of one script. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
 }
 
-// the script returns times as text, because Redis converts a Lua number to an integer, without the fraction of a
+// the script returns times as text, because Redis converts a Lua number to an integer and would drop the fraction of a
 // millisecond
 const countScript = Redis.script((key: string, ...rest: ReadonlyArray<string | number>) => [key, ...rest], {
   numberOfKeys: 1,

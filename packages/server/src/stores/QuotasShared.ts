@@ -1,8 +1,8 @@
 /**
- * `Quotas` shared by several processes through a store: one query for each request.
+ * `Quotas` that several processes share through a store. Each request costs one query.
  *
- * A request that ends is removed in the background; a request of a crashed process expires. While the store is
- * unreachable, each process counts only its own requests.
+ * A completed request is removed from the store in the background; a request of a crashed process expires there. While
+ * the store is unreachable, each process counts only its own requests.
  */
 import * as Quotas from "@trigate/callers/Quotas"
 import type { Caller } from "@trigate/domain/Caller"
@@ -22,13 +22,13 @@ export const givenUpAfter = 120_000
  */
 export interface Asked {
   readonly caller: string
-  /** The unique name of the request, which ends with `*` and the number of its calls. */
+  /** Unique name of the request. Ends with `*` and the number of calls in the request. */
   readonly request: string
   readonly calls: number
-  /** Interval between requests, in milliseconds; 0 without a limit of requests per second. */
+  /** Minimum interval between two requests, in milliseconds; 0 if requests per second are not limited. */
   readonly interval: number
   readonly tolerance: number
-  /** Maximum number of concurrent calls; 0 without a limit. */
+  /** Maximum number of concurrent calls; 0 if they are not limited. */
   readonly most: number
 }
 
@@ -42,7 +42,7 @@ export type QuotaAnswer = readonly [word: "counted" | "requests" | "concurrent",
 export interface Store {
   /** The name of the store in log lines. */
   readonly name: string
-  /** Timeout of one step in the store. Default: 250 milliseconds. */
+  /** Timeout of one operation on the store. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
   readonly count: (asked: Asked) => Effect.Effect<QuotaAnswer, SharedState.SharedStoreUnreachable>
   readonly end: (caller: string, request: string) => Effect.Effect<unknown, SharedState.SharedStoreUnreachable>
@@ -80,8 +80,7 @@ export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: St
   }
 
   return Quotas.make((caller, rate, now, calls) => {
-    // the shared count is at least this process's own count, so a request that this process's own count refuses needs
-    // no query
+    // the shared count is never below this process's own count, so a request that exceeds the limit here needs no query
     const here = count(caller, rate, now, calls)
     return "wait" in here
       ? Effect.succeed(here)

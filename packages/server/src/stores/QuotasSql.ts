@@ -1,9 +1,9 @@
 /**
- * `Quotas` shared by all processes with the same Postgres database: one statement for each request.
+ * `Quotas` that all processes with the same Postgres database share. Each request runs one statement.
  *
- * The database has one row for each caller: the time of its next allowed request, and the expiry of each of its
- * requests in flight. The table is unlogged: after a crash of the server it is empty, and every caller has its full
- * burst again.
+ * The database has one row for each caller: the time at which the caller's next request is allowed, and the expiry of
+ * each of the caller's requests in flight. The table is unlogged: if the database server crashes, Postgres empties the
+ * table, and every caller has its full burst again.
  */
 import * as Quotas from "@trigate/callers/Quotas"
 import * as SharedState from "@trigate/upstream/SharedState"
@@ -46,15 +46,15 @@ const decodeFound = Schema.decodeUnknownEffect(
 )
 
 const away = (fault: SqlError | Migrator.MigrationError | Schema.SchemaError) =>
-  // a server's message may contain its host name
+  // a server's message can contain its host name
   new SharedState.SharedStoreUnreachable({ detail: fault._tag === "SqlError" ? fault.reason._tag : fault._tag })
 
 const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
   const sql = yield* SqlClient.SqlClient
   const scope = yield* Effect.scope
   /**
-   * Lets an interrupted fiber continue immediately, and interrupts the statement in the background. Waiting for that
-   * would take as long as the statement itself.
+   * Lets an interrupted fiber continue immediately, and interrupts the statement in the background. Waiting for the
+   * interruption would take as long as the statement itself.
    */
   const leaving = <A, E>(statement: Effect.Effect<A, E>) =>
     Effect.flatMap(
@@ -116,7 +116,7 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
 })
 
 /**
- * Quotas shared through Postgres. Creates their table at the first use.
+ * Quotas shared through Postgres. Creates the table at the first use.
  *
  * @since 0.1.0
  * @category layers

@@ -1,9 +1,9 @@
 /**
- * Elects one of several replicas on a Postgres database as the recorder, with Effect's cluster.
+ * Elects the candle recorder among the replicas that share a Postgres database, with Effect's cluster.
  *
- * The recorder is a singleton of a cluster with one shard. Its runners never call each other: each one sends heartbeats
- * to the database, and one owns the shard through an advisory lock. If that runner is killed, its heartbeats stop, and
- * another one acquires the shard.
+ * The recorder is a singleton of a cluster with one shard. The cluster's runners never call each other. Each runner
+ * sends heartbeats to the database, and one runner owns the shard through an advisory lock. If the owner is killed, its
+ * heartbeats stop, and another runner acquires the shard.
  */
 import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
 import * as MessageStorage from "effect/cluster/MessageStorage"
@@ -26,7 +26,7 @@ import type { SqlClient } from "effect/sql/SqlClient"
 export interface Options {
   /** Separates the recorders of several networks in one database. */
   readonly network: string
-  /** How long a silent replica remains the recorder. Default: 8 seconds. */
+  /** How long a replica remains the recorder after its last heartbeat. Default: 8 seconds. */
   readonly silence?: Duration.Input
 }
 

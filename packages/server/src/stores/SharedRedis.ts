@@ -1,4 +1,7 @@
-/** The Redis that replicas share. It connects in the background, so that a gateway starts and works without it. */
+/**
+ * The connection to the Redis that replicas share. It is made in the background, so that a gateway starts and works
+ * while Redis is unreachable.
+ */
 import type * as NodeRedis from "@effect/platform-node/NodeRedis"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -20,12 +23,12 @@ const connection = (driver: typeof NodeRedis, url: Redacted.Redacted, signal: Ab
     commandsQueueMaxLength: 10_000,
     socket: { connectTimeout: 2000, signal }
   }).pipe(
-    // the users of Redis already log that it is unreachable, so connection attempts are not logged
+    // the services that use Redis already log when it is unreachable, so connection attempts are not logged
     Layer.provide(Logger.layer([]))
   )
 
 const connect = Effect.fnUntraced(function*(url: Redacted.Redacted, signal: AbortSignal) {
-  // imported on use: a gateway without Redis starts in less time
+  // imported only here, so that a gateway without Redis starts faster
   const driver = yield* Effect.promise(() => import("@effect/platform-node/NodeRedis"))
   // an interruption would close the client, and closing waits for responses that a hanging Redis never sends; `signal`
   // ends the attempt instead

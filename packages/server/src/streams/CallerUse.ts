@@ -1,6 +1,6 @@
 /**
- * The open sockets and event streams of each caller, and the bytes that the caller can still send and receive in this
- * second.
+ * The open sockets and event streams of each caller, and the bytes that the caller can still send and receive in the
+ * current second.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
@@ -14,7 +14,7 @@ import type { Traffic } from "./SocketSession.ts"
 export interface Limits {
   /** Maximum number of open sockets and event streams. */
   readonly sockets: number
-  /** Maximum number of bytes per second from a caller, over all of its sockets. */
+  /** Maximum number of bytes per second from a caller, in total on all of its sockets. */
   readonly bytesIn: number
   readonly bytesOut: number
 }
@@ -23,10 +23,10 @@ export interface Limits {
 export interface CallerUse {
   /** Fails if a caller has the maximum number of open sockets and event streams. */
   readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
-  /** Counts a socket, and returns the bytes that the socket's caller can still send and receive in this second. */
+  /** Counts a socket. Returns the bytes that the socket's caller can still send and receive in the current second. */
   readonly open: (caller: Caller) => Traffic
   readonly close: (caller: Caller) => void
-  /** Adds one second's bytes to what each caller can still send and receive. */
+  /** Adds the bytes of one second to the bytes that each caller can still send and receive. */
   readonly refill: () => void
 }
 
@@ -65,8 +65,8 @@ export const make = ({ bytesIn, bytesOut, sockets }: Limits): CallerUse => {
 const nothing = new Uint8Array()
 
 /**
- * Makes a function that counts bytes against a caller's allowance and returns them. Before that, the function waits
- * until the allowance permits them. Returns no bytes if the stream is closed.
+ * Counts bytes against a caller's allowance, and returns the bytes. While the allowance is used up, waits. Returns no
+ * bytes if the stream is closed.
  */
 export const charge = (stream: ServedEvents, allowance: Allowance) => (bytes: Uint8Array): Effect.Effect<Uint8Array> =>
   Effect.suspend(() => {

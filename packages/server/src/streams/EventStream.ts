@@ -1,6 +1,6 @@
 /**
- * A stream of Server-Sent Events for one caller: the frames of `/ws`, with the positions from which the stream can
- * resume.
+ * A stream of Server-Sent Events for one caller: sends the frames of `/ws`, with positions from which the client can
+ * resume the stream.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -150,8 +150,8 @@ export class EventStream implements ServedEvents {
   }
 
   /**
-   * Queues a frame. `state` is the name of a state: the frame replaces a pending frame with this name. A frame without
-   * `state` is an event, and is never dropped.
+   * Queues a frame. A frame with `state` replaces the pending frame that has the same `state`. A frame without `state`
+   * is an event, and is never dropped.
    */
   #push(text: string, state?: string): void {
     if (this.#isOver) return
@@ -162,7 +162,7 @@ export class EventStream implements ServedEvents {
     }
     this.#bytes += text.length
     const { bytes, frames } = this.#options.queue
-    // up to 64 pending events can exceed the limit of bytes, because a single snapshot can exceed it
+    // up to 64 pending events can exceed the limit of bytes, because a single snapshot can be larger than the limit
     if (this.#events.push(text) > frames || (this.#bytes > bytes && this.#events.length > 64)) {
       this.close(this.isThrottled ? "bytesOut" : "slow")
     }

@@ -2,8 +2,9 @@
  * The outgoing frames of one WebSocket.
  *
  * Frames are written directly while the socket accepts them. If the socket's buffer is full, or the caller has used up
- * its bytes of this second, frames wait: of each state only its latest frame, and all events in a queue with a maximum
- * number and size. An event is never dropped: if the queue exceeds its limits, the socket is closed.
+ * its bytes of the current second, frames wait. Of each state, such as an order book, only the latest frame waits. All
+ * other frames are events. They wait in a queue that has a maximum length and size, and are never dropped: if the queue
+ * exceeds its limits, the socket is closed.
  */
 import type { Socket } from "node:net"
 
@@ -13,7 +14,7 @@ export interface Bounds {
   readonly bytes: number
 }
 
-/** The remaining bytes of a caller in this second, over all of its sockets. */
+/** The bytes that a caller can still send or receive in the current second, in total on all of its sockets. */
 export interface Allowance {
   left: number
 }
@@ -31,7 +32,7 @@ export class Outbox {
   #isCorked = false
   #isClosed = false
   /**
-   * The number of written frames. `conflated` is the number of pending frames that a later frame of their state
+   * The number of written frames. `conflated` is the number of pending frames that a later frame of the same state
    * replaced.
    */
   written = 0
@@ -55,8 +56,8 @@ export class Outbox {
   }
 
   /**
-   * Writes or queues a frame. `state` is the name of a state: the frame replaces a pending frame with this name. A
-   * frame without `state` is an event.
+   * Writes or queues a frame. A frame with `state` replaces the pending frame that has the same `state`. A frame
+   * without `state` is an event.
    */
   push(bytes: Uint8Array, state?: string): void {
     if (this.#isClosed) return

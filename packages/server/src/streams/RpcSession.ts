@@ -1,4 +1,6 @@
-/** A caller's WebSocket with JSON-RPC: serves calls as over HTTP, and subscriptions from the chain's feed. */
+/**
+ * A caller's WebSocket with JSON-RPC: serves calls like the HTTP route, and subscriptions from the chain's block feed.
+ */
 import type { Caller } from "@trigate/domain/Caller"
 import type { Chain } from "@trigate/domain/Chain"
 import { Address, Hash, Quantity } from "@trigate/domain/encoding/Hex"
@@ -91,7 +93,7 @@ const interestIn = (
   }
 }
 
-/** One socket of a caller that speaks JSON-RPC. */
+/** One JSON-RPC socket of a caller. */
 export class RpcSession extends SocketSession {
   readonly #need: Need
   readonly #around: Surroundings

@@ -57,7 +57,7 @@ export interface Options extends Limits, CallerUse.Limits {
   readonly isCut?: () => boolean
 }
 
-/** The services of the current settings. */
+/** The services that are built from the current settings. */
 export interface Serving extends SocketRequests.Services {
   readonly evm: TradingEvm["Service"]
   readonly layer2: Layer2["Service"]
@@ -110,7 +110,7 @@ export class Sessions extends Context.Service<Sessions, {
     caller: Caller,
     record: RequestRecord.RequestRecord
   ) => Effect.Effect<Stream.Stream<Uint8Array>>
-  /** Serves an event stream that has been made by its route. The stream counts as a socket until the response ends. */
+  /** Serves an event stream that its route has made. The stream counts as a socket until the response ends. */
   readonly serve: (
     stream: ServedEvents,
     headers: HttpServerRequest["headers"],
@@ -119,7 +119,8 @@ export class Sessions extends Context.Service<Sessions, {
   /** Maximum number of subscriptions on one socket. */
   readonly mostSubscriptions: number
   /**
-   * Closes all sockets, spread over the time `within`. Returns when all sockets are closed, or soon after that time.
+   * Closes all sockets, spread over the time `within`. Returns when all sockets are closed, or soon after `within` has
+   * passed.
    */
   readonly drain: (within: Duration.Duration) => Effect.Effect<void>
 }>()("@trigate/server/streams/Sessions") {}
@@ -158,7 +159,7 @@ const isCommonFailure = Schema.is(CommonFailure)
 /** Opens a feed that polls the node for new blocks. */
 const pollFeed: OpenFeed = (chain, ask) => EvmFeed.make({ serving: feedServing[chain], ask })
 
-/** Makes the sockets of a gateway over its streams. */
+/** Makes the sockets of a gateway from the streams of the trading chain. */
 export const make = Effect.fnUntraced(function*(
   openStreams: OpenStreams,
   options: Options,
@@ -176,7 +177,7 @@ export const make = Effect.fnUntraced(function*(
   let serving: Serving | undefined
   const isServing = yield* Deferred.make<void>()
   /**
-   * Runs a query with the services of the current settings. Waits for the first settings, because the recorder
+   * Runs a query with the services of the current settings. Waits for the first settings, because the candle recorder
    * subscribes before any settings are applied.
    */
   const withInfo = <A, E>(ask: (info: Queries) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
@@ -246,7 +247,7 @@ export const make = Effect.fnUntraced(function*(
 
   const around = { limits: options, now, fork, closed }
   let venue: Surroundings | undefined
-  /** Returns the environment that sessions over the same streams share. */
+  /** Returns the environment that sessions with the same streams share. */
   const surroundings = (shared: SharedStreams): Surroundings =>
     venue?.streams === shared ? venue : (venue = { ...around, streams: shared, post: requests.post })
 
@@ -272,7 +273,7 @@ export const make = Effect.fnUntraced(function*(
     if (isDraining) session.close("drain")
   }
 
-  /** Reads the shared event log up to the position from which a socket resumes. */
+  /** Reads the stored account events up to the position from which a socket resumes. */
   const caughtUp = (url: string, speech: Speech): Effect.Effect<void> => {
     const from = speech.protocol === "venue" ? parseResume(url)?.from : undefined
     return speech.protocol === "venue" && from !== undefined ? speech.streams.events.catchUp(from) : Exit.void

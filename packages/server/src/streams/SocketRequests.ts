@@ -19,7 +19,7 @@ import type { Route } from "../routes/RpcRoutes.ts"
 import { idIn } from "./RpcSession.ts"
 import * as StreamPosts from "./StreamPosts.ts"
 
-/** The services of the current settings. */
+/** The services that are built from the current settings. */
 export interface Services extends StreamPosts.Services {
   readonly load: Load["Service"]
   readonly quotas: Quotas["Service"]

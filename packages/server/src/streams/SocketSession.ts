@@ -45,7 +45,7 @@ export interface SocketSurroundings {
   readonly closed: (session: SocketSession, reason: string) => void
 }
 
-/** The remaining bytes of a caller in this second, in each direction. */
+/** The bytes that a caller can still send and receive in the current second. */
 export interface Traffic {
   readonly in: Allowance
   readonly out: Allowance
@@ -83,7 +83,7 @@ export abstract class SocketSession implements SocketReader {
   closedAt: number | undefined
   isOver = false
   /**
-   * `at` is the time of the last progress, `pinged` the time of the last ping. The byte counts are from the latest
+   * `at` is the time of the latest progress, `pinged` the time of the latest ping. The byte counts are from the latest
    * check: see `SessionChecks.checkProgress`.
    */
   readonly progress: { at: number; written: number; read: number; pinged: number }

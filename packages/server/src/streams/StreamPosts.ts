@@ -36,7 +36,7 @@ export interface Services {
   readonly anyInfo: boolean
 }
 
-/** A post, and its caller. */
+/** A `post` message, and its caller. */
 export interface Post {
   /** The JSON of the message's field `payload`. */
   readonly payload: string

@@ -1,6 +1,6 @@
 /**
- * The routes `GET /ws` and `GET /streams`. An endpoint key can precede their path. Authorizes a stream before it
- * begins.
+ * The routes `GET /ws` and `GET /streams`. Their path can begin with an endpoint key (a caller's key). Authorizes a
+ * stream before it begins.
  */
 import * as Paths from "@trigate/api/Paths"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
@@ -46,8 +46,8 @@ const badHandshake = ProblemResponse.plainProblem(
 const subprotocols = /^[!#$%&'*+.^_`|~\w-]+(?:\s*,\s*[!#$%&'*+.^_`|~\w-]+)*$/u
 
 /**
- * Returns whether the headers of a handshake are valid. This check is necessary, because the WebSocket library refuses an
- * invalid handshake unnoticed by the gateway, whose request would then never end.
+ * Returns whether the headers of a handshake are valid. Without this check, the WebSocket library would refuse an
+ * invalid handshake without notifying the gateway, and the gateway's request would never end.
  */
 const isHandshake = (request: IncomingRequest): boolean => {
   const names = header(request, "sec-websocket-protocol")
@@ -65,10 +65,10 @@ const noUpgrade = ProblemResponse.plainProblem(
   { headers: { upgrade: "websocket", connection: "Upgrade, close" } }
 )
 
-/** Maximum number of characters that an error quotes of a subscription. */
+/** Maximum number of characters of a subscription that an error message quotes. */
 const mostQuoted = 200
 
-/** Makes the handlers of the routes over the services of the context. */
+/** Makes the handlers of the routes from the services of the context. */
 export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
   const sessions = yield* Sessions
   sessions.use({

@@ -1,6 +1,6 @@
 /**
- * The routes that stream transactions and jetton transfers as Server-Sent Events. An endpoint key can precede their
- * path.
+ * The routes that stream transactions and jetton transfers as Server-Sent Events. Their path can begin with an endpoint
+ * key (a caller's key).
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { CurrentCaller } from "@trigate/domain/Caller"
@@ -47,7 +47,7 @@ const eventText = (event: string, data: string, position?: Position): string =>
     data
   })
 
-/** An event stream of items, such as transactions. Writes a comment after every {@link quietFor} milliseconds. */
+/** An event stream of items, such as transactions. Writes a comment every {@link quietFor} milliseconds. */
 class ItemEvents implements ServedEvents {
   readonly conflated = 0
   caller: Caller
@@ -84,7 +84,8 @@ class ItemEvents implements ServedEvents {
 }
 
 /**
- * Returns the position after which a stream begins: the position of the last received event, or the one in the query.
+ * Returns the position after which a stream begins: the position in `Last-Event-ID`, otherwise the position in the
+ * query.
  */
 const startIn = (request: IncomingRequest, query: URLSearchParams) => {
   const last = header(request, "last-event-id")
@@ -109,7 +110,7 @@ const queryIn = ({ url }: IncomingRequest): URLSearchParams => new URLSearchPara
 
 /** The stream that a route serves: how to open it, and how to encode its items. */
 interface Served<Item> {
-  /** The address to whose transactions the positions of the events refer: the account, or a jetton wallet. */
+  /** The address whose transactions the event positions refer to: the account, or a jetton wallet. */
   readonly account: string
   readonly event: string
   readonly encode: (item: Item) => string
