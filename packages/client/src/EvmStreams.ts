@@ -154,7 +154,7 @@ const streamsAt = (
           Stream.map((notice) => "item" in notice ? receive(notice.item) : reach(notice.position)),
           Stream.mapEffect((items) => Effect.forEach(items, (item) => each(item, socket)))
         )
-        // every element resets the retry schedule, so this empty one makes the next retry count as the first
+        // every element resets the retry schedule, so this empty element makes the next retry count as the first
         return Stream.concat(Stream.succeed<ReadonlyArray<A>>([]), received)
       }))
       return connection.pipe(

@@ -26,7 +26,7 @@ import * as Schema from "effect/Schema"
 import { Connection, label } from "./Connection.ts"
 import { ask, ownReader, unreachable } from "./internal/Served.ts"
 
-// with these reasons the request could not be built; with any other, some of its bytes could have been sent
+// for these reasons, no request was built; for any other reason, some bytes of the request could have been sent
 const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
   "EncodeError",
   "InvalidUrlError"
@@ -50,8 +50,8 @@ const send = Effect.fnUntraced(function*(body: string, identity: Identity) {
 })
 
 /**
- * Sends a signed action of any type, once. Returns the venue's response, with an entry for each order, cancel or
- * modify.
+ * Sends a signed action of any type once, without retries. Returns the venue's response, with an entry for each order,
+ * cancel or modify.
  *
  * The action is encoded unchanged: its members keep their order, and integers keep all digits. If the connection
  * breaks, the call fails with `OutcomeUnknown`.

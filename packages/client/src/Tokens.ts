@@ -253,8 +253,8 @@ export const transactions = (
   })
 
 /**
- * Streams the jetton transfers that an owner receives, oldest first, each once. Includes only transfers to the owner's
- * genuine jetton wallet that were neither aborted nor bounced. Resumes like {@link transactions}.
+ * Streams the jetton transfers that an owner receives, oldest first, each exactly once. Includes only transfers to the
+ * owner's genuine jetton wallet that were neither aborted nor bounced. Resumes like {@link transactions}.
  *
  * @since 0.1.0
  * @category streams

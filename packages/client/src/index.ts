@@ -5,7 +5,10 @@
  * `@trigate/client/…`: Node then loads only those.
  */
 
-/** The operator's calls: the action log, callers' keys and requests. They require a connection to the admin listener. */
+/**
+ * The operator's calls, about the action log, the keys of callers and their requests. They require a connection to the
+ * admin listener.
+ */
 export * as Admin from "./Admin.ts"
 
 /** The candle history that a gateway stores. */

@@ -348,8 +348,8 @@ export const recover = (digest: string, signature: Signature): Effect.Effect<Hex
   Effect.flatMap(Secp256k1, (engine) => Effect.fromResult(recoverResult(digest, signature, engine)))
 
 /**
- * A signature from a wallet or key store: 65 bytes in 0x hex, or an object with `r` and `s`, and with `v` if the wallet
- * returns it; key stores do not return `v`.
+ * A signature from a wallet or key store: 65 bytes in 0x hex, or an object with `r`, `s` and an optional `v`, which key
+ * stores do not return.
  */
 export type GivenSignature = string | {
   readonly r: string

@@ -123,8 +123,8 @@ const verified = (engine: Secp256k1.Engine, address: Hex, digest: Hex, given: Gi
 /**
  * Makes the signer for a private key, 32 bytes in hex, with the engine of `Secp256k1`.
  *
- * Signs once at creation, and verifies that the signature recovers to its address. Fails with
- * {@link InvalidPrivateKey}.
+ * Signs once at creation, and verifies that the signature recovers to the signer's address. Fails with {@link
+ * InvalidPrivateKey}.
  */
 export const makePrivateKey = Effect.fnUntraced(function*(
   key: Redacted.Redacted
@@ -168,8 +168,8 @@ export type External<E = never, R = never> =
   )
 
 /**
- * Makes a signer that runs an effect for each signature, such as a call to a key management service or a remote
- * machine, or a prompt for a person.
+ * Makes a signer that runs an effect for each signature. The effect can call a key management service or a remote
+ * machine, or prompt a person.
  *
  * The effect may return `r` and `s` without `v`, padded or trimmed, and a high `s`. The result is converted to the
  * venue's form and must recover to `address`; otherwise the call fails with {@link SignerMismatch}. A failure of the

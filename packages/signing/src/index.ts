@@ -102,7 +102,7 @@ export * as WalletChains from "./inspection/WalletChains.ts"
 export * as MultiSig from "./multisig/MultiSig.ts"
 
 /**
- * The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once enough co-signers have
+ * The co-signers' approvals of a multi-sig proposal, and the body that the leader sends after enough co-signers have
  * approved.
  */
 export * as MultiSigApproval from "./multisig/MultiSigApproval.ts"

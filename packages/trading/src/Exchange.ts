@@ -113,7 +113,7 @@ export class Exchange extends Context.Service<Exchange, {
    *
    * `OutcomeUnknown` means that the venue may have accepted the action: only a body with equal signed content may be
    * sent again. `NonceAlreadyUsed` means that an earlier action with this nonce has different content, is in flight, or
-   * has a known outcome. On the node surface, fails with `UnavailableOnNode` before the body is read.
+   * has a known outcome. For a call to the node routes, fails with `UnavailableOnNode` before the body is read.
    */
   readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, WrapReason<ExchangeRelayFailure>>
   /**
@@ -121,7 +121,7 @@ export class Exchange extends Context.Service<Exchange, {
    *
    * The action is encoded unchanged: its members keep their order, and integers keep all digits. If the venue refuses
    * the whole action, the call fails with `ActionRejected`. If the venue accepts the action but refuses one of its
-   * orders, cancels or modifies, the result contains an entry for that refusal: `requireAll` of
+   * orders, cancels or modifies, the result contains an entry for that refusal. `requireAll` of
    * `@trigate/domain/actions/ActionOutcome` turns such an entry into `ActionRejected`.
    */
   readonly submit: (signed: AnySignedAction) => Effect.Effect<ActionResult, SubmitFailure>

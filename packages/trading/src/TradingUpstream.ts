@@ -96,8 +96,9 @@ export type Route = (
 /**
  * Returns the function that finds the targets of an operation at a path such as `/info`.
  *
- * For an operation that only the official API serves, the function fails with `UnavailableOnNode` on the node surface,
- * or while only nodes are configured. It fails with `ChainNotConfigured` if no configured address serves the operation.
+ * For an operation that only the official API serves, the function fails with `UnavailableOnNode` if the call was made
+ * to the node routes, or if only nodes are configured. It fails with `ChainNotConfigured` if no configured address
+ * serves the operation.
  */
 export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   const known = new Map<string, ReturnType<Route>>()

@@ -84,7 +84,7 @@ export * as TradingUpstream from "./TradingUpstream.ts"
 export * as AccountChecks from "./accounts/AccountChecks.ts"
 
 /**
- * Compares the states of watched accounts that the venue pushed (the mirror) with the venue's responses to queries,
+ * Compares the states that the venue pushed for watched accounts (the mirror) with the venue's responses to queries,
  * every five minutes for each account.
  */
 export * as AccountComparison from "./accounts/AccountComparison.ts"
@@ -163,9 +163,9 @@ export * as ActionTrace from "./actionLog/ActionTrace.ts"
 export * as AuditLog from "./actionLog/AuditLog.ts"
 
 /**
- * Determines which accounts an action changes, so that older cached states of those accounts are no longer served. They
- * are the action's signer, its vault, and the accounts that the action names. If an API wallet signed the action, the
- * wallet's master is also one of them.
+ * Determines which accounts an action changes, so that older cached states of those accounts are no longer served. The
+ * changed accounts are the action's signer, its vault, and the accounts that the action names. If an API wallet signed
+ * the action, the wallet's master is also changed.
  */
 export * as AccountChanges from "./admission/AccountChanges.ts"
 

@@ -12,7 +12,7 @@ export interface Resumption<Item> {
   readonly begin: () => { readonly [member: string]: unknown }
   /** Returns the items to emit when an item is received. */
   readonly receive: (item: Item) => ReadonlyArray<Item>
-  /** Returns the items to emit once all items up to a block have been received. */
+  /** Returns the items to emit after all items up to a block have been received. */
   readonly reach: (block: bigint) => ReadonlyArray<Item>
 }
 

@@ -20,8 +20,8 @@ export interface L1Options {
 }
 
 /**
- * An amount of stake to move. The venue accepts the action only if the account's own key signs it, and without vault
- * and expiry.
+ * An amount of stake to move. The venue accepts the action only without vault and expiry, and only if the account's own
+ * key signs it.
  */
 export interface Stake {
   readonly validator: Address

@@ -12,7 +12,8 @@ export type Words = `${string}|${string}`
 export type Shape = Kind | Words | Members | ReadonlyArray<Shape>
 
 /**
- * Members in the venue's order, each with its shape. All forms of an action are merged.
+ * Members in the venue's order, each with its shape. If an action has several forms, the members of all forms are in
+ * one object.
  *
  * The suffix of a name states the properties of the member:
  *

@@ -165,7 +165,7 @@ const writeString = (out: ByteWriter, value: string): EncodingFault | undefined 
 
 /**
  * Writes the type and the number of items of a list or map. `fixed` is the type byte to which a number up to 15 is
- * added, `wide` the type byte before a two-byte number, `wide + 1` the type byte before a four-byte number.
+ * added. `wide` is the type byte before a two-byte number, and `wide + 1` the type byte before a four-byte number.
  */
 const writeSize = (out: ByteWriter, size: number, fixed: number, wide: number): void => {
   if (size <= 0x0f) out.tag(fixed | size)

@@ -1,8 +1,8 @@
 /**
  * Makes orders, cancels and modifications in the venue's form, from parameters that name their units.
  *
- * The venue's own members are single letters. If a price had a redundant zero, its signature would recover to an
- * unrelated address, so prices and sizes are decimal strings here and are converted to the canonical form.
+ * The venue's own members are single letters. In this module, prices and sizes are decimal strings, which are converted
+ * to the canonical form: with a redundant zero, the signature would recover to an unrelated address.
  */
 import type { Cloid, OrderId } from "@trigate/domain/actions/ActionOutcome"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
@@ -52,7 +52,10 @@ interface OrderTerms {
   /** Whether the order can only reduce a position. Default: false. */
   readonly reduceOnly?: boolean | undefined
   readonly cloid?: Cloid | undefined
-  /** Truncates prices and size to the asset's steps. Default: no truncation; the venue refuses values with too many digits. */
+  /**
+   * The asset's steps to which prices and size are truncated. Default: no truncation; the venue refuses values with too
+   * many digits.
+   */
   readonly cutTo?: Steps | undefined
 }
 

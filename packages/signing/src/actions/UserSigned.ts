@@ -10,7 +10,7 @@ import { UnsignableAction, wrongShape } from "./ActionHash.ts"
 import * as ActionOrder from "./ActionOrder.ts"
 import * as Signable from "./Signable.ts"
 
-/** A user-signed action type as data. In its typed data, the network field comes before `fields`. */
+/** The declaration of a user-signed action type. In its typed data, the network field comes before `fields`. */
 export interface UserSignedType {
   readonly actionType: string
   /** Name of the message type, without the profile's prefix. */

@@ -79,8 +79,8 @@ export const edited = (view: View, paths: ReadonlyArray<ActionForm.Path>, edit: 
 }
 
 /**
- * Maximum number of values that are changed one at a time. If there are more, they are mostly changed all at once,
- * because a program that makes a mistake usually makes it in every value of a batch.
+ * Maximum number of values that are changed one at a time. If there are more values, most mistakes change all of them
+ * together, because a program usually repeats its mistake in every value of a batch.
  */
 export const maxLeaves = 16
 

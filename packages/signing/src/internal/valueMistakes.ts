@@ -1,4 +1,4 @@
-/** Mistakes in values: hashed in another format or type than the venue's. */
+/** Mistakes in values that were hashed in another format or type than the venue's. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Predicate from "effect/Predicate"
 import type * as ActionForm from "../actions/ActionForm.ts"

@@ -13,7 +13,8 @@ import type { VenueProfile } from "../VenueProfile.ts"
 /**
  * Maximum number of signatures in a wrapper.
  *
- * An account has at most this many authorized users, and each counts once, so more signatures would only cost time.
+ * An account has at most this many authorized users, and each user counts once, so more signatures would only cost
+ * time.
  */
 export const maxSigners = 10
 

@@ -1,5 +1,5 @@
 /**
- * The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once enough co-signers have
+ * The co-signers' approvals of a multi-sig proposal, and the body that the leader sends after enough co-signers have
  * approved.
  */
 import { Signature } from "@trigate/domain/actions/Signature"

@@ -127,8 +127,8 @@ const derivedAgain = (received: typeof Received.Type): Result.Result<typeof Prop
 /**
  * A proposal; its encoded form is plain JSON, with the actions as text.
  *
- * Decoding derives digest, typed data and summary from the terms again, and fails if the digest differs, so a sender
- * cannot forge the content that a co-signer reads and signs.
+ * Decoding derives digest, typed data and summary from the terms again, and fails if the digest differs. A sender
+ * therefore cannot forge the content that a co-signer reads and signs.
  */
 export const MultiSigProposal = Received.pipe(
   Schema.decodeTo(

@@ -82,8 +82,9 @@ const checkRule = ({ authorizedUsers, threshold }: MultiSigTerms): Result.Result
  * Converts terms to the form in which they are hashed: addresses in lower case, each authorized user once, actions in
  * canonical form.
  *
- * Fails with `UnsignableAction` for terms of the wrong shape, a nested wrapper, a user-signed action with unknown
- * fields or with a nonce that differs from the proposal's, or a threshold above the number of authorized users.
+ * Fails with `UnsignableAction` for terms of the wrong shape, a nested wrapper, or a threshold above the number of
+ * authorized users. Also fails for a user-signed action whose fields are unknown, or whose nonce differs from the
+ * proposal's.
  */
 export const canonicalize = (given: unknown): Result.Result<MultiSigTerms, UnsignableAction> =>
   Result.gen(function*() {

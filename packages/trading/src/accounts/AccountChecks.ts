@@ -3,8 +3,9 @@
  * it queries how many more actions the venue will accept from each account.
  *
  * Only the replica that owns the event log checks accounts; the others report nothing. A query weighs 20, so each
- * account is queried at most once per minute. An account is not queried in the minute after its last change, nor in the
- * minute before or after `AccountComparison` compares the account with the venue's responses, every five minutes.
+ * account is queried at most once per minute. An account is not queried in the minute after its last change. It is also
+ * not queried in the minute before or after `AccountComparison` compares it with the venue's responses, which happens
+ * every five minutes.
  */
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import * as Clock from "effect/Clock"
@@ -30,7 +31,7 @@ export interface Options<E> {
   readonly ask: (query: object) => Effect.Effect<string, E>
 }
 
-/** The remaining times at which an agent's coming expiry is reported, longest first. */
+/** The times before an agent's expiry at which the coming expiry is reported, longest first. */
 const warnings = ["7 days", "1 day", "1 hour"] as const
 
 /** Maximum number of milliseconds before a failed check of an account is repeated. */

@@ -1,11 +1,11 @@
 /**
- * Compares the states of watched accounts that the venue pushed (the mirror) with the venue's responses to queries,
+ * Compares the states that the venue pushed for watched accounts (the mirror) with the venue's responses to queries,
  * every five minutes for each account.
  *
- * A response must match the state that was pushed before it or the state that was pushed after it. If it matches
- * neither, and the account is not known to have changed, the mirror deletes the account's states. If the venue returns
- * a fill or an order that is not in the event log, the account also begins a new epoch: callers cannot resume from
- * positions before it.
+ * A response must match the state that was pushed before the response or the state that was pushed after it. If the
+ * response matches neither state, and the account is not known to have changed, the mirror deletes the account's
+ * states. If the venue returns a fill or an order that is not in the event log, the account also begins a new epoch:
+ * callers cannot resume from earlier positions.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import { valueAt } from "@trigate/domain/streams/Subscription"

@@ -11,7 +11,7 @@ export interface LogReader {
 
 const indexKey = (user: string, name: string): string => `${user} ${name}`
 
-/** A copy of the log with a maximum number of rows and a maximum age of rows. */
+/** A copy of the log, limited in the number and the age of its rows. */
 export class EventLog {
   readonly #bounds: Bounds
   readonly #readers = new Set<LogReader>()

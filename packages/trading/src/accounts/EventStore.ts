@@ -124,7 +124,9 @@ export class EventStore extends Context.Service<EventStore, {
     after: number,
     entries: ReadonlyArray<NewEntry>
   ) => Effect.Effect<{ readonly epoch: string; readonly seq: number; readonly at: number }, StoreAway | LeaseLost>
-  /** Reads the entries after a sequence number, oldest first. Returns only the first page of them if there are many. */
+  /**
+   * Reads the entries after a sequence number, oldest first. If there are many entries, returns only the first page.
+   */
   readonly readAfter: (seq: number) => Effect.Effect<Tail, StoreAway>
   /** Asks the owner of the log to watch an account for the next {@link wantFor} milliseconds. */
   readonly want: (user: string) => Effect.Effect<void, StoreAway>

@@ -1,7 +1,7 @@
 /** Metrics of the action log. */
 import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 
-/** The metrics, by their name in the server's table. */
+/** The metrics, by their name in the server's table of metrics. */
 export const metrics = {
   actionLogEntries: gauge(
     "trigate_action_log_entries",

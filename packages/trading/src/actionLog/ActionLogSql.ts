@@ -300,8 +300,8 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
         () => recount
       ),
     used: Effect.sync(room.used),
-    // a readable file may refuse writes, for example if the disk is full: so the result of the last claim determines
-    // the state
+    // a file that can be read may refuse writes, for example if the disk is full, so a successful read does not reset
+    // `isAway` for a file
     isUp: Effect.map(Effect.isSuccess(isFile ? step(probe) : told(step(probe))), (answers) => answers && !isAway)
   })
 })

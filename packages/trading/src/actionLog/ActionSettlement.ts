@@ -3,8 +3,8 @@
  * Sends no action.
  *
  * An order is looked up by its client order ID alone, and only if no other action of the log has that ID. The order
- * found must match the signed content. An action that is not found is `neverArrived` once the venue's own clock has
- * passed its `expiresAfter`.
+ * found must match the signed content. An action that is not found becomes `neverArrived` after the venue's own clock
+ * has passed the action's `expiresAfter`.
  *
  * Lookups are periodic. If an event of a watched account contains the client order ID, an additional lookup follows
  * immediately.

@@ -1,7 +1,7 @@
 /**
- * Determines which accounts an action changes, so that older cached states of those accounts are no longer served. They
- * are the action's signer, its vault, and the accounts that the action names. If an API wallet signed the action, the
- * wallet's master is also one of them.
+ * Determines which accounts an action changes, so that older cached states of those accounts are no longer served. The
+ * changed accounts are the action's signer, its vault, and the accounts that the action names. If an API wallet signed
+ * the action, the wallet's master is also changed.
  *
  * The venue's responses to `userRole` and `extraAgents` name the master of an API wallet. If no caller has sent such a
  * query, the gateway sends one.
@@ -83,7 +83,7 @@ const accountsIn = ({ body, signed: { vaultAddress }, signer }: Admitted): Reado
  */
 export type Changed = (admitted: Admitted, venueAnswers: boolean) => Effect.Effect<void>
 
-/** Makes {@link Changed} over the account versions of a pipeline; `ask` sends a query to the venue. */
+/** Makes the function {@link Changed} for the account versions of a pipeline; `ask` sends a query to the venue. */
 export const make = Effect.fnUntraced(function*<E>(
   { accounts, inTurn }: Pick<Pipeline["Service"], "accounts" | "inTurn">,
   ask: (call: InfoCall) => Effect.Effect<UpstreamResponse, E>

@@ -127,7 +127,7 @@ const readMembers = (body: unknown): DecodeResult<ReadBody> => {
     : Result.fail([...faultsIn(action), ...faultsIn(beside)])
 }
 
-/** Decodes a parsed body of any action type. Fails with all errors together. */
+/** Decodes a parsed body of any action type. Fails with all decoding errors of the body, not only the first. */
 export const read = (body: unknown): DecodeResult<ReadBody> => {
   const read = readMembers(body)
   const unsigned = unsignedMembers(body)

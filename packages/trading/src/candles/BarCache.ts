@@ -6,8 +6,8 @@
  * cached, the query is relayed unchanged, and its closed bars are then cached. Each response reports the sources of its
  * bars.
  *
- * Bars are cached in this process, where the least recently used series (the bars of one coin and interval) is evicted
- * first, and in the {@link CandleArchive} if there is one.
+ * Bars are cached in this process and, if there is one, in the {@link CandleArchive}. In this process, the least
+ * recently used series (the bars of one coin and interval) is evicted first.
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
@@ -154,8 +154,8 @@ const makePlan = ({ coin, endTime, interval, startTime }: CandleWindowRequest, n
  * Returns the ranges to request from the venue: gaps in the cached bars that the venue can still fill, and bars that
  * may not have closed.
  *
- * If the venue may be able to fill only a part of a gap, the whole gap is requested, because the venue retains older
- * bars than usual for a coin with few trades.
+ * The whole gap is requested even if the venue probably lacks a part of it: for a coin with few trades, the venue
+ * retains older bars than usual.
  */
 const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, now: number): BarRanges => {
   const oldest = oldestRetainedBar(series.interval, now)

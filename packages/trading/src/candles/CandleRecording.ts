@@ -26,7 +26,10 @@ import type { Streams } from "../streams/Streams.ts"
 
 /** The series to record, and the venue's rate limit. */
 export interface Options extends CandleRecorder.Options {
-  /** The venue's rate limit, in weight per minute. Default: 1200. The recorder leaves a third of it unused for callers. */
+  /**
+   * The venue's rate limit, in weight per minute. Default: 1200. The recorder leaves a third of the limit unused for
+   * callers.
+   */
   readonly weight?: number
   /** Returns the stream of a coin's bars. If absent, each bar is queried after the bar has closed. */
   readonly candles?: Streams["Service"]["candle"]

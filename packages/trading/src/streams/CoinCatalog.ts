@@ -1,8 +1,8 @@
 /**
  * The coins and dexes that the venue lists.
  *
- * The venue closes a connection, and ends all its subscriptions, if one of them names an unknown coin or dex. So names
- * are checked before a subscription is sent.
+ * If one subscription names an unknown coin or dex, the venue closes the connection and thereby ends all its
+ * subscriptions. So names are checked before a subscription is sent.
  */
 import type { Normalised } from "@trigate/domain/streams/Subscription"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"

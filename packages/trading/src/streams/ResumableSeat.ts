@@ -18,8 +18,8 @@ export interface ResumableSink extends Omit<Sink, "deliver" | "interrupted"> {
   /** Receives a frame, and the frame's position if the frame is an event of the log. */
   readonly deliver: (frame: Frame, position?: ResumePosition) => void
   /**
-   * Reports, before any frame, whether all events since the requested position will be sent. Otherwise, snapshots of
-   * the affected subscriptions will be sent.
+   * Reports, before any frame, whether all events since the requested position will be sent. If some of these events
+   * are missing, snapshots of the affected subscriptions will be sent instead.
    */
   readonly resumed: (resumption: Resumption) => void
 }
@@ -39,7 +39,7 @@ interface Reading {
   readonly unwatch: () => void
   /**
    * Whether the subscription has started: either with a snapshot, or after the position to resume from. A subscription
-   * starts once the log contains its account.
+   * starts as soon as the log contains its account.
    */
   isLive: boolean
   /** Whether the caller received the acknowledgement of the subscription. */

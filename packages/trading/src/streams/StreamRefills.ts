@@ -63,11 +63,11 @@ interface Plan {
     since: number
   ) => ReadonlyArray<string>
   /**
-   * The field that contains a row's time, for a query over a time window that returns the oldest rows first. The query
-   * is repeated for the next page.
+   * The field that contains a row's time, if the query has a time window and returns the oldest rows first. Such a
+   * query is repeated for the next page.
    */
   readonly timeAt?: string
-  /** The field that contains a row's time, for a query that returns the newest rows. */
+  /** The field that contains a row's time, if the query returns the newest rows. */
   readonly newestBy?: string
   readonly window?: Window
   /** Returns whether the response certainly or very likely lacks some of the missed rows. */
@@ -152,7 +152,7 @@ const plans: { readonly [query: string]: Plan } = {
 }
 
 /**
- * Returns the time since which data may be missing. For a subscription whose frames are complete states, this is the
+ * Returns the time since which data may be missing. For a subscription whose frames are complete states, returns the
  * time of the last frame.
  */
 const refillStart = (last: string | undefined, since: number, { stateAt }: Subscription.Subscription): number => {
