@@ -114,9 +114,9 @@ const sections: ReadonlyArray<Section> = [
     described: [
       ["These standard reads are relayed unchanged", standardReads.filter((method) => !readsState(method))],
       [
-        `So are these reads of state, which fail with ${
+        `These reads of state are relayed unchanged too; they fail with ${
           errorLink("UnsupportedBlock")
-        } for another block than the latest`,
+        } for a block other than the latest`,
         standardReads.filter(readsState)
       ]
     ]
@@ -136,7 +136,7 @@ const sections: ReadonlyArray<Section> = [
     routes: [layer2.endpoints.rpc, node.endpoints.layer2, node.endpoints.root],
     operations: layer2Methods.filter((method) => !isShared(method)),
     described: [[
-      "These methods have the meaning, class and errors that they have on [the EVM of the trading chain](#evm-of-the-trading-chain), but read\nany block and never fail with `UnsupportedBlock`",
+      "These methods have the meaning, class and errors that they have on [the EVM of the trading chain](#evm-of-the-trading-chain), but they\nread any block and never fail with `UnsupportedBlock`",
       layer2Methods.filter(isShared)
     ]]
   }
@@ -219,9 +219,9 @@ const familiesText = [
   "## Families of EVM methods",
   `Only some nodes have these reads. ${code(`${settings.relayMethods.env}=zks_*,trace_*`)} makes ${code("/evm")} and ${
     code("/l2")
-  } relay the families that it names. On ${code("/evm")} those that read state fail with ${
+  } relay the named families. On ${code("/evm")}, the reads of state among them fail with ${
     errorLink("UnsupportedBlock")
-  } for another block than the latest: ${
+  } for a block other than the latest: ${
     codes(
       configured.flatMap(({ reads }) => reads.filter(readsState).map(({ name }) => name))
     )
@@ -231,13 +231,15 @@ const familiesText = [
 
 const operationsText = document(
   "Operations",
-  "A `read` may be sent again; a `once` call never after a byte may have reached the upstream. Weight counts against the official\n" +
-    "API's rate limit; a node provider's plan counts request units, one per operation unless stated. Behind an endpoint key, an\n" +
-    `operation that no node serves fails with ${errorLink("UnavailableOnNode")}.`,
+  "A `read` may be sent again. A `once` call is never sent again after a byte may have reached the upstream. Weight counts against the\n" +
+    "official API's rate limit. A node provider's plan counts request units: one per operation, unless a table states another cost. A path\n" +
+    `with an endpoint key selects the node; an operation that no node serves fails there with ${
+      errorLink("UnavailableOnNode")
+    }.`,
   `Besides its own errors every call can end in: ${errorLinks(commonFailures.map(tagOf))}.`,
-  `A gateway can also refuse its caller: ${errorLinks(callerFailures.map(tagOf))}. An embedded service raises only ${
-    errorLinks(["QuotaExceeded"])
-  } of them.`,
+  `A gateway can also refuse its caller: ${
+    errorLinks(callerFailures.map(tagOf))
+  }. Of these, an embedded service raises only ${errorLinks(["QuotaExceeded"])}.`,
   ...sections.map(sectionText),
   ...familiesText
 )
@@ -367,12 +369,12 @@ const errorsText = document(
     }, then ${codes(["_tag"])} and the error's own fields. On the JSON-RPC\n` +
     "routes the same document is in `error.data`. On `/exchange` and `/info` it also has `code`, the HTTP status, and `msg`, the\n" +
     "`detail`, which the venue's SDKs read.",
-  "The typed client decodes both into the same class, and so does a gateway in front of another one. The exceptions are the errors\n" +
+  "The typed client decodes either form into the same class, and so does a gateway in front of another one. The exceptions are the errors\n" +
     `with which a gateway refuses its caller: ${
       callerFailures.map((failure) => errorLink(tagOf(failure), "")).join(", ")
     }.\n` +
-    "The gateway in front interprets those by their status, because they refuse the gateway and not its caller.",
-  "A JSON-RPC request that is not JSON has the code -32700, and one with a broken envelope -32600; `error.data` is an\n" +
+    "The gateway in front interprets these errors by their status, because they refuse the gateway and not its caller.",
+  "The response to a JSON-RPC request that is not JSON has the code -32700, to one with a broken envelope -32600; `error.data` is an\n" +
     "`InvalidRequest` in both cases. Errors that no JSON-RPC route raises have the code -32603.",
   table(
     ["Error", "HTTP", "JSON-RPC", "Group"],
@@ -384,7 +386,7 @@ const errorsText = document(
   "## Errors with a reason",
   "A method of an embedded service or of the typed client fails with at most six tags. Two of them have a `reason`, which is one of\n" +
     "the errors above; `message`, `group` and `retryAfter` are those of the reason. `Effect.catchReason` handles one reason,\n" +
-    "`Effect.catchReasons` several. The wire carries the reason alone.",
+    "`Effect.catchReasons` several. HTTP and JSON-RPC responses have only the reason.",
   table(["Error", "Reasons"], [
     ["`RequestError`: refused here, and nothing of the request was sent", reasonLinks(requestReasons)],
     ["`UpstreamError`: the upstream did not serve the call", reasonLinks(upstreamReasons)]
@@ -393,9 +395,8 @@ const errorsText = document(
   "Fields that several errors have:",
   [...sharedFields].map(([name, text]) => `- ${code(name)}: ${text}`).join("\n"),
   ...gatewayErrors.map(errorText),
-  "## Errors that are read out of answers",
-  "The HTTP route relays the venue's response to a signed action unchanged. Embedded services and the typed client decode it, and\n" +
-    "fail with:",
+  "## Errors that are decoded from responses",
+  "Embedded services and the typed client decode the venue's response to a signed action, and fail with:",
   ...readErrors.map(readErrorText)
 )
 
@@ -411,7 +412,7 @@ const configurationText = document(
   "Configuration",
   "Each setting is an environment variable, a flag of `trigate serve` or a member of a [settings file](#settings-file). `TRIGATE_READ_DEADLINE`\n" +
     "is the flag `--read-deadline` and the member `readDeadline`; `OTEL_SERVICE_NAME` is `--otel-service-name` and `otelServiceName`.\n" +
-    "The tables name a member that differs. A flag overrides the environment, and the environment overrides the file. An empty value\n" +
+    "The tables name the member only if its name differs from this rule. A flag overrides the environment, and the environment overrides the file. An empty value\n" +
     `counts as unset. A duration has a unit (${code("500ms")}, ${
       code("10 seconds")
     }); integers and numbers without a range are above zero.`,
@@ -426,7 +427,8 @@ const configurationText = document(
       members.map(([name, { env, flag, meaning, needsRestart, takes, unset }]) => [
         name === memberName(flag) ? code(env) : `${code(env)}, member ${code(name)}`,
         meaning,
-        takes.replace(duration, "a duration").replace(/^(an integer|a number) above zero$/u, "$1"),
+        takes.replace(duration, "a duration").replace(/^(an integer|a number) above zero$/u, "$1")
+          .replace(/^an? (?=integer|number|duration|port|text)/u, ""),
         unset.replace(/^unset(?:: |$)/u, ""),
         needsRestart === true ? "✓" : ""
       ])
@@ -442,11 +444,11 @@ const configurationText = document(
   "## Changing settings while the gateway serves",
   "On `SIGHUP` (`kill -HUP PID`, `systemctl reload`, `docker kill -s HUP`) the gateway reads its settings file and its environment\n" +
     "file again.",
-  "- A setting marked under Restart keeps its value until a restart; the log names those that changed.\n" +
-    "- Another network, and a change between the sandbox and real chains, are refused, and so are settings of which one is invalid.\n" +
-    "  The log says why in one line, and the previous settings stay.\n" +
-    "- Everything else applies to requests from then on; requests in flight end with the previous settings. Nonces, rate-limit\n" +
-    "  windows, cached responses and ejected addresses are kept.",
+  "- A setting marked under Restart keeps its value until a restart; the log names the changed ones.\n" +
+    "- If a setting is invalid, the network changes, or the sandbox would replace real chains or the reverse, the gateway refuses all\n" +
+    "  changes: the log reports the reason in one line, and the previous settings stay in effect.\n" +
+    "- Otherwise the changes apply to new requests; requests in flight end with the previous settings. Nonces, rate-limit windows,\n" +
+    "  cached responses and ejected addresses are not lost.",
   "To check settings first, run [`trigate serve --check`](cli.md#a-gateway) with the same files\n" +
     "([decision 26](decisions/0026-settings-change-over-what-stays.md))."
 )
@@ -500,29 +502,10 @@ const fixedLimit = ([file, name, unit]: (typeof fixedLimits)[number]): ReadonlyA
   return [meaning, limit, code(`packages/${file}.ts`)]
 }
 
-const isBound = (takes: string): boolean => /^(?:an integer|a number above|a duration)\b/u.test(takes)
-
 const limitsText = document(
   "Limits",
-  "The bounds of a gateway. The venue's own limits are in [upstreams](upstreams.md#rate-limit), the behaviour beyond those of streams\n" +
-    "in [streams](streams.md#limits), and the guarantees under load in [reliability](reliability.md#under-load). The quotas of a caller\n" +
-    "are set [with its key](guides/callers.md).",
-  "## With a setting",
-  "[Configuration](configuration.md) has the accepted values.",
-  table(
-    ["Variable", "Bounds", "Default"],
-    grouped.filter(({ group }) => group !== "Telemetry").flatMap(({ members }) =>
-      members.filter(([, { takes }]) => isBound(takes)).map(([, { env, meaning, unset }]) => [
-        code(env),
-        (firstSentence(meaning).split(/[;:] /u, 1)[0] ?? "").replace(/^maximum (?:number of )?/u, "").replace(
-          /\.$/u,
-          ""
-        ),
-        unset.replace(/^unset: /u, "")
-      ])
-    )
-  ),
-  "## Fixed",
+  "The bounds of a gateway that no setting changes. The bounds with a setting are in [configuration](configuration.md#limits), the\n" +
+    "venue's own in [upstreams](upstreams.md#rate-limit), and the effects of those of streams in [streams](streams.md#limits).",
   table(["Bounds", "At most", "Declared in"], fixedLimits.map(fixedLimit))
 )
 
@@ -531,20 +514,20 @@ const isOwn = ({ name }: (typeof rows)[number]): boolean => name.startsWith("tri
 const metricsText = document(
   "Metrics",
   "`GET /metrics` prints these in Prometheus text, and a gateway with a collector exports them over OTLP\n" +
-    "([guide](guides/observability.md)). A metric without a series yet is printed with its head only. Every label has a bounded set of\n" +
-    "values; none contains an address, a key, or a text of a caller.",
+    "([guide](guides/observability.md)). Of a metric without a series, only the lines `# HELP` and `# TYPE` are printed. Every label has a\n" +
+    "bounded set of values; none contains an address, a key, or a text of a caller.",
   table(
     ["Metric", "Kind", "Labels", "Meaning"],
     rows.filter(isOwn).map(({ kind, labels, meaning, name }) => [code(name), kind, codes(labels), meaning])
   ),
-  `With the names and meanings of prom-client: ${
+  `These metrics have the names and meanings of prom-client: ${
     rows.filter((row) => !isOwn(row)).map(({ name, onLinux }) => `${code(name)}${onLinux === true ? " (Linux)" : ""}`)
       .join(", ")
   }.`,
   "A histogram `x` has the series `x_bucket` (with the label `le`), `x_sum` and `x_count`.",
   "## The election of a recorder",
   "Where replicas share a Postgres and record candles, Effect's cluster adds `effect_cluster_…`. `effect_cluster_singletons` is 1 on the\n" +
-    "replica that records, and `effect_cluster_runners_healthy` counts the replicas that the database has heard of lately.",
+    "replica that records, and `effect_cluster_runners_healthy` counts the replicas with a recent heartbeat in the database.",
   "## Labels",
   table(["Label", "Value"], Object.entries(labels).map(([name, value]) => [code(name), value])),
   "## Known queries",
@@ -566,14 +549,14 @@ const refillTexts = (subscription: Subscription): string =>
     : subscription.delivery === "snapshot"
     ? "the next snapshot"
     : (subscription.rows?.replayed ?? 0) > 0
-    ? "the replay"
+    ? "the venue's replay"
     : "nothing"
 
 const subscriptionsText = document(
   "Subscriptions",
-  "What can be subscribed to at `GET /ws` ([streams](streams.md)), with the venue's own names.",
+  "The subscriptions of `GET /ws` ([streams](streams.md)), with the venue's own names.",
   table(
-    ["Type", "Members", "Kind", "Sends", "A hole is filled by"],
+    ["Type", "Members", "Kind", "Sends", "Missed data comes from"],
     subscriptionTable.map((subscription) => [
       code(subscription.name),
       codes(membersOf(subscription.request)),

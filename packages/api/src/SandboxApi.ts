@@ -17,7 +17,7 @@ import * as Struct from "effect/Struct"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
-/** Maximum number of snapshots. Taking another snapshot removes the oldest. */
+/** Maximum number of snapshots of a sandbox. Taking another snapshot removes the oldest. */
 export const maxSnapshots = 8
 
 const SnapshotId = Schema.String.check(Schema.isPattern(/^[0-9]{1,9}$/u, { expected: "the ID of a snapshot" }))

@@ -68,7 +68,7 @@ interface InputBody {
   readonly bytes: Uint8Array
 }
 
-/** Maximum number of bodies in one file. */
+/** Maximum number of bodies in one file of `trigate inspect`. */
 const maxBodies = 10_000
 
 /** Returns the bodies of an input: the whole input, or each line if every line is an object. */

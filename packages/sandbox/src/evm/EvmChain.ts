@@ -241,7 +241,7 @@ export const findBlock = (chain: EvmChain, hash: Hash): number | undefined => {
 /** Returns the number of the next block. */
 export const nextBlock = ({ heads }: EvmChain): number => heads.latest + 1
 
-/** The gas limit of each block, transaction and call. */
+/** Maximum gas of each block, transaction and call of the sandbox's EVM chains. */
 export const gasLimit = 30_000_000n
 
 /** Returns the block context for code that runs in a block. */

@@ -33,7 +33,7 @@ const amount = (wei: bigint): string => {
 
 const nothing = (): ReadonlyArray<never> => []
 
-/** Maximum number of rows in a list that the venue returns. */
+/** Maximum number of rows in a list that the sandbox's venue returns. */
 const mostRows = 2_000
 
 const subAccounts = ({ trading, user }: View) => {

@@ -37,7 +37,7 @@ export interface CallerSocket {
   close(code: number, reason: string): void
 }
 
-/** Maximum number of bytes of a frame from a caller. */
+/** Maximum number of bytes of a WebSocket frame from a caller. */
 const maxFrameBytes = 64 * 1024
 
 /** The options of callers' WebSockets. */

@@ -34,7 +34,7 @@ export class LiveRequests extends Context.Service<LiveRequests, {
 /** Milliseconds for which recording continues after a poll. */
 const attention = 10_000
 
-/** Maximum number of stored requests, which is also the maximum that a page shows. */
+/** Maximum number of requests that are recorded for the console, and that one page shows. */
 const most = 500
 
 const make = Effect.map(Clock.currentTimeMillis, (started) => {

@@ -133,7 +133,7 @@ export const subscriberNetwork = (address: NetAddress.IpAddress): string =>
 
 const unaddressed: Caller = { id: "address:unknown", scope: {}, quota: {} }
 
-/** Maximum number of addresses whose callers are cached. */
+/** Maximum number of client addresses for which the caller is cached. */
 const maxCached = 10_000
 
 const byAddress = (trusted: ReadonlyArray<IpNetwork.IpNetwork>) => {

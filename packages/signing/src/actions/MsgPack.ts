@@ -5,7 +5,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type Hex, toHex } from "../internal/bytes.ts"
 
-/** Maximum nesting of containers. */
+/** Maximum nesting depth of the maps and arrays of an action. */
 export const maxDepth = 64
 
 const Reason = Schema.Literals(["integerRange", "notFinite", "malformedString", "tooDeep", "unsupportedType"])

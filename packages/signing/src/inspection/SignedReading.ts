@@ -95,14 +95,14 @@ interface Search {
 }
 
 /**
- * Maximum total size of the hashed bytes, over all readings. Every reading hashes the whole action, whose size the
+ * Maximum number of bytes of all hashed data in one inspection. Every reading hashes the whole action, whose size the
  * caller chooses.
  */
 const maxHashed = 320 * 1024
 
 /**
- * Maximum size, in hashed bytes, of an action for which readings are tried. At this size, one reading takes some
- * milliseconds.
+ * Maximum number of bytes of an encoded action for which the inspector reproduces mistakes. At this size, one reading
+ * takes some milliseconds.
  */
 const maxSearched = 16 * 1024
 

@@ -11,7 +11,7 @@ import { trimmed } from "../Secp256k1.ts"
 import type { VenueProfile } from "../VenueProfile.ts"
 
 /**
- * Maximum number of signatures in a wrapper.
+ * Maximum number of signatures in a `multiSig` action.
  *
  * An account has at most this many authorized users, and each user counts once, so more signatures would only cost
  * time.

@@ -55,7 +55,7 @@ const maxCached = 1_000
 /** Maximum number of pages of one walk that stay in memory. Further pages are read again when needed. */
 const maxPagesInMemory = 20
 
-/** Maximum number of pages in one walk. */
+/** Maximum number of pages of transactions that one walk back through the history of a TON account reads. */
 const maxPages = 2_000
 
 /** Maximum attempts to read a page that the server does not have, or that is not contiguous. */

@@ -49,7 +49,7 @@ export interface Options {
 /** The default options. Without a key, public servers allow one request per second; a block takes a few seconds. */
 export const defaults: Options = { requestsPerSecond: 1, pollInterval: "2 seconds" }
 
-/** Maximum number of accounts that are followed at the same time. */
+/** Maximum number of TON accounts whose transactions are streamed at the same time. */
 const maxAccounts = 1_000
 
 /** How long an account is followed after its last reader has left. */

@@ -15,7 +15,7 @@ import type * as Effect from "effect/Effect"
 import type { EventLog } from "./EventLog.ts"
 import type { Bounds, EventStore } from "./EventStore.ts"
 
-/** Maximum number of entries that wait to be written to the store. */
+/** Maximum number of account events that wait to be written to the event log. */
 export const mostPending = 10_000
 
 /** Receives the complete states of watched accounts. */

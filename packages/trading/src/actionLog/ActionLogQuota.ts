@@ -126,7 +126,8 @@ export const make = (limits: Limits): Room => {
 }
 
 /**
- * Maximum number of known signers. Above this number, the signer whose latest accepted action is the oldest is dropped.
+ * Maximum number of signers known to the action log. Above this number, the signer whose latest accepted action is the
+ * oldest is dropped.
  */
 export const maxSigners = 100_000
 
