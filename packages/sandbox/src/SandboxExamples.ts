@@ -29,17 +29,19 @@ export const keys = {
     address: "0x90f79bf6eb2c4f870365e785982e1f101e93b906",
     privateKey: "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6"
   },
-  /** The leader of the multi-sig account, who sends the account's actions. The leader is also one of the co-signers. */
+  /**
+   * The leader of both multi-sig accounts, who sends the accounts' actions. The leader is also one of the co-signers.
+   */
   leader: {
     address: "0x15d34aaf54267db7d7c367839aaf71a00a2c6a65",
     privateKey: "0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a"
   },
-  /** The second co-signer. */
+  /** The second co-signer of both multi-sig accounts. */
   cosigner: {
     address: "0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc",
     privateKey: "0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba"
   },
-  /** The third co-signer. */
+  /** The third co-signer of both multi-sig accounts. */
   thirdCosigner: {
     address: "0x976ea74026e726554db657fa54763abd0c3a0aa9",
     privateKey: "0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e"
@@ -103,8 +105,8 @@ export const contracts = {
 } as const satisfies { readonly [name: string]: Address }
 
 /**
- * A test key of the token chain, whose wallet has a balance. The key's seed is the SHA-256 hash of "trigate sandbox":
- * never send value to it.
+ * A test key for the token chain, and the wallets of this key. The key's seed is the SHA-256 hash of "trigate sandbox":
+ * never send value to these wallets.
  */
 export const tokenKey = {
   /** The seed of an Ed25519 key pair, 32 bytes in hex. */

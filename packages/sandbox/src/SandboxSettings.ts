@@ -41,7 +41,7 @@ const priceSource =
   /^(?<coin>[A-Za-z0-9@/:._-]{1,64}):(?<interval>[0-9]+[mhdwM])(?:=(?<file>.+\.(?:csv|ndjson|parquet)))?$/u
 
 /**
- * Names the recorded bars of a coin: `coin:interval` reads them from the candle archive, `coin:interval=file` from a
+ * Names the recorded bars of a coin: `coin:interval` for bars in the candle archive, `coin:interval=file` for bars in a
  * file.
  */
 const PriceSource = Schema.String.check(Schema.isPattern(priceSource)).pipe(
@@ -62,7 +62,7 @@ const PriceSource = Schema.String.check(Schema.isPattern(priceSource)).pipe(
   )
 )
 
-/** The text that names the recorded bars of a coin, such as `BTC:1m`. */
+/** The decoded name of a coin's recorded bars. As text, the name is `BTC:1m`, for example. */
 export type PriceSource = typeof PriceSource.Type
 
 const group = "Sandbox"

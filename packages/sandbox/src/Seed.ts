@@ -5,7 +5,7 @@
  * stored.
  */
 
-/** Determines all generated data of a sandbox. */
+/** The text that determines all generated data of a sandbox. */
 export type Seed = string
 
 /** The default seed. */

@@ -29,7 +29,7 @@ export * as SandboxState from "./SandboxState.ts"
 /** Deterministic pseudo-random values. A seed and a text key determine a value, independently of the order of calls. */
 export * as Seed from "./Seed.ts"
 
-/** The functions that the sandbox's two EVM chains share: block times, accounts, transactions. */
+/** Functions and types that the sandbox's two EVM chains share, for blocks, accounts and transactions. */
 export * as EvmChain from "./evm/EvmChain.ts"
 
 /** Code of the initial contracts of the sandbox's EVM chains. */
@@ -243,7 +243,7 @@ export * as VenueAccounts from "./venue/VenueAccounts.ts"
 /** The state that queries of `POST /info` read, and functions that make their responses. */
 export * as VenueAnswer from "./venue/VenueAnswer.ts"
 
-/** Candle history of the sandbox: every closed bar since the listing of a coin, as if recorded. */
+/** Candle history of the sandbox: every closed bar since the listing of a coin, as if the bars had been recorded. */
 export * as VenueArchive from "./venue/VenueArchive.ts"
 
 /** The venue's `POST /exchange`: decodes a signed action, executes it, and responds with the venue's texts. */
@@ -256,8 +256,8 @@ export * as VenueFaults from "./venue/VenueFaults.ts"
 export * as VenueInfo from "./venue/VenueInfo.ts"
 
 /**
- * The venue's refusals, verbatim. The sources are its documentation, its clients' tests, and a catalogue of refusals
- * recorded on its testnet.
+ * The venue's refusals, verbatim. The sources are the venue's documentation, the tests of client libraries, and a
+ * catalogue of refusals recorded on the venue's testnet.
  */
 export * as VenueRefusal from "./venue/VenueRefusal.ts"
 

@@ -6,7 +6,7 @@ import * as Equal from "effect/Equal"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 
-/** A check failed. */
+/** The failure of a check, with the expected and the actual value. */
 export class ConformanceFailure extends Schema.TaggedError<ConformanceFailure>()("ConformanceFailure", {
   expected: Schema.String,
   found: Schema.String

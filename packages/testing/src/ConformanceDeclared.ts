@@ -21,13 +21,15 @@ const tables = { info: infoOperations, evm: evmOperations, layer2: layer2Operati
 
 const makeChecks = (group: keyof typeof tables, methods: object): ReadonlyArray<ConformanceCheck> =>
   Object.entries<Operation<string, "read">>(tables[group]).map(([name, { example, request, response }]) => ({
-    name: `${group}.${name} serves its example`,
+    name: `${group}.${name} responds to its example request`,
     effect: Effect.gen(function*() {
       const method: unknown = Reflect.get(methods, name)
       if (!isCall(method)) return yield* holds(`a method ${name}`, false, method)
       const answer = yield* succeeds(method(yield* Effect.orDie(Schema.decodeUnknownEffect(request)(example))))
       // the result of `candleSnapshot` does not match the response schema, because it also reports missing bars
-      if (name !== "candleSnapshot") yield* holds("the declared form", Schema.is(response)(answer), answer)
+      if (name !== "candleSnapshot") {
+        yield* holds("a response that matches the schema", Schema.is(response)(answer), answer)
+      }
     })
   }))
 

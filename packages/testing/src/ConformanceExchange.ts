@@ -100,12 +100,12 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
     { name: "a validator unjails itself", effect: accepted(signed(jailedValidator, () => unjail)) },
     { name: "an API wallet acts for its account", effect: accepted(signed(agent, () => bigBlocks(false))) },
     {
-      name: "an action of a type without a declared form is sent as signed",
+      name: "an action of a type without a schema is sent as signed",
       effect: accepted(signed(trader, () => ({ type: "noop" })))
     },
     { name: "a multi-sig action with enough signatures is executed", effect: accepted(together({})) },
     {
-      name: "the rejection of an unknown signer names the address that its signature recovers to",
+      name: "the rejection of an unknown signer contains the address recovered from the signature",
       effect: failsWith(submit(signed(stranger, () => bigBlocks(true))), ["ActionRejected"], {
         reason: "UnknownSigner",
         message: `User or API Wallet ${stranger.address} does not exist.`,
@@ -206,7 +206,7 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
       effect: rejected("MultiSig", "Multi-sig outer signer must be an L1 user.", together({ leader: stranger }))
     },
     {
-      name: "a form that appears only in the documentation is relayed, and refused by the venue",
+      name: "a variant of an action that appears only in the documentation is relayed, and refused by the venue",
       effect: Effect.gen(function*() {
         const action = yield* orDie(signed(trader, () => bigBlocks(true)))
         yield* failsWith(

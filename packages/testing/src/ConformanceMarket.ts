@@ -30,7 +30,7 @@ export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<Conforma
     })
   },
   ...[coins.perpetual, coins.spotByName, coins.spotByIndex, coins.builder].map((coin) => ({
-    name: `${coin} has hourly bars, the last one forming`,
+    name: `${coin} has hourly bars, and the last bar has not closed`,
     effect: Effect.gen(function*() {
       const now = yield* Clock.currentTimeMillis
       const window = { coin, interval: "1h", startTime: now - day } as const
@@ -39,7 +39,11 @@ export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<Conforma
       yield* holds("25 bars, or 26 around the turn of an hour", candles.length === 25 || candles.length === 26, candles)
       const opens = candles.map(({ t }) => t)
       yield* equals("the bars' opening times", opens, opens.map((_, index) => (opens[0] ?? 0) + index * 60 * minute))
-      yield* equals("the forming bar", forming?.t, CandleWindow.openTimeAt("1h", yield* Clock.currentTimeMillis))
+      yield* equals(
+        "the opening time of the bar that has not closed",
+        forming?.t,
+        CandleWindow.openTimeAt("1h", yield* Clock.currentTimeMillis)
+      )
     })
   })),
   {

@@ -82,6 +82,8 @@ const polling = (port: number, requests: ReadonlyArray<string>): PortPoll => {
   }
 }
 
-/** Opens a connection every 5 milliseconds until the scope closes, and sends one of the requests on each, in turn. */
+/**
+ * Opens a connection every 5 milliseconds until the scope closes. Sends the requests in turn, one on each connection.
+ */
 export const portPoll = (port: number, requests: ReadonlyArray<string>) =>
   Effect.acquireRelease(Effect.sync(() => polling(port, requests)), ({ stop }) => Effect.sync(stop))

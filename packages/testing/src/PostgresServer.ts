@@ -32,7 +32,7 @@ export interface PostgresServer {
   readonly kill: Effect.Effect<void>
   /** Restarts the server on the same files. */
   readonly restart: Effect.Effect<void>
-  /** Stops the process without closing connections, so that it appears to hang. */
+  /** Suspends the process without closing its connections, so that the server appears to hang. */
   readonly freeze: Effect.Effect<void>
   readonly thaw: Effect.Effect<void>
 }

@@ -16,7 +16,7 @@ export interface RedisServer {
   readonly url: string
   /** Kills the process, as in a crash. */
   readonly kill: Effect.Effect<void>
-  /** Stops the process without closing connections, so that it appears to hang. */
+  /** Suspends the process without closing its connections, so that the server appears to hang. */
   readonly freeze: Effect.Effect<void>
   readonly thaw: Effect.Effect<void>
   /** Starts an empty server on the same port, after `kill`. */

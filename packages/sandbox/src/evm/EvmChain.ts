@@ -1,4 +1,4 @@
-/** The functions that the sandbox's two EVM chains share: block times, accounts, transactions. */
+/** Functions and types that the sandbox's two EVM chains share, for blocks, accounts and transactions. */
 import type { Address, Data, Hash } from "@trigate/domain/encoding/Hex"
 import * as Arr from "effect/Array"
 import * as Option from "effect/Option"
@@ -131,8 +131,8 @@ export interface Transaction extends Omit<Sent, "bytes"> {
 }
 
 /**
- * The position of a transaction's receipt in the chain. A chain family computes some of its receipt fields from this
- * position.
+ * The position of a transaction's receipt in the chain. A chain family (such as OP stack) computes some receipt fields
+ * from this position.
  */
 export interface ReceiptPlace {
   readonly seed: Seed
@@ -145,7 +145,7 @@ export interface ReceiptPlace {
   readonly posted: boolean
 }
 
-/** The fields that a chain family adds to a receipt and its logs. */
+/** The fields that a chain family (such as OP stack) adds to a receipt and to the logs in the receipt. */
 export interface FamilyFields {
   readonly receipt: (place: ReceiptPlace) => { readonly [field: string]: unknown }
   readonly log: (place: ReceiptPlace, position: number) => { readonly [field: string]: unknown }
@@ -199,7 +199,7 @@ export interface EvmChain {
   readonly baseFee: (block: number) => bigint
   /** The priority fee that `eth_maxPriorityFeePerGas` returns, in wei. */
   readonly priorityFee: bigint
-  /** Returns the layer 1 data fee of a transaction, which its sender pays in addition to gas, in wei. */
+  /** Returns the layer 1 data fee of a transaction, in wei. The sender pays this fee in addition to gas. */
   readonly dataFee: (hash: Hash) => bigint
 }
 

@@ -126,9 +126,7 @@ const toOutcome = ({ createdAddress, execResult }: EVMResult, world: World, gasU
   accessList: []
 })
 
-/**
- * Makes a machine for a chain ID with the rules of the Cancun hard fork. The machine runs only one execution at a time.
- */
+/** Makes an EVM for a chain ID, with the rules of the Cancun hard fork. It runs only one execution at a time. */
 export const make = (chainId: number): Promise<Machine> => {
   const common = createCustomCommon({ chainId }, Mainnet, { hardfork: Hardfork.Cancun })
   const state = makeState(EvmWorld.make([]))

@@ -174,7 +174,7 @@ const leastGas = (execution: Execution, tooLittle: bigint): Effect.Effect<bigint
 
 const estimateGas = running(Effect.fnUntraced(function*(execution) {
   const { gasUsed } = yield* runEstimate(execution)
-  // a call needs more gas than it uses if it receives refunds or forwards only part of its gas
+  // a call that receives refunds, or that forwards only part of its gas, needs more gas than it uses
   return yield* Effect.matchEffect(runEstimate(withGas(execution, gasUsed)), {
     onFailure: () => Effect.map(leastGas(execution, gasUsed), quantity),
     onSuccess: () => Effect.succeed(quantity(gasUsed))

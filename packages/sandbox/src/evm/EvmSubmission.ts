@@ -16,7 +16,7 @@ const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^
 const toSignature = ({ r = "0x0", s = "0x0", v, yParity }: TransactionSerializable): Envelope["signature"] => ({
   r: pad(r),
   s: pad(s),
-  // legacy: 27 or 28, or twice the chain ID plus 35 or 36 (EIP-155)
+  // in a legacy transaction, `v` is 27 or 28, or twice the chain ID plus 35 or 36 (EIP-155)
   yParity: yParity ?? (Number(v) + 1) % 2
 })
 
@@ -175,7 +175,9 @@ const run = Effect.fnUntraced(function*(
   }
 })
 
-/** Moves waiting transactions into the next block, in order, until none of the remaining ones can be executed. */
+/**
+ * Moves waiting transactions into the next block, in order, until none of the remaining transactions can be executed.
+ */
 const fill = (chain: EvmChain, machine: Machine, filling: Filling): Effect.Effect<Filling> => {
   const next = filling.waiting.find((sent) => {
     const { balance, nonce } = EvmWorld.readAccount(filling.world, sent.from)

@@ -43,7 +43,7 @@ export const baseFee = (seed: Seed, state: EvmState, kind: keyof typeof blockKin
   return state.fees[kind] ?? BigInt(Math.round(fee * Math.exp(walk)))
 }
 
-/** The state of the chain at a point in time. */
+/** The data from which the chain at the time `now` is computed. */
 export interface EvmMoment {
   readonly seed: Seed
   readonly profile: VenueProfile
@@ -51,7 +51,7 @@ export interface EvmMoment {
   readonly now: number
 }
 
-/** The state that a call reads. */
+/** The data that a JSON-RPC call reads. */
 export interface EvmView extends EvmMoment {
   readonly venue: VenueState
 }

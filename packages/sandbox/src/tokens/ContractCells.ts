@@ -13,7 +13,10 @@ export interface Cells {
 const minter = Cell.fromBase64(minterCode)
 const wallet = Cell.fromBase64(walletCode)
 
-/** Prefixes of TEP-64: a dictionary of attributes, a URI, and the text of an attribute in a chain of cells. */
+/**
+ * Prefixes that TEP-64 defines for a dictionary of attributes, for a URI, and for an attribute's text in a chain of
+ * cells.
+ */
 const prefixes = { onchain: 0, offchain: 1, snake: 0 } as const
 
 const attribute = (text: string): Cell => beginCell().storeUint(prefixes.snake, 8).storeStringTail(text).endCell()

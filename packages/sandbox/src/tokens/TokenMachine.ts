@@ -48,7 +48,7 @@ const keptTransactions = 1_000
 
 /**
  * The initial balance, in nanotons, from which each seeded contract pays fees. `getAddressBalance` returns this amount
- * also before the virtual machine is loaded.
+ * even before the virtual machine is loaded.
  */
 const seedBalance = 50_000_000n
 

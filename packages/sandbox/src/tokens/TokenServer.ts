@@ -420,8 +420,8 @@ export const rpc = (answer: TokenAnswer, now: number, id: string): UpstreamRespo
   rest(answer, now, answer.dialect === "python" ? { id, jsonrpc: "2.0" } : {})
 
 /**
- * Sets the state of the token chain. Addresses can be raw or friendly; for an invalid address, a method fails with
- * `InvalidAddress`.
+ * Reads and sets the state of the token chain. Addresses can be raw or friendly. A method fails with `InvalidAddress`
+ * if its address is invalid.
  */
 export interface TokenControls {
   /** Contracts by raw address, and metadata documents by URI. */

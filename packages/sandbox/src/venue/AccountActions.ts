@@ -193,7 +193,10 @@ const abstractions = {
   portfolioMargin: "portfolioMargin"
 } as const
 
-/** Returns the account to which a user-signed flag applies: the acting account, or one of its sub-accounts. */
+/**
+ * Returns the account to which the flag of a user-signed action applies: the acting account, or one of its
+ * sub-accounts.
+ */
 const target = (context: ActionContext, user: string): TradingAccount | undefined => {
   if (lowerCase(user) === context.user) return actor(context)
   const sub = context.venue.state.accounts.get(lowerCase(user))

@@ -19,7 +19,7 @@ import type { Venue } from "./Venue.ts"
 const day = 86_400_000
 const noMoney: Clearing = { cash: 0n, positions: new Map() }
 
-/** Decimals of a ratio. */
+/** Number of decimals in a formatted ratio. */
 const ratioDecimals = 10
 
 const printPosition = (venue: Venue, clearing: Clearing, asset: Perpetual, position: Position): PrintedPosition => {
@@ -248,5 +248,5 @@ export const referral = (venue: Venue, account: TradingAccount) => {
   }
 }
 
-/** Returns the traded volume in dollars for `userRateLimit`. */
+/** Returns an account's traded volume in whole dollars, for the query `userRateLimit`. */
 export const wholeDollars = (account: TradingAccount): number => Number(account.volume / 10n ** BigInt(usdDecimals))

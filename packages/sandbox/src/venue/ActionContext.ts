@@ -8,7 +8,7 @@ import { emit } from "./Venue.ts"
 import type { VenueState } from "./VenueState.ts"
 import { changeAccount } from "./VenueState.ts"
 
-/** The context of an action: the acting account, the time, and the venue. */
+/** The context of an action: the venue, the acting account, and the action's nonce. */
 export interface ActionContext {
   readonly venue: Venue
   /**

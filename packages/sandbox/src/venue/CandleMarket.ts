@@ -37,8 +37,8 @@ export interface CandleMarket {
   /** Time of the first trade, in milliseconds: a UTC midnight. There are no bars before it. */
   readonly listedAt: number
   /**
-   * Time of the delisting. The coin stays in the venue's list of perpetuals, so that the asset numbers of other coins
-   * do not change.
+   * Time of the delisting, in milliseconds. The coin stays in the venue's list of perpetuals, so that the asset numbers
+   * of other coins do not change.
    */
   readonly delistedAt?: number
   /**

@@ -81,7 +81,8 @@ export const updateIsolatedMargin = (
   if (change > 0n && Margin.withdrawable(venue, account, asset.dex) < change) return refuse(Words.marginIncrease)
   const mark = markPrice(venue, asset)
   const notional = abs(position.size) * mark
-  // the remaining margin must cover the initial margin and a tenth of the notional value, as for transfers
+  // the remaining margin must cover both the initial margin and a tenth of the notional value, as the venue requires
+  // for transfers
   const kept = max(divideUp(notional, BigInt(position.leverage)), notional / 10n)
   if (change < 0n && asset.market.marginMode === "strictIsolated") return refuse(Words.strictReduction)
   if (change < 0n && position.raw + position.size * mark + change < kept) return refuse(Words.marginReduction)

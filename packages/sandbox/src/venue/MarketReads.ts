@@ -91,7 +91,7 @@ export const mid = (venue: Venue, asset: Asset): string => {
     : Decimals.print((bid + ask) * 5n, asset.pxDecimals + 1)
 }
 
-/** Returns the trades in which an account took part, newest first. */
+/** Returns the trades of a coin in which accounts took part, newest first. Synthetic trades are not included. */
 export const tradeRows = ({ state }: Venue, coin: string): ReadonlyArray<Trade> =>
   state.markets.get(coin)?.trades.toReversed() ?? []
 

@@ -23,7 +23,7 @@ export const remember = (account: TradingAccount, order: VenueOrder): void => {
   }
 }
 
-/** Sets the status of an order, and emits an event to the followers of the venue's events. */
+/** Sets the status of an order, and emits an event with a copy of the order. */
 export const report = (venue: Venue, order: VenueOrder, status: string): void => {
   order.status = status
   order.statusTimestamp = venue.state.now

@@ -179,7 +179,7 @@ export interface TradingAccount {
   stakingLink: { readonly user: Address; readonly isFinal: boolean } | undefined
 }
 
-/** A vault. Depositors own shares of its account. */
+/** A vault. Depositors own shares of the vault's account. */
 export interface Vault {
   readonly name: string
   readonly description: string
@@ -198,7 +198,7 @@ export interface Quote {
   readonly n: number
 }
 
-/** The trades of accounts in a minute. */
+/** Totals of the trades that accounts made in a minute. */
 export interface MinuteTrades {
   lots: bigint
   count: number
@@ -218,7 +218,7 @@ export interface MarketState {
   quotes: { readonly second: number; readonly bids: Array<Quote>; readonly asks: Array<Quote> }
   /** Trades of accounts, newest last. */
   readonly trades: Array<Trade>
-  /** Trades of accounts, by the number of minutes since 1970. */
+  /** Totals of the trades of accounts in each minute, by the number of minutes since 1970. */
   readonly minutes: Map<number, MinuteTrades>
   /** The accounts that have a position in this market. */
   readonly holders: Set<Address>

@@ -95,8 +95,8 @@ export const usdSend = (context: ActionContext, { amount, destination }: ActionO
 }
 
 /**
- * Returns the value of `wei` of a spot token in millionths of a dollar, at the mark price of the token's USDC pair.
- * Returns zero for a token without such a pair.
+ * Returns the value of an amount of a spot token (`wei`), in millionths of a dollar. Uses the mark price of the token's
+ * USDC pair. Returns zero for a token without such a pair.
  */
 const valueInUsd = (venue: Venue, { index }: SpotToken, wei: bigint): bigint => {
   if (index === usdc) return wei / weiPerUsd

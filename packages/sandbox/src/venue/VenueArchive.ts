@@ -1,4 +1,4 @@
-/** Candle history of the sandbox: every closed bar since the listing of a coin, as if recorded. */
+/** Candle history of the sandbox: every closed bar since the listing of a coin, as if the bars had been recorded. */
 import { page } from "@trigate/archive/CandleArchive"
 import type { Source } from "@trigate/archive/CandleExport"
 import { ExportedArchive } from "@trigate/archive/CandleExport"
@@ -16,8 +16,7 @@ const make = Effect.gen(function*() {
   const { info, seed, trading } = yield* SandboxState
 
   /**
-   * Returns the market for a coin and an interval, and the time range of the market's bars that have closed since the
-   * listing.
+   * Returns the market of a coin, and the numbers of the bars that have closed since the coin was listed, as a range.
    */
   const findMarket = Effect.fnUntraced(function*({ coin, interval }: Series) {
     const { markets } = yield* Ref.get(info.state)

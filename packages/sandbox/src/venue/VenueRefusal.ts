@@ -1,24 +1,24 @@
 /**
- * The venue's refusals, verbatim. The sources are its documentation, its clients' tests, and a catalogue of refusals
- * recorded on its testnet.
+ * The venue's refusals, verbatim. The sources are the venue's documentation, the tests of client libraries, and a
+ * catalogue of refusals recorded on the venue's testnet.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
 
-/** The signature recovers to an address that is neither an account nor an API wallet. */
+/** Refusal: the signature recovers to an address that is neither an account nor an API wallet. */
 export const unknownUser = (signer: Address) => `User or API Wallet ${signer} does not exist.`
 
-/** An API wallet signed an action that only the key of the account itself can sign. */
+/** Refusal: an API wallet signed an action that only the key of the account itself can sign. */
 export const mustDeposit = (signer: Address) => `Must deposit before performing actions. User: ${signer}`
 
 export const duplicateNonce = (nonce: number) => `Invalid nonce: duplicate nonce ${nonce}`
 
-/** The nonce is too old for the venue's nonce window, or below the signer's lowest stored nonce. */
+/** Refusal: the nonce is too old for the venue's nonce window, or below the signer's lowest stored nonce. */
 export const nonceTooLow = (nonce: number, lowest: number) => `Invalid nonce: nonce too low ${nonce} < ${lowest}`
 
-/** The nonce is too far in the future for the venue's nonce window. */
+/** Refusal: the nonce is too far in the future for the venue's nonce window. */
 export const nonceTooHigh = (nonce: number, highest: number) => `Invalid nonce: nonce too high ${nonce} > ${highest}`
 
-/** The nonce in the action differs from the nonce of the body. */
+/** Refusal: the nonce in the action differs from the nonce of the body. */
 export const nonceMismatch = "Nonce mismatch."
 
 export const wrongNetwork = "Mainnet and testnet require different signature."
@@ -26,35 +26,35 @@ export const expired = "Action already expired"
 export const multiSigRequired = "Multi-sig required"
 export const thresholdNotMet = "Multi-sig threshold not met"
 
-/** The signature of a co-signer recovers to an address that is not authorized. */
+/** Refusal: the signature of a co-signer recovers to an address that is not authorized. */
 export const invalidInnerSigner = "Invalid multi-sig inner signer"
 
-/** The outer signature is not from the leader, or the leader is not authorized. */
+/** Refusal: the outer signature is not from the leader, or the leader is not authorized. */
 export const invalidOuterSigner = "Invalid multi-sig outer signer"
 
 export const outerSignerUnknown = "Multi-sig outer signer must be an L1 user."
 
-/** The account named in the wrapper is not a multi-sig account. */
+/** Refusal: the account named in the wrapper is not a multi-sig account. */
 export const invalidMultiSigUser = "Invalid multi-sig user"
 
-/** The rule of a multi-sig account names more than ten users. */
+/** Refusal: the rule of a multi-sig account names more than ten users. */
 export const tooManySigners = "Too many multi-sig signers"
 
-/** The threshold of a multi-sig account is below one, or above the number of users. */
+/** Refusal: the threshold of a multi-sig account is below one, or above the number of users. */
 export const invalidThreshold = "Invalid multi-sig threshold"
 
 export const authorizedUserUnknown = "Multi-sig authorized user must exist on L1"
 export const selfAuthorized = "Cannot register self as multi-sig authorized user"
 
-/** `vaultAddress` is not a vault or sub-account that the signer leads. */
+/** Refusal: `vaultAddress` is not a vault or sub-account that the signer leads. */
 export const unknownVault = (vault: Address) => `Vault not registered: ${vault}`
 
-/** A `CSignerAction` from an account that is not a validator. */
+/** Refusal: the account that sent a `CSignerAction` is not a validator. */
 export const notValidator = "Signer invalid or inactive for current epoch"
 
 export const unknownValidator = "Unknown validator"
 
-/** The amount to delegate or undelegate exceeds the stake. */
+/** Refusal: the amount to delegate or undelegate exceeds the stake. */
 export const insufficientStake = "Insufficient stake"
 
 const cents = (usd: string): string => {
@@ -62,13 +62,13 @@ const cents = (usd: string): string => {
   return `${whole}.${fraction.slice(0, 2).padEnd(2, "0")}`
 }
 
-/** The account has reached its request limit. */
+/** Refusal: the account has reached its request limit. */
 export const tooManyRequests = (sent: number, limit: number, volume: string) =>
   `Too many cumulative requests sent (${sent} > ${limit}) for cumulative volume traded $${cents(volume)}. ` +
   "Place taker orders to free up 1 request per USDC traded."
 
-/** The body is JSON, but it does not have the shape of a known query or action (HTTP 422, plain text). */
+/** Refusal (HTTP 422, plain text): the body is JSON, but it does not have the shape of a known query or action. */
 export const wrongShape = "Failed to deserialize the JSON body into the target type"
 
-/** The body is not JSON (HTTP 400, plain text). */
+/** Refusal (HTTP 400, plain text): the body is not JSON. */
 export const notJson = "Failed to parse the request body as JSON"

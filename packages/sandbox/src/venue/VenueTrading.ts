@@ -16,7 +16,10 @@ const accountIn = ({ trading }: InfoView, user: Address): TradingAccount => find
 /** Maximum number of rows in a list that the venue returns. */
 const mostRows = 2_000
 
-/** Maximum number of actions of an account without traded volume. */
+/**
+ * The request limit that `userRateLimit` returns for an account without traded volume if no test has set a limit. The
+ * sandbox does not enforce this limit.
+ */
 const startingRequests = 10_000
 
 const findRole = (view: InfoView, user: Address) => {
