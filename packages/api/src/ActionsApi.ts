@@ -27,7 +27,7 @@ const Wait = digits(2, "seconds, 0 to 30").annotate({
   examples: ["0"]
 }).pipe(Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 30 })), toNumber))
 
-/** Query parameters of the routes that return one action, which is selected by its ID. */
+/** Query parameters of the routes that return one action by its ID. */
 export const ById = { wait: Schema.optionalKey(Wait) }
 
 /** Query parameters of the routes that find an action by its signer and nonce, or by a client order ID. */

@@ -1,7 +1,7 @@
 /**
  * The operator's routes: the action log, callers' keys, the use of rate limits, and the latest requests.
  *
- * They are served on the admin listener.
+ * They are served on the admin listener (a separate port), or on the callers' listener if it has a loopback address.
  */
 import { ActionId } from "@trigate/domain/actions/ActionRecord"
 import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
@@ -33,7 +33,7 @@ export const UnansweredAction = Schema.Struct({
 }).annotate({ identifier: "UnansweredAction" })
 export type UnansweredAction = typeof UnansweredAction.Type
 
-/** Whether an action was removed. */
+/** Whether an action was removed from the list of unanswered actions. */
 export const Forgotten = Schema.Struct({
   forgotten: Schema.Boolean.annotateKey({ description: "False if there is no unanswered action with the ID" })
 }).annotate({ identifier: "Forgotten" })

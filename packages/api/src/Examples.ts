@@ -52,7 +52,7 @@ export const signedAction: SignedAction = {
   }
 }
 
-/** A file of bars. */
+/** The coin, interval and period of a file of bars. */
 export const candleFile = { coin: "BTC", interval: "1d", from: 1_767_225_600_000, to: 1_769_817_600_000 } as const
 
 const call = <const Method extends string, const Params>(method: Method, params: Params) => ({
@@ -62,19 +62,19 @@ const call = <const Method extends string, const Params>(method: Method, params:
   params
 })
 
-/** Calls of the trading chain's EVM. */
+/** JSON-RPC calls to the trading chain's EVM. */
 export const evmCalls = [
   call("eth_getStorageAt", ["0x5555555555555555555555555555555555555555", "0x2", "latest"]),
   call("eth_bigBlockGasPrice", [])
 ] as const
 
-/** Calls of the layer 2. */
+/** JSON-RPC calls to the layer 2. */
 export const layer2Calls = [
   call("eth_getTransactionReceipt", ["0xffbd8fdbaf5800e2f7df0d5a73efee4fe8a9ef54d53f10798bbb76f7bb08c39e"]),
   call("eth_blockNumber", [])
 ] as const
 
-/** Calls of the token chain. */
+/** JSON-RPC calls to the token chain. */
 export const tokenCalls = [
   call("getTokenData", { address: token }),
   call("runGetMethod", { address: wallet, method: "seqno", stack: [] })

@@ -13,7 +13,7 @@ import { SandboxApi } from "./SandboxApi.ts"
 import { StreamsApi } from "./StreamsApi.ts"
 import { TokensApi } from "./TokensApi.ts"
 
-/** The part of the contract that covers the chains. */
+/** The contract without the routes for health, administration and control of a sandbox. */
 export class ChainsApi extends HttpApi.make("gateway")
   .add(ExchangeApi, ActionsApi, InfoApi, CandlesApi, EvmApi, TokensApi, Layer2Api, StreamsApi, NodeApi)
   .annotateMerge(OpenApi.annotations({

@@ -75,7 +75,7 @@ export const Readiness = Schema.Struct({
 }).annotate({ identifier: "Readiness" })
 export type Readiness = typeof Readiness.Type
 
-/** The process is running. */
+/** The response of `GET /health/live`: the process is running. */
 export const Liveness = Schema.Struct({ status: Schema.Literal("live") }).annotate({ identifier: "Liveness" })
 
 export class HealthApi extends HttpApiGroup.make("health").add(

@@ -7,7 +7,7 @@
 /** Signed actions. */
 export const exchange = "/exchange"
 
-/** Checks and explains a signed action without sending it. */
+/** Path of the route that checks and explains a signed action without sending it. */
 export const inspect = "/exchange/inspect"
 
 /** The outcome of a signed action, by its ID. */
@@ -46,19 +46,19 @@ export const jettonTransfers = "/api/v2/streams/jettonTransfers"
 /** The signed actions whose outcome is unknown. */
 export const actions = "/admin/actions"
 
-/** Removes an action whose outcome is unknown from the list of unanswered actions. */
+/** Path of the route that removes an action from the list of actions whose outcome is unknown. */
 export const forgetAction = "/admin/actions/:id/forget"
 
-/** Sends an action again whose outcome is unknown. */
+/** Path of the route that sends an action again, if its outcome is unknown. */
 export const resolveAction = "/admin/actions/:id/resolve"
 
 /** The keys of callers. */
 export const keys = "/admin/keys"
 
-/** Creates a new key for a caller that already has one. */
+/** Path of the route that creates a new key for a caller that already has a key. */
 export const rotateKey = "/admin/keys/:name/rotate"
 
-/** Revokes keys of a caller. */
+/** Path of the route that revokes keys of a caller. */
 export const revokeKeys = "/admin/keys/:name/revoke"
 
 /** The current use of the rate limits by caller. */
@@ -76,22 +76,22 @@ export const settings = "/admin/settings"
 /** The state of the sandbox's venue. */
 export const sandbox = "/admin/sandbox"
 
-/** Advances the sandbox's clock. */
+/** Path of the route that advances the sandbox's clock. */
 export const sandboxClock = "/admin/sandbox/clock"
 
-/** Sets the sandbox's prices. */
+/** Path of the route that sets prices in the sandbox. */
 export const sandboxPrices = "/admin/sandbox/prices"
 
-/** Sets the sandbox's faults. */
+/** Path of the route that sets the faults that the sandbox injects. */
 export const sandboxFaults = "/admin/sandbox/faults"
 
-/** Sets accounts' balances and positions in the sandbox. */
+/** Path of the route that sets the balances and positions of an account in the sandbox. */
 export const sandboxAccounts = "/admin/sandbox/accounts"
 
-/** Takes a snapshot of the sandbox. */
+/** Path of the route that takes a snapshot of the sandbox. */
 export const sandboxSnapshots = "/admin/sandbox/snapshots"
 
-/** Restores the sandbox. */
+/** Path of the route that restores a snapshot or the initial state of the sandbox. */
 export const resetSandbox = "/admin/sandbox/reset"
 
 /** The WebSocket of the trading chain. */

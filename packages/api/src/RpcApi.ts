@@ -62,14 +62,14 @@ const orBatch = <S extends Schema.Top>(schema: S) =>
 /** The errors that a JSON-RPC route returns with their own HTTP status, because they occur before a call is parsed. */
 export const rpcErrors = [PayloadTooLarge, Unauthorized, Overloaded, UpstreamUnavailable] as const
 
-/** The payload, success and error schemas of a route of `/evm`. The payload is one call or a batch. */
+/** The payload, success and error schemas of `/evm` and its node route. The payload is one call or a batch. */
 export const evmParts = {
   payload: orBatch(callsSchema(evmMethods)).annotate({ examples: Examples.evmCalls }),
   success: orBatch(RpcAnswer),
   error: rpcErrors
 }
 
-/** The payload, success and error schemas of a route of `/l2`. The payload is one call or a batch. */
+/** The payload, success and error schemas of `/l2` and its node routes. The payload is one call or a batch. */
 export const layer2Parts = {
   payload: orBatch(callsSchema(layer2Methods)).annotate({ examples: Examples.layer2Calls }),
   success: orBatch(RpcAnswer),

@@ -9,7 +9,7 @@ export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).
 })
 
 /**
- * The mistakes that the inspector finds in signed bodies. The module `SigningMistake` contains a message for each.
+ * The mistakes that the inspector finds in signed bodies. The module `SigningMistake` contains a message for each mistake.
  *
  * Some mistakes are visible in the body. In all other cases, the signer signed a message that differs from the body.
  * The inspector then tries each known difference until the signature recovers to the expected signer.

@@ -2,7 +2,7 @@
 import type * as Clock from "effect/Clock"
 import * as Schema from "effect/Schema"
 
-/** Milliseconds since the Unix epoch: nonces, candle times, clocks. */
+/** Milliseconds since the Unix epoch, for nonces, candle times and clocks. */
 export const Millis = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
   identifier: "Millis",
   description: "Milliseconds since the Unix epoch"

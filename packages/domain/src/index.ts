@@ -306,7 +306,7 @@ export * as Subscriptions from "./streams/Subscriptions.ts"
 /** A transaction of an account of the token chain, its position in the account's history, and a received jetton transfer. */
 export * as AccountTransaction from "./tokens/AccountTransaction.ts"
 
-/** Token data: the flat resource that the documentation describes, and the four kinds of token contracts. */
+/** The response of `GET /api/v2/getTokenData`, and the four kinds of token contracts that TON servers return. */
 export * as TokenData from "./tokens/TokenData.ts"
 
 /** The calls of the token chain: `GET /api/v2/getTokenData`, and the methods of `POST /api/v2/jsonRPC`. */

@@ -40,8 +40,8 @@ export const TimeInForce = Schema.Literals(["Gtc", "Ioc", "Alo", "FrontendMarket
 export type TimeInForce = typeof TimeInForce.Type
 
 /**
- * The grouping of a batch of orders. `na`: none. `normalTpsl`: the orders after the first are the take-profit and
- * stop-loss of the first. `positionTpsl`: the orders are the take-profit and stop-loss of the position.
+ * The grouping of a batch of orders. `na`: none. `normalTpsl`: the first order has the other orders as its take-profit
+ * and stop-loss. `positionTpsl`: the orders are the take-profit and stop-loss of the account's position.
  */
 export const Grouping = Schema.Literals(["na", "normalTpsl", "positionTpsl"]).annotate({ identifier: "Grouping" })
 export type Grouping = typeof Grouping.Type

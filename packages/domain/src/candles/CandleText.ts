@@ -15,7 +15,7 @@ import type { CandleInterval } from "./Candle.ts"
 export const CandleFormat = Schema.Literals(["ndjson", "csv", "parquet"]).annotate({ identifier: "CandleFormat" })
 export type CandleFormat = typeof CandleFormat.Type
 
-/** The text formats. */
+/** The formats of a file of bars that consist of lines of text. */
 export type TextFormat = Exclude<CandleFormat, "parquet">
 
 /** The content type of each format. */

@@ -35,7 +35,7 @@ const bounded = (bars: number): number => Math.min(CandleWindow.retainedBars, Ma
  *
  * Adjacent stretches meet at the boundary of a bar. A bar that is received twice is emitted once. The venue retains only
  * the newest 5000 bars. The first stretch therefore covers all older bars of the window in one request: the venue
- * returns the bars that it still has, and further requests for expired bars would only cost weight.
+ * returns the bars that it still has. Further requests for expired bars would only use up the rate limit.
  *
  * Without an `endTime`, or with one in the future, the walk ends at the bar that was forming when the walk began. A
  * `truncated` stretch lacks its oldest bars. Only the first stretch can be truncated, or a later stretch whose bars

@@ -10,7 +10,7 @@ export const BlockNumberOrTag = Schema.Union([
 ])
 export type BlockNumberOrTag = typeof BlockNumberOrTag.Type
 
-/** A transaction in a block. Chain families add fields. */
+/** A transaction in a block. Chain families, such as OP Stack and Arbitrum, add fields. */
 export const Transaction = openStruct({
   hash: Hash,
   from: Address,

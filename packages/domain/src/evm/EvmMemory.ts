@@ -19,7 +19,7 @@ import type { LogSelection } from "./LogMatch.ts"
 export interface SentItems {
   /** Waits until a subscription has its first subscriber. */
   readonly subscribed: (subscription: EvmSubscription) => Effect.Effect<void>
-  /** Sends items to the subscribers: blocks to all, logs to those whose filter matches. */
+  /** Sends items to the subscribers: blocks to all subscribers, a log to the subscribers whose filter matches. */
   readonly send: <S extends EvmSubscription>(
     subscription: S,
     items: ReadonlyArray<S["item"]["Type"]>

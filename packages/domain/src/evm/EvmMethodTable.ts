@@ -32,7 +32,7 @@ export interface Method {
  */
 const beforeSending = { alsoAt: ["pending"] } as const
 
-/** Standard methods without typed declarations; `EvmReads` declares the typed ones. */
+/** Standard methods without typed declarations. `EvmReads` declares the typed methods. */
 export const standardMethods: { readonly [name: string]: Method } = {
   web3_clientVersion: { summary: "Name and version of the node", cheap: true },
   web3_sha3: { summary: "Keccak-256 of some bytes" },

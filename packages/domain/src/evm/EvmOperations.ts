@@ -141,5 +141,5 @@ export const makeMethods = (serving: EvmMethods.Serving): ReadonlyArray<EvmOpera
   ]
 }
 
-/** The default methods of `POST /evm`, which are those over nodes without history. */
+/** The methods of `POST /evm` for nodes without history, which is the default. */
 export const evmMethods: ReadonlyArray<EvmOperation> = makeMethods(serving)

@@ -411,7 +411,7 @@ export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
 }
 
 /**
- * Decodes the response to a call that was sent at most once, with the ID `id`.
+ * Decodes the response with the ID `id` to a call that was sent at most once.
  *
  * Fails with `OutcomeUnknown` if the response does not determine the outcome of the call.
  */

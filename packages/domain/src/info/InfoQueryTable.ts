@@ -9,7 +9,7 @@
  */
 import * as Duration from "effect/Duration"
 
-/** The setting for the maximum age of responses, by type of query. */
+/** The setting that defines the maximum age of cached responses for each query type. */
 export const freshnessSetting = "TRIGATE_INFO_FRESHNESS"
 
 /** The setting for the maximum age of responses while the rate limit is exhausted, and its default. */

@@ -7,7 +7,7 @@
 import * as Option from "effect/Option"
 import type { SpotMeta, SpotPair, SpotToken } from "./SpotMeta.ts"
 
-/** The two tokens of a pair; a token that is not listed is absent. */
+/** The two tokens of a pair; `None` for a token that is not listed. */
 export interface PairTokens {
   readonly base: Option.Option<SpotToken>
   readonly quote: Option.Option<SpotToken>

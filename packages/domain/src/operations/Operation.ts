@@ -240,10 +240,10 @@ export const decodes = (schema: AnyCodec): (request: unknown, answer: Json.Json)
   return (_request, answer) => Result.isSuccess(answer.value) && Option.isSome(decode(answer.value.success))
 }
 
-/** The gateway's surface that received a request: its own routes, or the node routes behind an endpoint key. */
+/** The routes that received a request: the gateway's own routes, or the node routes behind an endpoint key. */
 export type Surface = "gateway" | "node"
 
-/** Makes the error for an operation that was requested on the node surface, but that no node serves. */
+/** Makes the error for an operation that was requested on the node routes, but that no node serves. */
 export const unavailableOnNode = (operation: Operation): UnavailableOnNode =>
   new UnavailableOnNode({
     operation: operation.name,
@@ -252,8 +252,8 @@ export const unavailableOnNode = (operation: Operation): UnavailableOnNode =>
   })
 
 /**
- * Returns the sources that serve an operation on a surface. On the node surface, the list is empty if no node serves
- * the operation; the call then fails with `UnavailableOnNode`.
+ * Returns the sources that serve an operation on the gateway's own routes or on the node routes. On the node routes,
+ * the list is empty if no node serves the operation; the call then fails with `UnavailableOnNode`.
  */
 export const sourcesOn = (operation: Operation, surface: Surface): ReadonlyArray<Source> =>
   operation.sources.filter((source) =>
@@ -321,7 +321,7 @@ export const responseWeight = (operation: Pick<Operation, "cost">, rows: number)
 export const worstWeight = (operation: Pick<Operation, "cost">): number =>
   responseWeight(operation, operation.cost.maxRows ?? 0)
 
-/** Returns the maximum cost of a request, considering the maximum rows of its response. */
+/** Returns the maximum cost of a request: the cost if the response has the maximum number of rows. */
 export const requestCost = <Request>(
   operation: { readonly cost: Cost; mostRows?(request: Request, now: number): number },
   request: Request,

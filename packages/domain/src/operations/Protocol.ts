@@ -24,7 +24,7 @@ import {
 import type { AnyCodec, CachePolicy, Cost, MethodClass, Operation } from "./Operation.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
-/** Makes the error for a response that violates its protocol; `issue` quotes at most an excerpt. */
+/** Makes the error for a response that violates its protocol; `issue` quotes at most an excerpt of the response. */
 export const malformed = (upstream: string, issue: string): UpstreamMalformed =>
   new UpstreamMalformed({ upstream, issue, detail: `${upstream} sent a response that does not decode: ${issue}` })
 

@@ -171,7 +171,7 @@ export const valueAt = (value: unknown, path: string): unknown => {
 const asRecord = (value: unknown): { readonly [member: string]: unknown } =>
   Predicate.isObject(value) ? { ...value } : {}
 
-/** Makes the decoder of the subscriptions of a table. */
+/** Makes a decoder for the subscriptions in a table. */
 export const reader = (table: Iterable<Subscription>) => {
   const known = new Map(
     [...table].map((declaration) => [declaration.name, {

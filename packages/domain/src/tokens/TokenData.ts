@@ -1,4 +1,4 @@
-/** Token data: the flat resource that the documentation describes, and the four kinds of token contracts. */
+/** The response of `GET /api/v2/getTokenData`, and the four kinds of token contracts that TON servers return. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
