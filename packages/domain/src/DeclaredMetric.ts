@@ -26,12 +26,12 @@ export const labels = {
   reason: "`client`, `drain`, `binary`, `key`, `origin`, `rate`, `bytesIn`, `bytesOut`, `size` or `slow`",
   route: "endpoint of the contract such as `exchange.submit`, or `other`",
   share: "part of a rate limit: `actions` is reserved for signed actions, `common` is not",
-  state: "`sent` or `unknown`; of settled actions `accepted` or `neverArrived`",
+  state: "`sent` or `unknown`; for settled actions: `accepted` or `neverArrived`",
   status: "HTTP status",
   upstream: "`trading-api`, `trading-node`, `token-chain` or `layer2`",
   use: "purpose of the shared store, such as `cache`",
   version: "version of Trigate",
-  within: "`1 hour`, `1 day` or `7 days`; each period includes the shorter ones",
+  within: "`1 hour`, `1 day` or `7 days`; each period includes the shorter periods",
   won: "`first` or `second`: the address that responded first"
 } as const
 
