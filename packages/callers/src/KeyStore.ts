@@ -119,7 +119,7 @@ export interface Change {
 
 /** The storage of records. */
 export interface Backend {
-  /** Returns all records and the version of the store; `undefined` if the version is still equal to `known`. */
+  /** Returns all records and the version of the store; `undefined` if the version equals `known`. */
   readonly since: (known: string | undefined) => Effect.Effect<Snapshot | undefined, KeyStoreFault>
   /** Atomically reads the records, calls `change` with them, and stores the result. */
   readonly modify: <A extends Change>(

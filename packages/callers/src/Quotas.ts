@@ -46,7 +46,7 @@ export interface Beyond {
 
 /** The parameters of the algorithm, in milliseconds. */
 export interface Rate {
-  /** The interval between two evenly spaced requests. */
+  /** The interval between two requests at the allowed rate. */
   readonly interval: number
   /** Maximum time by which the theoretical arrival time can be ahead of the current time. */
   readonly tolerance: number

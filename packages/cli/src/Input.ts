@@ -25,14 +25,14 @@ const bytesAt = Effect.fnUntraced(function*(path: string) {
   return Buffer.concat(yield* Stream.runCollect(stdin))
 })
 
-/** Returns the text with which messages name a path. */
+/** Returns the name of a path in messages: `-` is standard input. */
 export const displayName = (path: string): string => path === "-" ? "Standard input" : path
 
 /** Reads the bytes of a file, or of standard input for `-`. Fails with {@link UsageFault}. */
 export const bytes = (path: string) =>
   Effect.mapError(bytesAt(path), () => fault(`${displayName(path)} cannot be read`))
 
-/** Reads the text of a file like {@link bytes}. */
+/** Reads the text of a file, or of standard input for `-`. Fails with {@link UsageFault}. */
 export const text = (path: string) => Effect.map(bytes(path), (read) => new TextDecoder().decode(read))
 
 const readAddress = Schema.decodeOption(Address)
@@ -115,7 +115,7 @@ const units: { readonly [unit: string]: number } = {
   w: 7 * 86_400_000
 }
 
-/** Parses a number with its unit as milliseconds. */
+/** Parses a number with a unit, and converts it to milliseconds. */
 const parseLength = (pattern: RegExp, text: string): Option.Option<number> => {
   const { count, unit } = pattern.exec(text)?.groups ?? {}
   return Option.map(Option.fromUndefinedOr(units[unit ?? ""]), (length) => Number(count) * length)
@@ -159,6 +159,6 @@ export const readMoment = (text: string): Option.Option<Moment> => {
   )
 }
 
-/** Returns the time in milliseconds, relative to `now`. */
+/** Returns the time in milliseconds since 1970. A relative time is counted back from `now`. */
 export const toInstant = (moment: Moment, now: number): number =>
   moment.kind === "at" ? moment.millis : now - moment.millis

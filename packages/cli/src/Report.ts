@@ -55,7 +55,7 @@ const formatError = (error: { readonly _tag: string; readonly message: string })
 /** Prints an error. */
 export const error = (failed: { readonly _tag: string; readonly message: string }) => say(formatError(failed))
 
-/** Prints why a program failed. The command-line parser has already printed its own errors. */
+/** Prints why a program failed, except errors that the command-line parser has already printed. */
 export const failure = (cause: Cause.Cause<{ readonly _tag: string; readonly message: string }>) => {
   if (Cause.hasInterruptsOnly(cause)) return Effect.void
   return Option.match(Cause.findErrorOption(cause), {

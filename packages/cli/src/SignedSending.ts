@@ -144,8 +144,8 @@ const confirm = Effect.gen(function*() {
 }).pipe(Effect.catchTag("QuitError", () => new Declined()))
 
 /**
- * Sends an action once. If the outcome remains unknown, even after an interruption, prints the signer, the nonce and
- * the bytes.
+ * Sends an action once. If the outcome remains unknown, for example after an interruption, prints the signer, the nonce
+ * and the bytes.
  */
 const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, signer }: Signed) {
   const unknown = (upstream: string, detail: string) =>

@@ -8,8 +8,8 @@ import * as Gateway from "./Gateway.ts"
 import * as Live from "./Live.ts"
 
 /**
- * Returns the latest response, and a function that polls immediately. The response is `undefined` until the first one
- * arrives.
+ * Returns the latest response, and a function that polls immediately. The response is `undefined` until the first
+ * response arrives.
  */
 export const usePolled = <A, E>(
   call: () => Effect.Effect<A, E, Connection>

@@ -249,12 +249,12 @@ const targetPattern = (path: string): RegExp =>
 
 /**
  * Returns whether a request has no endpoint key, although the router would interpret the first segment of the request's
- * path as one. Such a request is for a page or for a route without a key.
+ * path as a key. Such a request is for a page or for a route without a key.
  */
 const lacksKey = ({ headers, url }: HttpServerRequest): boolean => {
   const path = url.split("?", 1)[0] ?? ""
   if (NotFoundRoutes.isDeclared(path)) return true
-  // a GET of one segment is more likely a missing page than a key, unless it opens a WebSocket
+  // a GET of a path of one segment is more likely for a missing page than for a key, unless it opens a WebSocket
   return path.indexOf("/", 1) < 0 && headers["upgrade"]?.toLowerCase() !== "websocket"
 }
 
@@ -429,7 +429,7 @@ export const layerWithAdmin = (mount: AdminMount = {}) => {
 
 /** The content of `/health/ready` on an embedding server. */
 export interface Defaults {
-  /** Whether the services are a sandbox's. */
+  /** Whether the services belong to a sandbox. */
   readonly sandbox: boolean
   /** The trading chain's network. Default: mainnet. */
   readonly network?: "mainnet" | "testnet"

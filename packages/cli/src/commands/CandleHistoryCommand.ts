@@ -150,7 +150,7 @@ const importFile = Effect.fnUntraced(function*(
   return { file: path, ...report }
 })
 
-/** Declares a flag that other gateway commands have. Using it here is reported as an error. */
+/** Declares a flag that other gateway commands have. Using the flag here is reported as an error. */
 const refusedFlag = (name: string) =>
   Flag.String(name).pipe(
     Flag.withHidden,

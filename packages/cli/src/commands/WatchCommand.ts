@@ -61,7 +61,8 @@ const line = Effect.fnUntraced(function*(text: string) {
 })
 
 /**
- * Follows a stream of the gateway until it ends, or is interrupted. With `--json` each item is a line of JSON.
+ * Follows a stream of the gateway until the stream ends or the command is interrupted. With `--json`, each item is
+ * printed as a line of JSON.
  */
 const follow = Effect.fnUntraced(function*<A, B, R>(
   { count }: Options,

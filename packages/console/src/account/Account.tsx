@@ -29,8 +29,8 @@ type Slow = CallResult<Effect.Success<ReturnType<typeof slow>>>
 const day = 86_400_000
 
 /**
- * The action budget is displayed as low if less than this fraction of its maximum is left. An account without any
- * budget left can send only one action every ten seconds.
+ * The action budget (the actions that the venue still allows an account) is displayed as low if less than this fraction
+ * of its maximum is left. An account without budget can send only one action every ten seconds.
  */
 const lowBudget = 0.1
 

@@ -89,8 +89,8 @@ export interface Options {
 export const defaults: Options = { maxLag: Duration.millis(100), memory: 64 * 1024 * 1024 }
 
 /**
- * The last quarter of the memory is reserved for bodies of at most this number of bytes, so that large bodies do not
- * block small ones.
+ * Maximum size of a small body, in bytes. The last quarter of the memory is reserved for small bodies, so that large
+ * bodies do not block them.
  */
 const largeBody = 64 * 1024
 

@@ -44,8 +44,8 @@ const describeCallers = (settings: Decoded): ReadonlyArray<string> => {
 }
 
 /**
- * Returns the lines about relayed actions that are printed at startup. They include a warning if any client on the
- * network can have orders relayed.
+ * Returns the startup lines about relayed actions. They include a warning if any client on the network can have orders
+ * relayed.
  */
 const actionLines = (settings: Decoded): ReadonlyArray<string> => {
   if (!isSandbox(settings) && settings.tradingApiUrl.length === 0) return []
@@ -72,7 +72,7 @@ const actionLines = (settings: Decoded): ReadonlyArray<string> => {
     : [actions]
 }
 
-/** Returns the lines about the recorded candle series that are printed at startup. */
+/** Returns the startup lines about the recorded candle series. */
 const describeArchive = (settings: Decoded): ReadonlyArray<string> => {
   if (settings.archive.length === 0) return []
   const wishes = settings.archive.map(({ coin, interval }) => `${coin}:${interval}`).join(", ")

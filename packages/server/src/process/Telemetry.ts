@@ -122,7 +122,7 @@ export const layer = (
       settings.otlpProtocol === "http/json" ? OtlpSerialization.layerJson : OtlpSerialization.layerProtobuf,
       Layer.effect(HttpClient.HttpClient, watched).pipe(Layer.provide(FetchHttpClient.layer)),
       OtlpExporter.layerFlusher,
-      // otherwise Effect's exporters would read the environment themselves and ignore flags and files
+      // an empty provider, because Effect's exporters would otherwise read the environment and ignore flags and files
       ConfigProvider.layer(ConfigProvider.fromUnknown({}))
     ])
   )

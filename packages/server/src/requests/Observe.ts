@@ -125,7 +125,7 @@ const TracedRequest = Context.Reference<HttpServerRequest.HttpServerRequest | un
   { defaultValue: constUndefined }
 )
 
-/** Returns Node's response of an HTTP/1 request. */
+/** Returns Node's response object for an HTTP/1 request. */
 const nodeResponse = (request: HttpServerRequest.HttpServerRequest): ServerResponse | undefined => {
   const response = NodeHttpServerRequest.toServerResponse(request)
   return response instanceof ServerResponse ? response : undefined
@@ -141,7 +141,7 @@ const conceal = (traced: HttpServerRequest.HttpServerRequest, path: string): voi
 /** A request to observe, and Node's response to it. */
 export interface Subject extends RequestRecord.Head {
   readonly url: string
-  /** Returns the target as sent, before the router removed a prefix from the URL. */
+  /** Returns the request target as sent, before the router removed a prefix from the URL. */
   readonly target?: () => string
   readonly response: ServerResponse | undefined
 }

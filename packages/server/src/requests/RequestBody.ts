@@ -105,7 +105,7 @@ const portable = (request: HttpServerRequest, limit: number) =>
 
 /**
  * Returns whether the events of Node's message can be used to read the body. They cannot be used if the client expects
- * `100 Continue`, for a second read, or after middleware has decompressed the body.
+ * `100 Continue`, if the body has already been read, or if middleware has decompressed the body.
  */
 const isReadable = (message: IncomingMessage, request: IncomingRequest): boolean =>
   !message.readableDidRead && message.headers["content-encoding"] === request.headers["content-encoding"] &&

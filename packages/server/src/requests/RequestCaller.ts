@@ -36,7 +36,8 @@ export const TrustedProxies = Context.Reference<ReadonlyArray<IpNetwork.IpNetwor
 const queryName = "api_key"
 
 /**
- * Returns whether a query parameter contains the caller's key. All other parameters belong to the called API method.
+ * Returns whether a query parameter with this name contains the caller's key. All other parameters belong to the called
+ * API method.
  */
 export const isQueryName = (name: string): boolean => name === queryName
 

@@ -139,7 +139,8 @@ const admin = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const log = yield* ActionLog
     const exchange = yield* Exchange
-    // a gateway that does not require keys does not create any, because any client could create a key for later use
+    // a gateway that does not require keys does not create keys either, because any client could create a key for later
+    // use
     const asked = Option.getOrUndefined(yield* Effect.serviceOption(KeyStore))
     const windows = (yield* RateLimiter.Windows) ?? new Map()
     const tail = yield* LiveRequests

@@ -76,7 +76,7 @@ export interface Asked {
   readonly surface: Surface
 }
 
-/** The JSON limits for the longest batch. A call has up to a dozen values; more if it contains a filter. */
+/** The JSON limits for the longest batch. A call has up to a dozen JSON values, or more if it contains a filter. */
 const limits = { ...Json.defaultLimits, maxValues: 20_000 }
 
 const parseError = -32700

@@ -72,7 +72,7 @@ const make = Effect.fnUntraced(function*(url: Redacted.Redacted) {
 })
 
 /**
- * Provides the Redis at a URL. While it is not connected, its commands fail with `RedisError`.
+ * Provides the client of the Redis at a URL. While the client is not connected, its commands fail with `RedisError`.
  *
  * @since 0.1.0
  * @category layers

@@ -68,7 +68,7 @@ export interface ServedEvents {
   readonly keepAlive: () => void
 }
 
-/** An event stream of the venue. */
+/** An event stream with frames of the venue. */
 export class EventStream implements ServedEvents {
   caller: Caller
   readonly openedAt: number

@@ -50,7 +50,7 @@ export const isCovered = (caller: Caller, topics: Iterable<Topic>): boolean => {
   return true
 }
 
-/** One socket of a caller that speaks the venue's protocol. */
+/** One socket of a caller, with the venue's protocol. */
 export class Session extends SocketSession implements ResumableSink {
   readonly #around: Surroundings
   readonly #seat: Seat
