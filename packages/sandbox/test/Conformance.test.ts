@@ -66,10 +66,10 @@ describe("the sandbox conforms", () => {
             if (Result.isFailure(yield* Effect.result(effect))) failed.push(name)
           }
           assert.includeMembers(failed, [
-            "BTC has hourly bars, the last one forming",
+            "BTC has hourly bars, and the last bar has not closed",
             "stake is delegated and undelegated"
           ])
-          assert.notInclude(failed, "a validator frees itself")
+          assert.notInclude(failed, "a validator unjails itself")
         }),
         Sandbox.layer()
       ))
