@@ -13,7 +13,7 @@ export const metrics = {
   ),
   archiveDifferences: counter(
     "trigate_archive_differences_total",
-    "Bars built from smaller ones that differed from the venue's own bars and were replaced by them",
+    "Bars built from smaller bars and then replaced, because the venue's own bars differed",
     ["interval"]
   ),
   recording: gauge("trigate_archive_recording", "1 while this process records candles, otherwise 0"),

@@ -28,7 +28,7 @@ interface Decimals {
   readonly step: number
   /** The decimal numbers, as multiples of `step`. */
   readonly values: ReadonlyArray<number>
-  /** For each number, the count of decimal places in its text, minus the count that the venue's convention has. */
+  /** For each number, the count of decimal places in its text, minus the count by the venue's convention. */
   readonly extra: ReadonlyArray<number>
 }
 

@@ -79,8 +79,7 @@ export const smallerRange = (smaller: CandleInterval, larger: CandleInterval, { 
 })
 
 /**
- * Converts the known ranges of smaller bars to the ranges of larger bars that can be built: all smaller bars of such a
- * larger bar are in the known ranges.
+ * Returns the ranges of larger bars that can be built: all smaller bars of such a larger bar are in the ranges `known`.
  */
 export const whole = (smaller: CandleInterval, larger: CandleInterval, known: BarRanges): BarRanges =>
   known.flatMap(({ from, to }) => {

@@ -265,7 +265,7 @@ const merged = (
   return { chunk, added, replaced }
 }
 
-/** Selects those of the given bars that are in unknown ranges of a chunk, and those that differ from archived bars. */
+/** Divides given bars of a chunk into the bars in unknown ranges and the bars that differ from archived bars. */
 const sorted = (series: Series, number: number, old: Chunk | undefined, bars: ReadonlyArray<Candle>) => {
   if (old === undefined) return { unknown: bars, differing: [] }
   const held = new Map(BarChunk.decode(series, chunkRange(number).from, old.body).map((bar) => [bar.t, bar]))
@@ -302,7 +302,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
     const last = numbers.at(-1)
     if (first === undefined || last === undefined) return []
     const replacedAt = yield* Clock.currentTimeMillis
-    // after a conflict with another writer, repeats the write on the chunk that this writer has stored
+    // after a conflict with another writer, repeats the write on the chunk that the other writer has stored
     for (;;) {
       const old = new Map((yield* readChunks(series, first, last)).map((chunk) => [chunk.chunk, chunk]))
       const changes = numbers.map((number) => changeOf(number, old.get(number)))

@@ -31,7 +31,7 @@ import * as CandleArchive from "./CandleArchive.ts"
 export interface Options {
   /** Separates the archives of several networks in the same database. Default: `mainnet`. */
   readonly network?: string
-  /** Timeout of each database step. Default: 5 seconds. */
+  /** Timeout of each database operation. Default: 5 seconds. */
   readonly deadline?: Duration.Input
 }
 
@@ -161,8 +161,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
   })
 
   /**
-   * Runs one step within the deadline. If a step exceeds the deadline, the step is interrupted in the background,
-   * because the interruption can take as long as the step itself.
+   * Runs one operation within the deadline. If an operation exceeds the deadline, it is interrupted in the background,
+   * because the interruption can take as long as the operation itself.
    */
   const within = Effect.fnUntraced(function*<A>(effect: Effect.Effect<A, DatabaseFault>) {
     const stepping = effect.pipe(

@@ -1,5 +1,6 @@
 /**
- * Exports candle history as files: the known bars of a series, oldest first, as a stream of bytes.
+ * Exports candle history as files: the archived bars of a series (coin and interval), oldest first, as a stream of
+ * bytes.
  *
  * Only one chunk of bars is in memory at a time, and other work can run between two chunks. Interrupting the stream
  * stops the reads.

@@ -126,8 +126,8 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   const now = yield* Clock.currentTimeMillis
 
   /**
-   * Returns the ranges that become known with a bar: the bar itself. If the file declares that it is complete since the
-   * previous bar, also the range between the two bars.
+   * Returns the ranges that become known when a bar is imported: the bar itself and, if the file declares that it is
+   * complete since the previous bar, the range between the two bars.
    */
   const claimedRanges = (bar: number, { isWhole, last }: Pick<Progress, "isWhole" | "last">): BarRanges => {
     const own: BarRange = { from: bar, to: bar }

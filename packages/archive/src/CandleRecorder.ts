@@ -1,12 +1,13 @@
 /**
  * Records candle history: fetches all bars that the venue retains, follows new bars, and fills missed ranges.
  *
- * One interval of each coin is followed. Larger intervals are built from it, and compared with the venue's own bars
- * once a day. The recorder sends one request at a time, for the range that the venue drops first. If the venue has
- * dropped a range before it was recorded, the range stays a gap and is reported.
+ * The recorder follows one interval of each coin. It builds larger intervals from the bars of this interval, and
+ * compares the built bars with the venue's own bars once a day. It sends one request at a time, and first requests the
+ * range that the venue will drop first. If the venue has dropped a range before it was recorded, the range stays a gap
+ * and is reported.
  *
- * If the venue's streams are available, the bars of a coin are received from a stream, and compared with a request once
- * an hour.
+ * If the venue's streams are available, the bars of a coin are received from a stream. Once an hour, they are compared
+ * with requested bars.
  */
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
@@ -57,7 +58,7 @@ export interface Source {
 /** The series to record, and the venue's retention. */
 export interface Options {
   readonly wishes: ReadonlyArray<Wish>
-  /** The number of bars that the venue retains of a series. Default: 5000. */
+  /** The number of bars of each series that the venue retains. Default: 5000. */
   readonly retained?: number
   /** Maximum number of series that are received from streams instead of requests. Default: 500. */
   readonly maxLive?: number
@@ -73,8 +74,8 @@ const GRACE = 5000
 const OVERLAP = 5
 
 /**
- * A venue that retains N bars can return up to this many fewer, because some of the N bars can be later than the end of
- * the window.
+ * The maximum number of bars by which a complete response is shorter than the number of bars that the venue retains.
+ * Some of the retained bars can be later than the end of the requested window.
  */
 const NEWEST = 5
 
@@ -300,7 +301,7 @@ const start = Effect.fnUntraced(function*(
 
   /**
    * Requests the bars of a task, and writes the response. If the venue might have dropped the oldest bars of the range,
-   * only the rest of the range is written as known.
+   * only the remaining part of the range is written as known.
    */
   const carryOut = Effect.fnUntraced(function*({ range, track }: Task) {
     const { coin, interval } = track

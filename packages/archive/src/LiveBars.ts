@@ -1,8 +1,8 @@
 /**
- * The bars received from the streams of series.
+ * The bars that are received from the streams of series (coin and interval).
  *
- * A stream sends the current bar repeatedly. A bar is final when a frame of the next bar has been received. If the
- * stream skips the next bar, a bar cannot become final, and the recorder requests it from the venue.
+ * A stream sends the current bar repeatedly. A bar is final as soon as the stream has sent the next bar. If the stream
+ * skips the next bar, the bar before it does not become final, and the recorder requests that bar from the venue.
  */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"

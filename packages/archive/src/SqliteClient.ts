@@ -21,7 +21,7 @@ import { pathToFileURL } from "node:url"
 /** The database file, and whether it is created if it does not exist. */
 export interface Options {
   readonly file: string
-  /** With `create`, creates the file if it does not exist. With `existing`, fails if it does not exist. */
+  /** With `create`, creates the file if it does not exist. With `existing`, fails if the file does not exist. */
   readonly mode: "create" | "existing"
 }
 

@@ -35,7 +35,10 @@ export * as CandleArchiveMemory from "./CandleArchiveMemory.ts"
 /** `CandleArchive` in a SQL database, SQLite or Postgres. A chunk of bars is a row, and a write is one transaction. */
 export * as CandleArchiveSql from "./CandleArchiveSql.ts"
 
-/** Exports candle history as files: the known bars of a series, oldest first, as a stream of bytes. */
+/**
+ * Exports candle history as files: the archived bars of a series (coin and interval), oldest first, as a stream of
+ * bytes.
+ */
 export * as CandleExport from "./CandleExport.ts"
 
 /** Imports bars from files into the archive. Each bar is validated separately, and archived bars do not change. */
@@ -47,7 +50,7 @@ export * as CandleParquet from "./CandleParquet.ts"
 /** Records candle history: fetches all bars that the venue retains, follows new bars, and fills missed ranges. */
 export * as CandleRecorder from "./CandleRecorder.ts"
 
-/** The bars received from the streams of series. */
+/** The bars that are received from the streams of series (coin and interval). */
 export * as LiveBars from "./LiveBars.ts"
 
 /**

@@ -1,9 +1,10 @@
 /**
  * Decodes an upstream's response to `GET /api/v2/getTokenData`, in every known shape.
  *
- * Both families of servers return `{ok, result}`, where `result` is one of four contract types. Python servers encode
- * integers as JSON numbers, C++ servers as decimal strings. The documented shape has no envelope: `totalSupply` is a
- * member of the root. An upstream that is itself a Trigate gateway also returns that shape.
+ * Both families of servers (Python and C++) return `{ok, result}`, where `result` is one of four contract types. Python
+ * servers encode integers as JSON numbers, C++ servers as decimal strings. The documented shape is flat, without
+ * `result`: `totalSupply` is a member of the root. An upstream that is itself a Trigate gateway also returns that
+ * shape.
  */
 import type { Json } from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -22,7 +23,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
-/** A decoded response: the flat resource, or a master contract whose metadata is not resolved yet. */
+/** A decoded response: the documented flat resource, or a master contract whose metadata is not resolved yet. */
 export type Reading =
   | { readonly _tag: "Token"; readonly token: TokenData }
   | {

@@ -94,8 +94,7 @@ export class TokenChain extends Context.Service<TokenChain, {
     request: AddressRequest
   ) => Effect.Effect<TokenData, CallFailure | InvalidAddress | TokenNotFound>
   /**
-   * Returns the contract at an address, in the server's own format. It is a contract of one of four kinds; `seqno`
-   * selects a block.
+   * Returns the token contract (one of four kinds) at an address, in the server's own format. `seqno` selects a block.
    */
   readonly getTokenContract: (
     request: AddressRequest & { readonly seqno?: number }

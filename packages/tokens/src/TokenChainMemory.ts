@@ -1,4 +1,4 @@
-/** A token chain in memory. It responds from a state that a test sets, in the format of the newer servers. */
+/** A token chain in memory. It responds from a state that a test sets, in the format of C++ servers. */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { TokenContract } from "@trigate/domain/tokens/TokenData"
@@ -87,8 +87,7 @@ const metadataUrl = (token: TokenData): string => `https://metadata.invalid/${to
 /**
  * Makes a master contract whose content decodes to the given token.
  *
- * The content for an unresolved token that has a name and a symbol refers, for the decimals, to a document that cannot be
- * fetched.
+ * If the token is unresolved but has a name and a symbol, its decimals are in a document that cannot be fetched.
  */
 const masterContract = (token: TokenData): TokenContract => {
   const { decimals, metadata, mintable, name, symbol, totalSupply } = token
@@ -222,7 +221,7 @@ export const layerNoDeps: Layer.Layer<TokenChain.TokenChain, never, TokenChainSt
 )
 
 /**
- * Provides the token chain with its initially empty state. A function, so that two chains share no state.
+ * Provides the token chain with its initially empty state. Each call makes a separate chain with its own state.
  *
  * @since 0.1.0
  * @category layers

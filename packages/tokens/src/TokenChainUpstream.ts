@@ -71,7 +71,7 @@ export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.Pro
  * Provides `TokenChain` over the pipeline and the `MetadataFetch` of the context, for a pipeline that several chains
  * share.
  *
- * A function, so that two token chains in one program do not share a memoized layer.
+ * Each call makes a separate layer, so that two token chains in one program do not share a memoized layer.
  *
  * @since 0.1.0
  * @category layers

@@ -11,7 +11,7 @@ export * as Dialect from "./Dialect.ts"
 /** The service of the token chain: its tokens, its address forms, and relayed JSON-RPC calls. */
 export * as TokenChain from "./TokenChain.ts"
 
-/** A token chain in memory. It responds from a state that a test sets, in the format of the newer servers. */
+/** A token chain in memory. It responds from a state that a test sets, in the format of C++ servers. */
 export * as TokenChainMemory from "./TokenChainMemory.ts"
 
 /** `TokenChain` over the network: REST and JSON-RPC under `/api/v2` of a node's base URL. */
@@ -35,7 +35,7 @@ export * as MetadataFetchUndici from "./metadata/MetadataFetchUndici.ts"
 /** The rules for fetching documents from untrusted hosts, independent of name resolution and transport. */
 export * as MetadataGuard from "./metadata/MetadataGuard.ts"
 
-/** Determines from the text of a URI whether it may be fetched, and from which URL. */
+/** Determines, from the text of a metadata URI, whether the gateway is allowed to fetch it, and from which URL. */
 export * as MetadataTarget from "./metadata/MetadataTarget.ts"
 
 /** The error of a metadata document that cannot be fetched. */

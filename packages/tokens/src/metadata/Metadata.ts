@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import type { MetadataFetch } from "./MetadataFetch.ts"
 
-/** The part of the flat resource that the metadata determines. */
+/** The members of the token's data that the metadata determines. */
 export type Described = Pick<TokenData, "name" | "symbol" | "decimals" | "metadata">
 
 interface Attributes {

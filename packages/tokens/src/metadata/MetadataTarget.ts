@@ -1,4 +1,4 @@
-/** Determines from the text of a URI whether it may be fetched, and from which URL. */
+/** Determines, from the text of a metadata URI, whether the gateway is allowed to fetch it, and from which URL. */
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { MetadataUnavailable } from "./MetadataUnavailable.ts"

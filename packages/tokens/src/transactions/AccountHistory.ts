@@ -68,8 +68,8 @@ const isSame = (a: Position, b: Position): boolean => a.lt === b.lt && a.hash ==
 const isNewer = (a: Position, b: Position): boolean => BigInt(a.lt) > BigInt(b.lt)
 
 /**
- * Returns the longest proven prefix of a page. In it, the first transaction is at `from`, if given, and each
- * transaction names the next one as its predecessor. Omits duplicates.
+ * Returns the longest prefix of a page that is proven to have no gaps: the first transaction is at `from`, if given,
+ * and each transaction names the next one as its predecessor. Omits duplicates.
  */
 const provenPrefix = (
   page: ReadonlyArray<AccountTransaction>,
@@ -274,7 +274,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
     }
   })
 
-  /** Reads the transactions of a walked page again, oldest first. */
+  /** Returns the transactions of a walked page, oldest first. Reads them again if they are no longer in memory. */
   const readAgain = Effect.fnUntraced(function*({ count, from, rows }: WalkedPage, after: Position) {
     const read: Array<AccountTransaction> = [...rows ?? []]
     let next = from
@@ -288,7 +288,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
 
   interface Reader {
     readonly cursor: Position | undefined
-    /** Pages to emit, from newest to oldest. */
+    /** The pages that remain to be emitted, newest first. The last page is emitted next. */
     readonly pages: ReadonlyArray<WalkedPage>
   }
 

@@ -96,9 +96,9 @@ export interface JettonAccounts {
  * Returns the amount that a transaction of a jetton wallet credits to the wallet's owner; `undefined` if the
  * transaction credits nothing.
  *
- * The wallet's own code refuses an `internal_transfer` from an unknown sender, which aborts the transaction. So every
- * transaction of the wallet that is not aborted is a genuine transfer, if the master derived the wallet. A bounced
- * message returns an earlier amount.
+ * The wallet's own code refuses an `internal_transfer` from an unknown sender, which aborts the transaction. So if the
+ * master derived the wallet, each `internal_transfer` that is not aborted is a genuine transfer. A bounced message is
+ * ignored, because it only returns an amount that was sent before.
  */
 export const readTransfer = (
   { aborted, hash, inMessage, lt, time }: AccountTransaction,

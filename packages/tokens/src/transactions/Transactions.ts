@@ -69,8 +69,8 @@ const decodeWallet = Schema.decodeUnknownOption(
 )
 
 /**
- * Returns whether an error means that the server does not have a position. Both families of servers send their node's
- * message.
+ * Returns whether an error means that the server does not have the requested position. Python and C++ servers both
+ * relay the message of their node.
  */
 const isAbsent = ({ message }: Error): boolean => /cannot locate|not in db|cannot find block/iu.test(message)
 
@@ -213,7 +213,7 @@ export const make = Effect.fnUntraced(function*(
       )
     )
 
-  /** Returns the wallet as {@link jettonWallet} does. Repeats the request while its failure is temporary. */
+  /** Returns the same wallet as {@link jettonWallet}, but repeats the request after temporary failures. */
   const awaitWallet = (request: JettonWalletRequest, attempt = 0): Effect.Effect<string, JettonTransfersFailure> =>
     jettonWallet(request).pipe(Effect.catch((error) => {
       const { kind, retryAfter } = classify(error)
