@@ -90,7 +90,7 @@ const findFault = (series: Series, bar: Candle, now: number): string | undefined
     const open = openTime(interval, barAt(interval, bar.t))
     return bar.t === open
       ? `it closes at ${bar.T}, which is not the end of a bar of ${interval}`
-      : `it opens at ${bar.t}, between two bars of ${interval}`
+      : `it opens at ${bar.t}, which is not the start of a bar of ${interval}`
   }
   return bar.T >= now ? "it has not closed yet" : undefined
 }

@@ -173,7 +173,7 @@ describe("a file of bars", () => {
         assert.deepStrictEqual(told.map(({ row, why }) => `${row} ${why}`), [
           "5 o: Expected a string matching the RegExp ^-?[0-9]+(?:\\.[0-9]+)?$",
           "6 it does not open after the previous bar of the file: sort the bars by open time",
-          `7 it opens at ${Number(t) + 1}, between two bars of 1m`,
+          `7 it opens at ${Number(t) + 1}, which is not the start of a bar of 1m`,
           `8 it closes at ${T}, which is not the end of a bar of 1m`,
           "9 3 columns instead of 8",
           "17 it has not closed yet",

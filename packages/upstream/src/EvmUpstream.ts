@@ -19,7 +19,7 @@ import type { Target, Upstream } from "./Upstream.ts"
 export interface Options {
   readonly upstream: Upstream
   readonly targetsOf: (call: EvmProtocol.EvmCall) => Result.Result<NonEmptyReadonlyArray<Target>, CommonFailure>
-  /** Maximum number of different callers' cheap reads in one batch. Default: no shared batches. */
+  /** Maximum number of cheap reads of different callers in one batch. Default: no shared batches. */
   readonly batch?: number | undefined
   /**
    * Determines, with further reads, how long a response can be cached. Used for operations that do not declare this

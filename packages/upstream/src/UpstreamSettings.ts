@@ -81,24 +81,24 @@ export const settings = {
   }, noLimit),
   tradingNodeLogBlocks: optional("TRIGATE_TRADING_NODE_LOG_BLOCKS", Count, {
     group: "Limits",
-    meaning: "maximum blocks in one `eth_getLogs` of the trading-chain nodes; 50 for the public node",
+    meaning: "maximum blocks in one `eth_getLogs` at the trading-chain nodes; 50 for the public node",
     takes: count
   }, "unset: learned from the nodes' errors"),
   layer2LogBlocks: optional("TRIGATE_LAYER2_LOG_BLOCKS", Count, {
     group: "Limits",
-    meaning: "maximum blocks in one `eth_getLogs` of the layer-2 nodes",
+    meaning: "maximum blocks in one `eth_getLogs` at the layer-2 nodes",
     takes: count
   }, "unset: learned from the nodes' errors"),
   tradingNodeBatch: withDefault("TRIGATE_TRADING_NODE_BATCH", Count, "1", {
     group: "Limits",
     meaning:
-      "maximum number of different callers' cheap reads that are sent to the trading-chain node as one JSON-RPC batch; 1, for a plan billed by request units, disables batches",
+      "maximum number of cheap reads of different callers in one JSON-RPC batch to the trading-chain node; 1 disables batches, for a plan billed by request units",
     takes: count
   }),
   layer2Batch: withDefault("TRIGATE_LAYER2_BATCH", Count, "1", {
     group: "Limits",
     meaning:
-      "maximum number of different callers' cheap reads that are sent to the layer-2 node as one JSON-RPC batch; 1, for a plan billed by request units, disables batches",
+      "maximum number of cheap reads of different callers in one JSON-RPC batch to the layer-2 node; 1 disables batches, for a plan billed by request units",
     takes: count
   }),
   logsMaxRequests: withDefault("TRIGATE_LOGS_MAX_REQUESTS", Count, "40", {

@@ -16,7 +16,7 @@ import type { UpstreamLabel } from "../Upstream.ts"
 export const attributes = {
   operation: "trigate.operation",
   upstream: "trigate.upstream",
-  /** The source of a call without an attempt: `hit`, `replica_hit`, `stale`, `limited` or `coalesced`. */
+  /** How a call was served without an attempt: `hit`, `replica_hit`, `stale`, `limited` or `coalesced`. */
   cache: "trigate.cache",
   /**
    * The outcome of a call or of an attempt: `ok`, the tag of a typed error, or the result of an attempt.

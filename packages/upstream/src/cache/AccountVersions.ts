@@ -48,7 +48,7 @@ export class AccountVersions extends Context.Service<AccountVersions, {
   /** Returns the version of accounts at a time in milliseconds, synchronously unless a shared store must be queried. */
   readonly version: (accounts: ReadonlyArray<string>, now: number) => Effect.Effect<Version>
   /**
-   * Sets a new version for the given accounts, and for the accounts for which a signer acts.
+   * Sets a new version for the given accounts, and for the accounts for which `signer` acts.
    *
    * If the accounts of the signer are unknown, starts a search for them and returns `true`; the search ends when
    * `learn` names the accounts. Starts no search if no account state was read in the last minute, because no account

@@ -157,7 +157,7 @@ export const make = Effect.fnUntraced(
       if (running !== undefined) return
       running = fork(
         Effect.raceFirst(source.run, logs.run).pipe(
-          Effect.catchCause((cause) => Effect.logError("The feed of a chain failed", cause)),
+          Effect.catchCause((cause) => Effect.logError("The block feed of a chain failed", cause)),
           Effect.ensuring(Effect.sync(() => {
             running = undefined
             if (topics.size() > 0) {

@@ -65,7 +65,7 @@ const Filter = Schema.Struct({
   hash: Schema.String,
   /**
    * The newest blocks, oldest first. A log filter stores only those blocks whose logs the client has received; a block
-   * filter stores all of them.
+   * filter stores every block.
    */
   known: Schema.Array(Known),
   pending: Schema.Array(Schema.String)

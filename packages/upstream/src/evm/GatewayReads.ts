@@ -22,7 +22,7 @@ export interface Bounds {
   readonly filters?: number | undefined
   /** The WebSocket URLs of the chain's nodes, for subscriptions. Default: new blocks are polled. */
   readonly sockets?: ReadonlyArray<Redacted.Redacted> | undefined
-  /** Maximum number of different callers' cheap reads in one batch; see `EvmUpstream.Options`. */
+  /** Maximum number of cheap reads of different callers in one batch; see `EvmUpstream.Options`. */
   readonly batch?: number | undefined
 }
 

@@ -97,7 +97,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     ),
     // the next poll repeats failed reads
     Effect.catch((error: CommonFailure) =>
-      Effect.logDebug("The head of a chain could not be read", { error: error._tag })
+      Effect.logDebug("The newest block of a chain could not be read", { error: error._tag })
     )
   )
 

@@ -375,7 +375,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     once: Math.max(0, held.once - window.all.held.once)
   })
 
-  /** Waits until the call is next in the queue, then for capacity, at most until `giveUp`. */
+  /** Waits until the call is next in the queue, and then until there is capacity, at most until the time `giveUp`. */
   const waitForTurn = (
     waiter: Waiter,
     giveUp: number,

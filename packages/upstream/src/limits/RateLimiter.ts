@@ -102,9 +102,9 @@ export class RateLimiter extends Context.Service<RateLimiter, {
   /**
    * Takes the maximum cost of a call, after waiting at most `maxWait`.
    *
-   * Fails as soon as it is certain that the wait would be longer: with `QuotaExceeded` if the caller is above its
-   * share, otherwise with `UpstreamRateLimited`. In the error, `retryAfter` is the wait in whole seconds, provided that
-   * no further call arrives.
+   * Fails as soon as it is certain that the wait would exceed `maxWait`: with `QuotaExceeded` if the caller is above
+   * its share, otherwise with `UpstreamRateLimited`. In the error, `retryAfter` is the wait in whole seconds, provided
+   * that no further call arrives.
    */
   readonly take: (ask: Ask) => Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited>
   /**

@@ -86,15 +86,15 @@ export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds 
 }
 
 /**
- * Returns the maximum units that reads may already have used in the window when a call starts. `ahead` are the units of
- * calls that start before it. Infinite for an action.
+ * Returns the maximum use of the window by reads at which a call can still start; practically infinite for an action.
+ * `ahead` are the units of the calls that start before this call.
  */
 export const maxReads = ({ readLimit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
 
 /**
- * Returns the maximum units that all calls may already have used in the window when a call starts. `ahead` are the
- * units of calls that start before it; actions do not wait for reads.
+ * Returns the maximum use of the window by all calls at which a call can still start. `ahead` are the units of the calls
+ * that start before this call. For an action, the reads in `ahead` do not count.
  */
 export const maxUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   // a call that costs more than the limit starts alone
@@ -104,8 +104,8 @@ export const maxUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowC
  * Returns the milliseconds from `now` until a call can start, provided that no further call arrives; 0 if the call can
  * start now.
  *
- * `slots` are in order of time; `ahead` are the units of the calls that start before this call. Assumes that those
- * calls take each unit as soon as it leaves the window, and that the unit then counts for one window.
+ * `slots` are in order of time; `ahead` are the units of the calls that start before this call. Assumes that the calls
+ * ahead take each unit as soon as it expires, and that the unit then counts for a whole window again.
  */
 export const waitTime = (
   bounds: Bounds,

@@ -82,8 +82,7 @@ export interface Options {
 }
 
 /**
- * Returns the topic that was subscribed last. A refusal from the upstream without the key of a topic refers to that
- * topic.
+ * Returns the topic that was subscribed last. If a refusal from the upstream names no topic, it refers to this topic.
  */
 const lastAsked = (
   { byRoute }: SharedTopic.TopicConnection,

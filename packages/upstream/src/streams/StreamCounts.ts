@@ -10,7 +10,7 @@ export interface Counts {
   readonly reconnects: Map<string, number>
   /** Gaps in a stream that could not be refilled, by the name of the stream's topic. */
   readonly gaps: Map<string, number>
-  /** Refilled rows, by the name of their topic. */
+  /** Rows from refills (queries of data missed while disconnected), by the name of their topic. */
   readonly refilled: Map<string, number>
   /** Frames of unknown channels. */
   unknown: number

@@ -2,7 +2,7 @@
 import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 
 export const metrics = {
-  evmHead: gauge("trigate_evm_head", "Number of the latest block that the follower of an EVM chain has received", [
+  evmHead: gauge("trigate_evm_head", "Number of the latest block that the gateway has received from an EVM chain", [
     "chain"
   ]),
   evmHeadAge: gauge(
@@ -20,7 +20,7 @@ export const metrics = {
       "chain"
     ]
   ),
-  evmPolls: counter("trigate_evm_head_polls_total", "Polls of the head of an EVM chain", ["chain"]),
+  evmPolls: counter("trigate_evm_head_polls_total", "Polls of the newest block of an EVM chain", ["chain"]),
   streamConnections: gauge("trigate_stream_connections", "Open WebSockets to the venue"),
   streamSubscriptions: gauge("trigate_stream_subscriptions", "Distinct subscriptions at the venue"),
   streamUsers: gauge("trigate_stream_users", "Distinct users over all subscriptions at the venue"),
