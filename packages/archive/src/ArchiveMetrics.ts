@@ -1,7 +1,7 @@
 /** Metrics of the candle archive and its recorder. */
 import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 
-/** The metrics, by their name in the server's table. */
+/** The metrics, by member name. */
 export const metrics = {
   archiveBars: counter("trigate_archive_bars_total", "Bars that the recorder added to the candle archive", [
     "interval"

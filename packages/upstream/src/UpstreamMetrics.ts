@@ -1,7 +1,7 @@
 /** Metrics of calls to upstreams, cached responses and rate limits. */
 import { counter, gauge, seconds } from "@trigate/domain/DeclaredMetric"
 
-/** The metrics, by their name in the server's table. */
+/** The metrics, by member name. */
 export const metrics = {
   cache: counter(
     "trigate_response_cache_total",

@@ -28,7 +28,7 @@ export interface FeedTopics {
   readonly size: () => number
   /**
    * Adds a caller to a shared subscription with an equal interest (type and parameters), or makes a new one. If the
-   * caller is already in that subscription, adds it to a second subscription with its own ID.
+   * caller is already in that subscription, adds the caller to a second subscription with its own ID.
    */
   readonly join: (interest: Interest, sink: EvmSink, since: bigint) => FeedTopic
   readonly leave: (topic: FeedTopic, sink: EvmSink) => void

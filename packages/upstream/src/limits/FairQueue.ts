@@ -144,8 +144,8 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     queues[methodClass].get(caller)?.wants ?? 0
 
   /**
-   * Returns the use of a caller that determines the order of its calls of a class. For reads, includes the units of the
-   * caller's waiting actions, because actions start first.
+   * Returns a caller's use of the limit, which determines the order of the caller's calls of a class. For reads,
+   * includes the units of the caller's waiting actions, because actions start first.
    */
   const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
     window.heldBy(caller) + (methodClass === "read" ? wantedBy("once", caller) : 0)

@@ -228,8 +228,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     let replicas = 1
     let isKnown = false
     /**
-     * The time until which Redis may lack units of other processes. It is set after Redis has lost this process's
-     * entry, because it may have lost other entries too.
+     * The time until which Redis may lack units of other processes. Set when Redis has lost this process's entry,
+     * because Redis may then have lost other entries too.
      */
     let incompleteUntil = 0
     /**

@@ -86,14 +86,14 @@ export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds 
 }
 
 /**
- * Returns the maximum use of the window by reads at which a call can still start; practically infinite for an action.
+ * Returns the maximum use of the window, by reads only, that still lets a call start; practically infinite for an action.
  * `ahead` are the units of the calls that start before this call.
  */
 export const maxReads = ({ readLimit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
 
 /**
- * Returns the maximum use of the window by all calls at which a call can still start. `ahead` are the units of the calls
+ * Returns the maximum use of the window, by all calls, that still lets a call start. `ahead` are the units of the calls
  * that start before this call. For an action, the reads in `ahead` do not count.
  */
 export const maxUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>

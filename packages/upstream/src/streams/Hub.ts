@@ -49,8 +49,8 @@ export interface Status {
 /** The shared subscriptions of one upstream. */
 export interface Hub {
   /**
-   * Makes a seat, through which one connection of a caller subscribes. `caller` is the name of the caller: the
-   * upstream's limits are divided fairly among callers.
+   * Makes a seat, through which one connection of a caller subscribes. `caller` is the caller's name. The
+   * upstream's limits are divided fairly among the callers.
    */
   readonly join: (caller: string, sink: Sink) => Seat
   /**
