@@ -46,7 +46,7 @@ const raw = ({ loadBefore, notes, rows, samples, suite, tables }: SuiteResult): 
   [
     `## ${suite}`,
     `Load average of the machine before it: ${loadBefore.toFixed(1)}.`,
-    ...(rows.length === 0 ? [] : [table(["Figure", "Beside", "Median", "Rounds"], rows.map(spread))]),
+    ...(rows.length === 0 ? [] : [table(["Figure", "Compared with", "Median", "Rounds"], rows.map(spread))]),
     ...tables.map(rawTable),
     ...(Object.keys(samples).length === 0
       ? []
@@ -80,7 +80,7 @@ const figures = [
     ]
     : []),
   table(
-    ["Figure", "Beside", "Median", "Aim", "Met"],
+    ["Figure", "Compared with", "Median", "Aim", "Met"],
     run.suites.flatMap(({ rows, suite }) => rows.filter(isShown(suite)).map(figure))
   )
 ].join("\n\n")

@@ -136,8 +136,8 @@ const sections: ReadonlyArray<Section> = [
     routes: [layer2.endpoints.rpc, node.endpoints.layer2, node.endpoints.root],
     operations: layer2Methods.filter((method) => !isShared(method)),
     described: [[
-      "These methods have the meaning, class and errors that they have on [the EVM of the trading chain](#evm-of-the-trading-chain), but they\nread any block and never fail with `UnsupportedBlock`",
-      layer2Methods.filter(isShared)
+      "The other methods of [the EVM of the trading chain](#evm-of-the-trading-chain) have the same meaning, class and errors here, but they read\nany block and never fail with `UnsupportedBlock`. Only these are missing",
+      evmMethods.filter(({ name }) => !layer2Methods.some((method) => method.name === name))
     ]]
   }
 ]
@@ -381,14 +381,14 @@ const errorsText = document(
     gatewayErrors.map(errorRow)
   ),
   "## Groups",
-  "Each class declares its group, which says what a caller does about the error.",
+  "Each error belongs to a group, which says what a caller should do.",
   table(["Group", "What to do"], Object.entries(errorGroups).map(([group, advice]) => [code(group), advice])),
   "## Errors with a reason",
   "A method of an embedded service or of the typed client fails with at most six tags. Two of them have a `reason`, which is one of\n" +
     "the errors above; `message`, `group` and `retryAfter` are those of the reason. `Effect.catchReason` handles one reason,\n" +
     "`Effect.catchReasons` several. HTTP and JSON-RPC responses have only the reason.",
   table(["Error", "Reasons"], [
-    ["`RequestError`: refused here, and nothing of the request was sent", reasonLinks(requestReasons)],
+    ["`RequestError`: the request was refused before any of it was sent", reasonLinks(requestReasons)],
     ["`UpstreamError`: the upstream did not serve the call", reasonLinks(upstreamReasons)]
   ]),
   "## Each error and its fields",
