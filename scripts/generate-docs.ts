@@ -374,7 +374,7 @@ const errorsText = document(
       callerFailures.map((failure) => errorLink(tagOf(failure), "")).join(", ")
     }.\n` +
     "The gateway in front interprets these errors by their status, because they refuse the gateway and not its caller.",
-  "The response to a JSON-RPC request that is not JSON has the code -32700, to one with a broken envelope -32600; `error.data` is an\n" +
+  "The JSON-RPC code is -32700 for a request that is not JSON, and -32600 for one with a broken envelope; `error.data` is an\n" +
     "`InvalidRequest` in both cases. Errors that no JSON-RPC route raises have the code -32603.",
   table(
     ["Error", "HTTP", "JSON-RPC", "Group"],
@@ -445,8 +445,8 @@ const configurationText = document(
   "On `SIGHUP` (`kill -HUP PID`, `systemctl reload`, `docker kill -s HUP`) the gateway reads its settings file and its environment\n" +
     "file again.",
   "- A setting marked under Restart keeps its value until a restart; the log names the changed ones.\n" +
-    "- If a setting is invalid, the network changes, or the sandbox would replace real chains or the reverse, the gateway refuses all\n" +
-    "  changes: the log reports the reason in one line, and the previous settings stay in effect.\n" +
+    "- The gateway refuses all changes if a setting is invalid, or if they would change the network or switch between the sandbox and\n" +
+    "  real chains. The log then reports the reason in one line, and the previous settings stay in effect.\n" +
     "- Otherwise the changes apply to new requests; requests in flight end with the previous settings. Nonces, rate-limit windows,\n" +
     "  cached responses and ejected addresses are not lost.",
   "To check settings first, run [`trigate serve --check`](cli.md#a-gateway) with the same files\n" +
