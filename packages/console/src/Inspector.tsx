@@ -12,10 +12,10 @@ type Seen = { readonly inspection: Inspection } | { readonly refusal: string }
 
 const seen = signal<Seen | undefined>(undefined)
 
-/** The content of the form. */
+/** The body and the expected signer in the form. */
 const draft = signal({ body: "", expected: "" })
 
-/** An example body, signed with a public test key. The `v` of the signature is wrong. */
+/** An example body, signed with a public test key. The `v` of its signature is wrong, to show a diagnosis. */
 const example = {
   body: JSON.stringify({
     action: { type: "evmUserModify", usingBigBlocks: true },

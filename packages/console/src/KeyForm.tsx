@@ -2,7 +2,7 @@
 import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
 
-/** The form, shown instead of a panel until the gateway accepts the key. */
+/** The form for the caller's key. The page shows it instead of a panel until the gateway accepts the key. */
 export const KeyForm = () => (
   <section class="card" aria-labelledby="key-title">
     <h2 id="key-title">This gateway requires a key</h2>

@@ -6,26 +6,27 @@ import * as Effect from "effect/Effect"
 import * as Gateway from "./Gateway.ts"
 import * as Metrics from "./Metrics.ts"
 
-/** Milliseconds between two readings. */
+/** Milliseconds between two queries of readiness and metrics. */
 export const period = 2000
 
-/** Maximum number of stored readings: enough for five minutes. */
+/** Maximum number of stored metric snapshots: those of five minutes. */
 const kept = 150
 
-/** The readings, oldest first. */
+/** The snapshots of the gateway's metrics, oldest first. */
 export const snapshots = signal<ReadonlyArray<Metrics.Snapshot>>([])
 
 /** The gateway's readiness, with the mode of each chain. */
 export const readiness = signal<Readiness | undefined>(undefined)
 
-/** The error of the latest reading. */
+/** The error of the latest query of readiness and metrics; `undefined` if the query succeeded. */
 export const trouble = signal<string | undefined>(undefined)
 
-/** The time of the latest reading, in milliseconds since 1970. */
+/** The time of the latest successful query of readiness and metrics, in milliseconds since 1970. */
 export const readAt = signal<number | undefined>(undefined)
 
 /**
- * The latest reading, and the reading a minute earlier, or the oldest reading if all readings are from the last minute.
+ * The latest snapshot of the metrics (`to`) and the snapshot one minute before it (`from`). If no snapshot is that old,
+ * `from` is the oldest one.
  */
 export const lastMinute = computed(() => {
   const all = snapshots.value

@@ -23,7 +23,7 @@ import * as Words from "./Words.ts"
 interface Panel {
   readonly title: string
   readonly Body: ComponentType
-  /** Whether the panel is shown only for a sandbox. */
+  /** Whether the panel is shown only if the gateway is a sandbox. */
   readonly isPaper?: boolean
 }
 
@@ -43,7 +43,7 @@ const lazily = (load: () => Promise<ComponentType>): ComponentType => {
   return Lazy
 }
 
-/** The panels, by group of the navigation, and then by their name in links. */
+/** The console's panels by navigation group. In each group, the key of a panel is the panel's name in links. */
 const groups: { readonly [title: string]: { readonly [name: string]: Panel } } = {
   Overview: {
     overview: { title: "Overview", Body: Overview }

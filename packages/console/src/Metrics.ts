@@ -1,4 +1,4 @@
-/** Parses the text of `GET /metrics`, and computes differences between two readings. */
+/** Parses the responses of `GET /metrics`, and computes differences between two of them. */
 
 /** A series of a metric at one time. */
 export interface Series {
@@ -6,7 +6,7 @@ export interface Series {
   readonly value: number
 }
 
-/** All series by metric name, and the time of the reading. */
+/** The series of one `GET /metrics` response by metric name, and the time of the response. */
 export interface Snapshot {
   readonly time: number
   readonly series: ReadonlyMap<string, ReadonlyArray<Series>>

@@ -73,7 +73,7 @@ const Tiles = () => {
   )
 }
 
-/** Returns the failed requests of the last minute by route and error tag, most frequent first. */
+/** Returns the number of failed requests in the last minute by route and error tag, highest number first. */
 const errors = () => {
   const span = lastMinute.value
   if (span === undefined) return []
@@ -124,7 +124,7 @@ const ejectedAt = (upstreams: { readonly [name: string]: number }): number => {
     )
 }
 
-/** Returns the newest block of an EVM chain and the age of this block, if clients follow the chain. */
+/** Describes the number and age of an EVM chain's newest block; empty if no client subscribes to the chain. */
 const describeHead = (chain: string): string => {
   const last = snapshots.value.at(-1)
   if (last === undefined || Metrics.sum(last, "trigate_evm_subscriptions", { chain }) === 0) return ""

@@ -1,4 +1,4 @@
-/** The response to a call, polled every two seconds while a panel is shown. */
+/** Repeats a call to the gateway every two seconds while a panel is shown. */
 import { useSignal } from "@preact/signals"
 import type { Connection } from "@trigate/client/Connection"
 import type * as Effect from "effect/Effect"
@@ -8,8 +8,8 @@ import * as Gateway from "./Gateway.ts"
 import * as Live from "./Live.ts"
 
 /**
- * Returns the latest response, and a function that polls immediately. The response is `undefined` until the first
- * response arrives.
+ * Returns the latest response to a call, and a function that repeats the call immediately. The response is `undefined`
+ * until the first one arrives.
  */
 export const usePolled = <A, E>(
   call: () => Effect.Effect<A, E, Connection>

@@ -7,7 +7,7 @@ interface Snippet {
   readonly text: (url: string) => string
 }
 
-/** The snippets, each a complete program. A test runs all of them except Python's, which needs a package. */
+/** The snippets, each a complete program. A test runs every snippet except the Python one, which needs a package. */
 const snippets: { readonly [name: string]: Snippet } = {
   curl: {
     title: "curl",

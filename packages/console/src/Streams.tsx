@@ -7,7 +7,7 @@ import * as Metrics from "./Metrics.ts"
 import { Table } from "./Table.tsx"
 import * as Words from "./Words.ts"
 
-/** The titles of the current numbers that the panel shows, with the metric of each number. */
+/** The gauges that the panel shows: the metric of each gauge, by its title. */
 const totals = {
   "WebSockets of callers": "trigate_stream_sockets",
   "Connections to the venue": "trigate_stream_connections",
@@ -16,13 +16,13 @@ const totals = {
 }
 
 /**
- * Counters that indicate problems since the gateway's start, each with its metric and the label by which the panel
- * splits the metric.
+ * The counters of stream problems since the gateway's start: a title, the metric, and a label of the metric. The panel
+ * has one row for each value of the label.
  */
 const troubles = [
   { name: "WebSocket ended", metric: "trigate_stream_closed_total", label: "reason" },
   { name: "Connection or subscription lost", metric: "trigate_stream_reconnects_total", label: "cause" },
-  { name: "Gap that could not be refilled", metric: "trigate_stream_gaps_total", label: "channel" },
+  { name: "Gap in a stream that could not be refilled", metric: "trigate_stream_gaps_total", label: "channel" },
   { name: "Rows refilled after a loss", metric: "trigate_stream_refilled_total", label: "channel" }
 ]
 
@@ -72,7 +72,7 @@ export const Streams = () => {
             cells: [name, labels[label], Words.count(value)]
           }))
         )}
-        empty="No losses and no gaps."
+        empty="No connection was lost, and no stream has a gap."
       />
     </>
   )

@@ -1,4 +1,4 @@
-/** Tables, which scroll separately if they are wider than the window. */
+/** Tables. A table that is wider than the window scrolls without the rest of the page. */
 import type { ComponentChildren } from "preact"
 
 /** The columns and rows of a table. The first cell of a row is its heading. */
@@ -7,7 +7,7 @@ export interface Content {
   readonly rows: ReadonlyArray<{ readonly key: string | number; readonly cells: ReadonlyArray<ComponentChildren> }>
 }
 
-/** Renders a table. Cells of text are aligned to the left, numbers to the right. */
+/** Renders a table. If `isText` is set, aligns its cells to the left, otherwise to the right. */
 export const Grid = (
   { columns, isText = false, label, rows }: Content & { readonly label: string; readonly isText?: boolean }
 ) => (

@@ -36,7 +36,7 @@ let lastNonce = 0
 /** Returns a nonce that no other action of this page uses. */
 const nextNonce = Effect.map(Clock.currentTimeMillis, (now) => lastNonce = Math.max(now, lastNonce + 1))
 
-/** Signs as the sandbox's trader, whose key is public. */
+/** Builds an action with a fresh nonce, signed by the sandbox's trader, whose key is public. */
 const signed = Effect.fnUntraced(function*<A, E>(
   build: (nonce: number) => Effect.Effect<A, E, Signer.Signer | VenueProfile.Venue>
 ) {

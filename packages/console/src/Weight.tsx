@@ -13,7 +13,7 @@ const reads = "trigate_response_cache_total"
 const weightSaved = "trigate_upstream_weight_saved_total"
 
 const answeredBy: { readonly [outcome: string]: string } = {
-  coalesced: "an equal read in flight",
+  coalesced: "an identical read that was in flight",
   held: "stored closed bars",
   hit: "a cached response",
   replica_hit: "a response that another replica cached",
@@ -44,7 +44,7 @@ const saved = () => {
     .filter(({ reads, weight }) => reads > 0 || weight > 0)
 }
 
-/** Returns the operations with the highest cost. */
+/** Returns the operations with the most upstream attempts in the last minute. */
 const costly = () => {
   const span = lastMinute.value
   if (span === undefined) return []
@@ -69,7 +69,7 @@ const user = (name: string, units: number, all: number) => ({
   ]
 })
 
-/** Shows how much of the upstreams' limits each caller used. */
+/** Shows how much of each upstream's rate limit each caller used. */
 const Users = () => {
   const [last] = usePolled(Admin.rateLimits)
   if (last === undefined) return null

@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import { chains } from "./Chain.ts"
 import { Address } from "./encoding/Hex.ts"
 
-/** The name of a caller: safe in logs, lists, paths and command lines without escaping. */
+/** The name of a caller. Its characters need no escaping in logs, lists, paths and command lines. */
 export const CallerName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/u))
 
 const Positive = Schema.Finite.check(Schema.isGreaterThan(0))
@@ -43,7 +43,7 @@ export const Quota = Schema.Struct({
   burst: Schema.optionalKey(Count),
   /** Maximum rate-limit weight, per minute, of the caller's requests to the official API. */
   weightPerMinute: Schema.optionalKey(Positive),
-  /** Maximum number of node request units per second. */
+  /** Maximum number of request units (the cost of calls in a node provider's plan) per second. */
   unitsPerSecond: Schema.optionalKey(Positive),
   concurrentCalls: Schema.optionalKey(Count),
   /** Maximum number of open WebSockets. */
@@ -76,7 +76,7 @@ export const local: Caller = { id: "local", scope: {}, quota: {} }
 /** The caller on whose behalf a fiber runs. Default: {@link local}. */
 export const CurrentCaller = Context.Reference<Caller>("@trigate/domain/CurrentCaller", { defaultValue: () => local })
 
-/** Counts the current request against the quota of its caller, until the returned function is invoked. */
+/** A function that counts the current request against its caller's quota until the returned function is called. */
 export type KeepCounted = () => () => void
 
 /**

@@ -8,7 +8,7 @@ import * as Metric from "effect/Metric"
 
 /** The possible values of each label. */
 export const labels = {
-  address: "index of the address in its setting, from `0`",
+  address: "index of the upstream's address in the setting that lists it, from `0`",
   cause:
     "for retries: the fault of the previous attempt; for ejections: the fault of the ejected address; for stream reconnects: " +
     "`closed`, `silent` or `stale`",
@@ -24,15 +24,15 @@ export const labels = {
   outcome: "`ok`, the tag of a typed error, or the result of an attempt or of a cached read",
   quota: "`requests`, `concurrent`, `weight` or `units`",
   reason: "`client`, `drain`, `binary`, `key`, `origin`, `rate`, `bytesIn`, `bytesOut`, `size` or `slow`",
-  route: "endpoint of the contract such as `exchange.submit`, or `other`",
-  share: "part of a rate limit: `actions` is reserved for signed actions, `common` is not",
+  route: "endpoint of the API contract, such as `exchange.submit`, or `other`",
+  share: "`common`: usable by every call; `actions`: usable by signed actions, including the units reserved for them",
   state: "`sent` or `unknown`; for settled actions: `accepted` or `neverArrived`",
   status: "HTTP status",
   upstream: "`trading-api`, `trading-node`, `token-chain` or `layer2`",
-  use: "purpose of the shared store, such as `cache`",
+  use: "purpose for which the process uses the shared store, such as `cache`",
   version: "version of Trigate",
-  within: "`1 hour`, `1 day` or `7 days`; each period includes the shorter periods",
-  won: "`first` or `second`: the address that responded first"
+  within: "time until expiry: at most `1 hour`, `1 day` or `7 days`; each value includes the shorter times",
+  won: "`first` if the address of the original attempt responded first, `second` if the second address did"
 } as const
 
 /** A label of a metric. */

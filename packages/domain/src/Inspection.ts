@@ -15,9 +15,9 @@ export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).
  * The inspector then tries each known difference until the signature recovers to the expected signer.
  */
 export const SignatureMistake = Schema.Literals([
-  // in the wrapper
+  // mistakes in the wrapper around a body
   "wrappedBody",
-  // in the values of an action
+  // mistakes in the values of an action
   "trailingZero",
   "decimalText",
   "valueType",
@@ -31,7 +31,7 @@ export const SignatureMistake = Schema.Literals([
   "roundedInteger",
   "jsonText",
   "unicodeForm",
-  // in the members of an action
+  // mistakes in the members of an action
   "fieldOrder",
   "nullDropped",
   "nullHashed",
@@ -45,7 +45,7 @@ export const SignatureMistake = Schema.Literals([
   "unknownType",
   "unacceptedValue",
   "documentedForm",
-  // in the envelope
+  // mistakes in the members beside the action
   "otherNetwork",
   "vaultNotSigned",
   "vaultNotSent",
@@ -59,7 +59,7 @@ export const SignatureMistake = Schema.Literals([
   "preimageOrder",
   "byteOrder",
   "ownVault",
-  // in the typed data
+  // mistakes in the typed data
   "otherChainId",
   "otherDomain",
   "sourceLetter",
@@ -68,7 +68,7 @@ export const SignatureMistake = Schema.Literals([
   "fieldType",
   "otherScheme",
   "documentedChainField",
-  // in a multi-sig wrapper
+  // mistakes in a multi-sig wrapper
   "untrimmedSignature",
   "chainIdText",
   "typeHashed",
@@ -77,7 +77,7 @@ export const SignatureMistake = Schema.Literals([
   "otherPart",
   "otherLeader",
   "repeatedCosigner",
-  // in the signature
+  // mistakes in the signature
   "hashSigned",
   "personalSign",
   "otherRecoveryBit",
@@ -120,7 +120,7 @@ export const SignatureDiagnosis = Schema.Struct({
   }),
   mistakes: Schema.Array(Mistake),
   innerIndex: Schema.optionalKey(Schema.Int).annotateKey({
-    description: "Index of the inner signature; absent for the signature of the body itself"
+    description: "Index of the signature inside a multi-sig; absent for the signature of the body itself"
   }),
   digest: Schema.optionalKey(Hash).annotateKey({ description: "The digest that was signed, if known" }),
   detail: Schema.String.annotateKey({ description: "The verdict, the mistakes and their corrections in one sentence" })
@@ -178,10 +178,10 @@ export const Inspection = Schema.Struct({
     description: "Hash of an L1 action, or of the L1 action inside a multi-sig"
   }),
   multiSigHash: Schema.optionalKey(Hash).annotateKey({
-    description: "Hash of a multi-sig wrapper, to be signed by its leader"
+    description: "Hash of a multi-sig wrapper, which the leader (`outerSigner`) signs"
   }),
   unsigned: Schema.optionalKey(Schema.String).annotateKey({
-    description: "Why no signer can be determined"
+    description: "The reason why no signer can be determined; absent if a signer was recovered"
   }),
   otherNetwork: Schema.optionalKey(
     Schema.Struct({ network: Schema.Literals(["mainnet", "testnet"]), ...InspectedSigner.fields })

@@ -91,7 +91,7 @@ const CommaSeparated = Schema.String.pipe(
   })
 )
 
-/** One or more words, comma separated. */
+/** Makes a schema of one or more comma-separated words, each decoded by `word`. */
 export const nonEmptyWords = <A>(word: Schema.Codec<A, string>) =>
   CommaSeparated.pipe(Schema.decodeTo(Schema.NonEmptyArray(word)))
 

@@ -48,7 +48,7 @@ export * as Action from "./actions/Action.ts"
  */
 export * as ActionCatalog from "./actions/ActionCatalog.ts"
 
-/** Errors that refuse a signed action before it is sent, because of its nonce, its signature or its signer. */
+/** Errors of signed actions that are refused before they are sent because of their nonce, signature or signer. */
 export * as ActionError from "./actions/ActionError.ts"
 
 /** The venue's responses to signed actions: HTTP 200 does not mean success, and the venue can reject a part of a batch. */

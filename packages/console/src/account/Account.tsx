@@ -17,7 +17,7 @@ import { AccountTables } from "./AccountTables.tsx"
 
 const isAddress = Schema.is(Address)
 
-/** The account in the page's link. Default: in a sandbox, the sandbox's trader; otherwise none. */
+/** Returns the account in the page's URL. Default: the sandbox's trader in a sandbox, otherwise an empty string. */
 const wantedUser = (): string => place.value.params["of"] ?? (readiness.value?.sandbox === true ? trader.address : "")
 
 /** Queries the agents and the action budget, which change slowly and whose queries cost API weight. */

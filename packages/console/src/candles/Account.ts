@@ -19,15 +19,15 @@ export const marked = signal<{ readonly orders: ReadonlyArray<OpenOrder>; readon
   fills: []
 })
 
-/** The default account: in a sandbox, the sandbox's trader. */
+/** The default account: the sandbox's trader in a sandbox, otherwise an empty string. */
 export const byDefault = computed(() => Live.readiness.value?.sandbox === true ? trader.address : "")
 
-/** The account in the link, or the default account. The text is not validated, so it might not be an address. */
+/** The account in the page's URL, or the default account. It might not be an address, because it is not validated. */
 export const account = computed(() => place.value.params["account"] ?? byDefault.value)
 
 const isAddress = Schema.is(Address)
 
-/** Follows the account. Returns a function that stops following. */
+/** Polls the orders and fills of the account in the page's URL. Returns a function that stops the polling. */
 export const follow = (): () => void => {
   const user = account.value
   marked.value = { orders: [], fills: [] }

@@ -1,6 +1,6 @@
 /**
- * The bars of the coin and interval in the page's link: the newest bars, older bars on demand, and the changes of the
- * forming bar.
+ * The bars of the coin and interval in the page's URL: the newest bars, older bars on demand, and the changes of the
+ * forming bar (the bar that has not closed).
  */
 import { computed, signal } from "@preact/signals"
 import * as Info from "@trigate/client/Info"
@@ -12,10 +12,10 @@ import * as Events from "../Events.ts"
 import * as Gateway from "../Gateway.ts"
 import { place } from "../Place.ts"
 
-/** The number of bars in one request. */
+/** The number of bars that one query requests. */
 const stretch = 500
 
-/** Maximum number of bars that the venue retains of a series, and that one response of the venue contains. */
+/** The number of bars that the venue retains for a coin and interval. It is also the maximum in one response. */
 const longest = 5000
 
 /** Milliseconds between two queries for the forming bar while the stream is not connected. */
@@ -32,13 +32,13 @@ const hasBars = computed(() => shown.value.length > 0)
 /** The error of the latest query. */
 export const failure = signal<string | undefined>(undefined)
 
-/** Whether the venue has no older bars. */
+/** Whether the venue has no bars before the loaded ones. */
 export const isOldest = signal(false)
 
 const isInterval = (text: string | undefined): text is CandleInterval =>
   CandleInterval.literals.some((interval) => interval === text)
 
-/** Returns the coin and interval of the link. */
+/** Returns the coin and interval in the page's URL. */
 export const wanted = () => {
   const { coin = "BTC", interval } = place.value.params
   return { coin, interval: isInterval(interval) ? interval : "15m" } as const
@@ -72,7 +72,7 @@ const load = async (instant: number, bars: number): Promise<void> => {
   shown.value = joined(shown.value, candles)
 }
 
-/** Replaces the loaded bars with the newest bars of the coin and interval in the link. */
+/** Replaces the loaded bars with the newest bars of the coin and interval in the page's URL. */
 export const begin = (): void => {
   wanted()
   shown.value = []

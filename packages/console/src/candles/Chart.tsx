@@ -29,7 +29,7 @@ interface Chart {
   readonly chart: IChartApi
   readonly prices: ISeriesApi<"Candlestick">
   readonly volumes: ISeriesApi<"Histogram">
-  /** A band that marks missing bars. */
+  /** The series that shades the times of missing bars. */
   readonly holes: ISeriesApi<"Histogram">
   readonly fills: ISeriesMarkersPluginApi<Time>
   /** Modes of the price scale. */
@@ -151,7 +151,7 @@ const loadAhead = ({ chart }: Chart): void =>
  */
 const follow = (plot: Chart): () => void => {
   let fitted = ""
-  // the chart starts with a default range, which must not load more bars
+  // the chart starts with a default range; older bars are not loaded for this range
   let isAhead = false
   const stopBars = effect(() => {
     const bars = Bars.shown.value

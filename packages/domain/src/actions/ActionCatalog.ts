@@ -27,7 +27,7 @@ export type BatchMember = (typeof batchMembers)[number]
 /** A known action type. */
 export interface KnownAction {
   readonly scheme: SigningScheme
-  /** One sentence for the documentation. */
+  /** The effect of the action, in one sentence for the documentation. */
   readonly summary: string
   /**
    * The action member that lists the entries of a batch. The venue's response has a status for each entry. Every 40
@@ -88,7 +88,7 @@ export const actionCatalog = {
   registerReferrer: l1("Register a referral code"),
   setReferrer: l1("Set the account's referrer"),
   claimRewards: l1("Claim referral rewards"),
-  setDisplayName: l1("Set the name on the leaderboard"),
+  setDisplayName: l1("Set the account's name on the leaderboard"),
   reserveRequestWeight: l1("Buy requests beyond the address-based rate limit"),
   spotUser: l1("Enable or disable spot dusting, or transfer USDC between spot and perpetuals"),
   borrowLend: l1("Supply, withdraw, borrow or repay a token"),

@@ -1,4 +1,4 @@
-/** Errors that refuse a signed action before it is sent, because of its nonce, its signature or its signer. */
+/** Errors of signed actions that are refused before they are sent because of their nonce, signature or signer. */
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
 import { Problem } from "../errors/Problem.ts"

@@ -244,7 +244,7 @@ const isAddress = Schema.is(Address)
 export const classifyRejection = (text: string, recovered?: Address): ActionRejected => {
   const bare = text.startsWith("L1 error: ") ? text.slice("L1 error: ".length) : text
   const reason = prefixes.find(([prefix]) => bare.startsWith(prefix))?.[1] ?? "Unclassified"
-  // an address in any other text is not a signer: it is a vault or a validator
+  // an address in a text with any other reason is not a signer: it is a vault or a validator
   const signer = reason === "UnknownSigner" ? addressIn.exec(bare)?.[0] : undefined
   if (!isAddress(signer)) return new ActionRejected({ reason, message: text })
   if (recovered === undefined) return new ActionRejected({ reason, message: text, signer })

@@ -38,8 +38,8 @@ const lateRefusals: ReadonlySet<number> = new Set([408, 409, 460, 499])
 const isRefusal = (status: number): boolean => status >= 400 && status < 500 && !lateRefusals.has(status)
 
 /**
- * Returns why the outcome of a call that is sent at most once remains unknown after a response: the response is from a
- * proxy, or is truncated.
+ * Returns the reason why a response leaves the outcome of a call unknown: the response is from a proxy, or is
+ * truncated.
  *
  * Returns `undefined` for a response of the upstream itself. Also returns `undefined` for a refusal (4xx) from any
  * intermediate server: for example, a firewall's page with HTTP 403 means that nothing was forwarded.

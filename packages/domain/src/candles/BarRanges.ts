@@ -85,7 +85,7 @@ export const size = (ranges: BarRanges): number => ranges.reduce((sum, { from, t
 export const print = (ranges: BarRanges, origin: number): string =>
   ranges.map(({ from, to }) => `${from - origin}-${to - origin}`).join(",")
 
-/** The format of {@link print}. */
+/** Matches text in the format of {@link print}. */
 export const pattern = /^(?:[0-9]+-[0-9]+(?:,[0-9]+-[0-9]+)*)?$/u
 
 /** Parses the format of {@link print}; adds `origin` to each number. */

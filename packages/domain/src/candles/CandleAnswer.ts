@@ -58,7 +58,7 @@ const afterDigits = (view: DataView, from: number): number => {
   return at
 }
 
-// each of these functions returns the end offset of the value that starts at `from`, or -1 if the value is invalid
+// the functions below return the end offset of the value that starts at `from`, or -1 if the value is invalid
 
 const afterInteger = (view: DataView, from: number): number => {
   const end = afterDigits(view, from)
@@ -110,7 +110,7 @@ interface Step {
 
 interface Shape {
   readonly steps: ReadonlyArray<Step>
-  /** The constant bytes after the last number. */
+  /** The constant bytes after the last number of a bar. */
   readonly closing: Uint8Array
   /** The coin and the interval of every bar, as JSON. */
   readonly coin: string
@@ -249,7 +249,7 @@ export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined =>
 /** The offsets of bars in a text. */
 export interface BarPlaces {
   readonly bytes: Uint8Array
-  /** The start offset of each bar, then the end offset of the last bar plus 1. One byte follows each bar. */
+  /** The start offset of each bar, then the end offset of the last bar plus 1. One byte (`,` or `]`) follows a bar. */
   readonly starts: ReadonlyArray<number>
   /** The open time of each bar. */
   readonly times: ReadonlyArray<number>

@@ -67,7 +67,8 @@ export const walk = <E, R>(
     const window = yield* fetch({ coin, interval, startTime: at.from, endTime })
     const { sources } = window
     if (sources?.isCut === true && oldest > first) {
-      // the gateway also stores the older bars, so the walk continues at the start of the window or after the first gap
+      // the gateway stores older bars than the venue, so the walk repeats the request for a shorter window, or skips
+      // the gap at the start of the window
       const [gap] = sources.gaps
       if (gap === undefined || gap.from > at.from) return [[], Option.some<Position>({ ...at, isHeld: true })] as const
       const unknown: CandleWindow.CandleStretch = {

@@ -31,7 +31,7 @@ export const StorageSlot = hex(
 )
 export type StorageSlot = typeof StorageSlot.Type
 
-/** Converts the digits to lower case. */
+/** Converts 0x hex text to lower case. */
 export const lowerCase = (hex: string): `0x${string}` => `0x${hex.slice(2).toLowerCase()}`
 
 const UINT256_MAX = 2n ** 256n - 1n

@@ -166,7 +166,8 @@ export const refuse = (text: string, limits: Limits = defaultLimits): ParseFault
 }
 
 const integer = /^-?(?:0|[1-9][0-9]*)$/u
-// a number follows the start of the text or one of these characters; digits inside a hexadecimal string do not
+// matches at least 16 digits of a number, which follow the start of the text or one of these characters; does not match
+// the digits of a hexadecimal string
 const longDigits = /(?:^|[[:,\s])-?[0-9]{16}/u
 
 // far above any integer in use: 2^256 has 78 digits, and parsing a million digits takes 100 ms
@@ -241,7 +242,7 @@ export const canonical = (text: string): string => {
   const member = (): string => {
     i = skipSpace(text, i)
     const name = string()
-    // after the colon
+    // skips the colon between the key and the value
     i = skipSpace(text, i) + 1
     return `${name}:${value()}`
   }
