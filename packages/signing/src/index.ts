@@ -59,18 +59,18 @@ export * as CanonicalAction from "./actions/CanonicalAction.ts"
 /** Canonical MessagePack: encodes a parsed JSON value to the same bytes as the venue does. */
 export * as MsgPack from "./actions/MsgPack.ts"
 
-/** Makes orders, cancels and modifications in the venue's form, from parameters that name their units. */
+/** Makes orders, cancels and modifications in the venue's form, from parameters whose names contain the units. */
 export * as OrderAction from "./actions/OrderAction.ts"
 
 /** A message to sign: an EIP-712 message of flat fields, as a 32-byte digest and as the object that a wallet displays. */
 export * as Signable from "./actions/Signable.ts"
 
-/** User-signed actions, whose own fields are the typed data. */
+/** User-signed actions: their fields are signed as EIP-712 typed data, instead of a hash of the action. */
 export * as UserSigned from "./actions/UserSigned.ts"
 
 /**
- * Computes the digests of views. A view is a hypothesis about how a request was hashed and signed. Each intermediate
- * step runs once.
+ * Computes the digests of views. A view is a hypothesis about how a request was hashed and signed. Intermediate results
+ * are cached.
  */
 export * as SignedDigest from "./inspection/SignedDigest.ts"
 

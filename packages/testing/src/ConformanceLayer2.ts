@@ -34,7 +34,7 @@ export const checks = ({ layer2 }: ConformanceTarget): ReadonlyArray<Conformance
       })
     })),
     {
-      name: "a zkSync log keeps the fields that its clients need",
+      name: "a zkSync log keeps the fields that zkSync clients need",
       effect: Effect.gen(function*() {
         const { logs } = yield* getReceipt(transactions.zksync)
         yield* equals("the index of the first log in its transaction", logs[0]?.["transactionLogIndex"], "0x0")

@@ -43,7 +43,7 @@ export interface FaultyUpstream {
 }
 
 export interface Options {
-  /** Uses TLS with these options. */
+  /** TLS options. If they are absent, the server does not use TLS. */
   readonly tls?: Tls.TlsOptions
   /** The host to listen on. Default: 127.0.0.1. */
   readonly host?: string

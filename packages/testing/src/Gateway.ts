@@ -100,7 +100,7 @@ const readResponse = (response: Response) =>
 export const send = (url: string, init: RequestInit) =>
   Effect.flatMap(Effect.promise(() => fetch(url, { redirect: "manual", ...init })), readResponse)
 
-/** Sends a POST of text, by default as JSON. */
+/** Sends a POST request with a body of the content type JSON, unless `headers` set another type. */
 export const post = (url: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
   send(url, { method: "POST", body, headers: { "content-type": "application/json", ...headers } })
 

@@ -1,4 +1,4 @@
-/** Starts a gateway over the sandbox that accepts the key of one caller. */
+/** Starts a gateway that accepts the key of one caller, with the sandbox as its upstream. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"
@@ -12,10 +12,10 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Http from "node:http"
 
-/** The key of the known caller. */
+/** The only key that the gateway accepts. */
 export const known = "known-caller-key"
 
-/** Starts the gateway and returns its URL. */
+/** Starts a gateway that accepts only the caller key `known`, and returns its URL. */
 export const guardedGateway = Effect.gen(function*() {
   const keys = Layer.succeed(CallerKeys.CallerKeys, {
     check: (key) =>

@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 
-// as in the bundled gateway: schemas built after this use compiled decoders
+// as in the bundled gateway: schemas that are built after this import use compiled decoders
 await import("effect/schema/SchemaJITCompiler/enable")
 const { gateway } = await import("./Gateway.ts")
 

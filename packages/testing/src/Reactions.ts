@@ -88,7 +88,10 @@ export type LeftOpen = readonly [what: string, react: Reaction, takesDeadline: b
 
 const page = { headers: [["content-type", "text/html"]], body: "<html></html>" } as const
 
-/** Returns reactions that leave the outcome of a call unknown, on any route. `ok` is a valid response to the call. */
+/**
+ * Returns test cases, valid for any route, whose reactions leave the outcome of a call unknown. `ok` is a valid
+ * response to the call.
+ */
 export const leftOpen = (ok: Said): ReadonlyArray<LeftOpen> => [
   ["gets no response", silence, true],
   ["gets a head and then silence", sayHead(ok, silence), true],

@@ -1,4 +1,7 @@
-/** A real Redis for one test: on a free port, without persistence, stopped with the scope. */
+/**
+ * A real Redis server for one test. It listens on a free port, and stops when the scope closes. It writes data to the
+ * disk only if the test requests it.
+ */
 import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
 import { spawn, spawnSync } from "node:child_process"

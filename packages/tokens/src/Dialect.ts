@@ -81,7 +81,7 @@ const readFlat = Effect.fnUntraced(function*(
       ...rest,
       totalSupply: yield* formatSupply(upstream, totalSupply),
       address: yield* parseAddress(upstream, asked, address),
-      // the response does not state where the names come from, and they may not be from the contract
+      // the response does not state the origin of the names, which is possibly not the contract
       metadata: metadata ?? (isNamed ? "offchain" : "unresolved")
     }
   }

@@ -118,7 +118,10 @@ export class TokenChain extends Context.Service<TokenChain, {
   readonly transactions: (
     request: TransactionsRequest
   ) => Stream.Stream<AccountTransaction, WrapReason<TransactionsFailure>>
-  /** Returns the position of an account's latest transaction; its logical time is 0 if there are no transactions. */
+  /**
+   * Returns the position (logical time and hash) of an account's latest transaction. The logical time is 0 if the
+   * account has no transactions.
+   */
   readonly latestPosition: (request: AddressRequest) => Effect.Effect<Position, WrapReason<TransactionsFailure>>
   /** Returns the raw address of an owner's jetton wallet, as derived by the master contract. */
   readonly jettonWallet: (request: JettonWalletRequest) => Effect.Effect<string, WrapReason<JettonTransfersFailure>>
@@ -146,7 +149,7 @@ const isSending = <Call extends { readonly operation: TokenRpcOperation | TokenS
 ): call is Extract<Call, { readonly operation: TokenSendOperation }> & { readonly operation: TokenSendOperation } =>
   call.operation.class === "once"
 
-/** Makes the service over a backend. Its streams end with the scope. */
+/** Makes the service over a backend. The streams of the service end when the scope closes. */
 export const make = Effect.fnUntraced(function*(
   backend: TokenProtocol.TokenBackend,
   metadata: MetadataFetch["Service"],

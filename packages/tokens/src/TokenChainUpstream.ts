@@ -39,7 +39,7 @@ const notConfigured = () =>
 const make = Effect.fnUntraced(function*({ addresses, streamRequestsPerSecond }: Addresses) {
   const pipeline = yield* Pipeline.Pipeline
   const upstream = Upstream.make("token-chain", addresses)
-  // only JSON-RPC calls share one path
+  // all JSON-RPC calls have the same path, so their targets are made once
   const rpcTargets = Upstream.targets(upstream, "/api/v2/jsonRPC")
   const callTargets = (call: TokenProtocol.TokenRead | TokenProtocol.TokenOnce) => {
     const targets = call.form === "rpc" ? rpcTargets : Upstream.targets(upstream, TokenProtocol.requestPath(call))

@@ -100,9 +100,9 @@ describe("Inspector", () => {
       assert.deepStrictEqual(seen.warnings, [
         "tokenDelegate is for another network: this gateway sends to Mainnet",
         "The chain ID at signatureChainId is signed as text, and this text is not canonical: sign and send 0x66eee",
-        "The inner signature at signatures.0.r has leading zeros: sign the wrapper and send it without them",
+        "The inner signature at signatures.0.r has leading zeros: remove them before you sign the wrapper and send it",
         "The address at payload.outerSigner is in mixed case: sign and send it in lower case",
-        "The fields of payload are not in the order in which they are hashed: multiSigUser, outerSigner, action"
+        "The fields of payload must be in the order in which they are hashed: multiSigUser, outerSigner, action"
       ])
     }))
 
@@ -111,7 +111,7 @@ describe("Inspector", () => {
       const seen = yield* inspect(nonce, { usingBigBlocks: true, type: "evmUserModify" })
       assert.strictEqual(seen.outer?.signer, "0x14791697260e4c9a71f18484c9f997b308e59325")
       assert.deepStrictEqual(seen.warnings, [
-        "The fields of the action are not in the order in which they are hashed: type, usingBigBlocks"
+        "The fields of the action must be in the order in which they are hashed: type, usingBigBlocks"
       ])
     }))
 

@@ -1,8 +1,9 @@
 /**
- * Makes orders, cancels and modifications in the venue's form, from parameters that name their units.
+ * Makes orders, cancels and modifications in the venue's form, from parameters whose names contain the units.
  *
- * The venue's own members are single letters. In this module, prices and sizes are decimal strings, which are converted
- * to the canonical form: with a redundant zero, the signature would recover to an unrelated address.
+ * The venue's form names most members with single letters. The parameters for prices and sizes are decimal strings,
+ * which are converted to the venue's canonical form. If a price with a redundant zero were signed, the signature would
+ * recover to an unrelated address.
  */
 import type { Cloid, OrderId } from "@trigate/domain/actions/ActionOutcome"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
@@ -25,7 +26,7 @@ export interface Steps {
   readonly market: "perp" | "spot"
 }
 
-/** The price that activates a trigger order, and how the order is then filled. */
+/** The price that activates a trigger order, and the type of the activated order: market or limit. */
 export interface Trigger {
   readonly kind: "takeProfit" | "stopLoss"
   readonly priceInQuote: string
@@ -53,13 +54,13 @@ interface OrderTerms {
   readonly reduceOnly?: boolean | undefined
   readonly cloid?: Cloid | undefined
   /**
-   * The asset's steps to which prices and size are truncated. Default: no truncation; the venue refuses values with too
-   * many digits.
+   * The asset's tick and lot size, to which the prices and the size of the order are truncated. Default: no truncation;
+   * the venue refuses values with too many digits.
    */
   readonly cutTo?: Steps | undefined
 }
 
-/** An order: a limit order (default `Gtc`), or a trigger order. */
+/** A limit order (default `timeInForce`: `Gtc`) or a trigger order. */
 export type Order =
   & OrderTerms
   & (
@@ -77,7 +78,7 @@ export interface BuilderFee {
   readonly feeInTenthsOfBp: number
 }
 
-/** Orders that are sent together. */
+/** The orders of one `order` action. */
 export interface Placement {
   readonly orders: ReadonlyArray<Order>
   /** The grouping of take-profit and stop-loss orders. Default: `na`. */
@@ -97,13 +98,13 @@ export interface CancelByCloid {
   readonly cloid: Cloid
 }
 
-/** Options of cancels. */
+/** Options of the actions `cancel` and `cancelByCloid`. */
 export interface CancelOptions {
   /** Whether the cancels get priority in the venue's mempool; sent as `f: true`. */
   readonly fast?: boolean | undefined
 }
 
-/** An open order, and its new parameters. */
+/** The modification of an open order: its ID and its new parameters. */
 export interface Modify {
   /** The venue's order ID or the client order ID. */
   readonly order: OrderId | Cloid
@@ -147,7 +148,7 @@ const sizeCut = (steps: Steps | undefined): typeof uncut =>
   steps === undefined ? uncut : (size) => Decimal.atMostPlaces(size, steps.szDecimals)
 
 /**
- * Truncates a price and a size to an asset's steps; returns them unchanged if they are valid.
+ * Truncates a price to an asset's tick size and a size to its lot size. Returns valid values unchanged.
  *
  * @since 0.1.0
  */
@@ -243,7 +244,7 @@ export const place = ({ builderFee, grouping = "na", orders }: Placement) =>
     } as const
   })
 
-// the venue hashes the flag after the cancels, and only if it is set
+// the venue hashes the flag `f` after the list of cancels, and only if the flag is set
 const fastFlag = ({ fast = false }: CancelOptions) => fast ? { f: true } as const : {}
 
 /** Makes the action `cancel`. Fails with `UnsignableAction`, which names the parameter. */

@@ -129,7 +129,7 @@ const structHash = (typeHash: Uint8Array, members: ReadonlyArray<Member>): Uint8
   return keccak256(bytes)
 }
 
-/** Makes a message type, hashed once. */
+/** Makes a message type, and computes its hash. */
 export const structType = (primaryType: string, fields: ReadonlyArray<NamedType>): StructType => ({
   primaryType,
   fields,
@@ -138,7 +138,7 @@ export const structType = (primaryType: string, fields: ReadonlyArray<NamedType>
 
 const domainTypeHash = hashText(encodeType("EIP712Domain", domainFields))
 
-/** Makes a domain, hashed once; `chainId` has at most 64 bits. */
+/** Makes a domain, and computes its separator. `chainId` has at most 64 bits. */
 export const domain = (name: string, chainId: number | bigint): Domain => ({
   name,
   chainId,
@@ -151,7 +151,7 @@ export const domain = (name: string, chainId: number | bigint): Domain => ({
 })
 
 /**
- * Makes a domain whose hashed fields and values are `fields` and `members`, as declared by another program. `name` and
+ * Makes a domain with the fields and values that another program uses: `fields` and `members` are hashed. `name` and
  * `chainId` are only displayed.
  */
 export const domainWith = (

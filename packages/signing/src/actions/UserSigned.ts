@@ -1,4 +1,4 @@
-/** User-signed actions, whose own fields are the typed data. */
+/** User-signed actions: their fields are signed as EIP-712 typed data, instead of a hash of the action. */
 import type { ActionTypeOf } from "@trigate/domain/actions/ActionCatalog"
 import { lowerCase } from "@trigate/domain/encoding/Hex"
 import { memoize } from "effect/Function"
@@ -13,7 +13,7 @@ import * as Signable from "./Signable.ts"
 /** The declaration of a user-signed action type. In its typed data, the network field comes before `fields`. */
 export interface UserSignedType {
   readonly actionType: string
-  /** Name of the message type, without the profile's prefix. */
+  /** Name of the message type, without the network profile's prefix `typePrefix`. */
   readonly name: string
   readonly fields: ReadonlyArray<Signable.Field>
   /**
@@ -36,7 +36,7 @@ const wei = uint64("wei")
 
 const define = (name: string, ...fields: ReadonlyArray<Signable.Field>): Layout => ({ name, fields })
 
-/** An optional string: if it is absent or null, the venue signs the empty string. */
+/** The signed value of an optional string that is absent or null: the empty string. */
 const orEmpty: ReadonlyMap<unknown, string> = new Map([[undefined, ""], [null, ""]])
 
 /**
@@ -116,7 +116,7 @@ export const find = (actionType: unknown): UserSignedType | undefined =>
 export const nonceField = ({ fields }: UserSignedType): Signable.Field | undefined =>
   fields.find(({ name }) => name === nonce.name || name === time.name)
 
-/** The signing scheme of an action: hashed whole as an L1 action, or field by field. */
+/** The signing scheme of an action. An L1 action is hashed as a whole, a user-signed action field by field. */
 export type SigningScheme =
   | { readonly scheme: "l1" }
   | { readonly scheme: "userSigned"; readonly type: UserSignedType }
@@ -140,7 +140,7 @@ export const signingScheme = (
   return Result.fail(new UnsignableAction({ reason: "unknownType", path: ["type"], detail }))
 }
 
-/** The account and the leader of a multi-sig wrapper, which the inner signatures also cover; 20-byte addresses. */
+/** The addresses (20 bytes each) of a multi-sig wrapper's account and leader. The inner signatures also cover them. */
 export interface MultiSigParties {
   readonly multiSigUser: `0x${string}`
   readonly outerSigner: `0x${string}`
@@ -152,8 +152,8 @@ const typedStruct = (profile: VenueProfile, type: Omit<UserSignedType, "actionTy
   Signable.structType(profile.typePrefix + type.name, [text(profile.chainField), ...type.fields])
 
 /**
- * Returns the message type of a user-signed action type under a profile. Types and profiles are constants, so each pair
- * is hashed once.
+ * Returns the EIP-712 message type of a user-signed action type on the profile's network. Types and profiles are
+ * constants, so the message type of each pair is hashed only once.
  */
 export const struct = memoize((profile: VenueProfile) =>
   memoize((type: Omit<UserSignedType, "actionType">) => typedStruct(profile, type))
@@ -173,21 +173,24 @@ const kinds: { readonly [Type in Signable.Field["type"]]: ActionOrder.Kind } = {
   bytes32: "text"
 }
 
-/** Closed sets of words, including the abbreviations that are valid inside a multi-sig wrapper. */
+/**
+ * The permitted words of each field that accepts only certain words. Includes the abbreviations that are valid inside a
+ * multi-sig wrapper.
+ */
 const words: { readonly [field: string]: ActionOrder.Words } = {
   addressEncoding: "hex|base58",
   abstraction: "disabled|unifiedAccount|portfolioMargin|i|u|p"
 }
 
-/** Returns the shape of a field; decimals are signed as strings, as sent. */
+/** Returns the kind of value that a field accepts. Decimal numbers are text, because they are signed as sent. */
 const fieldShape = ({ name, type }: Signable.Field): ActionOrder.Shape =>
   name === "signers" ? "json" : words[name] ?? kinds[type]
 
 const mayBeNull = (type: UserSignedType, field: string): boolean => type.respelled?.[field]?.has(null) === true
 
 /**
- * Returns the members of an action of the type, with their shapes, in the order in which they are hashed inside a
- * multi-sig wrapper.
+ * Returns the members of a user-signed action with the kinds of their values, in the order in which the venue hashes
+ * them inside a multi-sig wrapper.
  */
 export const order = memoize((profile: VenueProfile) =>
   memoize((type: UserSignedType) =>

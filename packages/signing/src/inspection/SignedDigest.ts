@@ -1,6 +1,6 @@
 /**
- * Computes the digests of views. A view is a hypothesis about how a request was hashed and signed. Each intermediate
- * step runs once.
+ * Computes the digests of views. A view is a hypothesis about how a request was hashed and signed. Intermediate results
+ * are cached.
  */
 import * as Result from "effect/Result"
 import * as ActionHash from "../actions/ActionHash.ts"
@@ -47,8 +47,8 @@ const hashed = (view: View, bytes: Bytes): Bytes => {
 }
 
 /**
- * Concatenates the preimage in the venue's order: action, nonce, 1 and the vault (or 0 without a vault), then 0 and the
- * expiry if there is one.
+ * Concatenates the preimage in the venue's order: action, nonce, vault, expiry. The byte 1 precedes a vault; without a
+ * vault, the byte 0 replaces both. The byte 0 precedes an expiry; without an expiry, nothing is added.
  */
 export const venuePreimage = ({ action, expires, nonce, vault }: Preimage): Uint8Array =>
   concat(
@@ -93,7 +93,10 @@ const innerSignable = (
   return agentTypedData(view, encode(view, "payload", () => view.rewrite(MultiSig.innerValue(whole), sentValue)))
 }
 
-/** Returns the typed data of the outer or inner signatures under a view, before {@link View.reshape} is applied. */
+/**
+ * Returns the typed data that the outer or inner signatures cover according to a view, before {@link View.reshape} is
+ * applied.
+ */
 const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = encodeAnew): SignableOf => {
   const part = view.otherPart ? given === "outer" ? "inner" : "outer" : given
   const whole = viewWrapper(view)
@@ -107,14 +110,15 @@ const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = e
     )
 }
 
-/** Returns the digest of the outer or inner signatures under a view. */
+/** Returns the digest that was signed according to a view, a hypothesis about the signing. */
 export type DigestOf = (view: View) => Bytes
 
 /**
  * Makes a function that computes the digests of views; `sent` is the action as sent.
  *
- * Views with the same action, rewrite and encoding share the encoded bytes. Views that differ only in the shape or the
- * hash of the typed data share the typed data.
+ * The digests are those of the outer or the inner signatures (`part`). Views with the same action, rewrite and encoding
+ * share the encoded bytes. Views that differ only in `reshape` or `digest` share the typed data that precedes these two
+ * steps.
  */
 export const digester = (part: Part, sent: unknown): DigestOf => {
   const ids = new Map<unknown, number>()
@@ -150,12 +154,12 @@ export const digester = (part: Part, sent: unknown): DigestOf => {
   }
 }
 
-/** Returns the digest of the outer or inner signatures under a view; `sent` is the action as sent. */
+/** Returns the digest that the outer or inner signatures cover according to a view; `sent` is the action as sent. */
 export const viewDigest = (view: View, part: Part, sent: unknown): Bytes => digester(part, sent)(view)
 
 /**
- * Returns the typed data of the outer or inner signatures under a view, changed by {@link View.reshape}; `undefined` if
- * the signatures are not made over typed data.
+ * Returns the typed data that the outer or inner signatures cover according to a view, after {@link View.reshape} was
+ * applied; `undefined` if the view's action cannot be converted to typed data.
  */
 export const viewTypedData = (view: View, part: Part, sent: unknown): Signable.Signable | undefined => {
   const found = viewSignable(view, part, sent)

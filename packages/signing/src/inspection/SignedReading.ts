@@ -23,8 +23,9 @@ export interface SignedReading {
   readonly mistakes: () => ReadonlyArray<Mistake>
   readonly digest: Uint8Array
   /**
-   * The class of the reading, which determines the signatures that the search tries. `unlikely`, `pair`: only the
-   * unchanged signature. `single`: also the other value of `v`. `right`, `likely`: also repaired signatures.
+   * The class of the digest, which determines the variants of the signature that the search tries with it. `unlikely`,
+   * `pair`: only the unchanged signature. `single`: also the signature with the other `v`. `right`, `likely`: also
+   * repaired signatures.
    */
   readonly rank: "right" | "likely" | "single" | "unlikely" | "pair"
 }
@@ -45,7 +46,7 @@ interface Single {
 
 type Examined = Omit<Subject, "view">
 
-/** Generates the views of one variation, limited to a range of view indexes. */
+/** Generates the views of one variation (a mistake with its forms), from the index `from` to before the index `to`. */
 function* singleMistakes(
   start: View,
   variation: Variation,
@@ -86,7 +87,7 @@ const combineMistakes = (start: View, subject: Examined, first: Single, second: 
   return undefined
 }
 
-/** The state of the search over one action that could have been signed. */
+/** The state of the search for the mistakes in one action that could have been signed. */
 interface Search {
   readonly start: View
   readonly digestOf: SignedDigest.DigestOf
@@ -95,18 +96,18 @@ interface Search {
 }
 
 /**
- * Maximum number of bytes of all hashed data in one inspection. Every reading hashes the whole action, whose size the
- * caller chooses.
+ * Maximum number of bytes of all hashed data in one inspection. Each digest that is tried hashes the whole action,
+ * whose size the caller chooses.
  */
 const maxHashed = 320 * 1024
 
 /**
- * Maximum number of bytes of an encoded action for which the inspector reproduces mistakes. At this size, one reading
- * takes some milliseconds.
+ * Maximum number of bytes of an encoded action for which the inspector reproduces mistakes. At this size, computing one
+ * digest takes some milliseconds.
  */
 const maxSearched = 16 * 1024
 
-/** Maximum number of readings per action; a large action has fewer, see `maxHashed`. */
+/** Maximum number of digests that are tried per action. For a large action, fewer are tried: see `maxHashed`. */
 const maxReadings = 1500
 
 const countReadings = ({ action }: CanonicalAction): number =>
@@ -116,7 +117,8 @@ const countReadings = ({ action }: CanonicalAction): number =>
   })
 
 /**
- * The number of positions by which the rank of a form among pairs increases for each more likely form of its mistake.
+ * The difference between the ranks of two successive forms of one mistake. Pairs are ordered by these ranks; a lower
+ * rank is more likely.
  */
 const formCost = 16
 
@@ -127,7 +129,10 @@ const pairPlaces = new Map(
 
 const pairPlace = ({ form, variation }: Single): number => form * formCost + (pairPlaces.get(variation) ?? 0)
 
-/** Orders pairs: a pair is as unlikely as its less likely mistake; the more likely mistake breaks ties. */
+/**
+ * Returns the cost by which pairs are ordered: the rank of the less likely mistake. If these ranks are equal, the rank
+ * of the more likely mistake decides.
+ */
 const pairCost = (first: Single, second: Single): number => {
   const places = [pairPlace(first), pairPlace(second)]
   return Math.max(...places) + Math.min(...places) / 1000
@@ -146,21 +151,19 @@ const pairsIn = (singles: ReadonlyArray<Single>): ReadonlyArray<readonly [Single
     .map(({ pair }) => pair)
 }
 
-/**
- * The number of forms of each mistake that are also tried with repaired signatures; these are the most likely forms.
- */
+/** The number of most likely forms of each mistake that are also tried with repaired signatures. */
 const likelyForms = 2
 
 const readingRank = (isEarly: boolean, form: number): SignedReading["rank"] =>
   !isEarly ? "unlikely" : form < likelyForms ? "likely" : "single"
 
-/** The number of pairs that are tried before unlikely single mistakes. These are the most likely pairs. */
+/** The number of most likely pairs that are tried before the unlikely single mistakes. */
 const earlyPairs = 110
 
 /**
- * Generates the readings of a request, most likely first: single mistakes, then pairs. Each digest occurs once. The
- * larger the action, the fewer readings are generated. A step without a new digest yields `undefined`, so that the
- * caller can let the event loop run.
+ * Generates the digests that the signer of a request could have signed, most likely first: single mistakes, then pairs.
+ * Each digest occurs once. The larger the action, the fewer digests are generated. A step without a new digest yields
+ * `undefined`, so that the caller can let the event loop run.
  *
  * `actions` are the actions that could have been signed, in the venue's form. `request` contains the action that was
  * sent, with its key order. `known` are addresses that the signer could have signed as the vault, such as the owner of

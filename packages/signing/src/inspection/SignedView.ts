@@ -26,21 +26,21 @@ export interface Preimage {
   readonly expires: Uint8Array
 }
 
-/** A view of a request: the function or value that it uses for each step of signing. */
+/** A hypothesis about how a request was signed: the function or value for each step of signing. */
 export interface View {
   readonly profile: VenueProfile
-  /** The wrapper, if any; its inner action is {@link View.action}. */
+  /** The multi-sig wrapper, if any; {@link View.action} replaces its inner action. */
   readonly wrapper: MultiSig.MultiSigAction | undefined
   /** The action in the venue's form; for a wrapper, its inner action. */
   readonly action: Action
   readonly context: ActionHash.HashContext
-  /** Changes the value before it is hashed. */
+  /** Changes the action, or the value that contains it, before it is encoded and hashed. */
   readonly rewrite: Rewrite
   /** The encoding of the action before it is hashed; `undefined` for the venue's encoding. */
   readonly encoding: Loose.Encoding | undefined
   /** The style of JSON to hash instead of MessagePack. */
   readonly json: Loose.JsonStyle | undefined
-  /** Concatenates the hashed bytes; `undefined` for the venue's order, with its markers. */
+  /** Concatenates the parts of the hashed bytes; `undefined` for the venue's order, with its marker bytes. */
   readonly arrange: ((parts: Preimage, context: ActionHash.HashContext) => Uint8Array) | undefined
   readonly hashBytes: (bytes: Uint8Array) => Uint8Array
   /** Changes the typed data. */
@@ -206,8 +206,8 @@ export const viewWrapper = ({ action, wrapper }: View): MultiSig.MultiSigAction 
   wrapper === undefined ? undefined : { ...wrapper, payload: { ...wrapper.payload, action } }
 
 /**
- * Returns the value that is hashed for the outer or inner signatures under a view, and the corresponding value of the
- * sent action.
+ * Returns the value that is hashed for the outer or inner signatures according to a view, and the corresponding value
+ * of the action `sent`.
  */
 export const hashedValue = (view: View, part: Part, sent: unknown): Hashed => {
   const whole = viewWrapper(view)

@@ -70,7 +70,8 @@ const ofLeaf = ({ path, value }: Leaf): ReadonlyArray<SigningWarning> => {
     return [{ kind: "mixedCaseAddress", path, message }]
   }
   if (path[0] === "signatures" && (path[2] === "r" || path[2] === "s") && /^0x0[0-9a-fA-F]/.test(value)) {
-    const message = `The inner signature at ${where} has leading zeros: sign the wrapper and send it without them`
+    const message =
+      `The inner signature at ${where} has leading zeros: remove them before you sign the wrapper and send it`
     return [{ kind: "untrimmedSignature", path, message }]
   }
   return []
@@ -93,7 +94,7 @@ export const ofOrder = (sent: unknown, canonical: unknown, path: Path = []): Rea
     message:
       `The fields of ${
         path.length === 0 ? "the action" : pathText(path)
-      } are not in the order in which they are hashed: ` +
+      } must be in the order in which they are hashed: ` +
       hashed.slice(0, maxKeys).map((key) => printable(key.slice(0, 64))).join(", ")
   }]
   return here.concat(keys.flatMap((key) => ofOrder(sent[key], canonical[key], [...path, key])))

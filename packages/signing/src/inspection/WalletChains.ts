@@ -10,8 +10,8 @@ export interface WalletChain {
 }
 
 /**
- * The chains, most likely first: Ethereum and the chains of the venue's bridge, the venue's EVM, then other chains that
- * wallets list.
+ * The chains to which wallets connect, most likely first: Ethereum and the chains of the venue's bridge, the venue's
+ * EVM, then other chains that wallets list.
  */
 export const walletChains: ReadonlyArray<WalletChain> = [
   { id: 42_161, name: "Arbitrum One" },

@@ -19,8 +19,8 @@ const digitCode = (value: number): number => value + (value < 10 ? 0x30 : 0x57)
 const codes = [...new Uint8Array(128)]
 
 /**
- * Encodes bytes in 0x hex. Makes one flat string from up to 64 bytes. The function of noble concatenates one string per
- * byte, and the JavaScript engine retains all of them in memory.
+ * Encodes bytes in 0x hex. Up to 64 bytes become one flat string. The library noble instead concatenates one string per
+ * byte, and the JavaScript engine retains all these strings in memory.
  */
 export const toHex = (bytes: Uint8Array): Hex => {
   if (bytes.length > 64) return `0x${bytesToHex(bytes)}`
@@ -39,7 +39,10 @@ export const toHex = (bytes: Uint8Array): Hex => {
  */
 const nibble = (code: number): number => (code & 0x0f) + (code >> 6) * 9
 
-/** Writes the bytes of a hex string, which must be 0x and an even number of digits. */
+/**
+ * Writes the bytes of a hex string into a buffer, from the index `at`. The string must be 0x and an even number of
+ * digits.
+ */
 export const writeHex = (hex: string, into: Uint8Array, at: number): void => {
   let to = at
   for (let from = 2; from < hex.length; from += 2) {
@@ -104,7 +107,10 @@ export const uint64Bytes = (value: bigint): Uint8Array => {
 /** The hash function in use. {@link loadKeccak} replaces it with a faster one that returns the same digests. */
 let hash: (bytes: Uint8Array) => Uint8Array = keccak_256
 
-/** Returns the keccak-256, with Ethereum's padding instead of SHA-3's. Uses noble until {@link loadKeccak} has run. */
+/**
+ * Returns the keccak-256 hash, with Ethereum's padding instead of the padding of SHA-3. Uses noble until {@link
+ * loadKeccak} has run.
+ */
 export const keccak256 = (bytes: Uint8Array): Uint8Array => hash(bytes)
 
 type HashWasm = Pick<typeof hashWasm, "createKeccak">
@@ -112,7 +118,10 @@ type HashWasm = Pick<typeof hashWasm, "createKeccak">
 const isHashWasm = (module: unknown): module is HashWasm =>
   Predicate.hasProperty(module, "createKeccak") && Predicate.isFunction(module.createKeccak)
 
-/** Imports `hash-wasm`. A bundler that reads its CommonJS file provides its functions only as members of `default`. */
+/**
+ * Imports `hash-wasm`. A bundler that reads the library's CommonJS file provides the functions only as members of
+ * `default`.
+ */
 const importHashWasm = Effect.tryPromise((): Promise<object> => import("hash-wasm")).pipe(
   Effect.map((module) => [module, Predicate.hasProperty(module, "default") ? module.default : undefined]),
   Effect.flatMap((found) => Effect.fromOption(Arr.findFirst(found, isHashWasm)))
@@ -124,7 +133,7 @@ const createHasher = Effect.flatMap(
 )
 
 /**
- * Replaces the implementation of {@link keccak256} by one that is about ten times as fast. If WebAssembly is
+ * Replaces the implementation of {@link keccak256} with one that is about ten times as fast. If WebAssembly is
  * unavailable, `keccak256` continues to use noble.
  */
 export const loadKeccak: Effect.Effect<void> = Effect.match(createHasher, {

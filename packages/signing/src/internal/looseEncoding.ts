@@ -12,10 +12,13 @@ export class AsDouble {
   }
 }
 
-/** The encoding of integers: smallest, a fixed width, or signed types instead of unsigned ones. */
+/** The encoding of integers: the smallest type, a minimum width, signed types instead of unsigned types, or doubles. */
 export type IntegerStyle = "smallest" | "uint16" | "uint32" | "uint64" | "int32" | "int64" | "signed" | "double"
 
-/** The encoding of text: the shortest header, a fixed width, MessagePack without `str8`, or bytes. */
+/**
+ * The encoding of text: strings with the shortest header, with a header of a minimum width or without `str8`, or binary
+ * data instead of strings (`addressBytes`: only for addresses).
+ */
 export type TextStyle = "shortest" | "str8" | "str16" | "str32" | "noStr8" | "bin" | "addressBytes"
 
 /** The encoding of the number of items in a list or map. */

@@ -92,7 +92,7 @@ const entriesAt = (view: View, paths: ReadonlyArray<ActionForm.Path>): Members =
 const ofMembers = (edit: (members: Members) => Members): Edit => (value) =>
   Predicate.isObject(value) ? Object.fromEntries(edit(Object.entries(value))) : value
 
-/** Swaps two adjacent members, in every object in which they are adjacent. */
+/** Generates views in which two adjacent members are swapped, in every object in which they are adjacent. */
 export const swappedNeighbours: Vary = function*({ view }) {
   const pairs = new Map<string, readonly [string, string]>()
   for (const paths of objectsIn(view.action)) {
@@ -119,7 +119,10 @@ export const swappedNeighbours: Vary = function*({ view }) {
   }
 }
 
-/** Moves one member to another position, in every object with the same members, as serializers of unordered maps do. */
+/**
+ * Generates views in which one member is at another position, in every object with the same members. Serializers of
+ * unordered maps can cause such an order.
+ */
 export const movedMembers: Vary = function*({ view }) {
   for (const paths of objectsIn(view.action)) {
     const names = entriesAt(view, paths).map(([name]) => name)
@@ -155,7 +158,7 @@ const permutations = (count: number): ReadonlyArray<ReadonlyArray<number>> =>
       Array.from({ length: count }, (_, at) => [...order.slice(0, at), count - 1, ...order.slice(at)])
     )
 
-/** Tries every member order for each small object. */
+/** Generates views with every possible member order of each small object. */
 export const permutedMembers: Vary = function*({ view }) {
   for (const paths of objectsIn(view.action)) {
     const names = entriesAt(view, paths).map(([name]) => name)
@@ -175,7 +178,7 @@ export const permutedMembers: Vary = function*({ view }) {
   }
 }
 
-/** Omits two members of one object from the signed data. */
+/** Generates views in which two members of one object are missing from the signed data. */
 export const droppedPairs: Vary = function*({ view }) {
   for (const paths of objectsIn(view.action)) {
     const names = entriesAt(view, paths).map(([name]) => name)
@@ -196,8 +199,8 @@ export const droppedMembers: Vary = function*({ view }) {
 }
 
 /**
- * Adds optional members as null at their position in the venue's order: first all optional members at once, then one at
- * a time.
+ * Generates views in which optional members are null instead of absent, at their position in the venue's order: first
+ * one member at a time, then all optional members at once.
  */
 export const addedNulls: Vary = function*({ view }) {
   const order = actionOrder(view)

@@ -11,9 +11,7 @@ import type { SignedRequest } from "../SignerRecovery.ts"
 import { trimmedHex } from "./bytes.ts"
 import { AsDouble } from "./looseEncoding.ts"
 
-/**
- * A view with one mistake. `finding` is the location of a mistake that a comparison of the hashed values does not show.
- */
+/** A view with one mistake. `finding` describes a mistake that a comparison of the hashed values does not show. */
 export interface MistakenView {
   readonly view: View
   readonly finding?: Omit<Mistake, "mistake">

@@ -23,7 +23,10 @@ const marked = (marker: number, bytes: Uint8Array): Uint8Array =>
 
 const vaultMarked = (vault: Uint8Array): Uint8Array => vault.length === 0 ? Uint8Array.of(0) : marked(1, vault)
 
-/** Concatenates the preimage of a published sample: vault before nonce, zeros without a vault, no markers. */
+/**
+ * Concatenates the preimage as a published code sample does: the vault precedes the nonce, 20 zero bytes replace an
+ * absent vault, and there are no marker bytes.
+ */
 export const documentedPreimage: Arrange = ({ action, nonce, vault }) =>
   concat(action, vault.length === 0 ? new Uint8Array(20) : vault, nonce)
 
@@ -45,7 +48,7 @@ const littleEndian = (bytes: Uint8Array): Uint8Array => bytes.toReversed()
 const written = (parts: SignedView.Preimage, change: Partial<SignedView.Preimage>): Uint8Array =>
   SignedDigest.venuePreimage({ ...parts, ...change })
 
-/** Encodes the envelope's numbers in another byte order or width. */
+/** Wrong preimages in which the nonce, the vault or the expiry has another byte order, width or type. */
 export const byteOrders: ReadonlyArray<Arrangement> = [
   { found: "a nonce in little-endian order", arrange: (parts) => written(parts, { nonce: littleEndian(parts.nonce) }) },
   {
@@ -92,7 +95,7 @@ export const byteOrders: ReadonlyArray<Arrangement> = [
   }
 ]
 
-/** Concatenates the parts of the preimage in another order, or omits one of them. */
+/** Wrong preimages whose parts or marker bytes are in another order, added or omitted. */
 export const preimageOrders: ReadonlyArray<Arrangement> = [
   {
     found: "vault, then nonce",
@@ -169,7 +172,7 @@ export const preimageOrders: ReadonlyArray<Arrangement> = [
   }
 ]
 
-/** Makes a view for each given way of concatenating the preimage. */
+/** Generates a view for each given way to concatenate the preimage. */
 export const arranged = (ways: ReadonlyArray<Arrangement>): Vary => ({ view }) =>
   ways.filter(({ needs }) =>
     needs === undefined || isGiven(needs === "vault" ? view.context.vaultAddress : view.context.expiresAfter)
@@ -214,7 +217,8 @@ const jsonNames: { readonly [Style in Loose.JsonStyle]: string } = {
 }
 
 /**
- * Hashes JSON instead of MessagePack, with the members in the venue's order or in the order in which they were sent.
+ * Generates views in which JSON is hashed instead of MessagePack, with the members in the venue's order or in the order
+ * in which they were sent.
  */
 export const jsonEncodings: Vary = ({ view }) =>
   [view, SignedView.withRewrite(view, keysAsSent)].flatMap((each) =>
@@ -234,7 +238,7 @@ const hashes: ReadonlyArray<readonly [found: string, hash: (bytes: Uint8Array) =
   ["SHA-256 twice", (bytes) => sha256(sha256(bytes))]
 ]
 
-/** Hashes the action or the typed data in a way that differs from the venue's. */
+/** Generates views in which the action or the typed data is hashed with a different hash function than the venue's. */
 export const otherHashes: Vary = ({ view }) => [
   ...hashes.map(([found, hashBytes]) => ({ view: { ...view, hashBytes }, finding: { path: [], found } })),
   ...hashes.map(([found, hash]) => ({
@@ -255,8 +259,8 @@ export const personal = (bytes: Uint8Array): Uint8Array =>
 const asText = (bytes: Uint8Array): Uint8Array => Utf8.encode(toHex(bytes))
 
 /**
- * Signs a plain message instead of typed data: the digest (as bytes or hex text), the hash inside the typed data (as
- * bytes or hex text), or the bytes before hashing.
+ * Generates views in which the signer signed a plain message instead of typed data: the digest (as bytes or hex text),
+ * the hash inside the typed data (as bytes or hex text), or the bytes before hashing.
  */
 export const plainMessages: Vary = ({ view }) =>
   [
@@ -271,13 +275,19 @@ export const plainMessages: Vary = ({ view }) =>
     finding: { path: [] }
   }))
 
-/** Returns the connection ID or the wrapper's hash in the typed data. */
+/**
+ * Returns the 32-byte hash in the typed data: the connection ID or the hash of the multi-sig wrapper. Returns the
+ * digest if there is no such hash.
+ */
 export const hashIn = (signable: Signable.Signable): Uint8Array => {
   const found = signable.members.find(({ type }) => type === "bytes32")
   return found?.type === "bytes32" ? fromHex(found.value) : Signable.digestBytes(signable)
 }
 
-/** Returns the variants of a nonce that one typing error makes: a digit off by one, or two adjacent digits swapped. */
+/**
+ * Returns likely wrong variants of a nonce: truncated to whole seconds, with one digit off by one, or with two adjacent
+ * digits swapped.
+ */
 export const nonceMistakes = (nonce: bigint): ReadonlyArray<bigint> => {
   const digits = nonce.toString()
   const oneOff = Array.from(digits, (_, place) => 10n ** BigInt(place)).flatMap((step) => [nonce + step, nonce - step])
@@ -289,7 +299,7 @@ export const nonceMistakes = (nonce: bigint): ReadonlyArray<bigint> => {
   return [nonce / 1000n * 1000n, ...oneOff, ...swapped]
 }
 
-/** Signs the nonce in another unit of time; the body contains milliseconds. */
+/** Generates views in which the signed nonce is in another unit of time; the nonce of the body is in milliseconds. */
 export const times = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
   const right = BigInt(request.nonce)
   const key = SignedView.nonceKey(view)
@@ -301,7 +311,8 @@ export const times = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary 
 }
 
 /**
- * Signs a nonce that differs from the nonce of the body. To correct a single action, send it with the signed nonce.
+ * Generates views in which the signed nonce differs from the nonce of the body. To correct a single action, send it
+ * with the signed nonce.
  *
  * All signatures of a multi-sig wrapper share its nonce, so a co-signer that signed another nonce has to sign again.
  * For a wrapper, the path of the finding is empty.

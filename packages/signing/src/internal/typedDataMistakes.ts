@@ -50,7 +50,10 @@ const cachedDomains = 256
 
 const domains = new Map<string, Signable.Domain>()
 
-/** Encodes a domain. The cache is limited, because callers choose the chain ID. */
+/**
+ * Returns the domain with the given parts, from a cache if possible. The cache is limited, because callers choose the
+ * chain ID.
+ */
 const encodeDomain = (parts: DomainParts): Signable.Domain => {
   const { chainId, contract = "", name, version = "1", without = [] } = parts
   const key = [name, chainId, version, contract, ...without].join("\n")
@@ -144,7 +147,7 @@ const otherContracts = [
 const inDomain = ({ view }: Subject, { domain, expected, found }: OtherDomain): MistakenView =>
   reshaped(view, (signable) => ({ ...signable, domain }), { path: [], found, expected })
 
-/** Uses a domain with another name, version or contract, or with fewer fields. */
+/** Generates views whose domain has another name, chain ID, version or contract, or fewer fields. */
 export const domainMistakes: Vary = function*(subject) {
   const typed = subjectTypedData(subject)
   if (typed === undefined) return
@@ -154,8 +157,8 @@ export const domainMistakes: Vary = function*(subject) {
 const quantityHex = (id: number): string => `0x${id.toString(16)}`
 
 /**
- * Signs in the EIP-712 domain of a common wallet chain. In a multi-sig wrapper, the chain ID is also part of the hashed
- * value.
+ * Generates views whose EIP-712 domain has the chain ID of a chain to which wallets often connect. In a multi-sig
+ * wrapper, the chain ID is also part of the hashed value.
  */
 export const chainMistakes: Vary = function*(subject) {
   const { part, view } = subject
@@ -182,7 +185,7 @@ export const chainMistakes: Vary = function*(subject) {
 
 const sources = ["A", "B", "Mainnet", "Testnet", "mainnet", "testnet", "", "c", "1", "0"]
 
-/** Uses a phantom agent whose source is not a network's letter, or whose fields have another order or type. */
+/** Generates views whose phantom agent has a wrong `source`. The correct source is the network's letter. */
 export const agentMistakes: Vary = function*({ part, view }) {
   if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
   const expected = `source ${view.profile.source}`
@@ -203,7 +206,8 @@ const fieldTypesByKind: { readonly [kind: string]: Signable.Member["type"] } = {
 }
 
 /**
- * Signs an L1 action like a user-signed action: the typed data contain the action's own members, with guessed types.
+ * Generates views in which an L1 action was signed like a user-signed action: the typed data contain the action's
+ * members, with guessed types.
  */
 export const typedActions: Vary = function*({ part, request, view }) {
   if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
@@ -379,7 +383,7 @@ const asType = (member: Signable.Member, type: string): Signable.Member | undefi
       ? { name, type, value: `0x${value.slice(2)}` }
       : undefined
   }
-  // numbers of all widths and booleans have the same encoding
+  // booleans, and numbers of any width, are encoded in the same way
   return member.type === "string" || member.type === "address" ? undefined : member
 }
 
@@ -387,7 +391,10 @@ const asType = (member: Signable.Member, type: string): Signable.Member | undefi
 const isOften = (type: Signable.Member["type"], other: string): boolean =>
   (type === "uint64" && other === "uint256") || (type === "address" && other === "string")
 
-/** Changes the type of one field, or of all fields with that type. Types that programs often confuse come first. */
+/**
+ * Generates views in which one field, or every field of the same type, has another type. Types that programs often
+ * confuse come first.
+ */
 export const fieldTypes = structMistakes(function*({ fields }, { members }) {
   for (const often of [true, false]) {
     for (const [index, field] of fields.entries()) {

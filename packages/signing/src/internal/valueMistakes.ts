@@ -9,13 +9,16 @@ import { AsDouble, standard } from "./looseEncoding.ts"
 import type { Edit, MistakenView, Subject, Vary } from "./mistake.ts"
 import { edited, leavesIn, maxLeaves, ofText, rewriter } from "./mistake.ts"
 
-/** Returns the decimals of a view, including user-signed amounts, which are strings that represent numbers. */
+/** Returns the decimal numbers in a view's action, including the amounts of user-signed actions, which are text. */
 export const decimalsIn = (view: View): ReadonlyArray<ActionForm.Leaf> => [
   ...leavesIn(view, "decimal"),
   ...leavesIn(view, "text").filter(({ path }) => path.at(-1) === "amount")
 ]
 
-/** Changes the format of all given values, then of each value alone. */
+/**
+ * Generates views for each edit: first a view in which all given values are edited, then one view for each edited
+ * value.
+ */
 export const spelling = (leaves: (view: View) => ReadonlyArray<ActionForm.Leaf>, ...edits: ReadonlyArray<Edit>): Vary =>
   function*({ view }) {
     const paths = leaves(view).map(({ path }) => path)
@@ -73,7 +76,10 @@ export const toText: Edit = (value) => Predicate.isNumber(value) || Predicate.is
 
 export const rounded: Edit = (value) => Predicate.isBigInt(value) ? BigInt(Number(value)) : value
 
-/** Tries the integers that a double rounds to the integer in the body. The body's integer could be the rounded one. */
+/**
+ * Generates views with the integers that, as doubles, round to the integer in the body. The signer could have signed
+ * such an integer and sent the rounded integer.
+ */
 export const unrounded = function*({ view }: Subject): Iterable<MistakenView> {
   for (const { path, value } of leavesIn(view, "integer").slice(0, maxLeaves)) {
     if (!Predicate.isBigInt(value) || BigInt(Number(value)) !== value) continue
@@ -94,8 +100,8 @@ export const spacedJson = ofText((text) => text.replaceAll(/\s*([,:])\s*/g, "$1 
 const halvable = 2 ** 51
 
 /**
- * Encodes integers as doubles: first only the large integers, as JavaScript does, then all integers, then one at a
- * time.
+ * Generates views in which integers are encoded as doubles: first only the large integers, as JavaScript libraries do,
+ * then all integers, then one integer at a time.
  */
 export const integersAsFloats: Vary = function*({ view }) {
   const leaves = leavesIn(view, "integer", "id").flatMap(({ path, value }) =>

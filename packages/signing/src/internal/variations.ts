@@ -101,13 +101,13 @@ const paired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = Infini
   isSeldomPaired: false
 })
 
-/** Makes a variation for a mistake that is common alone, but rare together with another mistake. */
+/** Makes a variation for a mistake that is often the only mistake, and rarely combined with another one. */
 const seldomPaired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = Infinity): Variation => ({
   ...paired(mistake, vary, pairs, early),
   isSeldomPaired: true
 })
 
-/** Selects a range of a variation's views, to be combined in pairs separately. */
+/** Limits `vary` to a range of its views, so that this range can be a variation with its own rank in pairs. */
 const between = (vary: Vary, from: number, to = Infinity): Vary =>
   function*(subject) {
     let at = 0
@@ -125,8 +125,7 @@ const isOuterPart = ({ part, view }: Subject): boolean => view.wrapper !== undef
 const isWrapped = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "inner"
 
 /**
- * Signs for parties that differ from the wrapper's: a different leader, a different account, or leader and account
- * swapped.
+ * Generates views in which the inner signatures name a different leader or account than the wrapper, or both swapped.
  */
 const otherParties: Vary = function*(subject) {
   const { known, view } = subject
@@ -196,7 +195,7 @@ export const variations: ReadonlyArray<Variation> = [
       view: SignedView.withRewrite(view, (value) => Predicate.isObject(value) ? { type: "multiSig", ...value } : value)
     }]),
   paired("notWrapped", ({ view }) => [{ view: { ...view, wrapped: false }, finding: { path: [] } }]),
-  // a co-signer signs at another time than the leader, and uses a nonce of that time
+  // co-signers do not sign at the same time as the leader, and can use their own time as the nonce
   seldomPaired(
     "otherNonce",
     (subject) =>

@@ -13,8 +13,8 @@ import type { VenueProfile } from "../VenueProfile.ts"
 /**
  * Maximum number of signatures in a `multiSig` action.
  *
- * An account has at most this many authorized users, and each user counts once, so more signatures would only cost
- * time.
+ * An account has at most this number of authorized users, and the venue counts one signature of each user. Further
+ * signatures would have no effect.
  */
 export const maxSigners = 10
 
@@ -22,7 +22,7 @@ const Scalar = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u))
 
 const Address = Schema.String.pipe(Schema.refine(isAddress))
 
-/** The schema of a wrapper. */
+/** The schema of a multi-sig wrapper. */
 const Wrapper = Schema.Struct({
   /** 0x hex, hashed as text: send it in lower case without leading zeros. */
   signatureChainId: Schema.String,
@@ -38,7 +38,10 @@ const Wrapper = Schema.Struct({
 })
 export type Wrapper = typeof Wrapper.Type
 
-/** A wrapper in the form in which the venue hashes it: keys in order, addresses in lower case, `r` and `s` trimmed. */
+/**
+ * A multi-sig wrapper in the form in which the venue hashes it: keys in order, addresses in lower case, `r` and `s`
+ * without leading zeros.
+ */
 export interface MultiSigAction extends Wrapper {
   readonly type: "multiSig"
 }
@@ -57,7 +60,10 @@ export const normalize = ({ payload, signatureChainId, signatures }: Wrapper): M
   }
 })
 
-/** Decodes a wrapper and {@link normalize}s it. Fails with `UnsignableAction`, which describes the first mistake. */
+/**
+ * Decodes a multi-sig wrapper and {@link normalize}s it. Fails with `UnsignableAction`, which describes the first
+ * mistake.
+ */
 export const read = (action: unknown): Result.Result<MultiSigAction, ActionHash.UnsignableAction> =>
   Result.mapBoth(decode(action), { onFailure: ActionHash.undecodable, onSuccess: normalize })
 
@@ -68,7 +74,7 @@ const sendMultiSig = {
 
 const fromInner = (error: ActionHash.UnsignableAction) => error.within("payload", "action")
 
-/** Returns the value whose hash the leader signs: the wrapper without its `type`. */
+/** Returns the value whose hash the leader signs: the multi-sig wrapper without its `type`. */
 export const hashedWrapper = ({ payload, signatureChainId, signatures }: Wrapper) => ({
   signatureChainId,
   signatures,
@@ -84,7 +90,7 @@ export const actionHash = (
   context: ActionHash.HashContext
 ): Result.Result<Hex, ActionHash.Unhashable> => ActionHash.hash(hashedWrapper(action), context)
 
-/** Returns the leader's message for a given `multiSigActionHash`. Fails with `UnsignableAction`. */
+/** Returns the message that the leader signs for a given `multiSigActionHash`. Fails with `UnsignableAction`. */
 export const leaderSignable = (
   profile: VenueProfile,
   signatureChainId: string,
@@ -101,7 +107,10 @@ export const leaderSignable = (
     ]
   }))
 
-/** Returns the leader's message for a wrapper. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
+/**
+ * Returns the message that the leader signs for a multi-sig wrapper. Fails with `MsgPackUnencodable` or
+ * `UnsignableAction`.
+ */
 export const outerSignable = (
   profile: VenueProfile,
   action: MultiSigAction,
@@ -113,8 +122,8 @@ export const outerSignable = (
   )
 
 /**
- * Returns the message of each inner signer, in the inner action's signing scheme. The message does not depend on the
- * signatures in the wrapper.
+ * Returns the message that each inner signer of a multi-sig wrapper signs. The type of the inner action determines the
+ * signing scheme. The message does not depend on the signatures in the wrapper.
  *
  * An L1 inner action is signed with the wrapper's nonce, vault and expiry. Fails with `MsgPackUnencodable` or
  * `UnsignableAction`.

@@ -18,7 +18,8 @@ import * as MultiSigProposal_ from "./MultiSigProposal.ts"
 import * as MultiSigTerms from "./MultiSigTerms.ts"
 
 /**
- * The signature is not by the expected signer. A signature of another message recovers to an unrelated address.
+ * The signature is not by the expected signer. This is also the error for a signature of another message, because such
+ * a signature recovers to an unrelated address.
  *
  * `recovered` is absent if recovery fails. For the role `leader`, a further cause is a signing key that is not the key
  * of the proposal's outer signer.
@@ -98,7 +99,9 @@ export interface Cosigner<E = never, R = never> {
   readonly sign: (signable: Signable.Signable) => Effect.Effect<Signature, E, R>
 }
 
-/** An approval: the co-signer, and the digest of the proposal. Plain JSON when encoded. */
+/**
+ * An approval: the digest of the proposal, and the co-signer's address and signature. Its encoded form is plain JSON.
+ */
 export const MultiSigApproval = Schema.Struct({
   digest: Hash,
   signer: Address,
@@ -148,7 +151,10 @@ const check = Effect.fnUntraced(function*(
   return yield* verified("cosigner", signer, digest, signature)
 })
 
-/** Derives the proposal again from its terms. Runs all checks before anything is signed. */
+/**
+ * Returns the proposal, derived again from its terms, if the co-signer `signer` may approve it now. Fails if it was
+ * altered, has expired, or is already approved by this co-signer, or if the co-signer is not authorized.
+ */
 const open = Effect.fnUntraced(function*(
   given: MultiSigProposal,
   signer: Address,
@@ -187,8 +193,9 @@ export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
 })
 
 /**
- * Accepts another program's signature of the proposal's typed data or digest: 65 bytes in 0x hex, as wallets return it,
- * or `r`, `s` and an optional `v`. `approvals` are the approvals collected so far. Fails like {@link approve}.
+ * Makes an approval from another program's signature of the proposal's typed data or digest. The signature is 65 bytes
+ * in 0x hex, as wallets return it, or an object of `r`, `s` and an optional `v`. `approvals` are the approvals
+ * collected so far. Fails like {@link approve}.
  */
 export const accept = Effect.fn("MultiSigApproval.accept")(function*(
   proposal: MultiSigProposal,

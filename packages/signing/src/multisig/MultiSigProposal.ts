@@ -84,7 +84,10 @@ const ActionText = Schema.String.pipe(
 
 const digest = Hash.annotateKey({ description: "The 32 bytes that each co-signer signs" })
 
-/** The members decoded from a received proposal: the terms, and the digest to compare. */
+/**
+ * The members decoded from a received proposal: the terms, and the digest, which is compared with the digest of the
+ * terms.
+ */
 const Received = Schema.Struct({
   ...MultiSigTerms_.envelope,
   action: ActionText,
@@ -98,7 +101,7 @@ const Proposed = Schema.Struct({
   ...MultiSigTerms_.MultiSigTerms.fields,
   digest,
   typedData: Signable.WalletData.annotateKey({
-    description: "What a wallet displays and signs for that digest, EIP-712"
+    description: "EIP-712 typed data, which a wallet displays and signs; its hash is the digest"
   }),
   summary: Schema.Array(Schema.String).annotateKey({ description: "Effects of the action, one sentence each" })
 })
@@ -171,7 +174,7 @@ export const toJson = (proposal: MultiSigProposal): Effect.Effect<string> =>
 const read = textReader("proposal", Received)
 
 /**
- * Decodes a received proposal, and derives everything except the terms again.
+ * Decodes a received proposal: reads the terms, and derives the other members from them again.
  *
  * Fails with `MultiSigMalformed`, with `ProposalAltered` if the digest does not match the terms, and with the errors of
  * {@link propose}.

@@ -20,11 +20,14 @@ import { toUint64 } from "../internal/bytes.ts"
 import { profileFor } from "../VenueProfile.ts"
 import * as MultiSig from "./MultiSig.ts"
 
-/** The terms without the action. `threshold` and `authorizedUsers` are the account's values, if known. */
+/**
+ * The terms of a multi-sig action, without the action itself. `threshold` and `authorizedUsers` are the account's
+ * values, if known.
+ */
 export const envelope = {
   network: Schema.Literals(["mainnet", "testnet"]),
   multiSigUser: Address.annotateKey({ description: "The multi-sig account" }),
-  outerSigner: Address.annotateKey({ description: "The leader, who sends the action and whose nonce it uses" }),
+  outerSigner: Address.annotateKey({ description: "The leader, who sends the action with the leader's own nonce" }),
   signatureChainId: SignatureChainId.annotateKey({ description: "Chain id with which the leader signs the wrapper" }),
   nonce: Millis,
   vaultAddress: Schema.optionalKey(Address),
@@ -36,10 +39,10 @@ export const envelope = {
 /**
  * The terms on which all signers agree.
  *
- * `action` is the signed form of the action. `sentAction` is the sent form; if it is absent, `action` is also sent. The
- * forms differ only for `userSetAbstraction`, which the venue accepts in an abbreviated form. The members of an action
- * of unknown type must be in the venue's order. Without `threshold`, one approval is sufficient; without
- * `authorizedUsers`, any co-signer is accepted.
+ * `action` is the signed form of the action. `sentAction` is the sent form (default: `action`). The forms differ only
+ * for `userSetAbstraction`, which the venue accepts in an abbreviated form. The members of an action of unknown type
+ * must be in the venue's order. Without `threshold`, one approval is sufficient; without `authorizedUsers`, any
+ * co-signer is accepted.
  */
 export const MultiSigTerms = Schema.Struct({
   ...envelope,
@@ -106,8 +109,8 @@ export const canonicalize = (given: unknown): Result.Result<MultiSigTerms, Unsig
   })
 
 /**
- * Makes the wrapper that the leader sends. It contains the sent form of the action. The terms must be in canonical
- * form.
+ * Makes the multi-sig wrapper that the leader sends. It contains the sent form of the action. The terms must be in
+ * canonical form.
  */
 export const wrapper = (terms: MultiSigTerms, signatures: ReadonlyArray<Signature>): typeof MultiSigWire.Type => ({
   type: "multiSig",
@@ -164,7 +167,7 @@ export const deadline = (
     ? { at: expiresAfter, because: "expiresAfter" }
     : { at: nonce + nonceLife, because: "nonceWindow" }
 
-/** Fails with `ProposalExpired` after the deadline. */
+/** Fails with `ProposalExpired` if the deadline of an action has passed. */
 export const checkDeadline = Effect.fnUntraced(function*(
   bounds: Parameters<typeof deadline>[0]
 ): Effect.fn.Return<void, ProposalExpired> {
