@@ -1,4 +1,4 @@
-/** `Exchange` over HTTP. Provides only this service, and `Venue` with the network for which actions are signed. */
+/** `Exchange` over HTTP. Provides this service, and `Venue`: the network for which actions are signed. */
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"

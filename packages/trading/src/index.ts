@@ -17,7 +17,7 @@ export * as Exchange from "./Exchange.ts"
 /** `Exchange` in memory: records actions instead of sending them and returns configured responses. */
 export * as ExchangeMemory from "./ExchangeMemory.ts"
 
-/** `Exchange` over HTTP. Provides only this service, and `Venue` with the network for which actions are signed. */
+/** `Exchange` over HTTP. Provides this service, and `Venue`: the network for which actions are signed. */
 export * as ExchangeUpstream from "./ExchangeUpstream.ts"
 
 /** Queries of the trading chain: markets, accounts, and bars. */
@@ -134,7 +134,7 @@ export * as ActionLog from "./actionLog/ActionLog.ts"
 /** Metrics of the action log. */
 export * as ActionLogMetrics from "./actionLog/ActionLogMetrics.ts"
 
-/** The quota of each signer and each caller in the action log. */
+/** Limits how much of the action log's capacity each signer and each caller can use. */
 export * as ActionLogQuota from "./actionLog/ActionLogQuota.ts"
 
 /**
@@ -170,7 +170,7 @@ export * as AuditLog from "./actionLog/AuditLog.ts"
 export * as AccountChanges from "./admission/AccountChanges.ts"
 
 /**
- * Decodes a signed body: converts its action to the venue's form, renames its chain field, and warns about members that
+ * Decodes a signed body. Converts the body's action to the form that the venue accepts, and warns about members that
  * the venue would refuse.
  */
 export * as ActionDecoder from "./admission/ActionDecoder.ts"
@@ -184,12 +184,12 @@ export * as Admission from "./admission/Admission.ts"
  */
 export * as BodyNormalization from "./admission/BodyNormalization.ts"
 
-/** Recovers the signer of a body, and authorizes it for this gateway. */
+/** Recovers the signer of a body, and checks whether this gateway allows the signer. */
 export * as SignerAuthorization from "./admission/SignerAuthorization.ts"
 
 /**
- * Extracts signed bodies from the wrappers of other programs. A wrapper is an object with one member that contains the
- * body, or JSON text inside JSON.
+ * Extracts signed bodies from the wrappers of other programs. A wrapper is an object in which one member contains the
+ * body, either as an object or as JSON text.
  */
 export * as WrappedBody from "./admission/WrappedBody.ts"
 
@@ -203,8 +203,8 @@ export * as BarCache from "./candles/BarCache.ts"
 export * as BarTexts from "./candles/BarTexts.ts"
 
 /**
- * Records candle history through `Info`, from the venue's streams and from queries. The queries use only the part of
- * the venue's rate limit that callers leave unused.
+ * Records candle history from the venue's streams and from queries of `Info`. The queries use only the part of the
+ * venue's rate limit that callers leave unused.
  */
 export * as CandleRecording from "./candles/CandleRecording.ts"
 
@@ -218,13 +218,13 @@ export * as CoinCatalog from "./streams/CoinCatalog.ts"
 export * as FamiliarUsers from "./streams/FamiliarUsers.ts"
 
 /**
- * The subscriptions of one caller's connection (its seat), for a caller that can resume after a lost connection. Events
- * of watched accounts come from the event log with their positions; all other frames come from the hub, in which
- * callers share subscriptions.
+ * The seat of a caller that can resume after a lost connection; a seat manages the subscriptions of one connection.
+ * Events of watched accounts are read from the event log and carry their log position. All other frames come from the
+ * hub, in which callers share subscriptions.
  */
 export * as ResumableSeat from "./streams/ResumableSeat.ts"
 
-/** Fills gaps after lost connections: queries `POST /info`, and converts the rows to frames of the stream. */
+/** Fills gaps in streams after lost connections: queries `POST /info`, and converts the returned rows to frames. */
 export * as StreamRefills from "./streams/StreamRefills.ts"
 
 /** The venue's streams: trades, books, bars, orders and fills as they happen. */

@@ -222,7 +222,7 @@ describe("a multi-sig wrapper", () => {
       const error = yield* refusal({}, signedWrapper(action, { cosigners }))
       assert.deepStrictEqual(
         [error.reason, error.recovered],
-        ["a co-signer may sign only once, and signature 2 is its second", keys.cosigner.address]
+        ["each co-signer may sign only once, but signature 2 is the second of this co-signer", keys.cosigner.address]
       )
     }))
 

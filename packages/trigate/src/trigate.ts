@@ -10,12 +10,13 @@ import module from "node:module"
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 
 if (major > 22 || (major === 22 && minor >= 19)) {
-  // With the compile cache, the start takes two thirds of the time. The cache is next to the modules, because write access to
-  // it allows code execution. If it cannot be written, the start only takes longer. Deno does not support Node's compile cache.
+  // The compile cache shortens the start of the program by a third. Anyone who can write to the cache can execute code,
+  // so it is stored next to the modules, with the same access rights. If the cache cannot be written, the program still
+  // starts. Deno does not support Node's compile cache.
   const enableCompileCache: typeof module.enableCompileCache | undefined = module.enableCompileCache
   enableCompileCache?.(`${import.meta.dirname}/../.cache`)
   await import("./program.ts")
 } else {
-  process.stderr.write(`trigate: Node ${process.versions.node} is too old; it needs Node 22.19 or later\n`)
+  process.stderr.write(`trigate: Node ${process.versions.node} is too old; Node 22.19 or later is required\n`)
   process.exitCode = 1
 }

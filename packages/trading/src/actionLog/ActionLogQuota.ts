@@ -1,5 +1,5 @@
 /**
- * The quota of each signer and each caller in the action log.
+ * Limits how much of the action log's capacity each signer and each caller can use.
  *
  * A random signature recovers to some address, so a client can present any number of new signers. The capacity of the
  * log is therefore divided into two parts:

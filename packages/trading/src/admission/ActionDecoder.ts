@@ -1,5 +1,5 @@
 /**
- * Decodes a signed body: converts its action to the venue's form, renames its chain field, and warns about members that
+ * Decodes a signed body. Converts the body's action to the form that the venue accepts, and warns about members that
  * the venue would refuse.
  *
  * A union schema reports the errors of all its alternatives. To report only the errors of the alternative that the

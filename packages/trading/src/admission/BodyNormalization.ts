@@ -60,7 +60,7 @@ const actionForm = (profile: VenueProfile, action: Action, path: ActionForm.Path
 const asAction = ({ value }: ActionForm.Form, otherwise: Action): Action =>
   Predicate.isReadonlyObject(value) ? value : otherwise
 
-/** Units of timestamps. A timestamp's number of digits shows its unit. */
+/** Units, other than milliseconds, in which clients send timestamps. The magnitude of a timestamp shows its unit. */
 const units = [
   { from: 5e8, to: 1e11, name: "seconds", toMillis: (time: bigint) => time * 1000n },
   { from: 1e14, to: 1e17, name: "microseconds", toMillis: (time: bigint) => time / 1000n },
@@ -83,7 +83,7 @@ interface Placed {
   readonly path: ActionForm.Path
 }
 
-/** Returns the action, and the action inside a multi-sig. */
+/** Returns the action of a body and, if that is a multi-sig action, its inner action. */
 const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
   { action: signed.action, path: ["action"] },
   ...(action?.type === "multiSig" ? [{ action: action.payload.action, path: ["action", "payload", "action"] }] : [])
@@ -98,7 +98,7 @@ const actionNonceMistakes = ({ action, path }: Placed, nonce: number): ReadonlyA
   if (isScheduled) return timeMistake([...path, "time"], action["time"])
   if (!Predicate.isNumber(inner) || inner === nonce) return type === undefined ? [] : unit
   if (unit.length > 0) return unit
-  // the signature covers the nonce inside the action; for an inner action it covers the nonce of the body
+  // the signature covers the action's own nonce, or, for the inner action of a multi-sig, the nonce of the body
   return [{
     mistake: "otherNonce",
     path: path.length === 1 ? ["nonce"] : [...path, field],
@@ -141,7 +141,7 @@ const documentedMistakes = (body: ReadBody): ReadonlyArray<Mistake> =>
     }
   })
 
-/** Returns the members that the venue ignores. The canonical form of a decoded action omits them. */
+/** Returns the members of an action that the venue ignores. The action's canonical form omits them. */
 const dropped = ({ signed: { action } }: ReadBody, canonical: Action): ReadonlyArray<Mistake> =>
   !hasDocumentedForm(action.type) || "signatureChainId" in canonical
     ? []
@@ -152,7 +152,7 @@ const dropped = ({ signed: { action } }: ReadBody, canonical: Action): ReadonlyA
       expected: Object.keys(canonical).join(", ")
     }))
 
-// a body can contain a thousand orders, and more mistakes would not help its sender
+// maximum number of reported mistakes: a body with a thousand orders could otherwise produce thousands
 const maxMistakes = 16
 
 /**
@@ -187,7 +187,7 @@ export const ofAction = (profile: VenueProfile, action: Action): ReadonlyArray<s
   actionForm(profile, action, ["action"]).faults.slice(0, maxSentences)
     .map((mistake) => SigningMistake.mistakeClause(profile, mistake))
 
-/** Maximum number of sentences that accompany a response. */
+/** Maximum number of mistakes that are described in sentences. */
 const maxSentences = 4
 
 /**
@@ -196,6 +196,6 @@ const maxSentences = 4
  */
 export const sentences = (profile: VenueProfile, body: ReadBody): ReadonlyArray<string> =>
   of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalAction(profile, body))).mistakes
-    // documented forms are not repeated, because a warning already reports them
+    // omits the use of a documented form that the venue does not accept, because a warning already reports it
     .filter(({ mistake }) => mistake !== "documentedForm").slice(0, maxSentences)
     .map((mistake) => SigningMistake.mistakeClause(profile, mistake))

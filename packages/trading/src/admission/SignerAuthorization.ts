@@ -1,4 +1,4 @@
-/** Recovers the signer of a body, and authorizes it for this gateway. */
+/** Recovers the signer of a body, and checks whether this gateway allows the signer. */
 import { InvalidSignature, SignerNotAllowed } from "@trigate/domain/actions/ActionError"
 import type { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import type { Address, Hash } from "@trigate/domain/encoding/Hex"
@@ -59,7 +59,7 @@ const recover = (
     (canonical): Result.Result<Recovered, RecoveryFault> => {
       const found = SignerRecovery.toSignable(profile, canonical, body.signed)
       if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
-        // The leader can be recovered even if the type of the inner action is unknown; the co-signers cannot.
+        // If the type of the inner action is unknown, the leader can be recovered, but the co-signers cannot.
         return Result.flatMap(MultiSig.outerSignable(profile, canonical.action, body.signed), (outer) => {
           const digest = Signable.digest(outer)
           return Result.map(
@@ -81,7 +81,10 @@ const repeatedCosigner = ({ inner }: Recovered): InvalidSignature | undefined =>
   const seen = new Set<Address>()
   for (const [index, cosigner] of inner.entries()) {
     if (seen.has(cosigner.signer)) {
-      return invalid(`a co-signer may sign only once, and signature ${index} is its second`, cosigner.signer)
+      return invalid(
+        `each co-signer may sign only once, but signature ${index} is the second of this co-signer`,
+        cosigner.signer
+      )
     }
     seen.add(cosigner.signer)
   }
@@ -101,7 +104,8 @@ const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null
   Json.stringify({ action, nonce, vaultAddress: vaultAddress?.toLowerCase() ?? null, expiresAfter })
 
 /**
- * Makes the check for a profile and an optional allow-list. The signer of a multi-sig action is its leader.
+ * Makes the function that recovers and checks the signer of a body, for a network and an optional allow-list of
+ * signers. The signer of a multi-sig action is its leader.
  *
  * Recovery is not possible for forms that the venue documents but does not accept, nor for action types that the
  * gateway relays without knowing their signed fields. Such a body passes without a signer. It is refused with

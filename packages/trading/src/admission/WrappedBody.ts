@@ -1,6 +1,6 @@
 /**
- * Extracts signed bodies from the wrappers of other programs. A wrapper is an object with one member that contains the
- * body, or JSON text inside JSON.
+ * Extracts signed bodies from the wrappers of other programs. A wrapper is an object in which one member contains the
+ * body, either as an object or as JSON text.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import type { Mistake } from "@trigate/domain/Inspection"

@@ -59,10 +59,12 @@ const MAX_BARS = 100_000
 const ARCHIVE_PAUSE = 10_000
 
 /**
- * How long bars are cached in this process, in milliseconds. After that they are read from the archive again, because
- * another process may have corrected them there.
+ * Milliseconds for which bars are cached in this process if there is an archive. After that time, they are read from
+ * the archive again, because another process may have corrected them there.
  */
 const CACHED_FOR = 60_000
+
+/** Milliseconds for which bars are cached in this process if there is no archive. */
 const CACHED_ALONE_FOR = 24 * 3_600_000
 
 /**
@@ -168,16 +170,16 @@ const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, 
 }
 
 /**
- * The query for the bars of a gap. If the gap includes the bar that has not closed, `closed` is the index of the last
- * closed bar (its open time divided by the interval).
+ * The query for a gap in the cached bars. If the gap includes a bar that has not closed, `closed` is the index of the
+ * last closed bar (its open time divided by the interval).
  */
 export interface GapCall extends InfoProtocol.CandleCall {
   readonly closed: number | undefined
 }
 
 /**
- * Returns the query for the bars of a gap. If the gap includes the bar that has not closed, the query has no end time,
- * so that all such queries are equal and coalesce.
+ * Returns the query for a gap in the cached bars. If the gap includes a bar that has not closed, the query has no end
+ * time: queries with the same start are then equal, and coalesce.
  */
 const callFor = ({ closed, series }: Plan, { from, to }: BarRange): GapCall => {
   const { coin, interval } = series
@@ -196,7 +198,8 @@ const callFor = ({ closed, series }: Plan, { from, to }: BarRange): GapCall => {
 }
 
 /**
- * Configures how queries for gaps are coalesced, and the maximum age of the bar that has not closed.
+ * Returns the protocol of the queries for gaps in the cached bars. `options` determines how long a response with an
+ * unclosed bar is cached.
  *
  * A response that was received before all bars of a gap had closed never fills that gap.
  */
@@ -226,7 +229,7 @@ const heldQueries = metrics.cache.series({
 })
 const heldWeight = metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome: "held" })
 
-/** Serves a query; `straight` relays it to the venue unchanged. */
+/** Serves a query, from the cache if it is a candle query; `straight` relays the query to the venue unchanged. */
 export type ServeQuery<E> = (
   call: InfoCall,
   straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>
@@ -240,8 +243,8 @@ const readArchive = Effect.fnUntraced(function*(archive: CandleArchive["Service"
 })
 
 /**
- * Makes the cache of one chain; `ask` sends the query for a gap. Reads from and writes to the archive of the context,
- * if any.
+ * Makes the candle cache of one network; `ask` sends the query for a gap in the cached bars. If the context has an
+ * archive, the cache also reads from it and writes to it.
  */
 export const make = Effect.fnUntraced(function*<E>(
   ask: (call: GapCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
@@ -260,7 +263,7 @@ export const make = Effect.fnUntraced(function*<E>(
     return nothing
   })
 
-  /** Reads a range from this process's cache, and the rest from the archive if it is reachable. */
+  /** Reads the bars of a range from this process's cache, and the missing bars from the archive if it is reachable. */
   const readBars = Effect.fnUntraced(function*(series: Series, range: BarRange, now: number) {
     const here = recent.read(series, range, now)
     const lacking = Ranges.missing(here.known, range)

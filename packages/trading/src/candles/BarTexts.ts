@@ -30,7 +30,7 @@ const MAX_RUNS = 16
 export const make = (text: BarPlaces): BarTexts =>
   text.times.length === 0 ? [] : [{ text, from: 0, to: text.times.length }]
 
-/** Encodes bars as the venue does. */
+/** Encodes bars as JSON, in the venue's format. */
 export const fromBars = (bars: ReadonlyArray<Candle>): BarTexts => {
   const starts = [0]
   const texts = bars.map((bar) => {

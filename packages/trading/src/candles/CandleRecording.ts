@@ -1,6 +1,6 @@
 /**
- * Records candle history through `Info`, from the venue's streams and from queries. The queries use only the part of
- * the venue's rate limit that callers leave unused.
+ * Records candle history from the venue's streams and from queries of `Info`. The queries use only the part of the
+ * venue's rate limit that callers leave unused.
  */
 import { metrics } from "@trigate/archive/ArchiveMetrics"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
@@ -63,7 +63,8 @@ const make = Effect.fnUntraced(function*({ candles, weight = defaultWeight }: Op
   const limiter = yield* RateLimiter
 
   /**
-   * Waits until the rate limit has capacity for a request and, in addition, a third of the weight unused.
+   * Waits until the rate limit has capacity for a request of weight `worst`, plus a third of the limit as a reserve for
+   * callers.
    *
    * The permits taken for this check are refunded immediately, because the request takes its own permits.
    */

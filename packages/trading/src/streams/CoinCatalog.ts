@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { Info } from "../Info.ts"
 
-/** The queries that streams need: for the lists of names, and for data missed while disconnected. */
+/** The queries that streams send: for the venue's lists of coins and dexes, and for data missed while disconnected. */
 export type Queries = Pick<Info["Service"], "allMids" | "meta" | "perpDexs" | "relay" | "spotMeta">
 
 /** The result of a lookup: the venue lists the name, the venue does not list it, or its lists cannot be read. */
@@ -29,7 +29,7 @@ export interface CoinCatalog {
   readonly find: (subscription: Normalised) => Effect.Effect<Found>
 }
 
-/** Minimum age, in milliseconds, at which a cached list is read again because a name is missing in it. */
+/** Minimum age, in milliseconds, at which a cached list is read again because it lacks a requested name. */
 const refreshAfter = 10_000
 
 interface List {
@@ -83,7 +83,7 @@ const together = (all: ReadonlyArray<Found>): Found =>
 /** Accepts every name: for a venue that does not close connections because of an unknown name. */
 export const open: CoinCatalog = { knows: () => true, find: () => Effect.succeed("known") }
 
-/** Makes the catalog over the queries of a service. */
+/** Makes a catalog that queries the venue's lists through `info`. */
 export const make = (info: Queries): CoinCatalog => {
   const perpetuals = (dex: string) =>
     makeList(Effect.map(info.meta({ dex }), ({ universe }) => universe.map(({ name }) => name)))

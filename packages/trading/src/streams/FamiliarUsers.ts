@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import { ActionLog } from "../actionLog/ActionLog.ts"
 import type { Claim, Sending } from "../actionLog/ActionLog.ts"
 
-/** Maximum number of remembered users; the venue allows ten at a time. */
+/** Maximum number of remembered users. The venue allows subscriptions for ten users at a time. */
 const most = 1000
 
 const noting = (familiar: Set<string>, { signer }: Sending) => (claim: Claim): Claim => ({

@@ -1,4 +1,4 @@
-/** Fills gaps after lost connections: queries `POST /info`, and converts the rows to frames of the stream. */
+/** Fills gaps in streams after lost connections: queries `POST /info`, and converts the returned rows to frames. */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -129,7 +129,8 @@ const plans: { readonly [query: string]: Plan } = {
   twapHistory: newestRows("twapHistory", "time", orders),
   userFillsByTime: {
     ...rowsSince("userFillsByTime", "time", orders),
-    // the response lacks funding, which is paid at each full hour, and liquidation events, each of which has fills
+    // `userFillsByTime` returns only fills. Funding is missed if the gap contains a full hour, and a liquidation event
+    // is missed if a fill is marked as a liquidation
     hasHole: (rows, { from, to }) =>
       Math.floor(from / hour) < Math.floor(to / hour) ||
       rows.some((row) =>

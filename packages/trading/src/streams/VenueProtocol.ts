@@ -6,8 +6,10 @@ import type { Incoming, Row, RowCodec, StreamProtocol, Topic, TopicRefill } from
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 
-/** The ping text, and the venue's response. */
+/** The text of a ping frame. */
 export const ping = "{\"method\":\"ping\"}"
+
+/** The text of the venue's response to a ping. */
 export const pong = "{\"channel\":\"pong\"}"
 
 /**
@@ -94,7 +96,7 @@ const readResponse = (data: unknown): Incoming => {
 const noise: Incoming = { kind: "noise" }
 
 const read = (text: string): Incoming => {
-  // the first message of an older server is plain text, not JSON
+  // an older version of the venue's server sends a first message that is plain text, not JSON
   const frame = Result.getOrUndefined(Json.parse(text))
   const channel = Predicate.hasProperty(frame, "channel") ? frame.channel : undefined
   const data = Predicate.hasProperty(frame, "data") ? frame.data : undefined

@@ -15,10 +15,10 @@ import * as LogOwnership from "./LogOwnership.ts"
 import * as LogWriter from "./LogWriter.ts"
 import * as WatchedAccounts from "./WatchedAccounts.ts"
 
-/** Milliseconds between two reads of the log by a replica that does not own it. */
+/** Milliseconds between two reads of the event log by a replica that does not write the log. */
 const pollEvery = 200
 
-/** Makes the event log. Its fibers end with the scope. */
+/** Makes the event log of watched accounts. The log's fibers end with the scope. */
 export const make = Effect.fnUntraced(function*(source: WatchedAccounts.Source, options: Options = {}) {
   const clock = yield* Clock.Clock
   const scope = yield* Scope.Scope

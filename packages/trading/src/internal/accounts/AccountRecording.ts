@@ -87,7 +87,10 @@ export const make = (
     else if (!isComplete || isBroken) interrupt()
   }
 
-  /** Continues after the venue has accepted all subscriptions of an account and has sent their initial snapshots. */
+  /**
+   * Called when the venue has accepted all subscriptions of an account and has sent their initial snapshots. Starts the
+   * queries of missed events, if needed.
+   */
   const accepted = (): void => {
     if (phase !== "subscribing") return
     if (!isKnown) return release({ entries: [], isComplete: true })

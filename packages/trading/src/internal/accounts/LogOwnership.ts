@@ -120,8 +120,8 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
   }
 
   const election = Effect.gen(function*() {
-    // before this process used its own log, it may have sent a write that reaches the store late; the store refuses
-    // that write, because the lease has a new token
+    // releases the old lease, so that the next one has a new token: the store then refuses a late write that this
+    // process sent before it continued with its own log
     if (store !== primary && leased !== undefined) yield* primary.release(leased)
     const found = yield* primary.lease(name)
     leased = found

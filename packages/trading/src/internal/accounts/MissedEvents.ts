@@ -6,7 +6,7 @@ import * as Result from "effect/Result"
 import type { EventLog } from "../../accounts/EventLog.ts"
 import type { NewEntry } from "../../accounts/EventStore.ts"
 
-/** Milliseconds by which clocks may differ. */
+/** Milliseconds of overlap between the logged events and the query of missed events, because clocks can differ. */
 const clockMargin = 5000
 
 /**
@@ -48,7 +48,7 @@ const overlaps = (log: EventLog, user: string, topic: Topic, buffered: ReadonlyA
     )
 }
 
-/** The events that queries returned. */
+/** The missed events that queries returned. */
 export interface MissedEvents {
   readonly entries: ReadonlyArray<NewEntry>
   /** Whether no event is missing. `false` if a query failed, or if the venue no longer returns all missed rows. */

@@ -87,7 +87,7 @@ return state and 'repeated' or 'claimed'`
   }
 ).withReturnType<unknown>()
 
-// drops the oldest settled actions beyond the limit, with the data stored next to them
+// drops the oldest settled actions beyond the limit, and the other Redis keys of these actions
 const drop = `local function drop(prefix, answered, limit)
   for _ = 1, redis.call('ZCARD', answered) - limit do
     local key = redis.call('ZPOPMIN', answered)[1]

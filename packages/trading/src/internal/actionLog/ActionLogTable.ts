@@ -78,7 +78,7 @@ const settleActions = Effect.gen(function*() {
   )`
 })
 
-/** Creates the tables, or adds what a later version of the gateway needs. */
+/** Creates the tables. If they are from an earlier version of the gateway, adds the missing tables and columns. */
 export const migrate = Migrator.make({})({
   loader: Migrator.fromRecord({
     "0002_create_actions": createTable,
@@ -175,8 +175,8 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
 
   return {
     /**
-     * Inserts an action. If the log has an action with equal signed content that is not being sent, takes over that
-     * action. Returns no database row if neither is possible.
+     * Inserts an action. If the log already has an action with equal signed content, and no process is sending that
+     * action, marks it as sent by this process. Returns no database row if neither is possible.
      */
     insert: (
       sending: ActionLog.Sending,
@@ -254,8 +254,8 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
       return gone.length
     }),
     /**
-     * Drops the oldest settled actions of known signers or of unknown signers (`part`), so that at most `limit` of them
-     * remain.
+     * Drops the oldest settled actions in one part of the log (known or unknown signers), so that at most `limit`
+     * settled actions remain in that part.
      */
     dropAnswered: (part: ActionLogQuota.Part, limit: number) =>
       sql`DELETE FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL AND expires_at <= (

@@ -31,7 +31,7 @@ export const makeIndex = () => {
   }
 }
 
-/** Number of dropped keys after which their list is shortened. */
+/** Minimum number of dropped keys before they are removed from the list of keys. */
 const droppedKeys = 1_000
 
 /**
@@ -49,8 +49,7 @@ export const makeQueue = <A>() => {
       entries.set(key, entry)
     },
     /**
-     * Drops the oldest entries, up to the first one for which `isKept` returns `true`; `size` is the current number of
-     * entries.
+     * Drops entries, oldest first, until `isKept` returns `true` for an entry; `size` is the current number of entries.
      */
     drop: (isKept: (entry: A, size: number) => boolean, onDrop: (key: string, entry: A) => void) => {
       for (;;) {
