@@ -40,7 +40,7 @@ export const batched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<
 export const unbatched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, CurrentBatch, undefined)
 
-/** Maximum number of calls in one outgoing batch. Providers accept fewer than nodes do. */
+/** Maximum number of calls in one outgoing batch. Some node providers accept fewer calls than nodes do by default. */
 const longest = 100
 
 /** Makes attempts to read from upstream addresses until one succeeds. */

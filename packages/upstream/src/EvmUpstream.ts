@@ -30,7 +30,7 @@ export interface Options {
   ) => (call: EvmProtocol.CheckedRead, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 
-/** Makes the backend over some nodes. */
+/** Makes the backend of an EVM chain over the nodes of `upstream`. */
 export const make = Effect.fnUntraced(function*({ batch, confirm, targetsOf, upstream }: Options) {
   const pipeline = yield* Pipeline
   // each instance has its own counter, because test recordings contain the request IDs

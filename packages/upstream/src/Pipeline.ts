@@ -90,13 +90,13 @@ export class Pipeline extends Context.Service<Pipeline, {
     /** Caches a response that the upstream pushed. */
     readonly put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => Effect.Effect<void>
   }>
-  /** The versions of accounts, for cached account state. */
+  /** The versions of accounts. The cache keys of account state contain them. */
   readonly accounts: AccountVersions["Service"]
   /** Makes attempts until one succeeds, for a protocol that makes its own batches. */
   readonly attempt: Batching.Ask
   /**
-   * Runs a read of the gateway itself in the background, when the upstream's pacer allows a read. The read takes
-   * precedence over refreshes of cached responses.
+   * Runs a read of the gateway itself in the background, as soon as the upstream's rate limit has capacity for
+   * background reads. The read takes precedence over refreshes of cached responses.
    */
   readonly inTurn: (upstream: UpstreamLabel, read: Refresh) => Effect.Effect<void>
   /** Sends a call at most once, in its caller's fiber; see {@link AtMostOnce}, and `detached` of `Caller`. */

@@ -180,7 +180,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
             if (read === undefined) continue
             const isLimited = Result.isSuccess(answer) && answer.success._tag === "Error" &&
               JsonRpc.isRateLimit(answer.success.code)
-            // sent again as a single call, which is retried as soon as the address permits it
+            // a rate-limited call is sent again singly, because single calls are retried as soon as the address permits
             end(read, isLimited ? single(read.call, targets) : Effect.fromResult(answer))
           }
           return Effect.void
@@ -206,7 +206,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
   const flush = (targets: AttemptedRead["targets"], gathered: Gathered) =>
     Effect.suspend(() => {
       if (gatherings.get(targets) === gathered) gatherings.delete(targets)
-      // finding one faulty call takes one split for each time that the batch is halved
+      // enough splits to isolate one faulty call: each split halves the batch
       const splits = Math.ceil(Math.log2(gathered.reads.length + 1))
       return send(gathered.reads, targets, { since: now(), splits })
     })

@@ -71,7 +71,7 @@ export const settings = {
   }, noLimit),
   tokenChainStreamRps: withDefault("TRIGATE_TOKEN_CHAIN_STREAM_RPS", Positive, "1", {
     group: "Limits",
-    meaning: "maximum requests per second of all transaction streams to the token-chain node",
+    meaning: "maximum requests per second to the token-chain node, for all transaction streams together",
     takes: positive
   }),
   layer2Rps: optional("TRIGATE_LAYER2_RPS", Positive, {
@@ -92,13 +92,13 @@ export const settings = {
   tradingNodeBatch: withDefault("TRIGATE_TRADING_NODE_BATCH", Count, "1", {
     group: "Limits",
     meaning:
-      "maximum number of cheap reads of different callers in one JSON-RPC batch to the trading-chain node; 1 disables batches, for a plan billed by request units",
+      "maximum number of cheap reads of different callers in one JSON-RPC batch to the trading-chain node; 1 disables batches, which save nothing in a plan billed by request units",
     takes: count
   }),
   layer2Batch: withDefault("TRIGATE_LAYER2_BATCH", Count, "1", {
     group: "Limits",
     meaning:
-      "maximum number of cheap reads of different callers in one JSON-RPC batch to the layer-2 node; 1 disables batches, for a plan billed by request units",
+      "maximum number of cheap reads of different callers in one JSON-RPC batch to the layer-2 node; 1 disables batches, which save nothing in a plan billed by request units",
     takes: count
   }),
   logsMaxRequests: withDefault("TRIGATE_LOGS_MAX_REQUESTS", Count, "40", {

@@ -180,8 +180,8 @@ export * as Hub from "./streams/Hub.ts"
 export * as Link from "./streams/Link.ts"
 
 /**
- * How much of an upstream's stream limits all replicas use together: the limits apply to one IP address, and each
- * replica has its own connections.
+ * How much of an upstream's stream limits all replicas use together. The limits apply to an IP address, which the
+ * replicas share, and each replica has its own connections.
  */
 export * as ReplicaUse from "./streams/ReplicaUse.ts"
 

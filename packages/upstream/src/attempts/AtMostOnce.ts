@@ -118,7 +118,7 @@ export const make = (parts: Parts, deadline: number) => {
     const until = monotonicMillis(clock) + deadline
     const firstCheck = parts.outliers.ready(call.targets)
     if (firstCheck !== undefined) yield* firstCheck
-    // for an action, ejection only changes the order of addresses; it never refuses the action
+    // an action is sent even if all addresses are ejected: ejection only changes the order of the addresses
     const { targets: chosen } = parts.outliers.choose(call.targets)
     const targets = chosen.length > 0 ? chosen : call.targets
     let attempts = 0

@@ -33,9 +33,12 @@ import type { HealthSignal } from "./OutlierDetection.ts"
 
 /** The retry budget of each upstream. */
 export interface RetryOptions {
-  /** Retries per read. Default: 0.2. */
+  /** Maximum ratio of retries to reads. Default: 0.2. */
   readonly share?: number
-  /** Additional retries per second. Default: 10. A new budget starts with this number of tokens. */
+  /**
+   * Retries per second that are allowed in addition to the ratio `share`. Default: 10. A new budget starts with this
+   * number of tokens.
+   */
   readonly floor?: number
 }
 
@@ -248,7 +251,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
     type Attempted = AttemptResult<A, E | ReadFailure>
     type Open = Retryable<A, E | ReadFailure>
     const [{ label }] = targets
-    // the budget of the intended upstream, even if an address of a different upstream serves the call
+    // the retry is charged to the budget of the intended upstream, even if a different upstream serves the call
     const budget = retryBudgets[label]
     const clock = Context.get(context, Clock.Clock)
     const until = monotonicMillis(clock) + deadline
@@ -298,7 +301,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
         meter,
         body,
         timeout: time,
-        // the peer may just have closed the pooled connection that broke, and the other pooled connections too
+        // if a pooled connection broke, the peer may have closed all pooled connections
         onNewConnection: kept?.fault === "broken",
         answered: (response) => {
           const value = judge(response)

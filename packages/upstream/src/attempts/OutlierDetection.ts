@@ -61,8 +61,8 @@ export class OutlierDetection extends Context.Service<OutlierDetection, {
    */
   readonly choose: <T extends Target>(targets: NonEmptyReadonlyArray<T>) => Usable<T>
   /**
-   * Waits, at most 200 ms, for the first comparison of the chain IDs of the targets' addresses. Is `undefined` if no
-   * first comparison is pending.
+   * Waits, at most 200 ms, for the first comparison of the chain IDs of the targets' addresses. Returns `undefined` if
+   * no first comparison is pending.
    */
   readonly ready: (targets: ReadonlyArray<Target>) => Effect.Effect<void> | undefined
   /** Records what an attempt showed about the health of its address. Starts a probe in the background if needed. */
@@ -219,7 +219,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
   return OutlierDetection.of({
     choose: (targets) => {
-      // the usual case is checked first, because every call passes this function
+      // the usual case is checked first, because this function runs for every call
       if (targets.every(isPresent)) return { targets, retryAfter: undefined }
       const now = clock.currentTimeMillisUnsafe()
       const candidates = targets.flatMap((target) => {

@@ -68,8 +68,8 @@ const soundOutcomes: ReadonlySet<AttemptOutcome> = new Set(["ok", "refused", "ra
 export const make = (transport: HttpTransport["Service"]) => {
   const findMeter = meters()
   /**
-   * With `onNewConnection`, the probe does not use pooled connections: callers' slow queries may occupy all of them
-   * although the address is healthy.
+   * Probes an address. If `onNewConnection` is set, the probe does not use pooled connections: callers' slow queries
+   * may occupy all of them although the address is healthy.
    */
   return (target: Target, onNewConnection: boolean): Effect.Effect<Probed> =>
     Effect.withFiber((fiber) => {

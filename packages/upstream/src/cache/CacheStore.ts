@@ -55,7 +55,10 @@ export class CacheStore {
   readonly #context: Context.Context<never>
   #bytes = 0
 
-  /** A response of more than an eighth of `maxBytes` is not cached; `context` contains the metric registry. */
+  /**
+   * Makes an empty store of at most `maxBytes`. Responses larger than an eighth of `maxBytes` are not cached. `context`
+   * contains the metric registry.
+   */
   constructor(maxBytes: number, context: Context.Context<never>) {
     this.#maxBytes = maxBytes
     this.#context = context

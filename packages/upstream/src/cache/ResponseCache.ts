@@ -52,7 +52,8 @@ export const Freshness = Context.Reference<Freshness>("@trigate/upstream/cache/R
 })
 
 /**
- * Maximum age of a cached response for the current caller, in seconds; `undefined` means the maximum age of the policy.
+ * Maximum age of a cached response for the current caller, in seconds; `undefined` means the maximum age in the
+ * operation's cache policy.
  */
 export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/cache/ResponseCache/MaxAge", {
   defaultValue: () => undefined
@@ -134,7 +135,7 @@ export class ResponseCache extends Context.Service<ResponseCache, {
    * Makes a reader for one group of reads. Make it only once, because only reads through the same reader are coalesced.
    */
   readonly reader: <A, E>(kind: Kind<A>) => Reader<A, E>
-  /** The versions of accounts, for cached account state. */
+  /** The versions of accounts. The cache keys of account state contain them. */
   readonly accounts: AccountVersions["Service"]
 }>()("@trigate/upstream/cache/ResponseCache") {}
 
@@ -232,8 +233,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       codec.restore(cached.content, Math.floor(responseAge(cached, now) / 1000))
 
     /**
-     * Caches a response that was read at `readAt`, with its cache policy. Returns the remaining work: sharing the
-     * response with other replicas, or determining its policy.
+     * Caches a response that was read at `readAt`. Returns the remaining work, if any, as an effect: sharing the
+     * response with other replicas, or determining the response's cache policy.
      */
     const keep = (
       read: CacheableRead<A>,
@@ -452,7 +453,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
           const found = restored(cached, now)
           return next === undefined ? Exit.succeed(found) : Effect.as(next.start, found)
         }
-        // while other refreshes wait, a newer response of another replica is used even if it is stale
+        // while other refreshes wait, a stale response of another replica is used if it is newer than the response of
+        // this process
         takesTurn = !pacer.isIdle(time) && !Number.isFinite(maxAge)
       }
       const asking = isPaced ? { ...query, ask: asRefresh(query.ask) } : query

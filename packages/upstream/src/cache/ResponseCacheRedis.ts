@@ -20,8 +20,8 @@ export interface Replicas {
 }
 
 /**
- * Maximum milliseconds for which Redis stores a response that can no longer change. Otherwise, such responses
- * accumulate.
+ * Maximum milliseconds for which Redis stores a response that can no longer change. Without this limit, such responses
+ * would accumulate.
  */
 const finalFor = 3_600_000
 

@@ -32,13 +32,13 @@ export interface Options {
   readonly maxWait?: Duration.Input
 }
 
-/** One call to coalesce. */
+/** A call that is coalesced with the calls that have the same key. */
 export interface FlightCall<A, E> {
   readonly key: string
   readonly ask: Effect.Effect<A, E>
   /**
-   * Whether to fail with the first leader's error instead of retrying, because the caller has an alternative such as a
-   * stale response.
+   * Whether to fail as soon as the shared call fails, instead of making the call again, because the caller has an
+   * alternative such as a stale response.
    */
   readonly takesFailure?: boolean
   /** Called when the caller receives a response to a call that a different caller made. */
@@ -53,13 +53,13 @@ export interface SingleFlight<A, E> {
 }
 
 interface Flight<A, E> {
-  /** The result of the leader's call; created when the first follower waits. */
+  /** The result of the call in flight. Created when a second caller starts to wait for it. */
   ended: Deferred.Deferred<Exit.Exit<A, E>> | undefined
 }
 
 /**
- * Returns whether a failure concerns only the leader: the leader disconnected, or had used up its share of the rate
- * limit.
+ * Returns whether a failure concerns only the leader (the caller that made the shared call): the leader disconnected,
+ * or had used up its share of the rate limit.
  */
 const isOfLeader = (cause: Cause.Cause<unknown>): boolean =>
   Cause.hasInterrupts(cause) ||
@@ -96,7 +96,7 @@ export const make = <A, E>(
   const run = (call: FlightCall<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
     Continuation.withContext(() => {
       let mine: Flight<A, E> | undefined
-      // surrounds the choice of the leader, so that no interruption can occur between the choice and the cleanup
+      // `onExit` also surrounds the choice of the leader, so that no interruption can prevent the cleanup
       return Continuation.onExit(
         Continuation.withContext(() => {
           const flight = flights.get(call.key)

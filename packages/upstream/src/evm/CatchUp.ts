@@ -16,7 +16,7 @@ import type { LogDelivery } from "./LogDelivery.ts"
 import { servedBlocks } from "./LogSearch.ts"
 import type { NodeReads } from "./NodeReads.ts"
 
-/** The dependencies of the catch-up. */
+/** The dependencies of the function that sends past results to new subscriptions. */
 export interface Options {
   readonly reads: NodeReads
   readonly topics: FeedTopics
@@ -76,7 +76,7 @@ export const make = ({ chain, logs, reads, reorganisations, topics }: Options) =
       if (!headers.every(({ parentHash }, index) => index === 0 || headers[index - 1]?.hash === parentHash)) {
         return undefined
       }
-      // the results that waited are dropped, because the headers already include their blocks
+      // drops the queued notifications, because their blocks are among the headers that were just read
       topic.waiting = []
       return { results: headers.map(({ text }) => text) }
     }
@@ -107,7 +107,7 @@ export const make = ({ chain, logs, reads, reorganisations, topics }: Options) =
 
   const catchUp = Effect.fnUntraced(function*(topic: FeedTopic) {
     const { interest } = topic
-    // waits for the first head, because it determines up to which block notifications are missing
+    // waits for the chain's first known block: without it, the number of missed blocks is unknown
     while (chain.head() === undefined) {
       if (topic.sinks.size === 0) return
       yield* Effect.sleep("50 millis")

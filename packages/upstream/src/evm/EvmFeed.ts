@@ -44,7 +44,7 @@ export interface EvmFeed {
 export interface Options {
   readonly serving: Serving
   readonly ask: AskNode
-  /** The reads of blocks. Default: reads over `ask`. */
+  /** Reads blocks. By default, these reads are sent through `ask`. */
   readonly reads?: NodeReads.NodeReads
   /** Returns the WebSocket URLs of the chain's nodes, in order of preference; empty if the nodes support only HTTP. */
   readonly addresses?: () => ReadonlyArray<Redacted.Redacted>
@@ -62,7 +62,7 @@ const mostPending = 4096
 
 const syncingEvery = 10 * second
 
-/** Returns the number of the last block before the notifications of a new subscription begin. */
+/** Returns the number of the block after which the notifications of a new subscription begin. */
 const firstSince = (interest: Interest, head: bigint | undefined): bigint => {
   if ("fromBlock" in interest && typeof interest.fromBlock === "bigint") return interest.fromBlock - 1n
   return interest.kind === "logs" ? head ?? -1n : -1n

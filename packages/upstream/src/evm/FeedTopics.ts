@@ -13,13 +13,13 @@ export interface FeedTopic<out Wanted extends Interest = Interest> {
   readonly interest: Wanted
   readonly selection: LogSelection
   readonly sinks: Set<EvmSink>
-  /** The number of the last block before the notifications of the subscription begin. */
+  /** The number of the block after which the notifications of the subscription begin. */
   since: bigint
   /** New results, which wait until older results have been sent; `undefined` if new results are sent immediately. */
   waiting: Array<string> | undefined
 }
 
-/** The interests of one kind, such as `newHeads` or `logs`. */
+/** The type and parameters of a subscription of one kind, such as `newHeads` or `logs`. */
 export type InterestIn<Kind extends Interest["kind"]> = Extract<Interest, { readonly kind: Kind }>
 
 /** The subscriptions to one chain. */
@@ -42,15 +42,15 @@ export interface FeedTopics {
   readonly flush: () => void
 }
 
-/** Maximum number of results of a subscription that wait for older ones. */
+/** Maximum number of new results of a subscription that wait until older results have been sent. */
 const mostWaiting = 10_000
 
 const newId = (): string =>
   `0x${[...SecureRandom.randomBytesUnsafe(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 
 /**
- * Returns the name under which callers share equal subscriptions. Returns `undefined` if the subscription is not
- * shared, because it begins at a block that its caller chose or it reports positions.
+ * Returns the name under which callers share equal subscriptions. Returns `undefined` for a subscription that is not
+ * shared: one that begins at a block chosen by its caller, or that reports positions.
  */
 const sharedName = (interest: Interest): string | undefined => {
   if ("fromBlock" in interest && interest.fromBlock !== undefined) return undefined

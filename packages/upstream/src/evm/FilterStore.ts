@@ -22,7 +22,7 @@ export interface FilterKey {
 }
 
 /**
- * Stored filters, as text.
+ * Stores the filters of all callers, as text.
  *
  * @since 0.1.0
  * @category services

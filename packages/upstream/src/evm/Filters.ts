@@ -82,7 +82,7 @@ const decodeId = Schema.decodeUnknownOption(
 const decodeSelection = Schema.decodeUnknownOption(LogFilter)
 const decodeFilter = Schema.decodeUnknownOption(Schema.Tuple([Schema.Record(Schema.String, Schema.Unknown)]))
 
-/** Ends a call with a response. */
+/** The failure that ends a call of a filter method early; `answer` is the response to the call. */
 class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcAnswer }> {}
 
 // geth's message. Client libraries recognize it, and create the filter again
@@ -129,7 +129,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
       return isFirst ? Effect.ensuring(locked, Effect.sync(() => polled.delete(id))) : locked
     })
 
-  // the owner contains the chain, because a filter belongs to one chain
+  // the owner's key contains the chain, because a filter belongs to one chain
   const ownerKey = ({ id }: Caller) => `${serving.chain}:${id}`
 
   const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead)
@@ -259,7 +259,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     }
   })
 
-  /** Returns the stored filter of a call. */
+  /** Returns the stored filter whose ID is the first parameter of a call. */
   const found = Effect.fnUntraced(function*(call: CheckedRead) {
     const [id] = yield* Effect.mapError(Effect.fromOption(decodeId(call.params.valueOrUndefined)), () => notFound)
     const key = { caller: ownerKey(yield* CurrentCaller), id: id.toLowerCase() }

@@ -70,7 +70,7 @@ export const make = Effect.fnUntraced(
       ...Filters.make({ serving, reads, search, store, ...(filters === undefined ? {} : { most: filters }) })
     }))
     const getBlock = EvmReads.getBlockByNumber(serving).name
-    /** Reads a block for the gateway itself, such as for a server's block feed, and stores the block's header. */
+    /** Reads a block for the gateway itself, such as for its block feed, and stores the block's header. */
     const readBlock: EvmBackend["read"] = (call) =>
       Effect.tap(backend.read(call), (answer) => {
         const header = answer._tag === "Result" ? NodeReads.readHeader(answer.result.valueOrUndefined) : undefined

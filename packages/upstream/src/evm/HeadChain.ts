@@ -43,7 +43,7 @@ export interface Listener {
 export interface HeadChain {
   readonly head: () => Header | undefined
   readonly at: (number: bigint) => Header | undefined
-  /** Returns the stored blocks above a number, oldest first. */
+  /** Returns the stored blocks whose number is greater than `number`, oldest first. */
   readonly above: (number: bigint) => ReadonlyArray<Header>
   /** Adds a head. If reads fail, the blocks read so far remain, and the next head continues from there. */
   readonly take: (header: Header, isAnnounced: boolean) => Effect.Effect<void, CommonFailure>
@@ -51,7 +51,7 @@ export interface HeadChain {
   readonly clear: () => void
 }
 
-/** Makes the chain from a node's heads. */
+/** Makes an empty chain, to which `take` adds the newest blocks (heads) that a node reports. */
 export const make = ({ header: read }: Pick<NodeReads, "header">, listener: Listener): HeadChain => {
   let chain: Array<Header> = []
   let suspicions = 0
@@ -150,7 +150,8 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
     suspicions = 0
     if (header.number > last.number + longestJump) return reset(header)
     if (header.number > last.number && (yield* fill(header))) return
-    // if two nodes disagree, the branch can change between these reads, which then stop early; the next head continues
+    // if two nodes disagree, the branch can change between the following reads; they then stop early, and the next head
+    // resumes them
     const link = yield* rewind(header)
     if (link === "linked") yield* fill(header)
     else if (link === "unlinked") reset(header)

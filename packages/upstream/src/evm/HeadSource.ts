@@ -31,7 +31,7 @@ export interface Options {
   readonly pending: (hash: string) => void
 }
 
-/** The heads of one chain. */
+/** Receives the newest blocks (heads) of one chain, from a subscription or by polling. */
 export interface HeadSource {
   /** Reads heads. Never ends. */
   readonly run: Effect.Effect<never>

@@ -21,16 +21,16 @@ import * as HeadChain from "./HeadChain.ts"
 import { mayHave } from "./LogBloom.ts"
 import type { AskNode, Header } from "./NodeReads.ts"
 
-/** The dependencies of the delivery. */
+/** The dependencies of the log delivery. */
 export interface Options {
   readonly serving: Serving
   readonly ask: AskNode
   readonly topics: FeedTopics
-  /** The blocks whose logs are delivered. */
+  /** Returns the chain of the blocks whose logs are delivered. */
   readonly chain: () => HeadChain.HeadChain
 }
 
-/** The logs of a chain's newest blocks. */
+/** Delivers the logs of a chain's newest blocks to subscriptions. */
 export interface LogDelivery {
   /** Returns the number of the latest block whose logs were delivered. */
   readonly position: () => bigint | undefined
@@ -60,7 +60,10 @@ interface DeliveredBlock {
   logs: ReadonlyArray<string>
 }
 
-/** Maximum number of blocks whose logs are queried by block hash; the logs of more blocks are queried as a range. */
+/**
+ * Maximum number of blocks whose logs are queried by block hash. For more blocks, one query covers the whole range of
+ * blocks.
+ */
 const mostByHash = 8
 
 /** Maximum number of blocks whose logs are delivered together. */

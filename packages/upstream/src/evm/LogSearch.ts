@@ -68,7 +68,7 @@ interface Span {
   readonly to: bigint
 }
 
-/** Ends a search with a response. */
+/** The failure that ends a search early; `answer` is the response to the query. */
 class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcAnswer }> {}
 
 const Params = Schema.Tuple([Schema.Struct({
@@ -92,8 +92,7 @@ const noLogs = JsonRpc.result(Json.of("[]"))
 const concurrency = 8
 
 /**
- * The number of blocks at the end of a query that are not cached, because a reorg may replace them while the query
- * runs.
+ * The logs of this number of newest blocks are not cached, because a reorg may replace the blocks while a query runs.
  */
 const unsettled = 64n
 
@@ -123,7 +122,9 @@ const tooWide = (requested: bigint, served: number, why: string): RpcAnswer => {
   return { _tag: "Error", code, message: error.message, error: Json.of(JsonRpc.errorObject(error, code)) }
 }
 
-/** Parses the maximum number of blocks of one search from the error that refused the search. */
+/**
+ * Returns the maximum number of blocks of one search, if the response is an error that states it (`LogRangeTooWide`).
+ */
 export const servedBlocks = (answer: RpcAnswer): number | undefined => {
   if (answer._tag === "Result") return undefined
   const data = JsonRpc.member(answer.error.valueOrUndefined, "data")

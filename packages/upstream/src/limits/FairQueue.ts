@@ -144,14 +144,14 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     queues[methodClass].get(caller)?.wants ?? 0
 
   /**
-   * Returns a caller's use of the limit, which determines the order of the caller's calls of a class. For reads,
-   * includes the units of the caller's waiting actions, because actions start first.
+   * Returns a caller's use of the limit; the calls of callers with the lowest use start first. For reads, includes the
+   * units of the caller's waiting actions, because actions start before reads.
    */
   const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
     window.heldBy(caller) + (methodClass === "read" ? wantedBy("once", caller) : 0)
 
   /**
-   * Returns the function that converts the units of a call to the units that determine its place in the order. A call
+   * Returns the function that converts the units of a call to the units that determine its place in the queue. A call
    * that costs more than a caller's share counts as one share.
    */
   const counted = () => {
@@ -295,8 +295,8 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
     })
 
   /**
-   * Takes the units of a call again, within this process's part of the limit, because the use of other replicas is
-   * unknown.
+   * Refunds the units of a call, because the use of other replicas is unknown. Takes them again only if they fit into
+   * this process's part of the limit.
    */
   const withinPart = (
     part: number,
@@ -393,11 +393,10 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
       window.moveTo(now)
       const next = nextWaiter(waiter.class)
       if (waiter !== next) {
-        // another call has replaced this one as the next call; it may still be asleep, and is woken to check for
-        // capacity
+        // another call has become the next call; it may still be asleep, so it is woken to check for capacity
         if (wasNext) next?.changed.openUnsafe()
-        // waits one millisecond past `giveUp`, because the calls ahead may start in the last millisecond, and this call
-        // after them
+        // waits one millisecond past `giveUp`: if the calls ahead start in the last millisecond, this call can still
+        // start
         return now <= giveUp ? again(giveUp + 1 - now, false) : Effect.fail(fullFor(waiter, unitsAhead(waiter, waiter)))
       }
       want(waiter, 0)
@@ -427,8 +426,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
           const waiters = queues[call.class].get(call.caller)?.waiters
           waiters?.delete(waiter)
           if (waiters?.size === 0) queues[call.class].delete(call.caller)
-          // wakes them asynchronously, because the wake-ups of a thousand calls that start together would otherwise
-          // nest
+          // wakes the next calls asynchronously, because the wake-ups of a thousand calls would otherwise nest
           const firsts = [nextWaiter("once"), nextWaiter("read")].filter(Predicate.isNotUndefined)
           return Effect.forEach(firsts, ({ changed }) => changed.open, { discard: true })
         })

@@ -49,7 +49,7 @@ export const Windows = Context.Reference<Map<string, RateWindow.RateWindow> | un
   }
 )
 
-/** The current use of an upstream's limit in units: in total, with the program's own calls, and by caller. */
+/** The current use of an upstream's limit, in units: in total (including the program's own calls), and by caller. */
 export interface Use {
   readonly upstream: UpstreamLabel
   readonly all: number

@@ -86,18 +86,18 @@ export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds 
 }
 
 /**
- * Returns the maximum use of the window, by reads only, that still lets a call start; practically infinite for an action.
- * `ahead` are the units of the calls that start before this call.
+ * Returns the maximum units that reads may have used in the window so that a call can start. For an action, there is no
+ * maximum. `ahead` are the units of the calls that start before this call.
  */
 export const maxReads = ({ readLimit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
 
 /**
- * Returns the maximum use of the window, by all calls, that still lets a call start. `ahead` are the units of the calls
- * that start before this call. For an action, the reads in `ahead` do not count.
+ * Returns the maximum units that all calls may have used in the window so that a call can start. `ahead` are the units
+ * of the calls that start before this call. For an action, the reads in `ahead` do not count.
  */
 export const maxUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
-  // a call that costs more than the limit starts alone
+  // a call that costs more than the limit starts if the window is empty
   limit - ahead.once - (methodClass === "once" ? 0 : ahead.read) - Math.min(cost, limit)
 
 /**

@@ -1,6 +1,6 @@
 /**
- * How much of an upstream's stream limits all replicas use together: the limits apply to one IP address, and each
- * replica has its own connections.
+ * How much of an upstream's stream limits all replicas use together. The limits apply to an IP address, which the
+ * replicas share, and each replica has its own connections.
  *
  * Each replica reports its use once a second and after each new subscription, and receives the use of the other
  * replicas. If two replicas use the last unit of a limit at the same moment, the upstream refuses one of them.

@@ -9,7 +9,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Socket from "effect/socket/Socket"
 
-/** The connection is closed, or could not be opened. The code is 1006 if the peer sent none. */
+/** The connection is closed, or could not be opened. `code` is 1006 if the peer sent no close code. */
 export class SocketLost extends Data.TaggedError("SocketLost")<{
   readonly code: number
   readonly reason: string

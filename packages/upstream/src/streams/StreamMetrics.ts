@@ -29,7 +29,7 @@ export const metrics = {
     "Use of the venue's stream limits by other replicas, by limit",
     ["limit"]
   ),
-  streamFrames: counter("trigate_stream_frames_total", "Frames of the venue, by subscription", ["channel"]),
+  streamFrames: counter("trigate_stream_frames_total", "Frames received from the venue, by subscription", ["channel"]),
   streamDeliveries: counter(
     "trigate_stream_deliveries_total",
     "Frames delivered to callers, by subscription",

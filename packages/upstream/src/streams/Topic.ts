@@ -78,7 +78,7 @@ export type Incoming =
   }
   | { readonly kind: "subscribed" | "unsubscribed"; readonly key: string }
   | { readonly kind: "refused"; readonly key: string | undefined; readonly message: string }
-  /** A report of the upstream that a limit is reached. */
+  /** A message in which the upstream reports that a limit is reached. */
   | {
     readonly kind: "limit"
     readonly of: "users" | "subscriptions" | "messages"

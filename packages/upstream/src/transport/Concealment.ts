@@ -16,7 +16,7 @@ export type Conceal = (status: number, text: string) => string
 
 type Step = (text: string) => string
 
-/** Minimum number of characters of a key that does not occur by chance as a part of a longer word. */
+/** Keys with at least this many characters do not occur by chance inside a longer word. */
 const LONG_KEY = 8
 
 /** Keys with fewer characters than this may be common words, and are removed only from quoted paths. */
@@ -133,7 +133,8 @@ const refuses = (text: string): boolean => {
 }
 
 /**
- * Makes the concealment of a base URL; `undefined` if its path contains no possible key.
+ * Makes the function that removes the endpoint key of a base URL from responses; `undefined` if the URL's path contains
+ * no possible key.
  *
  * From an error message, every segment of the path that does not name a route is removed. Other responses may contain a
  * path segment by chance, so only segments that cannot be words are removed from them.

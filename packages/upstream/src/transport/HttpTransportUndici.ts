@@ -92,7 +92,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
   constructor(request: TransportRequest, resume: Resume) {
     this.#request = request
     this.#resume = resume
-    // a plain timer costs a tenth of a sleeping fiber, and sockets do not follow a test clock
+    // a plain timer costs a tenth of a sleeping fiber; a test clock could not control the sockets anyway
     //
     // @effect-diagnostics-next-line globalTimers:off -- see above
     this.#timer = setTimeout(
@@ -187,8 +187,8 @@ interface UpstreamLocation {
   readonly path: string
 }
 
-// locations are cached by object, because parsing the URL for each call would cost more than the rest of this module;
-// every call for an address passes the same object
+// parsed URLs are cached by `Redacted` object, because parsing costs more than the rest of this module; all calls to an
+// address pass the same object
 const places = new WeakMap<Redacted.Redacted, UpstreamLocation>()
 
 const parseLocation = (address: Redacted.Redacted): UpstreamLocation => {
@@ -224,7 +224,7 @@ const agent = (options: Options, settings: Agent.Options) =>
       new Agent({
         ...(options.connections === undefined ? {} : { connections: options.connections }),
         connect: { timeout: 5_000 },
-        // HTTP/2 is disabled, because over it undici sends a refused or unanswered stream again
+        // HTTP/2 is disabled, because over HTTP/2, undici sends a refused or unanswered request again
         allowH2: false,
         ...settings
       })
@@ -249,7 +249,8 @@ export const layer = (options: Options = {}): Layer.Layer<HttpTransport> =>
     HttpTransport,
     Effect.gen(function*() {
       const pooled = yield* agent(options, { keepAliveTimeout: 10_000 })
-      // the peer may close a pooled connection at the moment of sending, but not a new connection
+      // opens a new connection for each request: a pooled connection may be closed by the peer just when a request is
+      // sent
       const unshared = yield* agent(options, { pipelining: 0 })
       return HttpTransport.of({
         send: (request) =>

@@ -5,7 +5,7 @@ import type { StreamProtocol, Topic } from "../../streams/Topic.ts"
 import { distinctUsers } from "./SharedTopic.ts"
 import type { CallerSeat, SharedTopic } from "./SharedTopic.ts"
 
-/** The subscriptions of each caller, and the check of the limits. */
+/** Records the subscriptions of each caller, and checks new subscriptions against the limits. */
 export interface CallerShares {
   readonly add: (seat: CallerSeat, shared: SharedTopic) => void
   readonly remove: (seat: CallerSeat, shared: SharedTopic) => void
@@ -50,7 +50,7 @@ export const make = (
     const own = callers.get(caller)
     const share = Math.floor(most.subscriptions / Math.max(1, callers.size + (own === undefined ? 1 : 0)))
     const left = most.subscriptions - topics.size - others().subscriptions
-    // the last tenth is reserved for callers below their share
+    // the last tenth of the upstream's limit is reserved for callers below their share
     return left <= 0 || (left <= most.subscriptions / 10 && (own?.size ?? 0) >= share)
       ? protocol.refusal("subscriptions", most.subscriptions)
       : undefined

@@ -5,13 +5,13 @@ import { Frame } from "../../streams/Topic.ts"
 import type { Topic } from "../../streams/Topic.ts"
 import type { CallerSeat, SharedTopic } from "./SharedTopic.ts"
 
-/** Delivers to seats. A batch of frames ends with `flush`. */
+/** Delivers frames, acknowledgements and errors to seats (callers' connections). `flush` ends a batch of deliveries. */
 export interface Deliveries {
   readonly toSeat: (seat: CallerSeat, frame: Frame) => void
   readonly toAll: (shared: SharedTopic, frame: Frame) => void
   /**
-   * Acknowledges the subscriptions that waited for the upstream's acceptance. Sends to each of them the initial frame
-   * that the upstream would have sent.
+   * Acknowledges the subscriptions that waited for the upstream's acceptance. Sends each of them the initial frame that
+   * the upstream sends for a new subscription.
    */
   readonly admit: (shared: SharedTopic) => void
   readonly refuse: (seat: CallerSeat, topic: Topic, message: string) => void
@@ -19,7 +19,7 @@ export interface Deliveries {
   readonly flush: () => void
 }
 
-/** Returns the initial frame that the upstream would have sent; `undefined` if it would not have sent one. */
+/** Returns the initial frame that the upstream would send for a new subscription; `undefined` if it would send none. */
 const firstFrame = ({ last, lastAt, liveSince, rows: history, topic }: SharedTopic): Frame | undefined => {
   const { delivery, rows } = topic
   if (delivery === "state") return last

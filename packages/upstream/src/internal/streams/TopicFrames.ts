@@ -1,4 +1,4 @@
-/** Delivers the frames of topics to callers: states unchanged, rows without duplicates. */
+/** Delivers the frames of topics to callers. Frames with states are relayed unchanged; duplicate rows are removed. */
 import { countUp } from "../../streams/StreamCounts.ts"
 import type { Counts } from "../../streams/StreamCounts.ts"
 import { Frame } from "../../streams/Topic.ts"
@@ -38,8 +38,8 @@ export const make = (
   observe?: (frame: Frame) => void
 ): TopicFrames => {
   /**
-   * Delivers rows whose IDs may repeat, so that IDs do not identify duplicates. Skips rows that a refill already
-   * delivered.
+   * Delivers rows. Several of them can have equal IDs without being duplicates, so only rows that a refill already
+   * delivered are omitted.
    */
   const deliverUpdates = (
     shared: SharedTopic,

@@ -1,4 +1,4 @@
-/** Checks the topics of a hub once a second: grace periods, missing responses, silent streams. */
+/** Checks the topics of a hub once a second, for expired grace periods, missing responses and silent streams. */
 import { countUp } from "../../streams/StreamCounts.ts"
 import type { Counts } from "../../streams/StreamCounts.ts"
 import type { SharedTopic } from "./SharedTopic.ts"
@@ -13,11 +13,10 @@ const responseWithin = 10 * second
 /** Milliseconds after which no late frame of an ended subscription can arrive. */
 const confirmationWithin = 30 * second
 
-/**
- * A topic is silent after this multiple of the usual interval between two of its frames, but not before `silentAtLeast`
- * milliseconds.
- */
+/** A topic counts as silent after this multiple of the usual interval between two of its frames. */
 const silentIntervals = 3
+
+/** Minimum milliseconds without a frame before a topic counts as silent. */
 const silentAtLeast = 10 * second
 
 /** Number of consecutive resubscriptions of a silent topic before its connection is replaced. */
@@ -27,7 +26,10 @@ const isSilent = ({ interval, lastAt, phase, topic }: SharedTopic, at: number): 
   topic.isSteady && phase === "accepted" && lastAt !== undefined && interval > 0 &&
   at - lastAt > Math.max(silentAtLeast, silentIntervals * interval)
 
-/** Returns the function to call once a second. `grace` is how long a topic without callers is retained, in milliseconds. */
+/**
+ * Returns the function that checks all topics; it has to be called once a second. `grace` is how long a topic without
+ * callers is retained, in milliseconds.
+ */
 export const make = (
   topics: Map<string, SharedTopic>,
   connections: TopicConnections,
