@@ -268,12 +268,12 @@ export * as MemoryAnswers from "./operations/MemoryAnswers.ts"
 export * as Operation from "./operations/Operation.ts"
 
 /**
- * The interface between a wire protocol and the request pipeline: the classification of attempts, the readers of
- * responses, and the backend of a chain.
+ * The interface between a wire protocol and the request pipeline: the classification of attempts to call an upstream,
+ * the decoders of responses, and the backend of a chain.
  */
 export * as Protocol from "./operations/Protocol.ts"
 
-/** An upstream's response as received, which routes relay and typed methods decode. */
+/** An upstream's response as received. Routes relay the response; typed methods decode it. */
 export * as UpstreamResponse from "./operations/UpstreamResponse.ts"
 
 /** The subscriptions of an account: its state, orders, fills and transfers. */

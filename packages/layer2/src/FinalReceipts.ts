@@ -74,7 +74,7 @@ const sealedIn = (hash: Hash, answer: RpcAnswer): Option.Option<Sealed> =>
     (receipt) => isSame(receipt.transactionHash, hash) && !isPreconfirmed(receipt) && receipt.l1BatchNumber !== null
   )
 
-/** Makes the checks of one layer 2; different layer 2s need separate checks. */
+/** Makes the finality checks of one layer 2. Different layer 2s need separate checks. */
 export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts => {
   if (options.finality === "off") return { confirm: () => undefined }
   const remember = Duration.toMillis(Duration.fromInputUnsafe(options.remember ?? "10 seconds"))
@@ -84,7 +84,7 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
   let askAgainAt = 0
 
   const readBlock = blockOver("FinalReceipts", "layer2", (call) => askBlock({ ...call, surface: "gateway" }))
-  // if a check fails, it is unknown whether the receipt is final
+  // if a block request fails, it is unknown whether the receipt is final
   const block = (request: Request<typeof getBlockByNumber>): Effect.Effect<Response<typeof getBlockByNumber>> =>
     Effect.orElseSucceed(readBlock(request), () => null)
 

@@ -35,7 +35,8 @@ export interface Addresses {
   readonly evm?: GatewayReads.Bounds
 }
 
-const notConfigured = () => new ChainNotConfigured({ chain: "layer2", detail: "No address of a layer 2 is configured" })
+const notConfigured = () =>
+  new ChainNotConfigured({ chain: "layer2", detail: "No upstream URL of a layer 2 is configured" })
 
 const isHash = Schema.is(Hash)
 
@@ -80,7 +81,7 @@ export const layerNoDeps = (addresses: Addresses): Layer.Layer<Layer2, never, Pi
   Layer.effect(Layer2, Effect.map(make(addresses), makeService))
 
 /**
- * Provides `Layer2` over the transport of the context, with its own rate limits and cache.
+ * Provides `Layer2` over the transport of the context. Each layer has separate rate limits and a separate cache.
  *
  * @since 0.1.0
  * @category layers

@@ -1,4 +1,4 @@
-/** Waits for a receipt by polling, over the service or over the client. */
+/** Waits for a receipt by polling, over the service `Layer2` or over the typed client. */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import type { Receipt } from "@trigate/domain/evm/Receipt"

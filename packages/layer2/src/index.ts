@@ -29,5 +29,5 @@ export * as Layer2Upstream from "./Layer2Upstream.ts"
 /** The error of waiting for a receipt. */
 export * as ReceiptTimeout from "./ReceiptTimeout.ts"
 
-/** Waits for a receipt by polling, over the service or over the client. */
+/** Waits for a receipt by polling, over the service `Layer2` or over the typed client. */
 export * as ReceiptWait from "./ReceiptWait.ts"

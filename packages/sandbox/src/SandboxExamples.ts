@@ -24,24 +24,24 @@ export const keys = {
     address: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
     privateKey: "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a"
   },
-  /** A multi-sig account with a threshold of two out of three co-signers. */
+  /** A multi-sig account with a threshold of two out of three: `leader`, `cosigner` and `thirdCosigner`. */
   multiSigUser: {
     address: "0x90f79bf6eb2c4f870365e785982e1f101e93b906",
     privateKey: "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6"
   },
   /**
-   * The leader of both multi-sig accounts, who sends the accounts' actions. The leader is also one of the co-signers.
+   * The leader and first co-signer of `multiSigUser` and `treasury`. The leader sends the actions of these accounts.
    */
   leader: {
     address: "0x15d34aaf54267db7d7c367839aaf71a00a2c6a65",
     privateKey: "0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a"
   },
-  /** The second co-signer of both multi-sig accounts. */
+  /** The second co-signer of `multiSigUser` and `treasury`. */
   cosigner: {
     address: "0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc",
     privateKey: "0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba"
   },
-  /** The third co-signer of both multi-sig accounts. */
+  /** The third co-signer of `multiSigUser` and `treasury`. */
   thirdCosigner: {
     address: "0x976ea74026e726554db657fa54763abd0c3a0aa9",
     privateKey: "0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e"
@@ -54,12 +54,12 @@ export const keys = {
     address: "0xa0ee7a142d267c1f36714e4a8f75612f20a79720",
     privateKey: "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6"
   },
-  /** The fourth co-signer, who signs only for the treasury. */
+  /** The fourth co-signer of `treasury`. */
   fourthCosigner: {
     address: "0xbcd4042de499d14e55001ccbb24a551f3b954096",
     privateKey: "0xf214f2b2cd398c806f84e317254e0f0b801d0643303237d97a22a48e01628897"
   },
-  /** The fifth co-signer, who signs only for the treasury. */
+  /** The fifth co-signer of `treasury`. */
   fifthCosigner: {
     address: "0x71be63f3384f5fb98995898a86b02fb2426c5788",
     privateKey: "0x701b615bbdfb9de65240bc28bd21bbc0d996645a3dd57e7b12bc2bdf6f192c82"
@@ -111,7 +111,7 @@ export const contracts = {
 export const tokenKey = {
   /** The seed of an Ed25519 key pair, 32 bytes in hex. */
   seed: "c8eb4069f679751612874a7b9e5409d3d80d0e1e90afaa0bac7d9dd4a88a2cd3",
-  /** The wallet of this key (wallet v4 R2), with 100 TON. The first message from the wallet deploys it. */
+  /** The wallet of the test key (wallet v4 R2), with 100 TON. The first message from the wallet deploys it. */
   wallet: "EQBhGRkJV30LzndLmqT9gjtTpMoIRwM_tuBYVO2GSyafAolk",
   /** The jetton wallet of `wallet` for the jetton `tokens.onchain`, with 1000 TRIG. */
   jettonWallet: "EQBtQfdQCIjRZJw-b-re4S0CC1oAQpBPZ9rYyTcVGryfZs92"
@@ -134,7 +134,10 @@ export const tokens = {
    * this jetton have the format of Python servers.
    */
   semichain: "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs",
-  /** A jetton like `semichain`, with responses in the format of C++ servers. Its document cannot be fetched. */
+  /**
+   * Like `semichain`, a jetton with only `uri` and `decimals` on chain. The document at the URI cannot be fetched.
+   * Responses about this jetton have the format of C++ servers.
+   */
   semichainCpp: "EQDDfe26lyKi2lOUfWIlne-m4W6Uy9lk4175wjymiMxjLA8o",
   /** A jetton without on-chain metadata; all its metadata is in the document at its URI. */
   offchain: "EQCYx3lrTfcq5epCAVmfCFnD1Of_cbn4g8xeeIALuKsNNaSM",

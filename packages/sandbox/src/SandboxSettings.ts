@@ -41,8 +41,8 @@ const priceSource =
   /^(?<coin>[A-Za-z0-9@/:._-]{1,64}):(?<interval>[0-9]+[mhdwM])(?:=(?<file>.+\.(?:csv|ndjson|parquet)))?$/u
 
 /**
- * Names the recorded bars of a coin: `coin:interval` for bars in the candle archive, `coin:interval=file` for bars in a
- * file.
+ * The name of a coin's recorded bars: `coin:interval` for bars in the candle archive, `coin:interval=file` for bars in
+ * a file.
  */
 const PriceSource = Schema.String.check(Schema.isPattern(priceSource)).pipe(
   Schema.decodeTo(
@@ -73,7 +73,7 @@ export const settings = {
   sandboxSeed: withDefault("TRIGATE_SANDBOX_SEED", Text, defaultSeed, {
     group,
     needsRestart,
-    meaning: "seed of all generated data of the sandbox, together with the clock",
+    meaning: "seed that, together with the clock, determines all generated data of the sandbox",
     takes: "1 to 100 printable characters"
   }),
   sandboxClock: optional("TRIGATE_SANDBOX_CLOCK", Instant, {
@@ -148,7 +148,7 @@ export const settings = {
     group,
     needsRestart,
     meaning:
-      "number of latest fills stored for each account of the sandbox's venue. A list with twice as many is truncated to this number. A fill takes about 1 KiB",
+      "number of latest fills stored for each account of the sandbox's venue. When an account has twice as many, the older half is removed. A fill takes about 1 KiB",
     takes: count
   })
 }

@@ -73,7 +73,7 @@ export const signMultiSig = Effect.fnUntraced(function*(
     SignerRecovery.signable(profile, { ...envelope, action: wrap([placeholder]) })
   )
   if (unsigned.scheme !== "multiSig") {
-    return yield* Effect.die("A multi-sig wrapper has another signing scheme than multiSig")
+    return yield* Effect.die("The signing scheme of the multi-sig action is not multiSig")
   }
   const signatures = yield* Effect.forEach(cosigners, (key) => Effect.map(sign(key, unsigned.inner), asSent))
   return yield* signAction(leader, { ...envelope, action: wrap(signatures) }, profile)

@@ -11,9 +11,7 @@ export type Seed = string
 /** The default seed. */
 export const defaultSeed: Seed = "trigate"
 
-/**
- * Identifies a series of pseudo-random values under a seed, as a 32-bit integer. Each value in a series has an index.
- */
+/** The 32-bit ID of a series of pseudo-random values under a seed. Each value in a series has an index. */
 export type Series = number
 
 /** The finalizer of MurmurHash3, in which each input bit affects each output bit. */

@@ -48,8 +48,8 @@ export * as EvmSubmission from "./evm/EvmSubmission.ts"
 export * as EvmWire from "./evm/EvmWire.ts"
 
 /**
- * Accounts and storage of a sandbox's EVM chain. The value is immutable: the values stored for successive blocks share
- * their unchanged parts, so each of them takes little memory.
+ * Accounts and storage of a sandbox's EVM chain, as immutable values. The values of successive blocks share their
+ * unchanged parts, so each value takes little memory.
  */
 export * as EvmWorld from "./evm/EvmWorld.ts"
 

@@ -34,7 +34,7 @@ export interface Addresses {
 }
 
 const notConfigured = () =>
-  new ChainNotConfigured({ chain: "tokens", detail: "No address of a token chain is configured" })
+  new ChainNotConfigured({ chain: "tokens", detail: "No upstream URL of a token chain is configured" })
 
 const make = Effect.fnUntraced(function*({ addresses, streamRequestsPerSecond }: Addresses) {
   const pipeline = yield* Pipeline.Pipeline

@@ -1,9 +1,9 @@
 /**
- * The interface between a wire protocol and the request pipeline: the classification of attempts, the readers of
- * responses, and the backend of a chain.
+ * The interface between a wire protocol and the request pipeline: the classification of attempts to call an upstream,
+ * the decoders of responses, and the backend of a chain.
  *
- * The embedded services and the typed client decode responses with the same functions. A problem document of an
- * upstream gateway decodes to the original error.
+ * The embedded services and the typed client decode responses with the same functions. If the upstream is a gateway,
+ * its problem document decodes to the error that the gateway encoded.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -24,7 +24,7 @@ import {
 import type { AnyCodec, CachePolicy, Cost, MethodClass, Operation } from "./Operation.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
-/** Makes the error for a response that violates its protocol; `issue` quotes at most an excerpt of the response. */
+/** Makes the error for a response that does not decode. `issue` is the reason; it quotes at most an excerpt. */
 export const malformed = (upstream: string, issue: string): UpstreamMalformed =>
   new UpstreamMalformed({ upstream, issue, detail: `${upstream} sent a response that does not decode: ${issue}` })
 
@@ -44,7 +44,7 @@ export const failureOfStatus = (response: UpstreamResponse): CommonFailure => {
   return new UpstreamUnavailable({ upstream, attempts: 1, detail, ...retry })
 }
 
-/** Makes a decoder of problem documents; `None` if the response is not a problem document. */
+/** Makes a decoder of problem documents. The decoder returns `None` if the response is not a problem document. */
 export const problemReader = <S extends AnyCodec>(schema: S) => {
   const decode = Schema.decodeUnknownOption(schema)
   return (response: UpstreamResponse): Option.Option<S["Type"]> =>
@@ -59,10 +59,10 @@ const failureReader = <S extends AnyCodec>(schema: S) => {
     Option.getOrElse(readProblem(response), () => failureOfStatus(response))
 }
 
-/** Returns the typed error for a response that violates its protocol: from its problem document, or from its status. */
+/** Returns the typed error that a response reports: the error in its problem document, or the error for its status. */
 export const responseFailure = failureReader(Schema.Union(upstreamFailures))
 
-/** Like {@link responseFailure}, for responses of a gateway: also decodes the errors that refuse the caller. */
+/** Like {@link responseFailure}, but also decodes a gateway's errors about the caller, such as `Unauthorized`. */
 export const servedResponseFailure = failureReader(ServedFailure)
 
 /** Makes the error for a response after which the outcome of an at-most-once call (`what`) is unknown. */
@@ -79,7 +79,7 @@ export const outcomeUnknown = (
 
 const formatIssue = (error: Schema.SchemaError): string => error.message.split("\n").slice(0, 3).join(" ").slice(0, 240)
 
-/** Makes a JSON decoder for a schema. Fails with `UpstreamMalformed`. */
+/** Makes a JSON decoder for a schema. The decoder fails with `UpstreamMalformed`. */
 export const decodeJson = <S extends AnyCodec>(schema: S) => {
   const decode = Schema.decodeUnknownEffect(schema)
   return (upstream: string, json: Json): Effect.Effect<S["Type"], UpstreamMalformed> =>
@@ -89,7 +89,10 @@ export const decodeJson = <S extends AnyCodec>(schema: S) => {
     })
 }
 
-/** Makes the decoder of an operation's responses over plain HTTP. Reuse it, because it contains compiled schemas. */
+/**
+ * Makes the decoder of an operation's responses over HTTP without JSON-RPC. Reuse the decoder, because it contains
+ * compiled schemas.
+ */
 export const makeReader = <
   Request extends AnyCodec,
   Response extends AnyCodec,
@@ -216,7 +219,7 @@ export const foreign = (response: UpstreamResponse): string | undefined => {
   return isHtml ? `HTML (HTTP ${status})` : undefined
 }
 
-/** Returns the result of an attempt whose response is not from the upstream itself; `undefined` otherwise. */
+/** Returns the result of an attempt if its response is not from the upstream itself; otherwise `undefined`. */
 export const ofForeign = (
   response: UpstreamResponse
 ): Retryable<never, UpstreamUnavailable | UpstreamMalformed> | undefined => {
@@ -285,7 +288,7 @@ export type BatchAnswer<Each> =
   | { readonly _tag: "Each"; readonly answers: ReadonlyArray<Each> }
   | { readonly _tag: "NoBatches"; readonly most?: number | undefined }
 
-/** The read calls of a protocol. */
+/** The functions that encode, classify and cache the read calls of a protocol. */
 export interface ReadProtocol<Call extends { readonly operation: ReadOperation }, A, E> {
   /** Returns the cache key of a call. Calls of one operation with equal keys are coalesced and cached together. */
   readonly key: (call: Call) => string

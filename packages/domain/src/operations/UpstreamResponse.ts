@@ -1,4 +1,4 @@
-/** An upstream's response as received, which routes relay and typed methods decode. */
+/** An upstream's response as received. Routes relay the response; typed methods decode it. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
@@ -6,7 +6,7 @@ import { Json, parsed } from "../encoding/Json.ts"
 import { oneLine } from "../encoding/TerminalEscape.ts"
 import * as Utf8 from "../encoding/Utf8.ts"
 
-/** The content of a response. */
+/** The status, the body and the metadata of a response. */
 export interface Fields {
   /** Label of the upstream (`trading-api`, `layer2`, …), never its URL. */
   readonly upstream: string
@@ -110,7 +110,7 @@ export const make = (fields: Fields): UpstreamResponse => new UpstreamResponse(f
 const ofJson = (upstream: string, status: number, json: Json): UpstreamResponse =>
   new UpstreamResponse({ upstream, status, contentType: "application/json", body: json.bytes }, json)
 
-/** Makes a JSON response from text, as a sandbox or a test does. */
+/** Makes a JSON response from JSON text. */
 export const json = (upstream: string, status: number, body: string): UpstreamResponse =>
   ofJson(upstream, status, new Json(body))
 
@@ -129,7 +129,7 @@ export const signerHeader = "x-trigate-signer"
 
 const isAddress = Schema.is(Address)
 
-/** Reads the signer from a response's headers, as a member of {@link Fields}. */
+/** Reads the signer from a response's headers. Returns an object with the signer as its member, or an empty object. */
 export const signerIn = (headers: { readonly [name: string]: string | undefined }): { readonly signer?: Address } => {
   const signer = headers[signerHeader]
   return signer !== undefined && isAddress(signer) ? { signer } : {}

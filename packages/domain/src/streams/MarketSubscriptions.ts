@@ -35,7 +35,11 @@ export const l2Book = subscription({
       null
     ),
     mantissa: orElse(
-      Schema.NullOr(Schema.Literals([2, 5]).annotate({ description: "With `nSigFigs` 5: the step of the last digit" })),
+      Schema.NullOr(
+        Schema.Literals([2, 5]).annotate({
+          description: "Step of a price's last significant digit; requires `nSigFigs` 5"
+        })
+      ),
       null
     ),
     fast: off
@@ -165,7 +169,7 @@ export const fastAssetCtxs = subscription({
 
 export const outcomeMetaUpdates = subscription({
   name: "outcomeMetaUpdates",
-  summary: "Changes of the listed outcomes",
+  summary: "Changes of the listed outcome markets",
   about: "market",
   delivery: "events",
   request: nothing,

@@ -30,7 +30,7 @@ export interface Rows {
   readonly time: string
   readonly isInSeconds?: true
   /**
-   * The number of rows in the snapshot for a caller that joins a shared subscription later; 0 if the venue sends no
+   * The number of rows in the snapshot for a caller that joins an existing shared subscription; 0 if the venue sends no
    * initial rows.
    */
   readonly replayed: number
@@ -40,7 +40,7 @@ export interface Rows {
 export interface Refill {
   /** The query of `POST /info` that returns the missed rows. */
   readonly query: string
-  /** Position of this query among all such queries, which run one after another. The lowest rank runs first. */
+  /** Rank of the query. After a lost connection, the refill queries run one after another, the lowest rank first. */
   readonly rank: number
   /** Whether the query returns only some of the missed rows. */
   readonly isPartial?: true
@@ -52,8 +52,8 @@ export interface Refill {
 export interface AnsweredQuery {
   readonly query: string
   /**
-   * The member of `data` that contains the response; empty if `data` itself is the response. Absent for a subscription
-   * with `isLogged`: the response consists of its logged rows.
+   * The member of `data` that contains the response; empty if `data` itself is the response. Absent if the subscription
+   * has `isLogged`: the response then consists of the subscription's logged rows.
    */
   readonly member?: string
   /** Whether the response omits an order's empty members, as `openOrders` does. */

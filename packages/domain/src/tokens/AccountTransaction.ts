@@ -84,7 +84,7 @@ export const AccountTransaction = Schema.Struct({
   account: RawAddress,
   ...Position.fields,
   previous: Position.annotate({
-    description: "The account's previous transaction; logical time 0 for the first one"
+    description: "Position of the account's previous transaction; logical time 0 if there is none"
   }),
   time: Schema.Int.annotate({ description: "Unix time in seconds" }),
   aborted: Schema.Boolean.annotate({ description: "Whether the transaction failed and its effects were discarded" }),

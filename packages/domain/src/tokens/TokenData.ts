@@ -25,7 +25,7 @@ export const TokenData = Schema.Struct({
   }),
   mintable: Schema.Boolean.annotate({ description: "Whether the admin can still mint" }),
   burnable: Schema.Boolean.annotate({
-    description: "Always derived from TEP-74, which requires every jetton wallet to accept a burn; no server reports it"
+    description: "Always true: TEP-74 requires every jetton wallet to accept a burn, and no server reports this value"
   }),
   address: TonAddress.annotate({
     description: "The master contract in canonical form: bounceable, base64url, not test-only"

@@ -208,7 +208,7 @@ export const tokenRpcOperations = {
   getTransactions: relayed("getTransactions", "Transactions of an account, newest first", accountTransactions, 2),
   getTransactionsStd: relayed(
     "getTransactionsStd",
-    "Transactions of an account, newest first, with the first one of the next page",
+    "Transactions of an account, newest first, and the ID of the next page's first transaction",
     accountTransactions,
     2
   ),
@@ -223,14 +223,14 @@ export const tokenRpcOperations = {
     { seqno }
   ),
   shards: relayed("shards", "The shard blocks of a masterchain block", { seqno }),
-  getShards: relayed("getShards", "The shard blocks of a masterchain block (alias)", { seqno }),
+  getShards: relayed("getShards", "The shard blocks of a masterchain block (alias of shards)", { seqno }),
   getShardBlockProof: relayed("getShardBlockProof", "The proof that ties a shard block to the masterchain", {
     workchain: Schema.Int,
     shard: Int64,
     seqno,
     from_seqno: optional(seqno)
   }),
-  lookupBlock: relayed("lookupBlock", "A block by its seqno, logical time or time", {
+  lookupBlock: relayed("lookupBlock", "A block by its seqno, logical time or Unix time", {
     workchain: Schema.Int,
     shard: Int64,
     ...atBlock,
@@ -326,7 +326,8 @@ export type TokenSendOperation = (typeof tokenSendOperations)[keyof typeof token
 const byName: ReadonlyMap<string, TokenRpcOperation> = new Map(Object.entries(tokenRpcOperations))
 
 /**
- * Returns the read method with a name; `None` for methods that write, and for methods that the route does not relay.
+ * Returns the read method with the given name; `None` for methods that write, and for methods that the gateway does not
+ * relay.
  */
 export const findTokenMethod = (name: string): Option.Option<TokenRpcOperation> =>
   Option.fromUndefinedOr(byName.get(name))

@@ -30,8 +30,8 @@ import * as TonAddress from "./TonAddress.ts"
 export type Query = ReadonlyArray<readonly [name: string, value: string]>
 
 /**
- * The encoding of a call: `rpc` is a JSON-RPC envelope, `query` the query of a GET, `body` the body of a POST to the
- * method's path.
+ * The encoding of a call. `rpc`: a JSON-RPC envelope. `query`: the query string of a GET. `body`: the body of a POST to
+ * the method's path.
  */
 export type Form = "rpc" | "query" | "body"
 
@@ -130,7 +130,7 @@ const parseParam = (text: string): unknown => pythonWords.get(text) ?? Result.ge
 /** Returns the names of the invalid params. */
 const faulty = ({ errors }: InvalidRequest): ReadonlySet<unknown> => new Set(errors.map(({ path: [, name] }) => name))
 
-/** Parses again, with the parser `way`, the string params that `error` reports as invalid. */
+/** Returns the params, after parsing with `way` those strings that `error` reports as invalid. */
 const reread = (params: Params, error: InvalidRequest, way: (text: string) => unknown): Params => {
   const names = faulty(error)
   return Object.fromEntries(
@@ -202,8 +202,8 @@ const describesFailure = (members: ReadonlyMap<string, unknown>): boolean =>
   [...members.keys()].some((name) => !around.has(name))
 
 /**
- * Returns whether a response is a failure in a server's own format. The HTTP status does not show this, because servers
- * also send 500 and 503 for invalid requests. A gateway sends a problem document instead.
+ * Returns whether a response body reports a failure in a server's own format; a gateway sends a problem document
+ * instead. The HTTP status is not sufficient, because servers send 500 and 503 also for invalid requests.
  */
 const isFailure = (text: string, members: ReadonlyMap<string, Json.Span>): boolean => {
   const ok = members.get("ok")

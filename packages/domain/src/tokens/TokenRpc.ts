@@ -31,7 +31,7 @@ import type { UpstreamResponse } from "../operations/UpstreamResponse.ts"
 /** Additional members of an envelope (`@extra`), raw. */
 export type Extras = ReadonlyArray<readonly [name: string, raw: string]>
 
-/** An upstream's response to one call: the result or its error, and its age in seconds. */
+/** An upstream's response to one call: the result or the error, and the response's age in seconds. */
 export type TokenRpcAnswer =
   | { readonly _tag: "Result"; readonly result: Json.Json; readonly extras: Extras; readonly age?: number }
   | {
@@ -185,7 +185,7 @@ export const errorText = (error: GatewayError): (rawId: string | undefined) => s
   return (rawId) => answerText(rawId, answer)
 }
 
-/** The servers' own timeout for a chain node, in milliseconds. After this time, servers respond with HTTP 504. */
+/** The time that TON HTTP API servers wait for a chain node, in milliseconds. After this time, they return HTTP 504. */
 const SERVER_DEADLINE_MILLIS = 10_000
 
 // codes of invalid requests and missing resources, for which a retry does not help
@@ -225,8 +225,8 @@ const failureOfAnswer = (
 /**
  * Makes the reader of an operation's responses, for the JSON-RPC methods and for `getTokenData` over REST.
  *
- * A failure becomes the typed error in its `data`, or else the error for its code and text. Only operations that
- * declare `InvalidAddress` or `TokenNotFound` fail with these errors.
+ * A failure decodes to the typed error in its `data`. If there is none, its code and text determine the error. Only
+ * operations that declare `InvalidAddress` or `TokenNotFound` fail with these errors.
  */
 export const makeReader = <
   Request extends AnyCodec,

@@ -232,7 +232,7 @@ const blockHash = (seed: Seed, chain: string, block: number): Hash => {
 export const hashAt = ({ heads, name, seed }: EvmChain, block: number): Hash =>
   block < 0 || block > heads.latest ? zeroWord : blockHash(seed, name, block)
 
-/** Returns the number of the block with a hash; `undefined` if there is no such block. */
+/** Returns the number of the block with the given hash; `undefined` if there is no such block. */
 export const findBlock = (chain: EvmChain, hash: Hash): number | undefined => {
   const block = Number.parseInt(hash.slice(-numberDigits), 16)
   return block <= chain.heads.latest && hashAt(chain, block) === hash.toLowerCase() ? block : undefined

@@ -103,7 +103,7 @@ const balanceRefusal = (balance: bigint, most: bigint): RpcRefusal | undefined =
     )
     : undefined
 
-/** Returns the transactions of the next block. */
+/** Returns the submitted transactions in the next block, without the generated ones. */
 const pendingIn = (chain: EvmChain): ReadonlyArray<Transaction> =>
   Chain.transactionsIn(chain.ledger, Chain.nextBlock(chain)).filter(({ bytes }) => bytes !== undefined)
 

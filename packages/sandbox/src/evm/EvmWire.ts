@@ -161,7 +161,10 @@ export const encodeTransaction = (chain: EvmChain, hash: Hash) => {
 const emptyRoot = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
 const noUncles = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347"
 
-/** Returns a block, with its transactions or their hashes; `null` if the block does not exist. */
+/**
+ * Returns a block; `null` if the block does not exist. If `isFull` is set, the block contains its transactions;
+ * otherwise their hashes.
+ */
 export const blockAt = (chain: EvmChain, number: number | undefined, isFull: boolean) => {
   if (!isThere(chain, number)) return null
   const transactions = Chain.transactionsIn(chain.ledger, number)

@@ -1,6 +1,6 @@
 /**
- * Accounts and storage of a sandbox's EVM chain. The value is immutable: the values stored for successive blocks share
- * their unchanged parts, so each of them takes little memory.
+ * Accounts and storage of a sandbox's EVM chain, as immutable values. The values of successive blocks share their
+ * unchanged parts, so each value takes little memory.
  */
 import { type Address, type Data, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as HashMap from "effect/HashMap"
@@ -48,25 +48,25 @@ export const readAccount = ({ accounts }: World, address: Address): Account =>
 export const readWord = ({ unwritten, words }: World, address: Address, slot: bigint): Hash =>
   Option.getOrElse(HashMap.get(words, wordKey(address, slot)), () => unwritten(lowerCase(address), slot))
 
-/** Changes some fields of an account. */
+/** Returns the state with some fields of an account changed. */
 export const withAccount = (world: World, address: Address, changes: Partial<Account>): World => ({
   ...world,
   accounts: HashMap.set(world.accounts, lowerCase(address), { ...readAccount(world, address), ...changes })
 })
 
-/** Changes the word in a storage slot. */
+/** Returns the state with `word` in a storage slot. */
 export const withWord = (world: World, address: Address, slot: bigint, word: Hash): World => ({
   ...world,
   words: HashMap.set(world.words, wordKey(address, slot), word)
 })
 
-/** Removes an account. */
+/** Returns the state without an account. */
 export const withoutAccount = (world: World, address: Address): World => ({
   ...world,
   accounts: HashMap.remove(world.accounts, lowerCase(address))
 })
 
-/** Removes a contract's written storage words. */
+/** Returns the state without the written storage words of a contract. */
 export const withoutWords = (world: World, address: Address): World => ({
   ...world,
   words: HashMap.filter(world.words, (_, key) => !key.startsWith(lowerCase(address)))

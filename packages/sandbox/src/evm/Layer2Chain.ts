@@ -261,7 +261,7 @@ export interface Layer2Controls {
   readonly advanceFinality: (block?: number) => Effect.Effect<void>
 }
 
-/** The controls of the layer 2. */
+/** Makes the controls of the layer 2. */
 export const controls = (seed: Seed, state: Ref.Ref<Layer2State>): Layer2Controls => {
   const change = (to: (known: Layer2State, heads: Heads) => Partial<Layer2State>): Effect.Effect<void> =>
     Effect.flatMap(

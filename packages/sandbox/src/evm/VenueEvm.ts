@@ -125,7 +125,7 @@ export interface EvmControls {
   readonly setGasPrices: (fees: EvmState["fees"]) => Effect.Effect<void>
 }
 
-/** The controls of the EVM. */
+/** Makes the controls of the trading chain's EVM. */
 export const controls = (state: Ref.Ref<EvmState>): EvmControls => ({
   state,
   putStorageWord: (address, slot, word) =>

@@ -441,7 +441,7 @@ export interface TokenControls {
   readonly removeContract: (address: string) => Effect.Effect<void, InvalidAddress>
 }
 
-/** The controls of the token chain. */
+/** Makes the controls of the token chain. */
 export const controls = (state: Ref.Ref<TokenState>): TokenControls => {
   const change = (
     address: string,

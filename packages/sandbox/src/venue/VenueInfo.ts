@@ -460,7 +460,7 @@ export interface InfoControls {
   readonly delistCoin: (coin: string) => Effect.Effect<void>
 }
 
-/** The controls of `POST /info`. */
+/** Makes the controls of `POST /info`. */
 export const controls = (state: Ref.Ref<InfoState>, now: Effect.Effect<number>): InfoControls => ({
   state,
   listCoin: (market) =>

@@ -163,7 +163,7 @@ export const multiSigRefusal = (
   return authorizedUsers.every((user) => state.accounts.has(user)) ? undefined : VenueRefusal.authorizedUserUnknown
 }
 
-/** The controls of `POST /exchange`. */
+/** Makes the controls of `POST /exchange`. */
 export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
   state,
   account: (address) =>
