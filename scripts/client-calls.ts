@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 
 const module = (title: string, imports: ReadonlyArray<string>, calls: ReadonlyArray<string>): string =>
-  `/** ${title} Written by \`npm run docs:generate\` from the operations; change those, not this file. */\n` +
+  `/** ${title} Written by \`npm run docs:generate\` from the operations; change the operations, not this file. */\n` +
   [imports.join("\n"), ...calls].join("\n\n") + "\n"
 
 /** A value as TypeScript writes it. */

@@ -1,4 +1,7 @@
-/** The entry module of each published package: every public module that loads no optional peer, as a namespace. */
+/**
+ * The entry module of each published package: every public module that loads no optional peer dependency, as a
+ * namespace.
+ */
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { isProgram, libraries, manifestOf, modulesOf, root } from "./manifest.ts"
@@ -42,7 +45,7 @@ const entryOf = (name: string, folder: string): string => {
     if (module === "index" || isProgram(file) || loadsOptional(file, peers)) return []
     return [`${comment(headOf(file, text))}\nexport * as ${path.basename(module)} from "./${module}.ts"`]
   })
-  const title = `Every module of \`@trigate/${name}\` that needs no optional peer, as a namespace.\n\n` +
+  const title = `Every module of \`@trigate/${name}\` that needs no optional peer dependency, as a namespace.\n\n` +
     "Written by `npm run docs:generate`. To reduce startup time, import single modules, such as\n" +
     `\`@trigate/${name}/…\`: Node then loads only those.`
   return `${[comment(title).replaceAll(" * \n", " *\n"), ...lines].join("\n\n")}\n`

@@ -26,7 +26,7 @@ export const UnansweredAction = Schema.Struct({
   state: Schema.Literals(["sent", "unknown"]).annotateKey({
     description: "`sent` while the response can still arrive, otherwise `unknown`"
   }),
-  openedAt: Millis.annotateKey({ description: "When the action was first sent, in milliseconds" }),
+  openedAt: Millis.annotateKey({ description: "When the action was first sent, in milliseconds since the Unix epoch" }),
   actionType: Schema.String,
   signer: Schema.optionalKey(Address),
   nonce: Millis
@@ -35,7 +35,7 @@ export type UnansweredAction = typeof UnansweredAction.Type
 
 /** Whether an action was removed from the list of unanswered actions. */
 export const Forgotten = Schema.Struct({
-  forgotten: Schema.Boolean.annotateKey({ description: "False if there is no unanswered action with the ID" })
+  forgotten: Schema.Boolean.annotateKey({ description: "False if no unanswered action has the requested ID" })
 }).annotate({ identifier: "Forgotten" })
 
 /** The outcome of an action after its bytes were sent again. */
@@ -45,7 +45,7 @@ export const ActionResolution = Schema.Union([
     _tag: Schema.tag("Accepted"),
     message: Schema.optionalKey(Schema.String).annotateKey({
       description:
-        "The venue's messages for refused legs, if the venue accepted the action but refused some of its legs"
+        "If the venue accepted the action but refused legs (entries of its batch): the messages for these legs"
     })
   }),
   Schema.Struct({ _tag: Schema.tag("Rejected"), message: Schema.String }),
@@ -60,7 +60,7 @@ export const CallerKey = Schema.Struct({
   prefix: Schema.String.annotateKey({ description: "The prefix by which logs identify the key" }),
   state: Schema.Literals(["valid", "expired", "revoked"]),
   scope: Schema.optionalKey(Scope).annotateKey({
-    description: "The scope of the key; if absent, everything except `admin`"
+    description: "The scope of the key; if absent, all operations except `admin`"
   }),
   quota: Schema.optionalKey(Quota).annotateKey({ description: "The quota of the caller; unlimited if absent" }),
   createdAt: Millis,
@@ -75,7 +75,7 @@ export type CallerKey = typeof CallerKey.Type
 /** The response that lists the keys of all callers. */
 export const KeyList = Schema.Struct({
   asked: Schema.Boolean.annotateKey({
-    description: "False if the gateway requires no keys; the list is then empty"
+    description: "Whether the gateway requires keys. If false, the list of keys is empty"
   }),
   keys: Schema.Array(CallerKey)
 }).annotate({ identifier: "KeyList" })
@@ -90,7 +90,7 @@ export type IssuedKey = typeof IssuedKey.Type
 
 const Lifetime = Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0)))
 
-/** The scope, quota and lifetime of a caller's first key. */
+/** The request to create a caller's first key, with its scope, quota and lifetime. */
 export const KeyCreation = Schema.Struct({
   name: CallerName,
   scope: Schema.optionalKey(Scope),
@@ -102,10 +102,10 @@ export type KeyCreation = typeof KeyCreation.Type
 /** The request to rotate a caller's key. */
 export const KeyRotation = Schema.Struct({
   overlap: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))).annotateKey({
-    description: "Milliseconds for which the previous keys remain valid; a day if absent"
+    description: "Milliseconds for which the caller's previous keys remain valid; a day if absent"
   }),
   lifetime: Lifetime.annotateKey({
-    description: "Lifetime of the key in milliseconds. Default: the lifetime of the previous key"
+    description: "Lifetime of the new key in milliseconds. Default: the lifetime of the previous key"
   })
 }).annotate({ identifier: "KeyRotation", examples: [Examples.keyRotation] })
 export type KeyRotation = typeof KeyRotation.Type
@@ -113,7 +113,7 @@ export type KeyRotation = typeof KeyRotation.Type
 /** The request to revoke keys of a caller. */
 export const KeyRevocation = Schema.Struct({
   prefix: Schema.optionalKey(Schema.String).annotateKey({
-    description: "The prefix of the key to revoke; all keys if absent"
+    description: "The prefix of the key to revoke. If absent, all keys of the caller are revoked"
   })
 }).annotate({ identifier: "KeyRevocation", examples: [{}] })
 export type KeyRevocation = typeof KeyRevocation.Type
@@ -130,8 +130,7 @@ export const RateLimitUse = Schema.Struct({
       "For the official API, the weight used in the last minute; for nodes, the request units used in the last second"
   }),
   callers: Schema.Array(Schema.Struct({ caller: Caller, units: Schema.Finite })).annotateKey({
-    description:
-      "Use by each caller, largest first. The part of `all` that is not listed was used by the gateway itself"
+    description: "Use by each caller, largest first. The gateway itself used the rest of `all`"
   })
 }).annotate({ identifier: "RateLimitUse" })
 export type RateLimitUse = typeof RateLimitUse.Type
@@ -139,7 +138,7 @@ export type RateLimitUse = typeof RateLimitUse.Type
 /** A request as recorded in the access log. */
 export const NotedRequest = Schema.Struct({
   sequence: Schema.Natural,
-  time: Millis.annotateKey({ description: "End of the request, in milliseconds" }),
+  time: Millis.annotateKey({ description: "When the request ended, in milliseconds since the Unix epoch" }),
   id: Schema.String,
   method: Schema.String,
   route: Schema.String,
@@ -271,7 +270,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: changing
   }).annotateMerge(OpenApi.annotations({
     summary: "Revoke all keys of a caller, or one of them, immediately",
-    description: "Returns the revoked keys. Every replica refuses requests with these keys within seconds."
+    description: "Returns the revoked keys. Within seconds, every replica refuses requests with these keys."
   })),
   HttpApiEndpoint.get("rateLimits", Paths.rateLimits, {
     success: Schema.Array(RateLimitUse),
@@ -288,8 +287,8 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "The latest requests of callers",
     description:
-      "At most 500, oldest first, without paths and bodies. Only requests to this gateway are recorded. Recording starts with the first request to this route and " +
-      "stops ten seconds after the last one."
+      "At most 500, oldest first, without paths and bodies. Only requests to this gateway are recorded. Recording starts with the first request to this route, and " +
+      "stops ten seconds after the last request to it."
   })),
   HttpApiEndpoint.get("history", Paths.history, {
     success: Schema.Array(HistorySample),

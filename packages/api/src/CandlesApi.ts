@@ -91,8 +91,8 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
     description:
       "Oldest first, closed bars only, with every number as the venue formatted it. A slash in the name of a coin is `%2F`. To resume " +
       "after a truncated response, drop an incomplete last line, and request `from` = open time of the last bar plus 1. A parquet " +
-      "file cannot be read until it is complete; its metadata member `trigate:known` contains the complete periods. For the quota, a file counts as one request for every 10 000 " +
-      "bars, and as a concurrent request until it is transferred. A caller can download 4 files at a time, and all callers together 8."
+      "file cannot be read until it is complete; its metadata member `trigate:known` contains the complete periods. In the caller's quota, a file counts as one request for every 10 000 " +
+      "bars, and as a concurrent request until its transfer ends. A caller can download 4 files at a time, and all callers together 8."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Candles",

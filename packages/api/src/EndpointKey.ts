@@ -12,5 +12,5 @@ export const EndpointKey = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{
   examples: [Examples.endpointKey]
 })
 
-/** Path parameters of a route behind an endpoint key. */
+/** Path parameters of a node route, whose path begins with an endpoint key. */
 export const KeyedPath = { endpointKey: EndpointKey }

@@ -24,7 +24,7 @@ export const Readiness = Schema.Struct({
     Schema.Struct({ trading: ChainReadiness, tokens: ChainReadiness, layer2: ChainReadiness })
   ).annotateKey({
     description:
-      "If the gateway has an admin listener, only responses on that listener contain this member and the ones after it"
+      "If the gateway has an admin listener, only responses on that listener contain `chains` and all members after it"
   }),
   actionLog: Schema.optionalKey(Schema.Struct({
     backing: Schema.Literals(["memory", "SQLite", "Postgres", "Redis"]),
@@ -56,8 +56,10 @@ export const Readiness = Schema.Struct({
     backing: Schema.Literals(["memory", "Redis", "Postgres"]),
     state: Schema.Literals(["up", "away"]),
     role: Schema.Literals(["writer", "reader", "alone"]).annotateKey({
-      description: "`reader` if another replica writes the log; `alone` while the store is unreachable and this " +
-        "replica writes a log of its own. A stream that was reading one of the two logs cannot resume in the other"
+      description:
+        "`writer`: this replica writes the log. `reader`: another replica writes the log. `alone`: the store is " +
+        "unreachable, and this replica writes its own log. A stream that read the shared log cannot resume in this " +
+        "replica's own log, and vice versa"
     }),
     position: Schema.String.annotateKey({
       description:
@@ -66,11 +68,11 @@ export const Readiness = Schema.Struct({
     accounts: Schema.Struct({ subscribing: Schema.Natural, refilling: Schema.Natural, live: Schema.Natural })
       .annotateKey({
         description:
-          "The number of watched accounts: `subscribing` wait for the venue, `refilling` wait for a query of missed events, and " +
-          "`live` have a complete log"
+          "The number of watched accounts in each phase. `subscribing`: the venue has not accepted the subscriptions yet. " +
+          "`refilling`: missed events are being queried. `live`: the log of the account is complete"
       })
   })).annotateKey({
-    description: "The event log of watched accounts; absent without a trading chain"
+    description: "The event log of watched accounts; absent if no trading chain is configured"
   })
 }).annotate({ identifier: "Readiness" })
 export type Readiness = typeof Readiness.Type

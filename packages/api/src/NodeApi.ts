@@ -1,6 +1,6 @@
 /**
- * The node routes, with URLs like those of a node provider: the gateway's routes behind the caller's own endpoint key,
- * and JSON-RPC of the layer 2 at the path that consists of the endpoint key alone.
+ * The node routes, with URLs like those of a node provider. A path consists of the caller's endpoint key and the path
+ * of one of the gateway's own routes. The path that contains only the endpoint key serves JSON-RPC of the layer 2.
  *
  * Operations that only the official API serves fail with `UnavailableOnNode`, and nothing is sent.
  */
@@ -26,7 +26,7 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     payload: SignedBody,
     error: exchangeErrors
   }).annotateMerge(
-    OpenApi.annotations({ summary: "Always UnavailableOnNode, because nodes do not serve signed actions" })
+    OpenApi.annotations({ summary: "Always fails with UnavailableOnNode, because nodes do not serve signed actions" })
   ),
   HttpApiEndpoint.get("outcome", `/:endpointKey${Paths.actionOutcome}`, {
     disableCodecs: true,
@@ -79,7 +79,7 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     error: eventErrors
   }).annotateMerge(OpenApi.annotations({
     summary:
-      "Streams as Server-Sent Events. The key is in the path, because the EventSource of a web page cannot send headers"
+      "Streams as Server-Sent Events. The endpoint key is in the path, because an EventSource cannot send headers"
   })),
   HttpApiEndpoint.get("evmSocket", `/:endpointKey${Paths.evm}`, { params: KeyedPath, ...socketParts })
     .annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the trading chain's EVM over a WebSocket" })),
@@ -96,5 +96,5 @@ export class NodeApi extends HttpApiGroup.make("node").add(
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2, at the path that node providers use" }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Node surface",
-  description: "The node provider's routes, behind the caller's own endpoint key"
+  description: "Routes with the URLs of a node provider. Each path begins with the caller's endpoint key"
 })) {}

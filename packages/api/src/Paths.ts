@@ -1,49 +1,49 @@
 /**
- * The paths of the gateway's own routes. The node routes have the same paths, behind an endpoint key.
+ * The paths of the gateway's own routes. The node routes have the same paths after an endpoint key.
  *
  * This module is separate from the contract, so that a program that calls one route loads only the paths.
  */
 
-/** Signed actions. */
+/** Path of the route that sends signed actions. */
 export const exchange = "/exchange"
 
 /** Path of the route that checks and explains a signed action without sending it. */
 export const inspect = "/exchange/inspect"
 
-/** The outcome of a signed action, by its ID. */
+/** Path of the route that returns the outcome of a signed action by its ID. */
 export const actionOutcome = "/actions/:id"
 
-/** The outcome of a signed action, by its signer and nonce, or by the cloid of one of its orders. */
+/** Path of the route that finds the outcome of a signed action by its signer and nonce, or by the cloid of an order. */
 export const actionOutcomes = "/actions"
 
-/** Queries of the trading chain. */
+/** Path of the route for queries of the trading chain. */
 export const info = "/info"
 
-/** The stored series of candle history. */
+/** Path of the route that lists the stored series of candle history. */
 export const candles = "/candles"
 
-/** The bars of one coin and interval, as a file. */
+/** Path of the route that returns the bars of one coin and interval as a file. */
 export const candleFile = "/candles/:coin/:interval"
 
-/** JSON-RPC of the trading chain's EVM. */
+/** Path of the JSON-RPC route of the trading chain's EVM. */
 export const evm = "/evm"
 
-/** JSON-RPC of the layer 2. */
+/** Path of the JSON-RPC route of the layer 2. */
 export const layer2 = "/l2"
 
-/** A fungible token of the token chain. */
+/** Path of the route that returns a fungible token of the token chain. */
 export const tokenData = "/api/v2/getTokenData"
 
-/** JSON-RPC of the token chain. */
+/** Path of the JSON-RPC route of the token chain. */
 export const tokenRpc = "/api/v2/jsonRPC"
 
-/** Transactions of an account of the token chain, as Server-Sent Events. */
+/** Path of the event stream with the transactions of an account of the token chain. */
 export const transactions = "/api/v2/streams/transactions"
 
-/** Jetton transfers that an owner receives, as Server-Sent Events. */
+/** Path of the event stream with the jetton transfers that an owner receives. */
 export const jettonTransfers = "/api/v2/streams/jettonTransfers"
 
-/** The signed actions whose outcome is unknown. */
+/** Path of the route that lists the signed actions whose outcome is unknown. */
 export const actions = "/admin/actions"
 
 /** Path of the route that removes an action from the list of actions whose outcome is unknown. */
@@ -52,7 +52,7 @@ export const forgetAction = "/admin/actions/:id/forget"
 /** Path of the route that sends an action again, if its outcome is unknown. */
 export const resolveAction = "/admin/actions/:id/resolve"
 
-/** The keys of callers. */
+/** Path of the routes that list the keys of callers and create a caller's first key. */
 export const keys = "/admin/keys"
 
 /** Path of the route that creates a new key for a caller that already has a key. */
@@ -61,19 +61,19 @@ export const rotateKey = "/admin/keys/:name/rotate"
 /** Path of the route that revokes keys of a caller. */
 export const revokeKeys = "/admin/keys/:name/revoke"
 
-/** The current use of the rate limits by caller. */
+/** Path of the route that returns the current use of the rate limits by caller. */
 export const rateLimits = "/admin/rate-limits"
 
-/** The latest requests. */
+/** Path of the route that returns the latest requests of callers. */
 export const requests = "/admin/requests"
 
-/** Samples of the gateway's metrics. */
+/** Path of the route that returns samples of the gateway's metrics. */
 export const history = "/admin/history"
 
-/** The settings of the gateway. */
+/** Path of the route that returns the settings of the gateway. */
 export const settings = "/admin/settings"
 
-/** The state of the sandbox's venue. */
+/** Path of the route that returns the state of the sandbox's venue. */
 export const sandbox = "/admin/sandbox"
 
 /** Path of the route that advances the sandbox's clock. */
@@ -94,20 +94,20 @@ export const sandboxSnapshots = "/admin/sandbox/snapshots"
 /** Path of the route that restores a snapshot or the initial state of the sandbox. */
 export const resetSandbox = "/admin/sandbox/reset"
 
-/** The WebSocket of the trading chain. */
+/** Path of the trading chain's WebSocket. */
 export const socket = "/ws"
 
 /** The query parameter with the position of the last received event, for the WebSocket and for the event stream. */
 export const resume = "resume"
 
-/** Streams as Server-Sent Events. */
+/** Path of the trading chain's streams as Server-Sent Events. */
 export const streams = "/streams"
 
 /** The query parameter with a subscription; the parameter can be repeated. */
 export const subscribe = "subscribe"
 
-/** Whether the gateway accepts traffic. */
+/** Path of the route that reports whether the gateway accepts traffic. */
 export const ready = "/health/ready"
 
-/** Metrics in the Prometheus text format. */
+/** Path of the route that returns the metrics in the Prometheus text format. */
 export const metrics = "/metrics"

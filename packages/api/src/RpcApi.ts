@@ -30,7 +30,8 @@ const callSchema = (operation: Operation) =>
     params: Schema.optionalKey(Schema.toEncoded(operation.request))
   }).annotate({ description: operation.summary })
 
-// one branch for each method with its own schema, and one for all methods whose params are relayed without validation
+// one branch for each method that has its own schema, and one branch for all methods whose params are relayed without
+// validation
 const callsSchema = (operations: ReadonlyArray<Operation>) => {
   const isTyped = ({ relayedRequest, verbatim }: Operation) => verbatim !== true || relayedRequest !== undefined
   const names = operations.filter((each) => !isTyped(each)).map(({ name }) => name)

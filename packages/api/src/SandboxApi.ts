@@ -51,15 +51,15 @@ export const PriceChange = Schema.Struct({
   coin: Coin,
   points: Schema.Array(Schema.Struct({
     time: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotateKey({
-      description: "Time of the point in milliseconds. Only the differences between points matter"
+      description: "Time of the price point in milliseconds. Only the differences between the times matter"
     }),
     price: Price
   })).check(Schema.isMinLength(1), Schema.isMaxLength(10_000)).annotateKey({
     description:
-      "Ordered by time. The first point applies now. The price is interpolated linearly between points, and is constant after the last point"
+      "The price points, ordered by time. The first point applies immediately. The price is interpolated linearly between points, and is constant after the last point"
   }),
   speed: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))).annotateKey({
-    description: "Speed relative to real time; 1 if absent"
+    description: "Speed at which the price points are replayed, relative to real time; 1 if absent"
   })
 }).annotate({
   identifier: "PriceChange",
@@ -101,7 +101,7 @@ export type Endowment = typeof Endowment.Type
 /** The snapshot to restore. */
 export const SandboxReset = Schema.Struct({
   snapshot: Schema.optionalKey(SnapshotId).annotateKey({
-    description: "The ID of the snapshot. Default: the venue's initial state"
+    description: "The ID of the snapshot. If absent, the venue's initial state is restored"
   })
 }).annotate({ identifier: "SandboxReset", examples: [{}] })
 export type SandboxReset = typeof SandboxReset.Type

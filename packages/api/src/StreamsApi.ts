@@ -47,9 +47,9 @@ export class StreamsApi extends HttpApiGroup.make("streams").add(
     .annotateMerge(OpenApi.annotations({
       summary: "Streams as Server-Sent Events, which can be resumed",
       description:
-        "The data of each event is a frame as `/ws` sends it. The first event is called `resume`. Its data states whether everything " +
-        "since `Last-Event-ID` follows (`recovered: true`), or a snapshot instead (`recovered: false`). Events of accounts have an id `<epoch>:<seq>`. A comment " +
-        "every 15 seconds keeps the connection open. If the id is unknown or malformed, a snapshot follows."
+        "The data of each event is a frame as `/ws` sends it. The first event is called `resume`. If its data has `recovered: true`, all events " +
+        "since `Last-Event-ID` follow; if `recovered: false`, a snapshot follows. Events of accounts have an id `<epoch>:<seq>`. A comment " +
+        "every 15 seconds keeps the connection open. If `Last-Event-ID` is unknown or malformed, a snapshot follows."
     })),
   HttpApiEndpoint.get("socket", Paths.socket, { disableCodecs: true, success: Upgraded, error: socketErrors })
     .annotateMerge(OpenApi.annotations({

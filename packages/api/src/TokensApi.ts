@@ -33,7 +33,9 @@ export const TokenRpcCall = Schema.Struct({
   params: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
 }).annotate({ identifier: "TokenRpcCall", examples: Examples.tokenCalls })
 
-/** The token chain's own envelope: `ok` with `result`, or, for a failure, its text in `error` and its `code`. */
+/**
+ * The token chain's own envelope. A success has `ok` and `result`. A failure has `ok`, the text `error`, and `code`.
+ */
 export const TokenRpcAnswer = Schema.Struct({
   ok: Schema.Boolean,
   result: Schema.optionalKey(Schema.Unknown),
@@ -91,7 +93,7 @@ const restReadDocs = OpenApi.annotations({
   summary: "A read method of the token chain over REST",
   description:
     "The query contains the params of the JSON-RPC method. The server's response is returned unchanged. An error response contains `ok`, `error` " +
-    "and `code` in addition to the members of a problem."
+    "and `code` in addition to the members of problem details (RFC 9457)."
 })
 
 const postPath = { method: Schema.Literals(restPosts).annotate({ examples: [Examples.tokenPost.method] }) }
@@ -105,7 +107,7 @@ const restPostDocs = OpenApi.annotations({
   summary: "A method of the token chain over REST with its params in the body",
   description:
     "A method that sends a message is called at most once. The server's response is returned unchanged. An error response contains `ok`, " +
-    "`error` and `code` in addition to the members of a problem."
+    "`error` and `code` in addition to the members of problem details (RFC 9457)."
 })
 
 const eventErrors = [HistoryUnavailable, ...tokenErrors] as const
@@ -153,7 +155,7 @@ const jettonTransfersDocs = OpenApi.annotations({
     `are omitted. ${eventDocs}`
 })
 
-/** The endpoints of the token chain behind an endpoint key. */
+/** The node routes of the token chain, whose paths begin with an endpoint key. */
 export const keyedTokenEndpoints = [
   HttpApiEndpoint.get("getTokenData", `/:endpointKey${Paths.tokenData}`, { params: KeyedPath, ...tokenDataParts })
     .annotateMerge(tokenDataDocs),

@@ -1,5 +1,5 @@
 /**
- * Every module of `@trigate/api` that needs no optional peer, as a namespace.
+ * Every module of `@trigate/api` that needs no optional peer dependency, as a namespace.
  *
  * Written by `npm run docs:generate`. To reduce startup time, import single modules, such as
  * `@trigate/api/…`: Node then loads only those.
@@ -36,12 +36,12 @@ export * as HealthApi from "./HealthApi.ts"
 export * as InfoApi from "./InfoApi.ts"
 
 /**
- * The node routes, with URLs like those of a node provider: the gateway's routes behind the caller's own endpoint key,
- * and JSON-RPC of the layer 2 at the path that consists of the endpoint key alone.
+ * The node routes, with URLs like those of a node provider. A path consists of the caller's endpoint key and the path
+ * of one of the gateway's own routes. The path that contains only the endpoint key serves JSON-RPC of the layer 2.
  */
 export * as NodeApi from "./NodeApi.ts"
 
-/** The paths of the gateway's own routes. The node routes have the same paths, behind an endpoint key. */
+/** The paths of the gateway's own routes. The node routes have the same paths after an endpoint key. */
 export * as Paths from "./Paths.ts"
 
 /** The middleware of all route groups: converts typed errors, and requests that cannot be decoded, to responses. */

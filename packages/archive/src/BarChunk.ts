@@ -20,7 +20,10 @@ export const barsPerChunk = 1000
 
 const prices = ["o", "h", "l", "c"] as const
 
-/** The decimal numbers of one column as multiples of a step, with the format of each number. A unit is `10^-scale`. */
+/**
+ * The decimal numbers of one column as multiples of a step, with the format of each number. The step is a multiple of a
+ * unit, which is `10^-scale`.
+ */
 interface Decimals {
   /** The number of decimal places of a unit. */
   readonly scale: number
@@ -45,9 +48,7 @@ const isPlain = (text: string): boolean => /^(?:-(?!0(?:\.0*)?$))?(?:0|[1-9][0-9
 /** The character `0`. */
 const ZERO = 48
 
-/**
- * Returns the number of decimal places, at most `scale`, with which the venue's convention writes a value of `units`.
- */
+/** Returns the number of decimal places that the venue's convention uses for the value `units` × 10^-`scale`. */
 const habitual = (units: number, scale: number): number => {
   let digits = scale
   let rest = units
@@ -90,7 +91,7 @@ const scaled = (texts: ReadonlyArray<string>): Decimals | undefined => {
   return { scale, step: whole, values: whole === 1 ? units : units.map((value) => value / whole), extra }
 }
 
-/** Formats `units` × 10^-`scale`. `extra` decimal places are added to those that the venue's convention has. */
+/** Formats `units` × 10^-`scale` with `extra` decimal places more than the venue's convention uses. */
 const spell = (units: number, scale: number, extra: number): string => {
   const sign = units < 0 ? "-" : ""
   const written = String(Math.abs(units))
@@ -139,7 +140,7 @@ const readDecimals = (reader: BitReader, length: number): Omit<Decimals, "values
 })
 
 // the first byte of a chunk is the number of its format. A new format needs a new number, and later versions of the
-// program must still read these two formats
+// program must still read formats 0 and 1
 const JSON_TEXT = 0
 const COLUMNS = 1
 
@@ -194,7 +195,7 @@ export const encode = ({ interval }: Series, first: number, bars: ReadonlyArray<
   return writer.finish()
 }
 
-/** Decodes the bars of a chunk. */
+/** Decodes the bars of a chunk. `first` is the first bar number of the chunk. */
 export const decode = ({ coin, interval }: Series, first: number, bytes: Uint8Array): ReadonlyArray<Candle> => {
   if (bytes[0] === JSON_TEXT) return decodeBars(Utf8.decodeLossy(bytes.subarray(1)))
   const reader = new BitReader(bytes, 1)
@@ -221,7 +222,7 @@ export const decode = ({ coin, interval }: Series, first: number, bytes: Uint8Ar
       spell(value * price.step, price.scale, price.extra[4 * index + column] ?? 0)
     const high = Math.max(open, close) + (highs[index] ?? 0)
     const low = Math.min(open, close) - (lows[index] ?? 0)
-    // compares with the previous close, because a bar often opens at this price
+    // reuses the text of the previous close, because a bar often opens at that price
     const o = open === lastUnits && price.extra.length === 0 ? lastText : text(open, 0)
     const c = text(close, 3)
     bars.push({

@@ -1,8 +1,9 @@
 /**
  * Columns of integers in few bits: Rice codes with an adaptive parameter.
  *
- * A Rice code with parameter k writes the quotient by 2^k as ones and a zero, and the remainder in k bits. For
- * differences of prices, volumes and trade counts, this takes about half a bit more than their entropy.
+ * A Rice code with parameter k divides a value by 2^k. It writes the quotient in unary (ones, followed by a zero), and
+ * the remainder in k bits. For differences of prices, volumes and trade counts, this takes about half a bit more than
+ * their entropy.
  */
 
 /** The number of values that share a Rice parameter. */

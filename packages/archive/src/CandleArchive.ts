@@ -26,7 +26,7 @@ export interface ArchivedBars {
   readonly known: BarRanges
 }
 
-/** The changes of a write. */
+/** The result of a write: the numbers of added and corrected bars. */
 export interface Written {
   readonly added: number
   readonly corrected: number
@@ -41,7 +41,7 @@ export interface Differing {
   readonly held: Candle | undefined
 }
 
-/** The result of `fill`: the changes, and the bars that differ from archived ones. */
+/** The result of `fill`: the number of added bars, and the bars that differ from archived ones. */
 export interface Filled {
   readonly added: number
   readonly differing: ReadonlyArray<Differing>
@@ -129,7 +129,7 @@ export class CandleArchive extends Context.Service<CandleArchive, {
   ) => Effect.Effect<Filled, ArchiveUnavailable>
   /** Returns the known bar numbers in a range, without reading bars. */
   readonly known: (series: Series, range: BarRange) => Effect.Effect<BarRanges, ArchiveUnavailable>
-  /** Returns the bars of a range. With `most`, returns at least the newest `most` bars instead of all bars. */
+  /** Returns the bars of a range. If `most` is set, returns at least the newest `most` bars instead of all bars. */
   readonly read: (series: Series, range: BarRange, most?: number) => Effect.Effect<ArchivedBars, ArchiveUnavailable>
   /** Returns the earlier versions of a range's bars, in the order in which they were replaced. */
   readonly earlierVersions: (
@@ -292,7 +292,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
       })
     })
 
-  /** Changes chunks in order of their numbers. */
+  /** Applies `changeOf` to chunks, and writes the changed chunks. `numbers` must be in ascending order. */
   const changing = Effect.fnUntraced(function*<Made extends Change>(
     series: Series,
     numbers: ReadonlyArray<number>,

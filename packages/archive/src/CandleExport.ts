@@ -24,7 +24,7 @@ import type { CandleArchive } from "./CandleArchive.ts"
 /** The methods of an archive that an export needs. */
 export type Source = Pick<CandleArchive["Service"], "known" | "list" | "read">
 
-/** The archive that a gateway exports; `undefined` without an archive. */
+/** The archive whose candle history a gateway exports; `undefined` if no archive is configured. */
 export const ExportedArchive = Context.Reference<Source | undefined>("@trigate/archive/CandleExport/ExportedArchive", {
   defaultValue: constUndefined
 })

@@ -18,7 +18,7 @@ import * as Stream from "effect/Stream"
 import type { Differing } from "./CandleArchive.ts"
 import { CandleArchive } from "./CandleArchive.ts"
 
-/** A row (in a text file, a line): its number, and its bar or the error of decoding the bar. */
+/** A row of an imported file (in a text file, a line): its number, and its bar or the error of decoding the bar. */
 export interface Row {
   readonly row: number
   readonly bar: Result.Result<Candle, string>
@@ -110,8 +110,9 @@ const formatDifference = ({ given, held }: Differing): string => {
 const TOGETHER = 5000
 
 interface Progress extends Report {
-  /** The bar number of the last imported bar. `isWhole` is `false` if a row after this bar was not imported. */
+  /** The bar number of the last imported bar. */
   readonly last: number
+  /** `false` if a row after the last imported bar was refused. */
   readonly isWhole: boolean
 }
 
@@ -126,8 +127,8 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   const now = yield* Clock.currentTimeMillis
 
   /**
-   * Returns the ranges that become known when a bar is imported: the bar itself and, if the file declares that it is
-   * complete since the previous bar, the range between the two bars.
+   * Returns the ranges that become known when a bar is imported: the bar itself, and the ranges since the previous bar
+   * in which the file declares that it is complete.
    */
   const claimedRanges = (bar: number, { isWhole, last }: Pick<Progress, "isWhole" | "last">): BarRanges => {
     const own: BarRange = { from: bar, to: bar }

@@ -40,8 +40,8 @@ export interface Wish {
 }
 
 /**
- * The recorder's access to the venue. Both effects wait until callers' requests leave enough of the rate limit for a
- * request.
+ * The recorder's access to the venue. `bars` and `coins` wait until callers' requests leave enough of the rate limit
+ * for a request.
  */
 export interface Source {
   /**
@@ -74,8 +74,8 @@ const GRACE = 5000
 const OVERLAP = 5
 
 /**
- * The maximum number of bars by which a complete response is shorter than the number of bars that the venue retains.
- * Some of the retained bars can be later than the end of the requested window.
+ * Safety margin in bars. If a response has fewer bars than the venue retains minus this margin, the venue has dropped
+ * no bars of the window. Bars that are later than the window are retained, but are not in the response.
  */
 const NEWEST = 5
 
@@ -88,10 +88,10 @@ const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
 /**
- * The maximum pause, in milliseconds, after a failure of the venue or the archive. Each further failure makes the pause
- * longer, up to this maximum.
+ * The pause, in milliseconds, after a failure of the venue or the archive. Each consecutive failure doubles the pause.
  */
 const PAUSE = 5000
+/** The maximum pause, in milliseconds, after consecutive failures. */
 const LONGEST_PAUSE = 60_000
 
 /** A recorded series. */
@@ -175,7 +175,7 @@ const start = Effect.fnUntraced(function*(
         known: yield* archive.known({ coin, interval }, { from: 0, to: barAt(interval, now) }),
         notBefore: 0,
         // the first check of a followed series is due immediately, because its stream does not send bars from before
-        // the start
+        // the recording began
         comparedAt: isFollowed ? now - HOUR : now
       }
       tracks.set(seriesKey(track), track)
@@ -283,7 +283,7 @@ const start = Effect.fnUntraced(function*(
     }
   })
 
-  /** Writes the final bars that were received from the stream of a series. */
+  /** Writes the received bars of a series that are final, that is, whose next bar the stream has also sent. */
   const writeLive = Effect.fnUntraced(function*(track: Track, now: number) {
     if (track.base !== undefined || isFirst(track)) return
     const bars = live.takeFinal(track, lastClosed(track.interval, now))

@@ -35,7 +35,7 @@ const pause = "1 minute"
 
 const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
 
-/** Makes the `LiveBars`. Without `listen`, no series is live. */
+/** Makes the `LiveBars`. If `listen` is `undefined`, no series is live. */
 export const make = (listen: Listen | undefined, maxSeries: number): LiveBars => {
   const followed = new Set<string>()
   /** The pending bars of each live series (one whose stream has sent a bar), by bar number. */

@@ -18,10 +18,10 @@ import type { SQLInputValue, StatementSync } from "node:sqlite"
 import { DatabaseSync } from "node:sqlite"
 import { pathToFileURL } from "node:url"
 
-/** The database file, and whether it is created if it does not exist. */
+/** The database file, and whether to create it if it does not exist. */
 export interface Options {
   readonly file: string
-  /** With `create`, creates the file if it does not exist. With `existing`, fails if the file does not exist. */
+  /** `create`: the file is created if it does not exist. `existing`: the client fails if the file does not exist. */
   readonly mode: "create" | "existing"
 }
 

@@ -116,7 +116,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     Deferred.doneUnsafe(begun, Effect.void)
     yield* Effect.sleep(options.spacing ?? "50 millis")
   })
-  // waits for the next read of the store that starts after this point
+  // waits for a read of the store that starts after this point
   const nextReading = Effect.suspend(() => {
     Queue.offerUnsafe(asked, undefined)
     return Deferred.await(reading)

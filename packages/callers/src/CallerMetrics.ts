@@ -1,7 +1,7 @@
 /** The metrics about callers' keys. */
 import { gauge } from "@trigate/domain/DeclaredMetric"
 
-/** The metrics, by their name in the server's table. */
+/** The metrics, by member name. */
 export const metrics = {
   callerKeysDegraded: gauge(
     "trigate_caller_keys_degraded",

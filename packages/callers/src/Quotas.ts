@@ -82,7 +82,7 @@ export const rateStanding = (rate: Rate | undefined, ahead: number): Standing =>
     ? { remaining: Number.POSITIVE_INFINITY, reset: 0 }
     : {
       remaining: Math.max(0, Math.floor((rate.tolerance - ahead) / rate.interval + 1 + 1e-9)),
-      // without rounding to milliseconds, a floating-point error could add a whole second to the header
+      // without rounding to milliseconds, a floating-point error could add a whole second to the header `RateLimit`
       reset: Math.round(ahead)
     }
 

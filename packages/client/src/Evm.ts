@@ -1,4 +1,4 @@
-/** The trading chain's EVM. Written by `npm run docs:generate` from the operations; change those, not this file. */
+/** The trading chain's EVM. Written by `npm run docs:generate` from the operations; change the operations, not this file. */
 import * as Paths from "@trigate/api/Paths"
 import * as EvmOperations from "@trigate/domain/evm/EvmOperations"
 import * as EvmReads from "@trigate/domain/evm/EvmReads"

@@ -1,5 +1,5 @@
 /**
- * Every module of `@trigate/client` that needs no optional peer, as a namespace.
+ * Every module of `@trigate/client` that needs no optional peer dependency, as a namespace.
  *
  * Written by `npm run docs:generate`. To reduce startup time, import single modules, such as
  * `@trigate/client/…`: Node then loads only those.
@@ -17,7 +17,7 @@ export * as Candles from "./Candles.ts"
 /** The connection to a gateway: its URL and keys, over any Effect `HttpClient`. */
 export * as Connection from "./Connection.ts"
 
-/** The trading chain's EVM. Written by `npm run docs:generate` from the operations; change those, not this file. */
+/** The trading chain's EVM. Written by `npm run docs:generate` from the operations; change the operations, not this file. */
 export * as Evm from "./Evm.ts"
 
 /** The streams of the EVM chains of a gateway, over its WebSockets: blocks, logs and receipts. */
@@ -38,7 +38,7 @@ export * as Health from "./Health.ts"
 /** Queries of the trading chain. */
 export * as Info from "./Info.ts"
 
-/** The layer 2. Written by `npm run docs:generate` from the operations; change those, not this file. */
+/** The layer 2. Written by `npm run docs:generate` from the operations; change the operations, not this file. */
 export * as Layer2 from "./Layer2.ts"
 
 /** The clock, prices, faults and accounts of a sandbox. The calls need a connection to its admin listener. */

@@ -1,5 +1,5 @@
 /**
- * Every module of `@trigate/tokens` that needs no optional peer, as a namespace.
+ * Every module of `@trigate/tokens` that needs no optional peer dependency, as a namespace.
  *
  * Written by `npm run docs:generate`. To reduce startup time, import single modules, such as
  * `@trigate/tokens/…`: Node then loads only those.

@@ -1,5 +1,5 @@
 /**
- * Every module of `@trigate/trading` that needs no optional peer, as a namespace.
+ * Every module of `@trigate/trading` that needs no optional peer dependency, as a namespace.
  *
  * Written by `npm run docs:generate`. To reduce startup time, import single modules, such as
  * `@trigate/trading/…`: Node then loads only those.

@@ -1,4 +1,4 @@
-/** The queries that are sent without conversion. Written by `npm run docs:generate` from the operations; change those, not this file. */
+/** The queries that are sent without conversion. Written by `npm run docs:generate` from the operations; change the operations, not this file. */
 import * as InfoOperations from "@trigate/domain/info/InfoOperations"
 import { query } from "./Query.ts"
 
