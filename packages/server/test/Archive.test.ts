@@ -68,7 +68,7 @@ describe("a gateway over archive nodes", () => {
         yield* liveGateway({ node: rpcFailure(`{"code":-32000,"message":"no"}`) }, archive)
         assert.strictEqual(
           yield* Queue.take(lines),
-          "Warn TRIGATE_TRADING_NODE_ARCHIVE is on, but trading-node#0 may not be an archive node: it did not respond to the check"
+          "Warn TRIGATE_TRADING_NODE_ARCHIVE is on, but trading-node#0 is possibly not an archive node: it did not respond to the check"
         )
       }).pipe(Effect.provide(Logger.layer([logger])))
     }))

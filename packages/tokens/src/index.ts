@@ -41,7 +41,10 @@ export * as MetadataTarget from "./metadata/MetadataTarget.ts"
 /** The error of a metadata document that cannot be fetched. */
 export * as MetadataUnavailable from "./metadata/MetadataUnavailable.ts"
 
-/** Sends one GET with limits to addresses that were already checked, without resolving the name again. */
+/**
+ * Sends one GET request to addresses that were already checked. The host name is not resolved again, and the size of
+ * the response is limited.
+ */
 export * as UndiciExchange from "./metadata/UndiciExchange.ts"
 
 /** Determines whether an IP address is public (IANA special-purpose registries, RFC 6890 and its updates). */

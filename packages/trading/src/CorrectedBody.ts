@@ -1,5 +1,5 @@
 /**
- * Corrects a signed body: reverts the mistakes that were found in it, and checks that `/exchange` would then relay the
+ * Corrects a signed body: reverts the mistakes that were found in it, and checks that `/exchange` would relay the
  * corrected body.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"

@@ -220,8 +220,8 @@ const toSettlement = (outcome: SendOutcome, isRepeat: boolean): ActionLog.Settle
 }
 
 /**
- * Makes the service from an admission check, an action log and a transport; calls `changed` with each action that the venue may
- * have accepted.
+ * Makes the service from an admission check, an action log and a transport. Calls `changed` with each action that the
+ * venue may have accepted.
  */
 export const make = (
   admission: Admission["Service"],
@@ -274,7 +274,7 @@ export const make = (
         }))
     })
 
-  // a caller that disconnects interrupts neither the request to the venue nor the claim
+  // if the caller disconnects, neither the request to the venue nor its entry in the action log is interrupted
   const sendDetached = (admitted: Admitted, requestId?: string) => detached(sendOnce(admitted, requestId))
 
   /**

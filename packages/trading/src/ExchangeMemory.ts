@@ -39,7 +39,7 @@ import * as Exchange from "./Exchange.ts"
 export class ExchangeState extends Context.Service<ExchangeState, {
   /** The bodies that passed admission, as they would have been sent, oldest first. */
   readonly received: Ref.Ref<ReadonlyArray<Uint8Array>>
-  /** The response to each action received from now on. Default: accepted. */
+  /** The response to each action that is sent from now on. Default: `accepted`. */
   readonly answer: Ref.Ref<Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure>>
 }>()("@trigate/trading/ExchangeMemory/ExchangeState") {}
 

@@ -43,8 +43,8 @@ export class InfoState extends Context.Service<InfoState, {
   /** Bars by coin. A coin's list contains the bars of all intervals in any order. A coin without a list is unknown. */
   readonly candles: Ref.Ref<ReadonlyMap<string, ReadonlyArray<Candle>>>
   /**
-   * Sets the response to any other query of `infoOperations`: `answer(allMids, () => Effect.succeed({ BTC: "68000.0"
-   * }))`.
+   * Sets the response to any query of `infoOperations` except bars: `answer(allMids, () => Effect.succeed({ BTC:
+   * "68000.0" }))`.
    *
    * If the effect fails, the response is HTTP 500 `null`, as from the venue. Until a response is set for a query, the
    * query returns HTTP 422.

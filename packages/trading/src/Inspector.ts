@@ -292,7 +292,7 @@ export const make = (
 }
 
 /**
- * Provides {@link make} for the `Venue` and the `Secp256k1` engine of the context. Default engine: noble.
+ * Provides the `Inspector` for the `Venue` and the `Secp256k1` engine of the context. Default engine: noble.
  *
  * @since 0.1.0
  * @category layers

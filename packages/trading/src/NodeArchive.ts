@@ -73,13 +73,15 @@ export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
 
   return Effect.gen(function*() {
     const from = yield* sender
-    if (from === undefined) return "may not be an archive node: the check found no transaction in its latest blocks"
+    if (from === undefined) {
+      return "is possibly not an archive node: the check found no transaction in its latest blocks"
+    }
     const count = yield* countAt([from, "latest"])
     return yield* Effect.match(countAt([from, oldBlock]), {
       onFailure: () => "is not an archive node: it refuses block 1",
       onSuccess: (old) => old < count ? undefined : "is not an archive node: it returns the latest state for block 1"
     })
-  }).pipe(Effect.orElseSucceed(() => "may not be an archive node: it did not respond to the check"))
+  }).pipe(Effect.orElseSucceed(() => "is possibly not an archive node: it did not respond to the check"))
 }
 
 /** Checks each node. Logs a warning for each node that is not an archive or cannot be checked. */

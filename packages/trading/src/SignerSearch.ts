@@ -24,7 +24,7 @@ export interface Suspect extends SignaturePosition {
   readonly wanted: ReadonlySet<string>
 }
 
-/** A group of signatures, and the maximum number of recoveries for its search. */
+/** Signatures that are examined together, and the maximum number of signer recoveries for them. */
 export interface Group {
   readonly part: SignedView.Part
   readonly suspects: ReadonlyArray<Suspect>
@@ -42,7 +42,7 @@ const otherBit = (signature: Signature): Signature => ({ ...signature, v: Number
 
 const swapped = ({ r, s, v }: Signature): Signature => ({ r: s, s: r, v })
 
-/** Returns whether a leading zero may be missing from the signature: `s` then has fewer than 64 digits. */
+/** Returns whether `s` has fewer than 64 digits, because the signature possibly lost a leading zero. */
 const isShort = ({ s }: Signature): boolean => s.length < 66
 
 /** Restores `r` and `s` of a signature that was split in the wrong place, because `r` had lost its leading zero. */
@@ -68,7 +68,7 @@ export const repairs: ReadonlyArray<Repair> = [
 /** The cost of trying a digest with both values of `v`, in units of one signature recovery. */
 const bothCost = 1.25
 
-/** The number of readings between two yields to the event loop. */
+/** The number of readings (interpretations of the body) that are tried between two yields to the event loop. */
 const stride = 8
 
 /**

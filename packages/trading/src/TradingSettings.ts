@@ -58,8 +58,7 @@ const InfoFreshness = Schema.String.check(
   })
 )
 
-// a cached response is valid only while the version of its account (a counter of changes) is known, which is for one
-// minute
+// a cached response is valid only while the gateway knows the version of its account (a counter of changes): one minute
 const StaleAge = Age.check(
   Schema.makeFilter<Duration.Duration>((age) => Duration.toMillis(age) <= 60_000 ? undefined : "at most a minute")
 )

@@ -126,7 +126,7 @@ export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   }
 }
 
-/** The caching of `Info` responses. */
+/** The caching options for `Info` responses. */
 export interface InfoOptions {
   /**
    * The maximum age of cached responses for each type of query. Default: the age that the query's operation declares.
@@ -189,7 +189,7 @@ export const layerInfo = (
       const reads = InfoProtocol.readsWith(caching)
       const protocol = mirror === undefined ? reads : mirror.reads(reads)
       /**
-       * Describes a query to the pipeline. Reserves only the rate-limit permits that the longest possible response to
+       * Describes a query for the pipeline. Reserves only the rate-limit permits that the longest possible response to
        * the query costs.
        */
       const makeRead = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>, now: number) => {

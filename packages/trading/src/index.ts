@@ -6,7 +6,7 @@
  */
 
 /**
- * Corrects a signed body: reverts the mistakes that were found in it, and checks that `/exchange` would then relay the
+ * Corrects a signed body: reverts the mistakes that were found in it, and checks that `/exchange` would relay the
  * corrected body.
  */
 export * as CorrectedBody from "./CorrectedBody.ts"

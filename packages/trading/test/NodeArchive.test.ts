@@ -73,17 +73,17 @@ describe("a node that is said to be an archive", () => {
       "is not an archive node: it refuses block 1",
       3
     ],
-    ["is away", () => undefined, "may not be an archive node: it did not respond to the check", 1],
+    ["is away", () => undefined, "is possibly not an archive node: it did not respond to the check", 1],
     [
       "has empty blocks",
       (call) => block(/"(0x\w+)"/u.exec(call)?.[1] ?? "0x64"),
-      "may not be an archive node: the check found no transaction in its latest blocks",
+      "is possibly not an archive node: the check found no transaction in its latest blocks",
       20
     ],
     [
       "has one block",
       () => block("0x1", priced),
-      "may not be an archive node: the check found no transaction in its latest blocks",
+      "is possibly not an archive node: the check found no transaction in its latest blocks",
       1
     ]
   ]

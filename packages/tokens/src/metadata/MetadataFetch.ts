@@ -43,7 +43,7 @@ export const layerNone: Layer.Layer<MetadataFetch> = Layer.succeed(
 )
 
 /**
- * Serves the given documents by their URI.
+ * Returns the given documents, which are in memory, by their URI.
  *
  * @since 0.1.0
  * @category layers

@@ -2,8 +2,9 @@
  * Fetches metadata documents over undici, with protection against hostile URIs (SSRF).
  *
  * The URI must use https on the default port, without user info, and with a host name rather than an IP address. Every
- * address of the host must be public, and the connection uses the addresses that were checked. There are no redirects
- * and no compression; size, time and number of documents are limited.
+ * address of the host must be public, and the connection uses the addresses that were checked. Redirects are not
+ * followed, and compressed documents are refused. The size, the duration and the number of concurrent fetches are
+ * limited.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -15,7 +16,7 @@ import { MetadataUnavailable } from "./MetadataUnavailable.ts"
 import { exchange } from "./UndiciExchange.ts"
 import { isPublic } from "./UndiciPublicAddress.ts"
 
-/** The limits of fetching, and the name resolution. */
+/** The limits for fetching documents, and the function that resolves host names. */
 export interface Options extends MetadataGuard.Bounds {
   /** Returns all addresses of a host. Default: DNS. */
   readonly resolve?: (hostname: string) => Effect.Effect<ReadonlyArray<HostAddress>>
@@ -43,7 +44,7 @@ const resolveByDns: MetadataGuard.Resolve = (hostname) =>
   })
 
 /**
- * Provides the guarded fetch with its own cache.
+ * Provides `MetadataFetch` over undici, with protection against hostile URIs and with its own cache.
  *
  * @since 0.1.0
  * @category layers

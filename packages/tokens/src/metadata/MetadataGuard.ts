@@ -20,21 +20,24 @@ export interface HostAddress {
 /** Returns all addresses of a host name. */
 export type Resolve = (hostname: string) => Effect.Effect<ReadonlyArray<HostAddress>, MetadataUnavailable>
 
-/** Sends one GET to the given addresses only, without redirects, and reads at most `maxBytes`. */
+/**
+ * A GET request that is sent only to the given addresses. Redirects are not followed, and at most `maxBytes` of the
+ * response are read.
+ */
 export interface Exchange {
   readonly url: URL
   readonly addresses: readonly [HostAddress, ...ReadonlyArray<HostAddress>]
   readonly maxBytes: number
 }
 
-/** The dependencies of the rules. */
+/** The functions that resolve a host, check its addresses and send the request. */
 export interface Parts {
   readonly resolve: Resolve
   readonly isPublic: (address: HostAddress) => boolean
   readonly exchange: (exchange: Exchange) => Effect.Effect<Uint8Array, MetadataUnavailable>
 }
 
-/** The limits of fetching. */
+/** The limits for fetching documents. */
 export interface Bounds {
   /**
    * The gateway for `ipfs://` documents, such as `https://gateway.example/ipfs/`. Default: such documents are not
@@ -61,7 +64,7 @@ const parse = (bytes: Uint8Array): Effect.Effect<unknown, MetadataUnavailable> =
       Predicate.isObject(value) && !Array.isArray(value) ? Effect.succeed(value) : unavailable("not a JSON object")
   })
 
-/** Makes the guarded service over its dependencies. */
+/** Makes a `MetadataFetch` service that fetches only from public hosts, within the given limits. */
 export const make = Effect.fnUntraced(function*(parts: Parts, bounds: Bounds) {
   const deadline = Duration.fromInputUnsafe(bounds.deadline ?? "3 seconds")
   const maxBytes = bounds.maxBytes ?? 64 * 1024

@@ -1,4 +1,7 @@
-/** Sends one GET with limits to addresses that were already checked, without resolving the name again. */
+/**
+ * Sends one GET request to addresses that were already checked. The host name is not resolved again, and the size of
+ * the response is limited.
+ */
 import * as Effect from "effect/Effect"
 import type { LookupFunction } from "node:net"
 import { Agent } from "undici"
@@ -26,7 +29,7 @@ const get = (dispatcher: Dispatcher, { maxBytes, url }: Exchange): Effect.Effect
       controller.abort(new Error(reason))
     }
     dispatcher.dispatch({ origin: url.origin, path: `${url.pathname}${url.search}`, method: "GET", headers }, {
-      // undici refuses a handler without it
+      // undici refuses a handler without `onRequestStart`
       onRequestStart() {},
       onResponseStart(controller, status, received) {
         if (status !== 200) stop(controller, `HTTP ${status}`)

@@ -21,7 +21,8 @@ for (
     ["224.0.0.0", 3]
   ] as const
 ) special.addSubnet(network, prefix, "ipv4")
-// in this order: Teredo, ORCHID and benchmarks; documentation; 6to4, which encodes any IPv4 address; documentation
+// `2001::/23` includes Teredo, ORCHID and benchmarks; `2001:db8::` and `3fff::` are for documentation; `2002::` is
+// 6to4, which encodes any IPv4 address
 for (const [network, prefix] of [["2001::", 23], ["2001:db8::", 32], ["2002::", 16], ["3fff::", 20]] as const) {
   special.addSubnet(network, prefix, "ipv6")
 }

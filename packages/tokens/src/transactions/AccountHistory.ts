@@ -46,13 +46,18 @@ export interface Options {
   readonly pollInterval: Duration.Input
 }
 
-/** Maximum number of transactions per page: for new transactions, and for a walk back. */
+/**
+ * Maximum number of transactions per page: `newest` for polling new transactions, `older` for a walk back through the
+ * history.
+ */
 const pageSizes = { newest: 16, older: 100 }
 
 /** Maximum number of cached transactions of an account, for readers that are slightly behind. */
 const maxCached = 1_000
 
-/** Maximum number of pages of one walk that stay in memory. Further pages are read again when needed. */
+/**
+ * Maximum number of pages in memory for one walk back through the history. Further pages are read again when needed.
+ */
 const maxPagesInMemory = 20
 
 /** Maximum number of pages of transactions that one walk back through the history of a TON account reads. */
@@ -98,7 +103,10 @@ interface WalkedPage {
   rows: ReadonlyArray<AccountTransaction> | undefined
 }
 
-/** The newest position in an account's history, or the reason why the gateway no longer polls the account. */
+/**
+ * The newest position in an account's history (`At`). `Unknown`: not requested yet. `Unreached`: all requests so far
+ * failed. `Failed`: a permanent error, after which the account is no longer polled.
+ */
 type Head<E> =
   | { readonly _tag: "Unknown" }
   | { readonly _tag: "Unreached"; readonly error: E }
@@ -209,7 +217,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
       const rows = provenPrefix(read.success, undefined)
       const position = rows[0] ?? genesis
       const known = yield* SubscriptionRef.get(head)
-      // a server that lags behind another one returns an older head
+      // a server that lags behind another server returns an older position
       if (known._tag !== "At" || isNewer(position, known.position)) {
         remember(rows)
         yield* SubscriptionRef.set(head, { _tag: "At", position: { lt: position.lt, hash: position.hash } })
@@ -239,7 +247,7 @@ export const make = Effect.fnUntraced(function*<E extends Error>(
         if (found.value._tag === "Failed") return yield* Effect.fail(found.value.error)
         const { position } = found.value
         return cursor !== undefined && position.lt === cursor.lt
-          ? yield* unavailable(cursor, `The account's transaction at ${cursor.lt} has another hash`)
+          ? yield* unavailable(cursor, `The account's transaction at ${cursor.lt} does not have the requested hash`)
           : position
       }))
     )

@@ -24,8 +24,8 @@ const formatOpcode = (body: Cell): string | undefined => {
 }
 
 /**
- * Returns the text of a message body with opcode 0; the text may continue in cell references. Returns `undefined` for
- * any other body.
+ * Returns the text of a message body with opcode 0, including the text in the cells to which the body refers. Returns
+ * `undefined` for any other body.
  */
 const parseComment = (body: Cell): string | undefined => {
   const slice = body.beginParse(true)
@@ -56,7 +56,10 @@ const readMessage = ({ body, info }: Message): TransactionMessage => {
  */
 const isAborted = ({ description }: Transaction): boolean => "aborted" in description && description.aborted
 
-/** Decodes a bag of cells. Fails with a description of the mistake if it is not a transaction of the account. */
+/**
+ * Decodes a transaction from a bag of cells in base64. If the cells do not contain a transaction of `account`, fails
+ * with a description of the mistake.
+ */
 export const read = (data: string, account: TonAddress.Account): Result.Result<AccountTransaction, string> =>
   Result.flatMap(
     Result.try({

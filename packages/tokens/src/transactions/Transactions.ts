@@ -52,7 +52,7 @@ export const defaults: Options = { requestsPerSecond: 1, pollInterval: "2 second
 /** Maximum number of TON accounts whose transactions are streamed at the same time. */
 const maxAccounts = 1_000
 
-/** How long an account is followed after its last reader has left. */
+/** How long the gateway continues to poll an account after the last stream of the account has ended. */
 const grace = "10 seconds"
 
 const upstream = "token-chain"
@@ -106,12 +106,12 @@ const makePace = (requestsPerSecond: number) =>
   })
 
 /**
- * The decoder of transaction cells. It is loaded with the first stream, because it requires a library that other calls
- * do not use.
+ * The decoder of transaction cells. The decoder is loaded at the first use of the streams, because it requires a
+ * library that other calls do not use.
  */
 const loadCells = Effect.cached(Effect.promise(() => import("./TransactionCell.ts")))
 
-/** Makes the streams over a backend. They end with the scope. */
+/** Makes the streams over a backend. The streams end when the scope closes. */
 export const make = Effect.fnUntraced(function*(
   backend: Pick<TokenBackend, "read">,
   { pollInterval, requestsPerSecond }: Options

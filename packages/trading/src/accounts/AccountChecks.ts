@@ -37,7 +37,7 @@ const warnings = ["7 days", "1 day", "1 hour"] as const
 /** Maximum number of milliseconds before a failed check of an account is repeated. */
 const retryAfter = 600_000
 
-/** The fraction of granted actions left below which an account is reported. */
+/** An account is reported if it has less than this fraction of its granted actions left. */
 const lowShare = 0.1
 
 const decodeAgents = Schema.decodeEffect(Schema.fromJsonString(infoOperations.extraAgents.response))
@@ -45,8 +45,9 @@ const decodeLimit = Schema.decodeEffect(Schema.fromJsonString(infoOperations.use
 
 /** Checks accounts periodically until the scope ends. */
 export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, isOwner }: Options<E>) {
-  /** The agents of each account, and the accounts with few actions left. Both are from the last successful queries. */
+  /** The agents of each account, from the last successful query. */
   const agents = new Map<string, typeof infoOperations.extraAgents.response.Type>()
+  /** The accounts that had few actions left at the last successful query. */
   const low = new Set<string>()
   /** The checks whose latest query failed, by account and name of the check. */
   const failing = new Set<string>()

@@ -61,7 +61,9 @@ const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text)
 
 const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-/** Formats a response for the comparison: from each row, the fields that change only if the account changes. */
+/**
+ * Returns the compared part of a response as text: from each row, the fields that change only if the account changes.
+ */
 const print = (response: string, { members, rows }: NonNullable<AnsweredQuery["compared"]>): string =>
   list(valueAt(parsed(response), rows)).map((row) => Json.stringify(members.map((member) => valueAt(row, member))))
     .toSorted().join()

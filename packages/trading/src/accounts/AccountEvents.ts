@@ -67,7 +67,7 @@ export interface Status extends Pick<AccountEvents, "backing"> {
   /** Whether the store is reachable. */
   readonly isUp: boolean
   readonly role: Role
-  /** The position of the newest event in this process's copy. */
+  /** The position of the newest event in this process's copy of the log. */
   readonly head: ResumePosition
   readonly accounts: ReadonlyArray<{ readonly user: string; readonly phase: Phase }>
 }

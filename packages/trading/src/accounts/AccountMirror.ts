@@ -59,8 +59,8 @@ export const topicKey = (type: string, user: string): string | undefined =>
 const anyUser = `0x${"0".repeat(40)}`
 
 /**
- * Returns the names of the subscriptions whose frames contain responses to queries. With `isRecorded`, returns only the
- * subscriptions that are opened for every watched account; otherwise only those that callers open.
+ * Returns the names of the subscriptions whose frames contain responses to queries. If `isRecorded` is true, returns
+ * only the subscriptions that are opened for every watched account; otherwise only those that callers open.
  */
 const stateNames = (isRecorded: boolean): ReadonlyArray<string> =>
   Subscriptions.table.flatMap(({ answers, delivery, name }) =>
@@ -244,7 +244,7 @@ export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [que
 
 /**
  * Makes a mirror. `age` is the maximum age, in milliseconds, of the responses that it serves. The mirror's fibers end
- * with the scope.
+ * when the scope closes.
  */
 export const make = Effect.fnUntraced(function*(age: number) {
   const clock = yield* Clock.Clock

@@ -110,7 +110,7 @@ export class EventLog {
     return found.toReversed().flat().slice(-most)
   }
 
-  /** Returns whether the log contains a row of an account and a subscription. */
+  /** Returns whether the log contains the row with the given ID from an account's subscription. */
   has(user: string, name: string, id: string): boolean {
     return this.#streams.get(indexKey(user, name))?.ids.has(id) === true
   }
@@ -141,7 +141,7 @@ export class EventLog {
     this.#first++
     this.#rows -= entry.rows.length
     this.#start = Math.max(this.#start, entry.seq)
-    // in the venue's time, which can differ from the time of this process
+    // `time` is by the venue's clock, which can differ from the clock of this process
     for (const { time } of entry.rows) if (time > this.#droppedAt) this.#droppedAt = time
     const stream = this.#streams.get(indexKey(entry.user, entry.name))
     if (stream?.entries[0] === entry) {

@@ -119,7 +119,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
 
   /**
    * Runs a database step within its deadline. A step that exceeds the deadline is interrupted in the background,
-   * because the interruption may not complete until the database is reachable again.
+   * because the interruption can take until the database is reachable again.
    */
   const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
     Effect.flatMap(

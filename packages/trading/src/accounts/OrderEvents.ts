@@ -34,7 +34,7 @@ const cloidPaths: ReadonlyMap<string, string> = new Map([
   [subscriptions.userFills.name, "cloid"]
 ])
 
-/** Makes the events of one chain. */
+/** Makes the `OrderEvents` of one chain. It reports no events before `follow` is called. */
 export const make = (): OrderEvents => {
   const listeners = new Set<(readCloid: ReadCloid) => void>()
   return {

@@ -233,8 +233,8 @@ export class ActionLog extends Context.Service<ActionLog, {
 }>()("@trigate/trading/actionLog/ActionLog") {}
 
 /**
- * The time after which an unsettled `sent` action becomes `unknown` (its lease). A function is called at each claim,
- * and returns the lease for that claim.
+ * The time after which an unsettled `sent` action becomes `unknown` (its lease). If it is a function, this function is
+ * called at each claim and returns the lease for that claim.
  */
 export type Lease = Duration.Input | (() => Duration.Input)
 
@@ -334,8 +334,8 @@ export const isNamed = (
     : reference.signer === undefined || signer?.toLowerCase() === reference.signer.toLowerCase()
 
 /**
- * Returns the part of the log's capacity that an action uses, and its owner: the signer, or the caller if the signer is
- * unknown.
+ * Returns the capacity of the log that an action uses, and the owner of the action: the signer, or the caller if the
+ * signer is unknown.
  */
 export const quotaHolding = (part: ActionLogQuota.Part, sending: Sending): ActionLogQuota.Holding => ({
   part,
@@ -389,7 +389,7 @@ export const oldestSeconds = (openedAt: Iterable<number>): number => {
 /** The state of a log entry after an attempt. `gone`: the entry is removed. */
 export type Remains = "accepted" | "rejected" | "unknown" | "gone"
 
-/** Maximum number of actions of unknown outcome that are looked up at a time. */
+/** Maximum number of actions of unknown outcome that one round looks up at the venue. */
 export const lookupsAtOnce = 20
 
 /**

@@ -4,8 +4,8 @@
  * settle an action.
  *
  * Each process claims a nonce first in its own log, then in Redis in one atomic step. While Redis is unreachable or
- * late, signed actions are refused and nothing is sent. With the option `alone`, a process instead continues with its
- * own log, and does not know which actions other replicas sent. `isUp`, a log line and metrics report this.
+ * late, signed actions are refused and nothing is sent. If the option `alone` is set, a process instead continues with
+ * its own log, and does not know which actions other replicas sent. `isUp`, a log line and metrics report this state.
  *
  * After a crash the claims are still in Redis, but the bodies are lost. Each process has its own capacity for
  * unanswered actions; the known signers are shared.
@@ -40,11 +40,11 @@ export interface Options extends ActionLog.Options {
    * Default: 1 minute.
    */
   readonly lease?: ActionLog.Lease
-  /** Timeout of one step in Redis. Default: 1 second; with `alone`, 250 milliseconds. */
+  /** Timeout of one step in Redis. Default: 1 second, or 250 milliseconds if `alone` is set. */
   readonly deadline?: Duration.Input
   /**
-   * Whether actions are sent while Redis is unreachable or late. Another replica may then send the same nonce. Default:
-   * false.
+   * Whether actions are sent while Redis is unreachable or late. If they are, another replica can send the same nonce.
+   * Default: false.
    */
   readonly alone?: boolean
 }

@@ -220,7 +220,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
             isSame: standing.fingerprint === sending.fingerprint
           }
         }
-        // the conflicting entry has expired
+        // the entry that has the nonce has expired
         if (!isLast) yield* makeRoom
       } else if (!isLast) yield* makeRoomAgain
     }

@@ -67,7 +67,10 @@ const agrees = (leg: ActionTrace.Leg, { order }: OrderRecord, openedAt: number):
 /**
  * The result of an order, cancel or modify that took effect with its action, but that the venue's state does not show.
  */
-const notShown: ActionEntry = { _tag: "Unrecognised", raw: "The venue's state does not show this leg" }
+const notShown: ActionEntry = {
+  _tag: "Unrecognised",
+  raw: "The venue's state does not show the result of this order, cancel or modify"
+}
 
 const turns = Effect.gen(function*() {
   const log = yield* ActionLog

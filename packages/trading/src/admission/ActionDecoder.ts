@@ -169,7 +169,7 @@ const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<strin
 }
 
 /**
- * Renames the key `venueChain` to the profile's name in every action; changes nothing else.
+ * Renames the key `venueChain` in every action to the profile's name for this key. Changes nothing else.
  *
  * Refuses an action with both names, because the result would have a duplicate key.
  */
@@ -236,7 +236,7 @@ export const warnings = (profile: VenueProfile, body: ReadBody, now: number): Re
     ...documentedForms(body).map(({ message }) => message),
     ...actions.flatMap((action) => otherNetwork(profile, action)),
     ...(actions[1]?.action.type === "evmUserModify"
-      ? ["The original key keeps control of a multi-sig user's EVM account: do not use the EVM with it"]
+      ? ["The original key keeps control of a multi-sig user's EVM account: do not use that EVM account"]
       : []),
     ...(Predicate.isNumber(expiresAfter) && expiresAfter <= now
       ? ["expiresAfter has passed: the venue refuses the action and charges the address's rate limit several times"]

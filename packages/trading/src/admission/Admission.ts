@@ -262,7 +262,7 @@ export const judge = (
 }
 
 /**
- * Makes the checks that the options configure.
+ * Makes the `Admission` service with the checks that the options configure.
  *
  * Signatures must be for the network of the profile. Before a body is sent, its key `venueChain` is renamed to the
  * profile's name for that key. The given engine recovers signers.
@@ -318,7 +318,7 @@ export const make = (
 }
 
 /**
- * Provides {@link make} for the `Venue` of the context, with libsecp256k1 if it loads.
+ * Provides `Admission` for the `Venue` of the context, with libsecp256k1 if that library loads.
  *
  * @since 0.1.0
  * @category layers
@@ -329,7 +329,7 @@ export const layer = (options: Options = {}): Layer.Layer<Admission, never, Venu
     Effect.zipWith(Venue, Secp256k1.Secp256k1, (profile, engine) => make(profile, options, engine))
   ).pipe(Layer.provide(Secp256k1.layer))
 
-/** Converts settings to options. */
+/** Converts the gateway's settings to the options of the admission checks. */
 export const toOptions = (
   { relayActions, signers, strict }: Pick<Settings, "relayActions" | "signers" | "strict">
 ): Options => ({
