@@ -16,7 +16,6 @@ import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { constUndefined } from "effect/Function"
 import * as Stream from "effect/Stream"
 import { barsPerChunk } from "./BarChunk.ts"
 import type { CandleArchive } from "./CandleArchive.ts"
@@ -24,10 +23,15 @@ import type { CandleArchive } from "./CandleArchive.ts"
 /** The methods of an archive that an export needs. */
 export type Source = Pick<CandleArchive["Service"], "known" | "list" | "read">
 
-/** The archive whose candle history a gateway exports; `undefined` if no archive is configured. */
-export const ExportedArchive = Context.Reference<Source | undefined>("@trigate/archive/CandleExport/ExportedArchive", {
-  defaultValue: constUndefined
-})
+/**
+ * The archive whose bars a gateway exports. Without this service, the gateway exports nothing.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export class ExportedArchive extends Context.Service<ExportedArchive, Source>()(
+  "@trigate/archive/CandleExport/ExportedArchive"
+) {}
 
 /** The maximum value of a JavaScript date, in milliseconds. */
 const endOfTime = 8_640_000_000_000_000

@@ -184,7 +184,7 @@ export const layerServices = (): Layer.Layer<
 > =>
   Layer.mergeAll(
     Layer.provide(Layer.effect(Exchange.Exchange, exchange), Secp256k1.layer),
-    Layer.provideMerge(ActionSettlement.layer, Layer.effect(Info.Info, Effect.map(SandboxState, info))),
+    Layer.provideMerge(ActionSettlement.layer(), Layer.effect(Info.Info, Effect.map(SandboxState, info))),
     Layer.effect(TradingEvm.TradingEvm, evm),
     Layer.effect(TokenChain.TokenChain, Effect.flatMap(SandboxState, tokens)),
     Layer.effect(Layer2.Layer2, Effect.flatMap(SandboxState, layer2))

@@ -112,13 +112,17 @@ export class Chains extends Context.Service<Chains, {
 /** The configured Redis server. All services that use Redis share this layer, and therefore one connection. */
 type SharedBy = Option.Option<Layer.Layer<Redis.Redis>>
 
-const rateLimiter = (settings: Settings, redis: Option.Option<Redis.Redis["Service"]>) => {
+const rateLimiter = (
+  settings: Settings,
+  redis: Option.Option<Redis.Redis["Service"]>,
+  windows: RateLimiter.Windows["Service"]
+) => {
   const limits = RateLimiter.toLimits(settings)
   return Option.match(redis, {
-    onNone: () => RateLimiter.layerMemory(limits),
+    onNone: () => RateLimiter.layerMemory(limits, windows),
     onSome: (shared) =>
       // the venue limits the request weight of an IP address on each network separately
-      RateLimiterRedis.layer({ ...limits, prefix: `trigate:{rate-limit:${settings.network}}:` }).pipe(
+      RateLimiterRedis.layer({ ...limits, prefix: `trigate:{rate-limit:${settings.network}}:`, windows }).pipe(
         Layer.provide(Layer.succeed(Redis.Redis, shared))
       )
   })
@@ -165,10 +169,11 @@ const recorderLayer = (
       ({ layerRecorder }) => layerRecorder(settings, streams)
     ))
 
-const services = (settings: Settings) =>
+const services = (settings: Settings, watched: Pick<Trading.ChainOptions, "mirror" | "orders">) =>
   Layer.mergeAll(
     Trading.layerNoDeps({
       ...Admission.toOptions(settings),
+      ...watched,
       network: settings.network,
       infoFreshness: settings.infoFreshness,
       staleWhenLimited: settings.staleWhenLimited,
@@ -380,16 +385,13 @@ const live = (first: Settings) =>
             onSome: (found) => Layer.provide(recorderLayer(settings, streams), Layer.succeed(CandleArchive, found))
           })
           return recorder.pipe(
-            Layer.merge(Layer.succeed(ExportedArchive, Option.getOrUndefined(archive))),
-            Layer.provideMerge(services(settings)),
+            Layer.merge(Option.match(archive, { onNone: () => Layer.empty, onSome: Layer.succeed(ExportedArchive) })),
+            Layer.provideMerge(services(settings, { mirror, orders })),
             Layer.provide(Pipeline.layerNoDeps({ readDeadline, onceDeadline, traceUpstream })),
             Layer.provide(detections.get({ tradingNodeUrl, layer2Url })),
-            Layer.provide(rateLimiter(settings, redis)),
+            Layer.provide(rateLimiter(settings, redis, windows)),
             Layer.provide(Layer.succeedContext(kept)),
-            Layer.provide(Option.match(archive, { onNone: () => Layer.empty, onSome: Layer.succeed(CandleArchive) })),
-            Layer.provide(Layer.succeed(AccountMirror.Current, mirror)),
-            Layer.provide(Layer.succeed(OrderEvents.Current, orders)),
-            Layer.provide(Layer.succeed(RateLimiter.Windows, windows))
+            Layer.provide(Option.match(archive, { onNone: () => Layer.empty, onSome: Layer.succeed(CandleArchive) }))
           )
         }
       })

@@ -56,11 +56,16 @@ export const makeStatus = (settings: Settings): Required<GatewayStatus["Service"
   }
 }
 
-/** Probes each configured store. A store that does not respond in time is reported as unreachable. */
-export const StoreReadiness = Context.Reference<Effect.Effect<Pick<Readiness, "actionLog" | "redis">>>(
-  "@trigate/server/StoreReadiness",
-  { defaultValue: () => Effect.succeed({}) }
-)
+/**
+ * The state of the configured stores. Without this service, a gateway reports no stores.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export class StoreReadiness extends Context.Service<StoreReadiness, {
+  /** Probes each configured store. A store that does not respond in time is reported as unreachable. */
+  readonly probe: Effect.Effect<Pick<Readiness, "actionLog" | "redis">>
+}>()("@trigate/server/GatewayStatus/StoreReadiness") {}
 
 const state = (isUp: boolean) => isUp ? "up" as const : "away" as const
 
@@ -90,7 +95,7 @@ const quotaLevel = ({ familiar, strangers }: ActionLogQuota.Used) => {
   return Math.max(familiar, strangers) >= nearlyAllUsed ? "nearly full" as const : "enough" as const
 }
 
-const asking = ({ backing, isUp, used }: ActionLog["Service"], redis: Option.Option<Redis.Redis["Service"]>) => {
+const probing = ({ backing, isUp, used }: ActionLog["Service"], redis: Option.Option<Redis.Redis["Service"]>) => {
   const isRedisUp = Option.match(redis, {
     onNone: () => Effect.succeedNone,
     onSome: ({ send }) => Effect.asSome(Effect.isSuccess(Effect.timeout(send("PING"), deadline)))
@@ -107,10 +112,11 @@ const asking = ({ backing, isUp, used }: ActionLog["Service"], redis: Option.Opt
  * @since 0.1.0
  * @category layers
  */
-export const layerStoreReadiness: Layer.Layer<never, never, ActionLog> = Layer.effect(
+export const layerStoreReadiness: Layer.Layer<StoreReadiness, never, ActionLog> = Layer.effect(
   StoreReadiness,
-  Effect.zipWith(ActionLog, Effect.serviceOption(Redis.Redis), asking).pipe(
+  Effect.zipWith(ActionLog, Effect.serviceOption(Redis.Redis), probing).pipe(
     // probes once at startup, so that an unreachable store is reported before the first action
-    Effect.tap((ask) => ask)
+    Effect.tap((probe) => probe),
+    Effect.map((probe) => StoreReadiness.of({ probe }))
   )
 )

@@ -19,7 +19,7 @@ for (const [used, room] of rooms) {
       Effect.map(ActionLog.makeMemory(), (log) => ActionLog.ActionLog.of({ ...log, used: Effect.succeed(used) }))
     )
     return Effect.gen(function*() {
-      assert.deepStrictEqual(yield* Effect.flatten(GatewayStatus.StoreReadiness), {
+      assert.deepStrictEqual(yield* GatewayStatus.StoreReadiness.use(({ probe }) => probe), {
         actionLog: { backing: "memory", state: "up", used, room }
       })
     }).pipe(Effect.provide(Layer.provide(GatewayStatus.layerStoreReadiness, log)))

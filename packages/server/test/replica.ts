@@ -41,9 +41,9 @@ const database = Layer.orDie(PgClient.layer({ url: Redacted.make(url), connectTi
 const program = Effect.gen(function*() {
   const archive = yield* CandleArchive
   const real = yield* Clock.Clock
-  const electing = yield* CandleRecording.Electing
+  const { whileElected } = yield* CandleRecording.Election
   const clock = yield* fast
-  yield* electing(
+  yield* whileElected(
     CandleRecorder.record(source, { wishes: [{ coin: "BTC", interval: "1m" }] }).pipe(
       Effect.provideService(CandleArchive, {
         ...archive,

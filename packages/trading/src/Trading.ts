@@ -19,7 +19,7 @@ import { settings } from "./TradingSettings.ts"
 import * as TradingUpstream from "./TradingUpstream.ts"
 
 /** The network, the upstream URLs, and the admission options of the chain. */
-export interface ChainOptions extends Admission.Options, TradingUpstream.InfoOptions {
+export interface ChainOptions extends Admission.Options, ActionSettlement.Options, TradingUpstream.InfoOptions {
   /** The network for which actions are signed. Admission and action builders read it from `Venue`. */
   readonly network: VenueProfile.Network
   /** The upstream URLs. A method fails with `ChainNotConfigured` if none of the URLs serves that method. */
@@ -45,13 +45,13 @@ export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
  * @category layers
  */
 export const layerNoDeps = (
-  { addresses, evm, infoFreshness, network, staleWhenLimited, ...admission }: ChainOptions
+  { addresses, evm, infoFreshness, mirror, network, orders, staleWhenLimited, ...admission }: ChainOptions
 ): Layer.Layer<Services, never, ActionLog.ActionLog | Pipeline.Pipeline> =>
   Layer.mergeAll(
     TradingUpstream.layerExchange(addresses),
     Layer.provideMerge(
-      ActionSettlement.layer,
-      TradingUpstream.layerInfo(addresses, { infoFreshness, staleWhenLimited })
+      ActionSettlement.layer({ orders }),
+      TradingUpstream.layerInfo(addresses, { infoFreshness, staleWhenLimited, mirror })
     ),
     TradingUpstream.layerEvm(addresses, evm),
     Inspector.layer(admission)

@@ -137,6 +137,8 @@ export interface InfoOptions {
    * no stale response is returned.
    */
   readonly staleWhenLimited?: Duration.Input | undefined
+  /** The current states of watched accounts, from which their queries are served. Default: none. */
+  readonly mirror?: AccountMirror.AccountMirror | undefined
 }
 
 const { candleSnapshot, userFills } = infoOperations
@@ -170,7 +172,7 @@ const { candleSnapshot, userFills } = infoOperations
  */
 export const layerInfo = (
   addresses: Addresses,
-  { infoFreshness, staleWhenLimited }: InfoOptions = {}
+  { infoFreshness, mirror, staleWhenLimited }: InfoOptions = {}
 ): Layer.Layer<Info.Info, never, Pipeline> =>
   Layer.effect(
     Info.Info,
@@ -185,7 +187,6 @@ export const layerInfo = (
         targetsOf: ({ operation, surface }: InfoProtocol.InfoCall) => route(operation, surface)
       }
       const caching = { freshness: infoFreshness, staleWhenLimited }
-      const mirror = yield* AccountMirror.Current
       const reads = InfoProtocol.readsWith(caching)
       const protocol = mirror === undefined ? reads : mirror.reads(reads)
       /**

@@ -139,12 +139,11 @@ const replica = <E>(venue: Venue, log: Layer.Layer<ActionLog.ActionLog, E>, orde
   const addresses = { api: ["https://venue.example"] }
   return Layer.mergeAll(
     TradingUpstream.layerExchange(addresses),
-    ActionSettlement.layer.pipe(Layer.provide(TradingUpstream.layerInfo(addresses)))
+    ActionSettlement.layer({ orders }).pipe(Layer.provide(TradingUpstream.layerInfo(addresses)))
   ).pipe(
     Layer.provide([
       admission.layer({ relayActions: "all" }),
-      venue.transport.layer,
-      Layer.succeed(OrderEvents.Current, orders)
+      venue.transport.layer
     ]),
     Layer.provideMerge(log),
     Layer.provideMerge(signing),

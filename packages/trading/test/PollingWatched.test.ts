@@ -135,10 +135,9 @@ const run = Effect.fnUntraced(function*(fillsEvery: number) {
       }
     }
   }).pipe(Effect.provide(
-    TradingUpstream.layerInfo({ api: ["https://api.test"] }).pipe(
+    TradingUpstream.layerInfo({ api: ["https://api.test"] }, { mirror }).pipe(
       Layer.provide(Pipeline.layer()),
-      Layer.provide(transport.transport),
-      Layer.provide(Layer.succeed(AccountMirror.Current, mirror))
+      Layer.provide(transport.transport)
     )
   ))
   return { wrong, oldest, weight: mostInAMinute(spent), total: spent.reduce((sum, [, weight]) => sum + weight, 0) }

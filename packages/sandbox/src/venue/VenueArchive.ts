@@ -73,4 +73,4 @@ const make = Effect.gen(function*() {
  * export const exported = Layer.provide(VenueArchive.layer, SandboxState.layer())
  * ```
  */
-export const layer: Layer.Layer<never, never, SandboxState> = Layer.effect(ExportedArchive, make)
+export const layer: Layer.Layer<ExportedArchive, never, SandboxState> = Layer.effect(ExportedArchive, make)

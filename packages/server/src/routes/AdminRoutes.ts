@@ -142,11 +142,11 @@ const admin = HttpApiBuilder.group(
     // a gateway that does not require keys does not create keys either, because any client could create a key for later
     // use
     const asked = Option.getOrUndefined(yield* Effect.serviceOption(KeyStore))
-    const windows = (yield* RateLimiter.Windows) ?? new Map()
+    const windows = Option.getOrElse(yield* Effect.serviceOption(RateLimiter.Windows), () => new Map())
     const tail = yield* LiveRequests
     const serve = yield* guarding
     const { samples } = yield* MetricHistory
-    const settings = yield* EffectiveSettings
+    const settings = Option.getOrElse(yield* Effect.serviceOption(EffectiveSettings), () => [])
 
     const resolve = Effect.fnUntraced(function*(id: string) {
       const entry = (yield* log.unanswered).find(({ fingerprint }) => fingerprint === id)

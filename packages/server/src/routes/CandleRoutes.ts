@@ -13,6 +13,7 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Semaphore from "effect/Semaphore"
 import { fromAdapter } from "../requests/IncomingRequest.ts"
 import { serving } from "../requests/RequestCaller.ts"
@@ -97,7 +98,7 @@ const candles = HttpApiBuilder.group(
   "candles",
   Effect.fnUntraced(function*(handlers) {
     const { serve } = yield* serving
-    const exported = yield* CandleExport.ExportedArchive
+    const exported = Option.getOrUndefined(yield* Effect.serviceOption(CandleExport.ExportedArchive))
     const exports = yield* makeExports
     const archive = Effect.andThen(
       permitted({ chain: "trading", class: "read" }),

@@ -23,6 +23,7 @@ import { HttpApiSchemaError } from "effect/http-api/HttpApiError"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -122,11 +123,11 @@ const live = () => Effect.succeed({ status: "live" as const })
 const readiness = Effect.gen(function*() {
   const drain = yield* Drain
   const status = yield* GatewayStatus
-  const stores = yield* StoreReadiness
+  const stores = yield* Effect.serviceOption(StoreReadiness)
   const { state: keys = Effect.undefined } = yield* CallerKeys
   const { streams } = yield* Sessions
   return Effect.fnUntraced(function*(isDetailed: boolean) {
-    const found = yield* stores
+    const found = Option.isSome(stores) ? yield* stores.value.probe : {}
     const callers = yield* keys
     const events = streams()?.events.status()
     const state = drain.isDraining()

@@ -7,15 +7,15 @@ import { settings as declared } from "./Settings.ts"
 import type { GivenSetting, Settings } from "./Settings.ts"
 
 /**
- * The settings of the gateway, in the order of their declaration. Empty for routes that are embedded in another program.
+ * The settings of the gateway, in the order of their declaration. Routes that are embedded in another program work
+ * without this service, and then list no settings.
  *
  * @since 0.1.0
  * @category services
  */
-export const EffectiveSettings = Context.Reference<ReadonlyArray<SettingValue>>(
-  "@trigate/server/settings/EffectiveSettings",
-  { defaultValue: () => [] }
-)
+export class EffectiveSettings extends Context.Service<EffectiveSettings, ReadonlyArray<SettingValue>>()(
+  "@trigate/server/settings/EffectiveSettings"
+) {}
 
 /** Whether a decoded value contains a secret at any depth. */
 const isSecret = (value: unknown): boolean =>

@@ -58,13 +58,13 @@ const sharding = ({ network, silence = "8 seconds" }: Options, name: string) =>
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options: Options): Layer.Layer<never, never, SqlClient> =>
+export const layer = (options: Options): Layer.Layer<CandleRecording.Election, never, SqlClient> =>
   Layer.effect(
-    CandleRecording.Electing,
+    CandleRecording.Election,
     Effect.gen(function*() {
       const database = Layer.succeedContext(yield* Effect.context<SqlClient>())
       const name = `replica-${yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)}`
-      return (recording: Effect.Effect<void>) => {
+      const whileElected = (recording: Effect.Effect<void>) => {
         const elected = Effect.onInterrupt(
           Effect.andThen(Effect.logInfo("This replica records candles from now on"), recording),
           () => Effect.logInfo("This replica no longer records candles")
@@ -82,5 +82,6 @@ export const layer = (options: Options): Layer.Layer<never, never, SqlClient> =>
           Effect.orDie
         )
       }
+      return { whileElected }
     })
   )

@@ -23,7 +23,6 @@ import type { AccountVersions } from "@trigate/upstream/cache/AccountVersions"
 import type { Receipt } from "@trigate/upstream/cache/ResponseCache"
 import type { Frame, Row } from "@trigate/upstream/streams/Topic"
 import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Predicate from "effect/Predicate"
@@ -202,11 +201,6 @@ export interface AccountMirror {
   /** Deletes the states of an account: the mirror serves none until new ones are received. */
   readonly empty: (user: string) => void
 }
-
-/** The mirror that serves queries of the trading chain. Default: `undefined`. */
-export const Current = Context.Reference<AccountMirror | undefined>("@trigate/trading/accounts/AccountMirror/Current", {
-  defaultValue: () => undefined
-})
 
 const { userFills } = Subscriptions.subscriptions
 

@@ -5,7 +5,6 @@
 import * as Json from "@trigate/domain/encoding/Json"
 import { valueAt } from "@trigate/domain/streams/Subscription"
 import { subscriptions } from "@trigate/domain/streams/Subscriptions"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -22,11 +21,6 @@ export interface OrderEvents {
   /** Calls a function at each reported event, until the scope ends. */
   readonly listen: (listener: (readCloid: ReadCloid) => void) => Effect.Effect<void, never, Scope.Scope>
 }
-
-/** The order events of the trading chain. Default: `undefined` (no account is watched). */
-export const Current = Context.Reference<OrderEvents | undefined>("@trigate/trading/accounts/OrderEvents/Current", {
-  defaultValue: () => undefined
-})
 
 /** The path to the client order ID in the rows of each subscription. */
 const cloidPaths: ReadonlyMap<string, string> = new Map([

@@ -26,7 +26,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
-import * as OrderEvents from "../accounts/OrderEvents.ts"
+import type { OrderEvents } from "../accounts/OrderEvents.ts"
 import { Info } from "../Info.ts"
 import { ActionLog } from "./ActionLog.ts"
 import type { Conclusion, Unsettled } from "./ActionLog.ts"
@@ -72,10 +72,15 @@ const notShown: ActionEntry = {
   raw: "The venue's state does not show the result of this order, cancel or modify"
 }
 
-const turns = Effect.gen(function*() {
+/** The sources of settlements. */
+export interface Options {
+  /** Events of watched accounts, each of which looks up its order's action at once. Default: none. */
+  readonly orders?: OrderEvents | undefined
+}
+
+const turns = Effect.fnUntraced(function*({ orders }: Options) {
   const log = yield* ActionLog
   const info = yield* Info
-  const events = yield* OrderEvents.Current
   const accounts = new Map<string, Address | undefined>()
 
   /**
@@ -203,13 +208,13 @@ const turns = Effect.gen(function*() {
 
   const turn = Effect.flatMap(log.takeUnknown, (actions) => {
     // events are awaited before the lookup, because an order may take effect during the lookup
-    if (events !== undefined) actions.forEach(awaitEvents)
+    if (orders !== undefined) actions.forEach(awaitEvents)
     return settleAll(actions)
   })
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(log.untilTurn, Effect.ignore(turn))))
-  if (events === undefined) return
+  if (orders === undefined) return
   const prompted = yield* Queue.sliding<Unsettled>(mostAwaited)
-  yield* events.listen((readCloid) => {
+  yield* orders.listen((readCloid) => {
     const action = awaited.size === 0 ? undefined : awaited.get(readCloid() ?? "")
     if (action === undefined) return
     // at most one event of each action causes a lookup before the next periodic lookup
@@ -229,10 +234,11 @@ const turns = Effect.gen(function*() {
  * import { ActionLog, ActionSettlement, InfoUpstream } from "@trigate/trading"
  * import { Layer } from "effect"
  *
- * export const settling = ActionSettlement.layer.pipe(
+ * export const settling = ActionSettlement.layer().pipe(
  *   Layer.provideMerge(ActionLog.layerMemory()),
  *   Layer.provide(InfoUpstream.layerUndici({ url: "https://api.hyperliquid.xyz" }))
  * )
  * ```
  */
-export const layer: Layer.Layer<never, never, ActionLog | Info> = Layer.effectDiscard(turns)
+export const layer = (options: Options = {}): Layer.Layer<never, never, ActionLog | Info> =>
+  Layer.effectDiscard(turns(options))

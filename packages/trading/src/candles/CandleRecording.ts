@@ -16,9 +16,9 @@ import { Freshness } from "@trigate/upstream/cache/ResponseCache"
 import { defaultWeight, RateLimiter } from "@trigate/upstream/limits/RateLimiter"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Info } from "../Info.ts"
@@ -36,14 +36,16 @@ export interface Options extends CandleRecorder.Options {
 }
 
 /**
- * Runs a recording while this process is the elected recorder, and suspends the recording while another process is.
+ * The election of the one process that records, among processes that share an archive. Without this service, every
+ * process records.
  *
- * Default: every process records.
+ * @since 0.1.0
+ * @category services
  */
-export const Electing = Context.Reference<(recording: Effect.Effect<void>) => Effect.Effect<void>>(
-  "@trigate/trading/candles/CandleRecording/Electing",
-  { defaultValue: () => identity }
-)
+export class Election extends Context.Service<Election, {
+  /** Runs a recording while this process is the elected recorder, and suspends the recording while another process is. */
+  readonly whileElected: (recording: Effect.Effect<void>) => Effect.Effect<void>
+}>()("@trigate/trading/candles/CandleRecording/Election") {}
 
 /** The recorder's identity as a caller. The rate limiter divides the limit among callers. */
 export const recorder: Caller = { id: "recorder", scope: {}, quota: {} }
@@ -136,7 +138,7 @@ export const layer = (options: Options): Layer.Layer<never, never, CandleArchive
   Layer.effectDiscard(Effect.gen(function*() {
     const archive = yield* CandleArchive
     const source = yield* make(options)
-    const electing = yield* Electing
+    const election = yield* Effect.serviceOption(Election)
     yield* Metric.update(recordingGauge, 0)
     const recording = Effect.acquireUseRelease(
       Metric.update(recordingGauge, 1),
@@ -146,5 +148,8 @@ export const layer = (options: Options): Layer.Layer<never, never, CandleArchive
       Effect.provideService(CandleArchive, archive),
       Effect.catch(({ message }) => Effect.logError(`Nothing is recorded: ${message}`))
     )
-    yield* Effect.forkScoped(electing(recording))
+    yield* Effect.forkScoped(Option.match(election, {
+      onNone: () => recording,
+      onSome: ({ whileElected }) => whileElected(recording)
+    }))
   }))

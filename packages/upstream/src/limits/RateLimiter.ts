@@ -39,15 +39,12 @@ import type { Bounds } from "./RateWindow.ts"
 /**
  * The windows in which rate limiters count calls, by upstream and by the number and width of the windows' slots.
  *
- * By default, each limiter has its own windows. A limiter that replaces an earlier one can use the earlier limiter's
- * windows, even if the limits differ, so that calls that have already started still count.
+ * @since 0.1.0
+ * @category services
  */
-export const Windows = Context.Reference<Map<string, RateWindow.RateWindow> | undefined>(
-  "@trigate/upstream/limits/RateLimiter/Windows",
-  {
-    defaultValue: () => undefined
-  }
-)
+export class Windows extends Context.Service<Windows, Map<string, RateWindow.RateWindow>>()(
+  "@trigate/upstream/limits/RateLimiter/Windows"
+) {}
 
 /** The current use of an upstream's limit, in units: in total (including the program's own calls), and by caller. */
 export interface Use {
@@ -265,9 +262,9 @@ const unlimited = RateLimiter.of({ ...unlimitedTakes, pacerOf: () => undefined }
 /** Makes a rate limiter that also counts calls in the shared windows that `share` returns. */
 export const make = Effect.fnUntraced(function*(
   limits: Limits,
-  share: (name: string, bounds: Bounds, isPaced: boolean) => SharedWindow | undefined
+  share: (name: string, bounds: Bounds, isPaced: boolean) => SharedWindow | undefined,
+  windows: Windows["Service"] = new Map()
 ) {
-  const windows = (yield* Windows) ?? new Map<string, RateWindow.RateWindow>()
   const limiter = (upstream: UpstreamLabel) => {
     const limit = limits[upstream]
     if (limit === undefined) return Effect.succeed(unlimitedTakes)
@@ -326,6 +323,9 @@ export const layerUnlimited: Layer.Layer<RateLimiter> = Layer.succeed(RateLimite
 /**
  * Provides the limits of this process only.
  *
+ * By default, each limiter has its own windows. A limiter that replaces an earlier one can use the earlier limiter's
+ * windows, even if the limits differ, so that calls that have already started still count.
+ *
  * @since 0.1.0
  * @category layers
  * @example
@@ -336,8 +336,8 @@ export const layerUnlimited: Layer.Layer<RateLimiter> = Layer.succeed(RateLimite
  * export const limits = RateLimiter.layerMemory({ "trading-api": 1200, "trading-node": 25 })
  * ```
  */
-export const layerMemory = (limits: Limits): Layer.Layer<RateLimiter> =>
-  Layer.effect(RateLimiter, make(limits, () => undefined))
+export const layerMemory = (limits: Limits, windows?: Windows["Service"]): Layer.Layer<RateLimiter> =>
+  Layer.effect(RateLimiter, make(limits, () => undefined, windows))
 
 /** Converts settings to limits. */
 export const toLimits = (

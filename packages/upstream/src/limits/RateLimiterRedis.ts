@@ -32,6 +32,8 @@ export interface Options extends RateLimiter.Limits {
   readonly prefix?: string
   /** Timeout of one operation in Redis. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
+  /** The windows of this process, for a limiter that replaces an earlier one. Default: new windows. */
+  readonly windows?: RateLimiter.Windows["Service"]
 }
 
 // a slot in the future is from a process whose clock is ahead: it counts, unless it is too far ahead
@@ -202,7 +204,7 @@ const toSlots = (found: ReadonlyArray<typeof FoundSlot.Type>): ReadonlyArray<Rat
 const away = (error: Redis.RedisError | Schema.SchemaError) =>
   new SharedState.SharedStoreUnreachable({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
 
-const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-limit}:", ...limits }: Options) {
+const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-limit}:", windows, ...limits }: Options) {
   const redis = yield* Redis.Redis
   const state = yield* SharedState.make({ use: "rate-limits", ...(deadline === undefined ? {} : { deadline }) })
   const evaluateTake = redis.eval(takeScript)
@@ -348,7 +350,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
         )
       })
   }
-  return yield* RateLimiter.make(limits, share)
+  return yield* RateLimiter.make(limits, share, windows)
 })
 
 /**
