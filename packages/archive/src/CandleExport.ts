@@ -28,6 +28,15 @@ export type Source = Pick<CandleArchive["Service"], "known" | "list" | "read">
  *
  * @since 0.1.0
  * @category services
+ * @example
+ * ```ts
+ * import { CandleArchive, CandleArchiveMemory, CandleExport } from "@trigate/archive"
+ * import { Layer } from "effect"
+ *
+ * export const exported = Layer.effect(CandleExport.ExportedArchive, CandleArchive.CandleArchive).pipe(
+ *   Layer.provide(CandleArchiveMemory.layer())
+ * )
+ * ```
  */
 export class ExportedArchive extends Context.Service<ExportedArchive, Source>()(
   "@trigate/archive/CandleExport/ExportedArchive"
