@@ -68,5 +68,5 @@ export const whileVisible = (act: () => Promise<void>, every = period): () => vo
   }
 }
 
-/** Starts reading. */
+/** Starts the queries of readiness and metrics. */
 export const start = (): void => void whileVisible(read)

@@ -49,8 +49,8 @@ export const sum = (snapshot: Snapshot, name: string, wanted: Labels = {}): numb
   of(snapshot, name, wanted).reduce((total, { value }) => total + value, 0)
 
 /**
- * Returns the increase of a counter between two snapshots. If the gateway restarted between them, returns the new
- * total.
+ * Returns the increase of a counter between two snapshots. If the gateway restarted between them, returns the
+ * counter's value in the second snapshot.
  */
 export const growth = (from: Snapshot, to: Snapshot, name: string, wanted: Labels = {}): number => {
   const grown = sum(to, name, wanted) - sum(from, name, wanted)
@@ -58,7 +58,8 @@ export const growth = (from: Snapshot, to: Snapshot, name: string, wanted: Label
 }
 
 /**
- * Returns a quantile of a histogram between two snapshots, in the histogram's unit; `undefined` without observations.
+ * Returns a quantile of a histogram's observations between two snapshots, in the histogram's unit; `undefined`
+ * without observations.
  *
  * The result is the upper bound of the bucket that contains the quantile.
  */

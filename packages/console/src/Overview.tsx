@@ -89,7 +89,7 @@ const errors = () => {
     .slice(0, 6)
 }
 
-/** Returns the slowest routes of the last minute by their 95th percentile. */
+/** Returns the routes with the highest latency (95th percentile) in the last minute. */
 const slowest = () => {
   const span = lastMinute.value
   if (span === undefined) return []

@@ -3,7 +3,7 @@
 const width = 240
 const height = 48
 
-/** Draws numbers from 0 to `top`, oldest first, as a filled line, with a text alternative. */
+/** Draws numbers as a filled line on a scale from 0 to `top`, oldest number first. `label` is the text alternative. */
 export const Spark = (
   { label, top, values }: { readonly label: string; readonly top: number; readonly values: ReadonlyArray<number> }
 ) => {

@@ -14,7 +14,7 @@ export const percent = (share: number): string => `${Number((share * 100).toFixe
 export const count = (value: number): string =>
   Math.round(value).toString().replace(/\B(?=(?:\d{3})+(?!\d))/gu, "\u202f")
 
-/** Formats an age in its largest unit. */
+/** Formats the time since `millis` (milliseconds since 1970) in one unit: seconds, minutes, hours or days. */
 export const age = (millis: number): string => {
   const seconds = Math.max(0, (Date.now() - millis) / 1000)
   if (seconds < 90) return `${Math.round(seconds)} s`

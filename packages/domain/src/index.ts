@@ -117,7 +117,7 @@ export * as Integer from "./encoding/Integer.ts"
 /** JSON documents that retain their text: the text is sent as received, and is parsed only once. */
 export * as Json from "./encoding/Json.ts"
 
-/** Objects that may have unknown members. */
+/** Schemas of objects that can have unknown members. */
 export * as OpenStruct from "./encoding/OpenStruct.ts"
 
 /** Escapes text from callers and servers for terminals and logs. */
@@ -126,12 +126,12 @@ export * as TerminalEscape from "./encoding/TerminalEscape.ts"
 /** Encodes and decodes UTF-8, and joins chunks of bytes. */
 export * as Utf8 from "./encoding/Utf8.ts"
 
-/** Errors of candle history: the gateway does not record it, or the archive is unavailable. */
+/** Errors of candle history: the gateway does not record candles, or its candle archive is unavailable. */
 export * as ArchiveError from "./errors/ArchiveError.ts"
 
 /**
- * Errors that can refuse a request of any kind: because of the caller's key, scope or quota, or because the gateway is
- * overloaded.
+ * Errors that any request can fail with: the caller's key, scope or quota does not permit the request, or the gateway
+ * is overloaded.
  */
 export * as CallerError from "./errors/CallerError.ts"
 
@@ -147,13 +147,13 @@ export * as GatewayError from "./errors/GatewayError.ts"
 /** The base of typed errors: an RFC 9457 problem with a stable type URI, a tag and a group. */
 export * as Problem from "./errors/Problem.ts"
 
-/** Errors that refuse a request because of its content or its caller. Nothing was sent to an upstream. */
+/** Errors of requests that the gateway refuses because of their content or caller. Nothing was sent to an upstream. */
 export * as RequestError from "./errors/RequestError.ts"
 
 /** Errors for a resource that does not exist at the upstream. */
 export * as ResourceError from "./errors/ResourceError.ts"
 
-/** Failures of a call before a response can be decoded. */
+/** Errors of calls without a decoded response: the call was not sent, or no response was received and decoded. */
 export * as TransportFailure from "./errors/TransportFailure.ts"
 
 /** Errors of upstreams: no response, a late response, or a malformed one. `upstream` is a label, never a URL. */
@@ -163,8 +163,8 @@ export * as UpstreamError from "./errors/UpstreamError.ts"
 export * as Block from "./evm/Block.ts"
 
 /**
- * A node in memory: methods return the responses that a test set, subscribers receive the items that a test sends, and
- * transactions are refused.
+ * An EVM node in memory, for tests: methods return the responses that a test set, subscribers receive the items that a
+ * test sends, and transactions are refused.
  */
 export * as EvmMemory from "./evm/EvmMemory.ts"
 
@@ -199,7 +199,7 @@ export * as EvmStreams from "./evm/EvmStreams.ts"
 export * as EvmSubscriptions from "./evm/EvmSubscriptions.ts"
 
 /**
- * Converts token amounts between smallest units, as exact `bigint`, and decimal strings. Converts gas prices and fees
+ * Converts token amounts between an exact `bigint` of smallest units and a decimal string. Converts gas prices and fees
  * between wei, gwei (10^9 wei) and ether (10^18 wei).
  */
 export * as Gas from "./evm/Gas.ts"

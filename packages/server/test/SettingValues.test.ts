@@ -176,10 +176,13 @@ describe("the settings of OpenTelemetry", () => {
       ["allMids=1s,allMids=2s", "allMids is listed twice"],
       [
         "orderStatus=1s",
-        "The maximum age of orderStatus cannot be set, because it reports the outcome of an action: only final states are cached"
+        "The maximum age of orderStatus cannot be set, because this query reports the outcome of an action: only final states are cached"
       ],
-      ["openOrders=61s", "The maximum age of openOrders is at most 1m, because it returns the state of one user"],
-      ["meta=2 hours", "The maximum age of meta is at most 1h, because no response is cached for longer"]
+      [
+        "openOrders=61s",
+        "The maximum age of openOrders is at most 1m, because this query returns the state of one user"
+      ],
+      ["meta=2 hours", "The maximum age of meta is at most 1h, because market data is never cached for longer"]
     ] as const
   ) {
     it.effect(`refuse a freshness in words: ${text}`, () =>

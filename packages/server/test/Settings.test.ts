@@ -193,7 +193,10 @@ describe("a setting that the server refuses", () => {
   for (
     const [value, why] of [
       ["l2book=1s", "l2book is not a known query type"],
-      ["openOrders=61s", "The maximum age of openOrders is at most 1m, because it returns the state of one user"],
+      [
+        "openOrders=61s",
+        "The maximum age of openOrders is at most 1m, because this query returns the state of one user"
+      ],
       ["a\nb=1s", `expected ${settings.infoFreshness.takes}`]
     ] as const
   ) {

@@ -136,7 +136,7 @@ export const l2Book = query(InfoOperations.l2Book)
 export const recentTrades = query(InfoOperations.recentTrades)
 
 /**
- * Hourly funding of a perpetual in a window, oldest first.
+ * Hourly funding rates of a perpetual in a time range, oldest first.
  *
  * Fails with `CallFailure` or `UnknownAsset`.
  *
@@ -288,7 +288,7 @@ export const historicalOrders = query(InfoOperations.historicalOrders)
 export const userFills = query(InfoOperations.userFills)
 
 /**
- * Fills of a user in a window, at most 2000.
+ * Fills of a user in a time range, at most 2000.
  *
  * Fails with `CallFailure`.
  *

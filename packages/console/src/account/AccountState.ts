@@ -16,7 +16,7 @@ import * as Live from "../Live.ts"
 export interface AccountState {
   readonly perpetuals: ClearinghouseState
   readonly orders: ReadonlyArray<OpenOrder | Order>
-  /** Newest first. */
+  /** The account's fills, newest first. */
   readonly fills: ReadonlyArray<Fill>
   /** The time of the latest query or stream frame with this state, in milliseconds since 1970. */
   readonly confirmedAt: number

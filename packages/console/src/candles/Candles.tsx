@@ -24,7 +24,7 @@ const loadCoins = async (): Promise<void> => {
   if ("value" in outcome) coins.value = Object.keys(outcome.value).filter((coin) => !coin.startsWith("@"))
 }
 
-/** Returns the parameters of the current link, with the values in `changed` instead of the current ones. */
+/** Returns the parameters of the page's URL with the changes in `changed`. */
 const linked = (changed: { readonly [name: string]: string }) => {
   const { account, ...bars } = { ...Bars.wanted(), account: Account.account.value, ...changed }
   return account === Account.byDefault.value ? bars : { ...bars, account }

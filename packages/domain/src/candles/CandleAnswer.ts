@@ -112,8 +112,9 @@ interface Shape {
   readonly steps: ReadonlyArray<Step>
   /** The constant bytes after the last number of a bar. */
   readonly closing: Uint8Array
-  /** The coin and the interval of every bar, as JSON. */
+  /** The coin of every bar, as JSON. */
   readonly coin: string
+  /** The interval of every bar, as JSON. */
   readonly interval: string
 }
 

@@ -15,10 +15,10 @@ import type { CandleInterval } from "./Candle.ts"
 export const CandleFormat = Schema.Literals(["ndjson", "csv", "parquet"]).annotate({ identifier: "CandleFormat" })
 export type CandleFormat = typeof CandleFormat.Type
 
-/** The formats of a file of bars that consist of lines of text. */
+/** The formats of files of bars that are written as lines of text. */
 export type TextFormat = Exclude<CandleFormat, "parquet">
 
-/** The content type of each format. */
+/** The content type of each file format. */
 export const contentTypes: { readonly [Format in CandleFormat]: string } = {
   ndjson: "application/x-ndjson",
   csv: "text/csv; charset=utf-8",

@@ -1,4 +1,4 @@
-/** Objects that may have unknown members. */
+/** Schemas of objects that can have unknown members. */
 import * as Schema from "effect/Schema"
 
 const others = [Schema.Record(Schema.String, Schema.Unknown)] as const

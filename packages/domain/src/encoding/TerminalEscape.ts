@@ -13,7 +13,7 @@ const escaped = (character: string): string =>
 /** Escapes every character that a terminal would execute instead of showing, including line breaks. */
 export const printable = (text: string): string => text.replace(unsafe, escaped)
 
-/** Escapes like {@link printable}, but preserves line breaks. */
+/** Escapes the same characters as {@link printable}, except line breaks. */
 export const printableLines = (text: string): string =>
   text.replace(unsafe, (character) => character === "\n" ? character : escaped(character))
 

@@ -13,7 +13,7 @@ export const decode: (bytes: Uint8Array) => Option.Option<string> = Option.liftT
   strict.decode(bytes)
 )
 
-/** Joins chunks; returns a single chunk without copying it. */
+/** Joins chunks. If there is only one chunk, returns that chunk without copying it. */
 export const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
   const [first] = pieces
   if (first !== undefined && pieces.length === 1) return first

@@ -1,4 +1,4 @@
-/** Errors of candle history: the gateway does not record it, or the archive is unavailable. */
+/** Errors of candle history: the gateway does not record candles, or its candle archive is unavailable. */
 import * as Schema from "effect/Schema"
 import { Problem } from "./Problem.ts"
 

@@ -1,6 +1,6 @@
 /**
- * Errors that can refuse a request of any kind: because of the caller's key, scope or quota, or because the gateway is
- * overloaded.
+ * Errors that any request can fail with: the caller's key, scope or quota does not permit the request, or the gateway
+ * is overloaded.
  */
 import * as Schema from "effect/Schema"
 import { Problem, RetryAfter } from "./Problem.ts"
@@ -13,8 +13,8 @@ export class Unauthorized extends Problem<Unauthorized>()(
 ) {}
 
 /**
- * The caller lacks a permission. `needed` is the permission, and `missing` is the name of the list that lacks it: a
- * list in the key's scope, or the list of web origins that are allowed to sign and send.
+ * The caller lacks the permission `needed`. `missing` names the list that does not contain this permission: a list in
+ * the key's scope, or the list of web origins that are allowed to sign and send.
  */
 export class NotPermitted extends Problem<NotPermitted>()(
   "NotPermitted",

@@ -4,7 +4,7 @@
 export const errorGroups = {
   "retry-later": "Retry later, after `retryAfter` seconds if present.",
   "fix-request": "Change the request. The same request would be refused again.",
-  "fix-setup": "Change an address, a key or a setting. The request itself may be valid.",
+  "fix-setup": "Change a URL, a key or a setting. The request itself may be valid.",
   "outcome-unknown":
     "Find out the outcome of the call before you sign or send anything new. The call may have taken effect."
 } as const

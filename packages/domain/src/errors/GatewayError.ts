@@ -96,7 +96,7 @@ export const CommonFailure = Schema.Union(commonFailures)
 export type CommonFailure = typeof CommonFailure.Type
 
 /**
- * The errors that can refuse a request of any kind because of its caller. Of these, an embedded service raises only
+ * The errors that any request can fail with because of its caller. Of these, an embedded service raises only
  * `QuotaExceeded`.
  */
 export const callerFailures = [Unauthorized, NotPermitted, QuotaExceeded, Overloaded, PayloadTooLarge] as const

@@ -67,7 +67,7 @@ export function Problem<Self>(): <
   const Group extends ErrorGroup,
   const Fields extends Schema.Struct.Fields
 >(tag: Tag, declaration: Declaration<Group>, fields: Fields) => ProblemClass<Self, Tag, Group, Fields>
-// the class refers to itself, so the compiler cannot compare the two signatures more exactly
+// this signature is less exact than the one above, because the class refers to itself
 export function Problem() {
   return (tag: string, declaration: Declaration, fields: Schema.Struct.Fields): object => {
     return class extends Schema.Error<{ readonly detail?: string }>(tag)(problemFields(tag, declaration, fields), {

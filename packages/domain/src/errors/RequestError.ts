@@ -1,4 +1,4 @@
-/** Errors that refuse a request because of its content or its caller. Nothing was sent to an upstream. */
+/** Errors of requests that the gateway refuses because of their content or caller. Nothing was sent to an upstream. */
 import * as ErrorReporter from "effect/ErrorReporter"
 import * as Schema from "effect/Schema"
 import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, SignerNotAllowed } from "../actions/ActionError.ts"
@@ -45,8 +45,8 @@ export const StateBlock = Schema.Literals(["latest", "pending"])
 export type StateBlock = typeof StateBlock.Type
 
 /**
- * The request reads state at a block that is not in `supported`. Without this error, a node would return the latest
- * state.
+ * The request reads state at a block that is not in `supported`. A node without history would return the latest state
+ * instead.
  *
  * A gateway over archive nodes serves any block if `TRIGATE_TRADING_NODE_ARCHIVE` is set.
  */
@@ -72,7 +72,7 @@ export class LogRangeTooWide extends Problem<LogRangeTooWide>()(
   { requested: Schema.Natural, served: Schema.Natural }
 ) {}
 
-/** The operation was requested from a node, but only the official API serves it. */
+/** The operation was requested on a node route, but only the official API serves it. */
 export class UnavailableOnNode extends Problem<UnavailableOnNode>()(
   "UnavailableOnNode",
   { group: "fix-setup", status: 501, title: "Unavailable on a node" },
@@ -101,7 +101,7 @@ export class PayloadTooLarge extends Problem<PayloadTooLarge>()(
 ) {}
 
 /**
- * The errors that refuse a request before it is sent: because of its content, its caller, or the gateway's
+ * The errors that a request can fail with before it is sent: because of its content, its caller, or the gateway's
  * configuration.
  */
 export const requestReasons = [

@@ -1,4 +1,4 @@
-/** Failures of a call before a response can be decoded. */
+/** Errors of calls without a decoded response: the call was not sent, or no response was received and decoded. */
 import * as Schema from "effect/Schema"
 import { QuotaExceeded } from "./CallerError.ts"
 import {

@@ -107,7 +107,8 @@ export class UpstreamError extends Schema.TaggedError<UpstreamError>()("Upstream
 }
 
 /**
- * A call that changes state failed after a byte of it may have reached the upstream. The call may have taken effect.
+ * A call that changes state failed after at least one of its bytes may have reached the upstream. The call may have
+ * taken effect.
  *
  * It is safe to send the identical bytes again: a "duplicate nonce" response means that the first attempt was accepted.
  * Do not sign the action again with a new nonce: both actions could execute.

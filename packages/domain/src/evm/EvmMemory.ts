@@ -1,6 +1,6 @@
 /**
- * A node in memory: methods return the responses that a test set, subscribers receive the items that a test sends, and
- * transactions are refused.
+ * An EVM node in memory, for tests: methods return the responses that a test set, subscribers receive the items that a
+ * test sends, and transactions are refused.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ import type { EvmSink, EvmSubscription, Interest, Subscribe } from "./EvmSubscri
 import { selectionIn, selects } from "./LogMatch.ts"
 import type { LogSelection } from "./LogMatch.ts"
 
-/** Sends items to subscribers on behalf of a test. */
+/** The methods with which a test sends items to subscribers. */
 export interface SentItems {
   /** Waits until a subscription has its first subscriber. */
   readonly subscribed: (subscription: EvmSubscription) => Effect.Effect<void>

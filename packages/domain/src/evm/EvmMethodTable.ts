@@ -8,8 +8,8 @@
 import type { StateBlock } from "../errors/RequestError.ts"
 
 /**
- * The setting that declares the nodes of the trading chain to be archives. The error for an unsupported block quotes
- * it.
+ * The setting that declares the nodes of the trading chain to be archive nodes. The error message for an unsupported
+ * block contains its name.
  */
 export const archiveSetting = "TRIGATE_TRADING_NODE_ARCHIVE"
 
@@ -27,8 +27,8 @@ export interface Method {
 }
 
 /**
- * Reads that wallets send before a transaction: the nonce, the gas estimate, and the code. Some client libraries
- * request them at block `pending`, and cannot send a transaction if that fails.
+ * Allows block `pending` for the reads that wallets send before a transaction: the nonce, the gas estimate, and the
+ * code. If such a read fails at `pending`, some client libraries cannot send the transaction.
  */
 const beforeSending = { alsoAt: ["pending"] } as const
 
@@ -143,8 +143,8 @@ export const families = {
     ...traces("arbtrace")
   },
   "rollup_*": {
-    rollup_gasPrices: { summary: "Gas prices of both layers" },
-    rollup_getInfo: { summary: "Mode and indices of the node" }
+    rollup_gasPrices: { summary: "Gas prices of layer 1 and layer 2" },
+    rollup_getInfo: { summary: "Mode of the node, and indices of its newest transaction and queue element" }
   },
   "trace_*": {
     ...traces("trace"),

@@ -105,12 +105,12 @@ export const makeOperations = (serving: EvmMethods.Serving) =>
     usingBigBlocks
   }) as const
 
-/** The typed methods over nodes without history. */
+/** The typed methods of `POST /evm` for nodes without history. */
 export const evmOperations = makeOperations(serving)
 
 const systemMethods = {
-  eth_getSystemTxsByBlockHash: { summary: "System transactions of a block, which the trading chain itself created" },
-  eth_getSystemTxsByBlockNumber: { summary: "System transactions of a block, which the trading chain itself created" }
+  eth_getSystemTxsByBlockHash: { summary: "System transactions of a block, created by the trading chain itself" },
+  eth_getSystemTxsByBlockNumber: { summary: "System transactions of a block, created by the trading chain itself" }
 }
 
 /** Sends a signed transaction. */

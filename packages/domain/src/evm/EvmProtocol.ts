@@ -53,7 +53,7 @@ import { archiveSetting } from "./EvmMethodTable.ts"
 import type { Subscribe } from "./EvmSubscriptions.ts"
 import { isLogRefusal, limitIn } from "./LogRefusal.ts"
 
-/** A call to relay: its method, its params as received, and the `Surface` that received it. */
+/** A call to relay: its method, its params as received, and the `Surface` (group of routes) that received it. */
 export interface EvmCall {
   readonly operation: ReadOperation | OnceOperation
   readonly params: Json.Json
@@ -248,7 +248,7 @@ export const makeMethod = <
   }
 }
 
-/** Makes the typed methods of a table over a backend. Refuses unsupported blocks before anything is sent. */
+/** Makes a typed method for each operation of a table. Refuses unsupported blocks before anything is sent. */
 export const makeMethods = <Operations extends { readonly [name: string]: ReadOperation }>(
   operations: Operations,
   service: string,
@@ -306,7 +306,7 @@ export const judge = (id: number) =>
     return response.status === 200 ? unread(response, read.failure.issue) : ofStatus(response)
   }
   const answer = read.success
-  // some nodes use this code for a block range that is too large; no other address would accept that range
+  // some nodes send a rate-limit code for a block range that is too large; no other address would accept that range
   const isRateLimited = answer._tag === "Error" && JsonRpc.isRateLimit(answer.code) && !isLogRefusal(answer)
   if (isRateLimited) {
     return retryable("rate_limited", () => responseFailure(response), { answer, retryAfter: response.retryAfter })
@@ -369,7 +369,7 @@ export const judgeBatch = (ids: ReadonlyArray<number>) =>
       retryAfter: response.retryAfter
     })
   }
-  // one object instead of a list, or a 4xx status: the node is healthy, but does not accept the batch
+  // if the response is one object instead of a list, or has a 4xx status, the node is healthy but refuses the batch
   if (response.text.trimStart().startsWith("{") || response.status >= 400) {
     return declined(read.failure, refusal?._tag === "Error" && isBatchRefusal(refusal) ? refusal.message : undefined)
   }

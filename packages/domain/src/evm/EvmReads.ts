@@ -119,7 +119,7 @@ export const call = (serving: Serving) => {
         )
       ),
       response: Data,
-      // `name()` of the wrapped token
+      // the call `name()` of the contract of wrapped HYPE
       example: [{ to: "0x5555555555555555555555555555555555555555", data: "0x06fdde03" }, "latest"]
     }),
     ...state,

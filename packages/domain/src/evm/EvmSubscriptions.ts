@@ -33,7 +33,7 @@ export interface EvmFrame {
 /** Delivers one caller's notifications. */
 export interface EvmSink {
   readonly deliver: (frame: EvmFrame) => void
-  /** Called after all notifications of one poll have been delivered. */
+  /** Called after all notifications of one poll of the node have been delivered. */
   readonly flush: () => void
 }
 
@@ -55,7 +55,7 @@ export interface EvmSubscription<
 > {
   /** The name in `eth_subscribe`. */
   readonly name: Name
-  /** One sentence for the documentation. */
+  /** The items that the subscription sends, described in one sentence for the documentation. */
   readonly summary: string
   /** The schema of the subscription's parameter, which follows the name in `eth_subscribe`. */
   readonly request: Request

@@ -1,5 +1,5 @@
 /**
- * Converts token amounts between smallest units, as exact `bigint`, and decimal strings. Converts gas prices and fees
+ * Converts token amounts between an exact `bigint` of smallest units and a decimal string. Converts gas prices and fees
  * between wei, gwei (10^9 wei) and ether (10^18 wei).
  */
 import * as Option from "effect/Option"

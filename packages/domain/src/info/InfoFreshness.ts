@@ -27,9 +27,9 @@ const abouts: ReadonlyMap<string, About> = new Map(
 export const queryTopic = (type: string): About | undefined => abouts.get(type)
 
 const whys: { readonly [Kind in About]: string } = {
-  market: "no response is cached for longer",
-  user: "it returns the state of one user",
-  action: "it reports the outcome of an action"
+  market: "market data is never cached for longer",
+  user: "this query returns the state of one user",
+  action: "this query reports the outcome of an action"
 }
 
 /** Checks a list of maximum ages. Returns the mistake as a message; `undefined` if the list is valid. */

@@ -103,8 +103,9 @@ const fillsOfUser = Schema.Struct({
 // the venue accepts 64-bit times, and clients send the maximum for an open end
 const since = { startTime: Natural64, endTime: Schema.optionalKey(Schema.NullOr(Natural64)) }
 
-/** An account that exists in every new sandbox, and a time (`instant`) before the sandbox starts. */
+/** An account that exists in every new sandbox. */
 const user = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+/** A time before every sandbox starts, in milliseconds since 1970. */
 const instant = 1_767_225_600_000
 
 export const spotMeta = query({
@@ -196,7 +197,7 @@ export const l2Book = query({
     ),
     mantissa: Schema.optionalKey(
       Schema.NullOr(Schema.Natural).annotate({
-        description: "With `nSigFigs` 5: aggregates in steps of 2 or 5 of the last digit"
+        description: "If `nSigFigs` is 5, the step of the last digit, 2 or 5, to which prices are aggregated"
       })
     )
   }),
@@ -219,7 +220,7 @@ export const fundingHistory = query({
   ...relayed({ ...market, rows: rowsOfTime }),
   ...unknownCoin,
   name: "fundingHistory",
-  summary: "Hourly funding of a perpetual in a window, oldest first",
+  summary: "Hourly funding rates of a perpetual in a time range, oldest first",
   request: Schema.Struct({ coin: Schema.String, ...since }),
   response: Schema.Array(FundingRate),
   example: { coin: "BTC", startTime: instant, endTime: instant + 180 * minute }
@@ -298,7 +299,7 @@ export const userFills = query({
 export const userFillsByTime = query({
   ...relayed({ ...ofAccount, rows: rowsOfOrders }),
   name: "userFillsByTime",
-  summary: "Fills of a user in a window, at most 2000",
+  summary: "Fills of a user in a time range, at most 2000",
   request: Schema.Struct({ ...fillsOfUser.fields, ...since }),
   response: Schema.Array(Fill),
   failures: [],

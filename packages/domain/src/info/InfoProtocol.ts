@@ -33,7 +33,7 @@ import { candleSnapshot, infoOperations, passthroughQueries, passthroughQuery } 
 import { accountMembers, finalOrderStates, staleWhenLimitedDefault } from "./InfoQueryTable.ts"
 import type { Freshness } from "./InfoQueryTable.ts"
 
-/** A query to relay: its operation, its decoded request, its body, and the `Surface` that received it. */
+/** A query to relay: operation, decoded request, body, and the `Surface` (group of routes) that received it. */
 export interface InfoCall {
   readonly operation: ReadOperation
   readonly request: unknown

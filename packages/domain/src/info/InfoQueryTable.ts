@@ -12,8 +12,10 @@ import * as Duration from "effect/Duration"
 /** The setting that defines the maximum age of cached responses for each query type. */
 export const freshnessSetting = "TRIGATE_INFO_FRESHNESS"
 
-/** The setting for the maximum age of responses while the rate limit is exhausted, and its default. */
+/** The setting for the maximum age of responses while the rate limit is exhausted. */
 export const staleWhenLimitedSetting = "TRIGATE_STALE_WHEN_LIMITED"
+
+/** The default of {@link staleWhenLimitedSetting}. */
 export const staleWhenLimitedDefault = "5 seconds"
 
 /**
@@ -32,7 +34,7 @@ export const oldest: { readonly [Kind in About]: Duration.Duration } = {
   action: Duration.zero
 }
 
-/** A type of query. */
+/** The properties of a query type. */
 export interface InfoQuery {
   readonly weight: 2 | 20 | 60
   readonly about: About
@@ -44,7 +46,7 @@ export interface InfoQuery {
   readonly fresh?: number
 }
 
-/** The number of response rows that add 1 to the weight of a query (the venue's documentation, rate limits). */
+/** The number of response rows that add 1 to the weight of a query (source: the venue's documentation). */
 export const rowsPerWeight = 20
 
 /** Maximum number of rows in the venue's response to a query over a time range. */
@@ -68,7 +70,7 @@ const user = { weight: 20, about: "user" } as const
 const userList = { ...user, rows: rowsOfTime } as const
 const userOrders = { ...user, rows: rowsOfOrders } as const
 
-/** The query types whose other members are not validated. `InfoOperations` declares the validated query types. */
+/** The query types of which only the member `type` is validated. `InfoOperations` declares the other query types. */
 export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
   activeAssetData: user,
   alignedQuoteTokenInfo: market,

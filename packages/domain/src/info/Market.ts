@@ -26,7 +26,9 @@ export const MarginTable = openStruct({
 export const Meta = openStruct({
   universe: Schema.Array(Perpetual),
   marginTables: Schema.optionalKey(Schema.Array(Schema.Tuple([Schema.Natural, MarginTable]))),
-  collateralToken: Schema.optionalKey(Schema.Natural.annotate({ description: "Index of the spot token" }))
+  collateralToken: Schema.optionalKey(
+    Schema.Natural.annotate({ description: "Index of the spot token that is the dex's collateral" })
+  )
 }).annotate({ identifier: "Meta" })
 export type Meta = typeof Meta.Type
 

@@ -287,7 +287,7 @@ class Provided<A, E, R, I, S> extends Suspended<A, E, R> {
   }
 }
 
-/** Restores the previous implementation of a service when the effect that {@link provide} wraps ends. */
+/** The frame after the effect in {@link provide}: restores the previous implementation of the service. */
 class Restored<I, S> {
   readonly #provided: { readonly key: Context.Key<I, S>; readonly value: S }
   readonly context: Context.Context<never>

@@ -31,7 +31,7 @@ export interface RpcCall {
   readonly params: Json.Json
 }
 
-/** An upstream's response to one call: a result or an error object, and its age in seconds. */
+/** An upstream's response to one call: a result or an error object. `age` is its age in the cache, in seconds. */
 export type RpcAnswer =
   | { readonly _tag: "Result"; readonly result: Json.Json; readonly age?: number }
   | {
@@ -137,8 +137,8 @@ const usualCalls: ReadonlyArray<RegExp> = [
 ]
 
 /**
- * Maximum length, in characters, of a call that {@link usualCall} parses. A call of at most this length cannot exceed
- * the maximum number of values.
+ * Maximum length, in characters, of a call that {@link usualCall} parses. A call of this length always has fewer JSON
+ * values than the limit for request bodies.
  */
 const longestUsual = 4096
 
@@ -319,7 +319,7 @@ export const parseAnswer = (response: UpstreamResponse, id: number): Effect.Effe
   return response.status === 200 ? read : Effect.mapError(read, () => servedResponseFailure(response))
 }
 
-// EIP-1474, QuickNode, and the HTTP status that some providers put in the code
+// the codes of EIP-1474 and QuickNode, and the HTTP status 429, which some providers send as the code
 const rateLimitCodes = new Set([-32005, -32007, 429])
 
 /** Returns whether an error code is a rate limit. */

@@ -91,7 +91,7 @@ export interface Caching<Request> {
    * cached.
    */
   cachePolicy?(request: Request, now: number): CachePolicy | undefined
-  /** Returns the cache policy for a caller that accepts a response that is one block old. */
+  /** Returns the cache policy for callers that accept responses up to one block old. */
   cachePolicyOnRequest?(request: Request, now: number): CachePolicy | undefined
   /**
    * Returns whether a response (for JSON-RPC: its `result`) is cacheable: it is not an error, and it is the response to
@@ -113,7 +113,7 @@ export interface Operation<
   readonly class: Class
   readonly chain: Chain
   readonly protocol: Protocol
-  /** One sentence for the documentation. */
+  /** The effect or result of the call, in one sentence for the documentation. */
   readonly summary: string
   /** The upstream kinds that serve the operation, in order of preference. */
   readonly sources: ReadonlyArray<Source>
@@ -157,7 +157,7 @@ export interface Operation<
    */
   readonly isFinal?: (answer: UpstreamResponse) => boolean
   /**
-   * Whether request and response are relayed without decoding. Two requests are then equal only if their texts are
+   * Whether request and response are relayed without decoding. If so, two requests are equal only if their texts are
    * equal.
    */
   readonly verbatim?: true
@@ -240,7 +240,7 @@ export const decodes = (schema: AnyCodec): (request: unknown, answer: Json.Json)
   return (_request, answer) => Result.isSuccess(answer.value) && Option.isSome(decode(answer.value.success))
 }
 
-/** The routes that received a request: the gateway's own routes, or the node routes behind an endpoint key. */
+/** The group of routes that received a request: the gateway's own routes, or the routes of a node provider. */
 export type Surface = "gateway" | "node"
 
 /** Makes the error for an operation that was requested on the node routes, but that no node serves. */
@@ -290,7 +290,7 @@ const refusal = (missing: NotPermitted["missing"], needed: string): NotPermitted
     needed,
     detail: missing === "signers"
       ? `This caller is allowed to send only what its signers signed, but the gateway cannot recover the signer of ${needed}: use a key without signers`
-      : `The scope of this caller does not have ${needed} in its ${missing}`
+      : `The list ${missing} in the scope of this caller does not contain ${needed}`
   })
 
 /** Returns the error for a request outside a scope; `undefined` if the scope permits the request. */
