@@ -80,8 +80,8 @@ export interface Reads<Call extends { readonly operation: ReadOperation }, A, E,
  */
 export class Pipeline extends Context.Service<Pipeline, {
   /**
-   * Makes the reads of a protocol. Call it only once for each upstream, because only reads through the same result are
-   * coalesced.
+   * Makes the functions that read over a protocol. Make them only once for each upstream, because only reads through
+   * the same functions are coalesced.
    */
   readonly reads: <Call extends { readonly operation: ReadOperation }, A, E, F>(
     reads: Reads<Call, A, E, F>

@@ -22,7 +22,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import type { AttemptedRead } from "./attempts/Attempts.ts"
 
-/** The senders of batches and of single calls. */
+/** The functions that send batches and single calls, and the maximum size of a batch. */
 export interface Options {
   /** Maximum number of calls in one batch. After a node has refused a batch, it receives smaller batches. */
   readonly most: number

@@ -34,7 +34,7 @@ export interface Options {
 export interface SharedState {
   /**
    * Runs `shared`. If `shared` fails with `SharedStoreUnreachable` or exceeds its deadline, runs `local` instead, and
-   * runs only `local` until the pause is over. Fails with any other failure of `shared`, because such a failure is a
+   * runs only `local` until `pause` has elapsed. Fails with any other failure of `shared`, because such a failure is a
    * response of the store.
    */
   readonly orElse: <A, E, R>(

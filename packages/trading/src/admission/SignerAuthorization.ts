@@ -99,7 +99,7 @@ export interface Passed {
   readonly fingerprint: Hash
 }
 
-/** Serializes only the members that a signature could cover. */
+/** Serializes the members of a body that a signature can cover, and omits all others. */
 const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null }: SignedEnvelope): string =>
   Json.stringify({ action, nonce, vaultAddress: vaultAddress?.toLowerCase() ?? null, expiresAfter })
 

@@ -55,7 +55,7 @@ const MAX_GAPS = 3
 /** Maximum number of bars cached in this process: about 15 MB. */
 const MAX_BARS = 100_000
 
-/** Milliseconds for which an archive is not used after a failure, so that not every caller waits for it. */
+/** Milliseconds for which an archive is not used after a failure, so that callers do not wait for it. */
 const ARCHIVE_PAUSE = 10_000
 
 /**

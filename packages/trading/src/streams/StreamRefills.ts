@@ -67,7 +67,7 @@ interface Plan {
    * query is repeated for the next page.
    */
   readonly timeAt?: string
-  /** The field that contains a row's time, if the query returns the newest rows. */
+  /** The field that contains a row's time, if the query has no time window and returns the newest rows. */
   readonly newestBy?: string
   readonly window?: Window
   /** Returns whether the response certainly or very likely lacks some of the missed rows. */

@@ -167,8 +167,8 @@ const notAvailable = (key: string): string =>
   `${VenueProtocol.invalidSubscription(key)}: the venue's list of coins is unavailable, try again`
 
 /**
- * Makes the shared streams of a venue. With `Info`, checks the names in each subscription and queries missed data;
- * without `Info`, does neither.
+ * Makes the shared streams of a venue. If `info` is defined, checks the names in each subscription and queries missed
+ * data; otherwise does neither.
  */
 export const makeShared = Effect.fnUntraced(function*(
   info: CoinCatalog.Queries | undefined,

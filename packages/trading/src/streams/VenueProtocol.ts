@@ -178,7 +178,7 @@ export const makeTopic = (subscription: Subscription.Normalised, refill?: TopicR
   }
 }
 
-/** The venue's protocol. */
+/** The protocol of the venue's WebSocket. */
 export const protocol: StreamProtocol = {
   ping,
   read,

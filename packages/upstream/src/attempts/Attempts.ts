@@ -242,7 +242,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
     return fresh
   }
 
-  /** Makes the attempts of one read, and stores the most useful failure. */
+  /** Makes the attempts of one read. If all of them fail, fails with the most useful failure. */
   const attempting = <A, E>(
     { onStart, operation, targets }: AttemptedRead,
     { body, judge }: Question<A, E>,

@@ -38,7 +38,7 @@ export type HealthSignal = "healthy" | "none" | Exclude<EjectionCause, "wrong_ch
 
 /** The usable addresses for one call. */
 export interface Usable<T extends Target> {
-  /** Best first; empty if the call has to fail immediately. */
+  /** The usable addresses, best first; empty if the call has to fail immediately. */
   readonly targets: ReadonlyArray<T>
   /** Milliseconds until the next probe if `targets` is empty; `undefined` if that is unknown. */
   readonly retryAfter: number | undefined

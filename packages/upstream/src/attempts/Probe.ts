@@ -23,7 +23,7 @@ export interface Probed {
    * Whether the address itself responded. A response with a 4xx status counts, a response with a 5xx status does not.
    */
   readonly passed: boolean
-  /** The chain id of an EVM address, if it returned one. */
+  /** The chain ID that an EVM node returned, if any. */
   readonly chainId: bigint | undefined
 }
 
@@ -31,7 +31,10 @@ const rpc = (method: string, params: string) => Utf8.encode(JsonRpc.requestText(
 
 const chainId = rpc("eth_chainId", "[]")
 
-/** The probe request of each upstream. Nodes and the official API both serve `exchangeStatus`, which weighs 2. */
+/**
+ * The probe request of each upstream. Nodes and the official API both serve `exchangeStatus`, which costs 2 units of
+ * weight.
+ */
 const questions: { readonly [L in UpstreamLabel]: { readonly path: string; readonly body: Uint8Array } } = {
   "trading-api": { path: "/info", body: Utf8.encode(`{"type":"exchangeStatus"}`) },
   "trading-node": { path: "/evm", body: chainId },

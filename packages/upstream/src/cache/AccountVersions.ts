@@ -45,7 +45,10 @@ export type Version = string | undefined
  * ```
  */
 export class AccountVersions extends Context.Service<AccountVersions, {
-  /** Returns the version of accounts at a time in milliseconds, synchronously unless a shared store must be queried. */
+  /**
+   * Returns the version of accounts; `now` is the time in milliseconds. The effect is synchronous unless it has to
+   * query a shared store.
+   */
   readonly version: (accounts: ReadonlyArray<string>, now: number) => Effect.Effect<Version>
   /**
    * Sets a new version for the given accounts, and for the accounts for which `signer` acts.
@@ -174,8 +177,8 @@ const memoryStore = (): Store => {
 }
 
 /**
- * Provides the versions of one process. Each call makes separate versions, so that two networks in one program share
- * none.
+ * Provides the versions of one process. Each call makes separate versions, so that two networks in one program share no
+ * versions.
  *
  * @since 0.1.0
  * @category layers

@@ -34,7 +34,7 @@ export const mayServe = (cached: CachedResponse, now: number, reason: StaleReaso
 export const useLeft = (cached: CachedResponse, now: number): number =>
   cached.policy.fresh + staleFor(cached.policy, "limited") - responseAge(cached, now)
 
-/** The size in bytes of an entry's map entries and objects, excluding its key and content. */
+/** Bytes of memory that a cached response uses in addition to its key and its content. */
 const OVERHEAD = 256
 
 /** Returns the size of an entry in bytes; text counts as two bytes per character. */

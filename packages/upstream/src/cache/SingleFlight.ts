@@ -25,9 +25,9 @@ import * as Predicate from "effect/Predicate"
 /** Options of coalescing. */
 export interface Options {
   /**
-   * Maximum wait after which a follower still retries a call. If the leader fails after a longer wait, the follower
-   * fails with the leader's error. Default: 5 seconds. Together with the deadline of a call, this limits a caller's
-   * total wait.
+   * Maximum wait for an equal call of another caller after which, if that call fails, the waiting caller makes the call
+   * itself. After a longer wait, the waiting caller fails with the same error. Default: 5 seconds. Together with the
+   * deadline of a call, this limits a caller's total wait.
    */
   readonly maxWait?: Duration.Input
 }

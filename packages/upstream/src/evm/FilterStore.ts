@@ -101,7 +101,8 @@ export const makeMemory: Effect.Effect<FilterStore["Service"]> = Effect.map(Cloc
 })
 
 /**
- * Provides a store in this process. Each call makes a separate store, so that two gateways in one program share none.
+ * Provides a store in this process. Each call makes a separate store, so that two gateways in one program share no
+ * filters.
  *
  * @since 0.1.0
  * @category layers

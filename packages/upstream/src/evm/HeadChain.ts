@@ -13,7 +13,7 @@ import type { Header, NodeReads } from "./NodeReads.ts"
 /** The number of stored blocks, which is also the maximum depth of a reorg. */
 export const remembered = 256
 
-/** The number of blocks directly before the first head that are also read. */
+/** The number of earlier blocks that are read together with the first head (newest block). */
 const before = 8
 
 /** The number of blocks that are read concurrently after a jump of the head. */

@@ -33,7 +33,7 @@ export interface Options {
 
 /** Receives the newest blocks (heads) of one chain, from a subscription or by polling. */
 export interface HeadSource {
-  /** Reads heads. Never ends. */
+  /** Reads the newest blocks (heads) of the chain. Never ends. */
   readonly run: Effect.Effect<never>
   /** Reports to the source that a new block was found. */
   readonly found: () => void

@@ -41,7 +41,7 @@ export interface Bounds {
   readonly characters: number
 }
 
-/** The default limits. Other reads have the same maximum response size. */
+/** The default limits. The maximum response size equals that of other reads. */
 export const defaults: Bounds = { requests: 40, logs: 100_000, characters: 16 * 1024 * 1024 }
 
 /** The dependencies and options of a search. */

@@ -58,7 +58,8 @@ export type SharedWindow = (
 ) => Effect.Effect<SharedAnswer | Alone>
 
 /**
- * The result while the shared window is unreachable: the replica is allowed only a part of the limit, such as one half.
+ * The result of counting a call while the shared window is unreachable: the replica is allowed only a part of the
+ * limit, such as one half.
  */
 export interface Alone {
   readonly part: number

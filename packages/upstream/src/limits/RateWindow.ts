@@ -117,7 +117,7 @@ export const waitTime = (
   const until = (limit: number, most: number, unitsOf: (slot: Units) => number) => {
     const held = slots.reduce((sum, slot) => sum + unitsOf(slot), 0)
     if (held <= most) return 0
-    // the units by which a call exceeds the limit do not become available to the next call when they expire
+    // if a call cost more than the limit, its excess units free no capacity when they expire
     const rounds = Math.max(1, Math.ceil((held - most - Math.max(0, held - limit)) / limit))
     const leaves = (slot: number) => (slot + rounds * (bounds.slots + 1)) * bounds.width - now
     let rest = held - most - (rounds - 1) * limit

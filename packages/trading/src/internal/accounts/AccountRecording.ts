@@ -38,7 +38,7 @@ export interface AccountRecording {
   readonly phase: () => Phase
   /** Subscribes at the venue. */
   readonly start: () => void
-  /** Begins a new epoch of the account, because events are missing from its log. */
+  /** Begins a new epoch of the account's log, because events are missing from the log. */
   readonly interrupt: () => void
   /** Ends the recording. Drops the buffered events. */
   readonly stop: () => void

@@ -148,7 +148,7 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
     noteAway,
     /** Stops writing, because another replica owns the log. */
     lose,
-    /** Renews the lease, or tries to acquire it. */
+    /** Renews this process's lease of the event log, or tries to acquire the lease. */
     elect: Effect.suspend(() => {
       const since = now()
       return election.pipe(Effect.catch(() => goOnAlone(since)))
@@ -158,7 +158,7 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
     /** Reads the entries that the owner has appended, if this process's copy does not reach the given position. */
     catchUp: (position: ResumePosition): Effect.Effect<void> =>
       log.covers(position) || !isReader() ? Effect.void : Effect.ignore(synchronise),
-    /** Ends the lease, so that another replica can acquire it immediately. */
+    /** Ends this process's lease of the event log, so that another replica can acquire the lease immediately. */
     release: Effect.suspend(() => leased === undefined ? Effect.void : Effect.ignore(primary.release(leased)))
   }
 })

@@ -360,7 +360,10 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
       ),
     /** Marks as `unknown` the actions that an earlier, ended process of this gateway left in state `sent`. */
     orphan: sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`,
-    /** Counts the unanswered actions and their bytes, by owner. An action whose lease has ended counts as unknown. */
+    /**
+     * Counts the unanswered actions and their bytes, by signer or caller. An action whose lease has ended counts as
+     * unknown.
+     */
     holdings: (now: number) => {
       const unknown = sql`state = 'unknown' OR lease_until <= ${now}`
       return Effect.flatMap(
