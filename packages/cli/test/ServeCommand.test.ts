@@ -165,11 +165,11 @@ describe("trigate serve --check", () => {
         ["trading-api#0", "fails", "no connection"],
         ["trading-node#0", "wrong chain", "chain 998, but mainnet is on chain 999"],
         ["trading-node#1", "answers", "chain 999"],
-        ["trading-node#2", "fails", "it does not return its chain ID: check the endpoint key in the URL"],
+        ["trading-node#2", "fails", "the node does not return its chain ID: check the endpoint key in the URL"],
         ["token-chain#0", "fails", "the probe was refused: check the endpoint key in the URL"],
         ["layer2#0", "fails", "the server reported an error (HTTP 5xx)"],
         ["layer2#1", "answers", "chain 999"],
-        ["layer2#2", "wrong chain", "chain 998, but another address is on chain 999"],
+        ["layer2#2", "wrong chain", "chain 998, but another URL is on chain 999"],
         ["redis", "fails", "no response to PING"],
         ["database", "fails", "SQLite: the folder of the file does not exist; create it"],
         ["admin", "configured", "127.0.0.1:8080, on the callers' listener"]

@@ -261,12 +261,12 @@ export * as VenueInfo from "./venue/VenueInfo.ts"
  */
 export * as VenueRefusal from "./venue/VenueRefusal.ts"
 
-/** The venue's accounts, API wallets, validators and nonces, and the controls for tests. */
+/** The venue's accounts, API wallets, validators and nonces, and the functions with which tests change them. */
 export * as VenueState from "./venue/VenueState.ts"
 
 /**
- * Serves the queries about a user for which a response schema exists: margin and balances, orders and fills, fees and
- * limits, roles and API wallets.
+ * Serves queries about an account: margin and balances, orders and fills, fees and limits, roles and API wallets. Each
+ * query type has a response schema.
  */
 export * as VenueTrading from "./venue/VenueTrading.ts"
 

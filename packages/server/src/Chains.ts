@@ -204,7 +204,7 @@ const services = (settings: Settings, watched: Pick<Trading.ChainOptions, "mirro
 
 /**
  * Returns the layer of a service that all replicas share: through Redis if it is configured, otherwise through
- * Postgres. Without either, the service is for this process alone.
+ * Postgres. If neither is configured, each process has its own service.
  */
 const acrossReplicas = <S>(
   settings: Settings,
@@ -343,7 +343,7 @@ const live = (first: Settings) =>
       const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
       const orders = OrderEvents.make()
       let streams: SharedStreams | undefined
-      // settings with the same addresses share one outlier detection and its state
+      // settings with the same upstream URLs share one outlier detection, and therefore its ejected URLs
       const detections = yield* LayerMap.make(outliers)
       return Chains.of({
         actionLog: Context.get(kept, ActionLog.ActionLog),
@@ -377,8 +377,8 @@ const live = (first: Settings) =>
           ),
         layerOf: (settings) => {
           const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
-          // the longest deadline never decreases, because an action that was sent with older settings can still be in
-          // flight until their deadline
+          // the longest deadline never decreases, because an action that was sent with older settings can be in flight
+          // until the deadline of those settings
           longest = Duration.max(longest, onceDeadline)
           const recorder = Option.match(archive, {
             onNone: () => Layer.empty,
@@ -418,7 +418,7 @@ const live = (first: Settings) =>
     )
   }))
 
-/** Makes the sandbox. Its actions stay in memory, separate from real ones. */
+/** Makes the sandbox. The action log of the sandbox is in memory, separate from the log of live chains. */
 const sandbox = () =>
   Layer.effect(
     Chains,

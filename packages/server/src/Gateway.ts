@@ -169,7 +169,7 @@ const respondToError = (path: string) => (cause: Cause.Cause<CallError>) =>
         : Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
   })
 
-/** Makes the relaying routes, and adds each of them to the `FastLane`. */
+/** Makes the relaying routes, and adds each route to the `FastLane`, which serves requests without Effect's router. */
 const relayed = (options: Options) =>
   HttpRouter.addAll(Effect.gen(function*() {
     const handlers = yield* relays(options)
@@ -208,15 +208,15 @@ const relayed = (options: Options) =>
 export interface Mount {
   /** The prefix of all paths, such as `/gateway`. Default: empty. */
   readonly prefix?: `/${string}`
-  /** Whether `/` is the console. Default: false. */
+  /** Whether `/` serves the console. Default: false. */
   readonly console?: boolean
   /** Whether `/docs` and `/openapi.json` exist. Default: true. */
   readonly docs?: boolean
   /**
    * Whether `/health/live`, `/health/ready` and `/metrics` exist. Default: true.
    *
-   * `short` is for the callers' listener if an admin listener exists: `/metrics` is omitted, and `/health/ready`
-   * reports only the status, the network and whether the gateway serves the sandbox.
+   * If the value is `short`, `/metrics` does not exist, and `/health/ready` reports only the status, the network and
+   * whether the gateway serves the sandbox. If an admin listener exists, the callers' listener uses this value.
    */
   readonly health?: boolean | "short"
   /**
@@ -248,13 +248,13 @@ const targetPattern = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.*+^$(){}|[\]\\]/gu, "\\$&").replace(/:[^/]+/gu, "[^/?#;]+")}(?:\\?|$)`, "u")
 
 /**
- * Returns whether a request has no endpoint key, although the router would interpret the first segment of the request's
- * path as a key. Such a request is for a page or for a route without a key.
+ * Returns whether the first segment of a request's path is not an endpoint key, although the router would interpret the
+ * segment as a key. Such a request is for a page or for a route without a key.
  */
 const lacksKey = ({ headers, url }: HttpServerRequest): boolean => {
   const path = url.split("?", 1)[0] ?? ""
   if (NotFoundRoutes.isDeclared(path)) return true
-  // a GET of a path of one segment is more likely for a missing page than for a key, unless it opens a WebSocket
+  // a GET of a one-segment path probably requests a missing page, unless the request opens a WebSocket
   return path.indexOf("/", 1) < 0 && headers["upgrade"]?.toLowerCase() !== "websocket"
 }
 
@@ -369,9 +369,9 @@ const mountMethods = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, .
  * The routes of the API, its OpenAPI document and its reference page, with the bundled server's middleware.
  *
  * Each request gets an ID, and is counted, logged and traced by the name of its route, without its URL. The number of
- * requests that wait on one connection is limited. Requests for other hosts or from other origins are refused. A
- * request below the prefix that matches no route gets a 404. Routes of the embedding server are not affected. The
- * operator's routes are not included: see {@link layerWithAdmin}.
+ * requests that wait on one connection is limited. A request is refused if its host is not accepted or its origin is not
+ * allowed. A request below the prefix that matches no route gets a 404. Routes of the embedding server are not affected.
+ * The operator's routes are not included: see {@link layerWithAdmin}.
  *
  * Two gateways on one server need different prefixes. Each gateway has its own services.
  *
@@ -407,8 +407,8 @@ export interface AdminMount extends Omit<Mount, "fastLane"> {
 }
 
 /**
- * The routes of {@link layer} and the operator's routes. Use this layer on a server that only the operator can reach,
- * or with `isGuarded`.
+ * The routes of {@link layer} and the operator's routes. If clients other than the operator can reach the server, set
+ * `isGuarded`.
  *
  * @since 0.1.0
  * @category layers
@@ -427,7 +427,7 @@ export const layerWithAdmin = (mount: AdminMount = {}) => {
   )
 }
 
-/** The content of `/health/ready` on an embedding server. */
+/** The facts that `/health/ready` reports on an embedding server. */
 export interface Defaults {
   /** Whether the services belong to a sandbox. */
   readonly sandbox: boolean
@@ -441,8 +441,8 @@ export interface Defaults {
  * The services that the routes need in addition to the services of the chains.
  *
  * Requests need no key. `/health/ready` reports the options given here, and fails while the gateway shuts down
- * (`Drain`). With `GatewayStatus.layerStoreReadiness` and an action log, `/health/ready` also reports the stores. There
- * is an access log only with `AccessLog.layer`.
+ * (`Drain`). If you provide `GatewayStatus.layerStoreReadiness` and an action log, `/health/ready` also reports the
+ * stores. To write an access log, provide `AccessLog.layer`.
  *
  * @since 0.1.0
  * @category layers

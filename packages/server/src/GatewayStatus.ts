@@ -26,7 +26,7 @@ export class GatewayStatus extends Context.Service<
   Pick<Readiness, "sandbox" | "network" | "chains">
 >()("@trigate/server/GatewayStatus") {}
 
-/** Returns whether a gateway serves the sandbox: no upstream URL is configured. */
+/** Returns whether a gateway serves the sandbox, which is the case if no upstream URL is configured. */
 export const isSandbox = (settings: Pick<Settings, (typeof addressNames)[number]>): boolean =>
   addressNames.every((name) => settings[name].length === 0)
 
@@ -85,8 +85,8 @@ export const eventLogReadiness = (
 
 const deadline = "250 millis"
 
-// from this fraction of the quota, the log is reported as full, because the remaining bytes are rarely enough for
-// another action
+// if this fraction of the byte quota is used, the action log is reported as full, because the remaining bytes are rarely
+// enough for another action
 const allUsed = 0.99
 const nearlyAllUsed = 0.8
 

@@ -1,4 +1,4 @@
-/** The venue's accounts, API wallets, validators and nonces, and the controls for tests. */
+/** The venue's accounts, API wallets, validators and nonces, and the functions with which tests change them. */
 import { type ActionRejected, classifyRejection } from "@trigate/domain/actions/ActionOutcome"
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { ExtraAgent } from "@trigate/domain/info/Account"
@@ -40,7 +40,7 @@ export interface DelegationEvent {
   readonly isUndelegate: boolean
 }
 
-/** The state of an account except trading, such as its stake and its API wallets. */
+/** The state of an account except its orders, positions and trading balances: for example its stake. */
 export interface Account {
   /** Staking balance that is not delegated, in units of 10^-8 HYPE. */
   readonly stake: bigint
@@ -70,7 +70,7 @@ export interface Validator {
   readonly stake: bigint
 }
 
-/** The venue's state except trading. Every address in it is in lower case. */
+/** The venue's state except orders, positions and trading balances. All addresses are in lower case. */
 export interface VenueState {
   readonly accounts: ReadonlyMap<Address, Account>
   /** The account of each API wallet, by the wallet's address. */
@@ -112,7 +112,7 @@ export const accountOrNew = (state: VenueState, address: Address): Account =>
 export const countRequests = ({ requests }: VenueState, address: Address): number =>
   Option.getOrElse(HashMap.get(requests, lowerCase(address)), () => 0)
 
-/** Changes fields of an account; creates it on first use. */
+/** Returns the state with changed fields of an account. Creates the account if it does not exist. */
 export const changeAccount = (state: VenueState, address: Address, fields: Partial<Account>): VenueState => ({
   ...state,
   accounts: withEntry(state.accounts, lowerCase(address), { ...accountOrNew(state, address), ...fields })
@@ -126,11 +126,11 @@ export interface VenueControls {
   readonly account: (address: Address) => Effect.Effect<Option.Option<Account>>
   /** Returns the validator at an address. */
   readonly validator: (address: Address) => Effect.Effect<Option.Option<Validator>>
-  /** Sets fields of an account; creates it on first use. */
+  /** Sets fields of an account. Creates the account if it does not exist. */
   readonly setAccount: (address: Address, fields: Partial<Account>) => Effect.Effect<void>
-  /** Adds stake, in units of 10^-8 HYPE, to an account; creates the account on first use. */
+  /** Adds stake, in units of 10^-8 HYPE, to an account. Creates the account if it does not exist. */
   readonly fundAccount: (address: Address, wei: bigint) => Effect.Effect<void>
-  /** Registers a validator; creates its account on first use. */
+  /** Registers a validator. Creates the validator's account if it does not exist. */
   readonly addValidator: (address: Address, validator: Omit<Validator, "stake">) => Effect.Effect<void>
   /** Jails or unjails a validator. Does nothing if the validator does not exist. */
   readonly setJailed: (address: Address, jailed: boolean) => Effect.Effect<void>
@@ -163,7 +163,7 @@ export const multiSigRefusal = (
   return authorizedUsers.every((user) => state.accounts.has(user)) ? undefined : VenueRefusal.authorizedUserUnknown
 }
 
-/** Makes the controls of `POST /exchange`. */
+/** Makes the functions that read and set a venue's state. */
 export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
   state,
   account: (address) =>

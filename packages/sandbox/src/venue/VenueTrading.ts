@@ -1,6 +1,6 @@
 /**
- * Serves the queries about a user for which a response schema exists: margin and balances, orders and fills, fees and
- * limits, roles and API wallets.
+ * Serves queries about an account: margin and balances, orders and fills, fees and limits, roles and API wallets. Each
+ * query type has a response schema.
  */
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as InfoOperations from "@trigate/domain/info/InfoOperations"

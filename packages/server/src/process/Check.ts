@@ -70,7 +70,7 @@ const checkUpstream = (upstream: Upstream.Upstream, chain: Chain, instead: strin
     const probed = yield* Effect.forEach(targets, (target) => send(target, true), { concurrency: "unbounded" })
     const first = probed.find(({ chainId }) => chainId !== undefined)?.chainId
     const wanted = chain === "none" || chain === "own" ? first : BigInt(chain.id)
-    const wantedBy = chain === "none" || chain === "own" ? "another address" : chain.of
+    const wantedBy = chain === "none" || chain === "own" ? "another URL" : chain.of
     return targets.map((target, index): Finding => {
       const name = Upstream.targetName(target)
       const { chainId, outcome = "not_sent" } = probed[index] ?? {}
@@ -79,7 +79,7 @@ const checkUpstream = (upstream: Upstream.Upstream, chain: Chain, instead: strin
       if (outcome === "rate_limited") return sound(name, "its rate limit is used up")
       if (chain === "none") return sound(name, "")
       if (chainId === undefined) {
-        return failing(name, "it does not return its chain ID: check the endpoint key in the URL")
+        return failing(name, "the node does not return its chain ID: check the endpoint key in the URL")
       }
       return chainId === wanted
         ? sound(name, `chain ${chainId}`)

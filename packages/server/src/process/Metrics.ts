@@ -41,7 +41,7 @@ export const metrics = {
   ...callers,
   callerRequests: counter(
     "trigate_caller_requests_total",
-    "Requests by caller group, and whether a limit refused them (HTTP 429)",
+    "Requests by caller group, and by whether a limit refused the request (HTTP 429)",
     ["group", "limited"]
   ),
   settingsRefused: gauge(
@@ -81,7 +81,7 @@ export const metrics = {
   heapUsed: gauge("nodejs_heap_size_used_bytes", "Part of the heap that is in use, in bytes"),
   externalMemory: gauge(
     "nodejs_external_memory_bytes",
-    "Memory outside of the heap that objects of the heap use, in bytes"
+    "Memory outside of the heap, used by objects in the heap, in bytes"
   ),
   activeResources: gauge("nodejs_active_resources_total", "Active sockets, timers and requests of the event loop"),
   eventLoopLag: gauge("nodejs_eventloop_lag_seconds", "Mean event-loop lag, in seconds"),

@@ -47,8 +47,8 @@ const refusalResponse = (refusal: RequestRefusal, detail: string): string => {
 }
 
 /**
- * Matches the targets of WebSocket requests: `/ws`, `/evm` or `/l2`, alone or after an endpoint key; or an endpoint key
- * alone. A query can follow.
+ * Matches the targets of WebSocket requests: `/ws`, `/evm` or `/l2`, each with or without an endpoint key before it. A
+ * path that consists of an endpoint key matches too. A query can follow.
  */
 const socketPath = /^(?:\/[^/?#]+)?\/(?:ws|evm|l2)(?:\?|$)|^\/[^/?#]+(?:\?|$)/u
 
@@ -245,8 +245,8 @@ const isBindError = (error: Error): boolean => Predicate.hasProperty(error, "sys
 /**
  * Checks that an address can be bound. Fails like {@link layer} if it cannot.
  *
- * Does not listen, so no client can connect. Instead it binds the address for an outgoing connection to port 0, where
- * no server listens.
+ * Does not listen, so no client can connect. Instead, the function opens an outgoing connection whose local end is bound
+ * to the address. The connection fails, because its destination is port 0, where no server listens.
  */
 export const checkAddress = ({ host, port }: Pick<Options, "host" | "port">): Effect.Effect<void, ServeError> =>
   Effect.callback<void, ServeError>((resume) => {

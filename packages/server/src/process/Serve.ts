@@ -183,7 +183,7 @@ export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
       .pipe(
         Layer.provide(GatewayServer.layer(settings)),
         Layer.provide(telemetry(settings)),
-        // closed after the gateway, so that the last export includes the gateway's final metrics
+        // this layer closes after the gateway, so that the last export includes the gateway's final metrics
         Layer.provide(ProcessMetrics.layer)
       )
   )

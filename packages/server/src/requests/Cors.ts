@@ -64,8 +64,8 @@ const allowing = (origins: Origins) => {
 
 /**
  * Makes a function that returns the origin of the requesting page, if this origin is neither the gateway's own nor an
- * allowed one. For a page of an unknown other site, the function returns `another site`. For any other request, it
- * returns `undefined`.
+ * allowed one. If the page is of another site, but its origin is unknown, the function returns `another site`. For any
+ * other request, it returns `undefined`.
  *
  * A page of another origin cannot read the response, but its request would take effect. Browsers send the origin with
  * every `POST`, and `Sec-Fetch-Site` with other requests.
@@ -80,7 +80,7 @@ export const foreignTo = (origins: Origins | undefined) => {
   }
 }
 
-/** Makes the CORS handling for the allowed origins. */
+/** Makes the functions that respond to preflights and add CORS headers, for the allowed origins. */
 export const make = (origins: Origins) => {
   const allowed = allowing(origins)
   return {

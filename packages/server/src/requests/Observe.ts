@@ -146,7 +146,7 @@ export interface Subject extends RequestRecord.Head {
   readonly response: ServerResponse | undefined
 }
 
-/** The observation of one gateway's requests. */
+/** Functions that observe the requests of one gateway: they count, log and trace each request. */
 export interface Observed {
   /**
    * Observes a request from its head to its response, which `write` makes from the route's response and the outgoing headers.
@@ -167,7 +167,7 @@ export interface Observed {
 /** Maximum size in bytes of a response that does not count as unread. A connection has only a few such responses. */
 const smallAnswer = 16 * 1024
 
-/** Makes the observation of one gateway's requests. */
+/** Makes the functions that observe the requests of one gateway. */
 export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: Options) {
   const { prefix } = routes
   const unmatched = NotFoundRoutes.make(routes)
@@ -204,7 +204,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     // the route's headers come first, so that they precede the others in the response
     ...answer.headers,
     ...protective,
-    // and again here, because a page's own values replace two of the protective headers
+    // the route's headers are repeated, because a page's own values replace two of the protective headers
     ...answer.headers,
     "x-request-id": id,
     ...(age === undefined ? undefined : { age: String(age) }),
@@ -215,7 +215,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     ...cors?.headersFor(headers, answer.headers["vary"])
   })
 
-  /** Counts a response, and writes it to the logs. */
+  /** Records a response in the metrics, the access log and the console's live view, and ends its span. */
   const noteAnswer = (
     { context, record, response, start }: {
       readonly context: Context.Context<never>
@@ -294,7 +294,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       )
     })
 
-  /** Observes a request from the platform's adapter. */
+  /** Observes a request from Effect's HTTP adapter. */
   const observed = (handled: Handled): Handled =>
     Effect.withFiber((fiber) => {
       const { context } = fiber

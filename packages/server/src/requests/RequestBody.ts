@@ -214,6 +214,6 @@ export const decodeText = (body: Uint8Array): Effect.Effect<string, InvalidReque
 export const text = (request: IncomingRequest): Effect.Effect<string, BodyFailure> =>
   Continuation.flatMap(bytes(request), decodeText)
 
-/** Returns the body as JSON, parsed strictly, with the received bytes. */
+/** Parses the body strictly as JSON. The result also contains the received bytes. */
 export const json = (request: IncomingRequest): Effect.Effect<Json.Json, BodyFailure> =>
   Effect.flatMap(bytes(request), (body) => Effect.flatMap(decodeText(body), (text) => parseRequest(text, body)))

@@ -97,7 +97,10 @@ const parseForwardedNode = (text: string): NetAddress.IpAddress | undefined =>
 
 const forwardedFor = /(?:^|;)\s*for=(?<node>"[^"]*"|[^;]*)/iu
 
-/** Returns the addresses that proxies recorded, the nearest last; a hidden or malformed address is `undefined`. */
+/**
+ * Returns the client addresses that proxies recorded. The last address was recorded by the nearest proxy. A hidden or
+ * malformed address is `undefined`.
+ */
 const forwardedHops = (request: IncomingRequest): ReadonlyArray<NetAddress.IpAddress | undefined> => {
   const forwarded = header(request, "forwarded")
   const list = header(request, "x-forwarded-for")
@@ -228,7 +231,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     })
 
   /**
-   * Makes an admitted request. The request counts against the quota until it, and all work that outlives it, have
+   * Makes an admitted request. The request counts as concurrent until the request and all work that outlives it have
    * ended.
    */
   const admitted = (caller: Caller, record: RequestRecord, { end }: Quotas.Counted): Admitted => {
@@ -247,7 +250,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       provide: (effect) =>
         Continuation.provide(Continuation.provide(effect, CurrentCaller, caller), CurrentKeepCounted, keep),
       countMore: (calls) =>
-        // the request can end before the further calls are counted; `keep` counts the request until then
+        // the request can end before the further calls are counted; `keep` keeps the request counted until then
         Effect.acquireUseRelease(
           Effect.sync(keep),
           () => Effect.uninterruptible(Effect.map(count(caller, record, calls), ({ end }) => void ends.push(end))),

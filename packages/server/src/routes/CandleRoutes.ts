@@ -59,7 +59,7 @@ const tooManyOfCaller = Effect.suspend(() =>
   )
 )
 
-/** The exports of one gateway. */
+/** Makes the functions that count the exports of one gateway and pace their reads. */
 const makeExports = Effect.map(Semaphore.make(1), (reads) => {
   const openBy = new Map<string, number>()
   let open = 0

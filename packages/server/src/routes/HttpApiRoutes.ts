@@ -43,14 +43,14 @@ import { expectedSigner } from "./RelayRoutes.ts"
 
 const groups = GatewayApi.groups
 
-/** The part of the API definition about the chains that these routes serve. */
+/** The endpoints about the chains that this module serves, as a part of the API definition. */
 export class EncodedApi extends HttpApi.make("gateway").add(
   HttpApiGroup.make("exchange").add(groups.exchange.endpoints.inspect),
   HttpApiGroup.make("tokens").add(groups.tokens.endpoints.getTokenData),
   HttpApiGroup.make("node").add(groups.node.endpoints.getTokenData)
 ) {}
 
-/** The part of the API definition about the gateway itself. */
+/** The endpoints about the gateway itself, as a part of the API definition. */
 export class HealthApi extends HttpApi.make("gateway").add(groups.health) {}
 
 /** The routes about the gateway itself that callers can still use if there is an admin listener. */

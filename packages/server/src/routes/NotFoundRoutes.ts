@@ -84,7 +84,7 @@ export const make = ({ docs, methods, prefix }: Options) => {
   const noWebSocket = ProblemResponse.plainProblem(
     404,
     "Not Found",
-    "WebSockets of this gateway are at /ws, /evm and /l2, alone or behind an endpoint key"
+    "WebSockets of this gateway are at /ws, /evm and /l2, with or without an endpoint key before them"
   )
   return {
     /** The 404 response. */
