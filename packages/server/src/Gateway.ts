@@ -369,9 +369,9 @@ const mountMethods = (mount: Mount): NotFoundRoutes.Methods => ({ ...ofChains, .
  * The routes of the API, its OpenAPI document and its reference page, with the bundled server's middleware.
  *
  * Each request gets an ID, and is counted, logged and traced by the name of its route, without its URL. The number of
- * requests that wait on one connection is limited. A request is refused if its host is not accepted or its origin is not
- * allowed. A request below the prefix that matches no route gets a 404. Routes of the embedding server are not affected.
- * The operator's routes are not included: see {@link layerWithAdmin}.
+ * requests that wait on one connection is limited. A request is refused if its host is not accepted or its origin is
+ * not allowed. A request below the prefix that matches no route gets a 404. Routes of the embedding server are not
+ * affected. The operator's routes are not included: see {@link layerWithAdmin}.
  *
  * Two gateways on one server need different prefixes. Each gateway has its own services.
  *

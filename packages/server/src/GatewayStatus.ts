@@ -85,8 +85,8 @@ export const eventLogReadiness = (
 
 const deadline = "250 millis"
 
-// if this fraction of the byte quota is used, the action log is reported as full, because the remaining bytes are rarely
-// enough for another action
+// if this fraction of the byte quota is used, the action log is reported as full, because the remaining bytes are
+// rarely enough for another action
 const allUsed = 0.99
 const nearlyAllUsed = 0.8
 

@@ -236,7 +236,10 @@ export * as EventStream from "./streams/EventStream.ts"
 /** The outgoing frames of one WebSocket. */
 export * as Outbox from "./streams/Outbox.ts"
 
-/** A caller's WebSocket with JSON-RPC: serves calls like the HTTP route, and subscriptions from the chain's block feed. */
+/**
+ * A caller's WebSocket with JSON-RPC. Calls are served as on the HTTP route. Subscriptions are served from the chain's
+ * block feed.
+ */
 export * as RpcSession from "./streams/RpcSession.ts"
 
 /** A caller's WebSocket with the venue's protocol: reads its frames and responds as the venue does. */
@@ -249,8 +252,8 @@ export * as SessionChecks from "./streams/SessionChecks.ts"
 export * as Sessions from "./streams/Sessions.ts"
 
 /**
- * Serves the requests that callers send as messages of a socket. Each request is refused, counted and measured like a
- * request over HTTP.
+ * Serves the requests that callers send as messages of a socket. The limits, quotas and metrics of HTTP requests apply
+ * to these requests too.
  */
 export * as SocketRequests from "./streams/SocketRequests.ts"
 

@@ -61,8 +61,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
  * Provides the nonces that all processes with the same Redis and prefix share.
  *
  * Redis stores one number for each signer until the signer has been idle for `memory`. The current time is read from
- * the clock of the calling machine. If that clock is behind, the nonces of the machine follow the last nonce that
- * another machine used. They run ahead of the clock by at most the option `ahead`.
+ * the clock of the calling machine. If that clock is behind, the machine's nonces continue from the last nonce that
+ * another machine used. Such nonces are ahead of the clock by at most the option `ahead`.
  *
  * @since 0.1.0
  * @category layers

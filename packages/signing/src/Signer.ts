@@ -146,7 +146,7 @@ export const makePrivateKey = Effect.fnUntraced(function*(
 })
 
 /**
- * Provides {@link makePrivateKey}, with libsecp256k1 if it loads.
+ * Provides the signer of {@link makePrivateKey}, with libsecp256k1 if it loads.
  *
  * @since 0.1.0
  * @category layers
@@ -196,7 +196,7 @@ export const makeExternal = Effect.fnUntraced(function*<E, R>(
 })
 
 /**
- * Provides {@link makeExternal}, with libsecp256k1 if it loads.
+ * Provides the signer of {@link makeExternal}, with libsecp256k1 if it loads.
  *
  * @since 0.1.0
  * @category layers
@@ -236,7 +236,7 @@ export const makeViem = (wallet: ViemSigner): Effect.Effect<Signer["Service"]> =
   })
 
 /**
- * Provides {@link makeViem}, with libsecp256k1 if it loads.
+ * Provides the signer of {@link makeViem}, with libsecp256k1 if it loads.
  *
  * @since 0.1.0
  * @category layers

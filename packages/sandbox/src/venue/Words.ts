@@ -22,7 +22,7 @@ export const postOnly = (asset: Asset, bid: string, ask: string): string =>
   inAsset(`Post only order would have immediately matched, bbo was ${bid}@${ask}.`)(asset)
 export const noMatch = inAsset("Order could not immediately match against any resting orders.")
 /**
- * The venue's documentation contains this text without the suffix `asset=`, and no response with this text was recorded.
+ * The venue's documentation contains this text without the suffix `asset=`, and no response with the text was recorded.
  * The suffix is added here, because similar texts of the venue have it.
  */
 export const openInterestCapped = inAsset("Order would increase open interest while open interest is capped")

@@ -36,8 +36,8 @@ const valueText = (value: unknown): string => {
 }
 
 /**
- * Formats a line for a terminal: the time of day in UTC, the level, the message, and each further field as `name=value`.
- * The cause, if any, follows on separate lines.
+ * Formats a line for a terminal: the time of day in UTC, the level, the message, and each further field as
+ * `name=value`. The cause, if any, follows on separate lines.
  */
 export const peopleLine = ({ cause, level, message, time, ...members }: Line): string => {
   const rest = Object.entries(members).filter(([, value]) =>

@@ -245,8 +245,8 @@ const isBindError = (error: Error): boolean => Predicate.hasProperty(error, "sys
 /**
  * Checks that an address can be bound. Fails like {@link layer} if it cannot.
  *
- * Does not listen, so no client can connect. Instead, the function opens an outgoing connection whose local end is bound
- * to the address. The connection fails, because its destination is port 0, where no server listens.
+ * Does not listen, so no client can connect. Instead, the function opens an outgoing connection whose local end is
+ * bound to the address. The connection fails, because its destination is port 0, where no server listens.
  */
 export const checkAddress = ({ host, port }: Pick<Options, "host" | "port">): Effect.Effect<void, ServeError> =>
   Effect.callback<void, ServeError>((resume) => {

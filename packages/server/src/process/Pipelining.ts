@@ -2,8 +2,8 @@
  * Limits HTTP pipelining: requests that a client sends before it received the responses to earlier ones on the same connection
  * (RFC 9112, section 9.3.2).
  *
- * Node emits each request as soon as it is parsed; one packet can contain thousands of requests. Node buffers a response
- * until the responses to all earlier requests are written.
+ * Node emits each request as soon as it is parsed; one packet can contain thousands of requests. Node buffers a
+ * response until the responses to all earlier requests are written.
  */
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- only Node's own responses know whether they wait
 import type { ServerResponse } from "node:http"

@@ -37,7 +37,7 @@ import { CurrentRequestRecord, foreignRefusal, noteAge } from "../requests/Reque
 import type { RequestRecord } from "../requests/RequestRecord.ts"
 import * as ResponseBody from "../requests/ResponseBody.ts"
 
-/** The format of a chain's JSON-RPC envelopes; `id` is the JSON text of the ID in the call. */
+/** Reads calls and encodes responses in a chain's JSON-RPC format. `id` is the JSON text of a call's ID. */
 interface Envelope<Answer> {
   /** Parses a call in a common format without a JSON parser; `undefined` means that `read` has to parse it. */
   readonly usual?: (text: string) => RpcCall | undefined
@@ -95,14 +95,14 @@ const jsonRpc: Envelope<JsonRpc.RpcAnswer> = {
   }
 }
 
-// this is the text that nodes send and that clients recognize: ethers then polls instead of installing filters
+// nodes send this text, and clients recognize it: if ethers receives it, ethers polls instead of installing filters
 const unsupported = (method: string) =>
   new UnsupportedMethod({
     method: method.slice(0, 128),
     detail: `the method ${method.slice(0, 128)} does not exist on this route`
   })
 
-/** Returns the raw ID of a call that may be invalid. */
+/** Returns the JSON text of a call's ID, even if the call is invalid. */
 const rawId = (text: string): string | undefined => {
   const raw = JsonRpc.rawMember(text, Json.members(text), "id")
   const id = raw === undefined ? undefined : Result.getOrElse(Json.parse(raw), () => undefined)
@@ -133,7 +133,7 @@ const eachAnswered = (texts: ReadonlyArray<string>, write: (id: string) => strin
   return answers.length === 0 ? undefined : `[${answers.join(",")}]`
 }
 
-/** A route: serves a request, or refuses it as a whole before its body is read. */
+/** The functions of a route: serve a request, or refuse the whole request before its body is read. */
 export interface Route {
   readonly handle: (
     request: IncomingRequest,
@@ -163,7 +163,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
       : Effect.fail(refusal)
   }
 
-  /** Encodes the response to a call, and records its result. */
+  /** Makes the functions that encode the response to a call, and record the operation's outcome. */
   const observeEnd = ({ id, method }: RpcCall, { record }: Asked) => {
     const operation = table.has(method) ? method : "unsupported"
     return {

@@ -13,7 +13,7 @@ import * as Ref from "effect/Ref"
 import * as AdminRoutes from "./AdminRoutes.ts"
 import * as HttpApiRoutes from "./HttpApiRoutes.ts"
 
-/** The part of the API definition about the control of the sandbox, which these routes serve. */
+/** The endpoints that control the sandbox, as a part of the API definition. */
 export class SandboxApi extends HttpApi.make("gateway").add(GatewayApi.groups.sandbox) {}
 
 /** A sandbox to control, and its snapshots, which persist across changes of settings. */

@@ -104,7 +104,7 @@ const once = <A, R>(effect: Effect.Effect<A, never, R>, scope: Scope.Scope): Eff
   )
 }
 
-/** Makes the handler of a page. Its resources are released with the scope. */
+/** Makes the handler of a page. Closing the scope releases the page's resources. */
 export const make = <R>(content: Effect.Effect<Content, never, R>) =>
   Effect.map(Effect.scope, (scope) => {
     const made = once(content, scope)

@@ -17,7 +17,7 @@ export class EffectiveSettings extends Context.Service<EffectiveSettings, Readon
   "@trigate/server/settings/EffectiveSettings"
 ) {}
 
-/** Whether a decoded value contains a secret at any depth. */
+/** Returns whether a decoded value contains a secret at any depth. */
 const isSecret = (value: unknown): boolean =>
   Redacted.isRedacted(value) ||
   (Option.isOption(value)

@@ -1,8 +1,9 @@
 /**
  * The settings of a gateway: the name, the accepted values, the default and the documentation of each.
  *
- * A library package declares its own settings, which `layerConfig` of the embedded services also reads. This table
- * collects them. The flags, the settings file, `--help` and docs/configuration.md are derived from it.
+ * Each library package declares its own settings. The `layerConfig` layers of embedded services read the same settings.
+ * This table collects all settings. The flags, the settings file, `--help` and docs/configuration.md are derived from
+ * it.
  */
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import { families } from "@trigate/domain/evm/EvmMethodTable"
@@ -118,7 +119,7 @@ export const settings = {
       "who is allowed to call: clients with a key in the database (`keys`) or in a key file, or every client that can reach the gateway " +
       "(`open`)",
     takes: "`open`, `keys`, or the path of a key file that ends in `.json`"
-  }, "unset: every client on a loopback address; on any other address the gateway does not start"),
+  }, "unset: every client, if the gateway listens on a loopback address; otherwise the gateway does not start"),
   trustedProxies: list("TRIGATE_TRUSTED_PROXIES", nonEmptyWords(Schema.IpNetworkFromString), {
     group: "Callers",
     meaning:
@@ -132,7 +133,7 @@ export const settings = {
       "accepted hosts of requests, besides localhost, its subdomains, 127.0.0.0/8 and [::1]; any other host is " +
       "refused with 421",
     takes: "host names or IP addresses without port, comma separated, or `*`"
-  }, "unset: none on a loopback address, any host on other addresses"),
+  }, "unset: no further hosts if the gateway listens on a loopback address, otherwise any host"),
   adminHost: withDefault("TRIGATE_ADMIN_HOST", Host, "127.0.0.1", {
     group: "Listening",
     needsRestart: true,
@@ -230,7 +231,7 @@ export const settings = {
     group: "Stores",
     needsRestart: true,
     meaning:
-      "database that stores the action log, so that the log survives a crash, and the callers' keys; replicas can share a Postgres database. Without Redis, it also " +
+      "database that stores the callers' keys and the action log, which therefore survives a crash; replicas can share a Postgres database. Without Redis, the database also " +
       "counts quotas and stores the events of accounts. While the database cannot be written, signed actions are refused",
     takes: "a postgres:// URL, or the path of a SQLite file"
   }, "unset: in memory"),
@@ -280,7 +281,7 @@ export interface Settings extends Values<typeof settings> {
 /** All settings, decoded from the `ConfigProvider` of the context. */
 export const all: Config.Config<Settings> = Config.all(settings)
 
-/** Environment variables that configure only the other commands. A gateway accepts and ignores them. */
+/** Environment variables that configure only commands other than `trigate serve`. A gateway ignores them. */
 export const commandLine = {
   adminKey: "TRIGATE_ADMIN_KEY",
   adminUrl: "TRIGATE_ADMIN_URL",

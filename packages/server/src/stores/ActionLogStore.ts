@@ -27,11 +27,11 @@ const parseLocation = (url: Redacted.Redacted): DatabaseLocation => {
   return { kind: "SQLite", file: text.replace(/^(?:sqlite|file):(?:\/\/(?=\/))?/u, "") }
 }
 
-/** Returns the log's database; `None` if `TRIGATE_DATABASE_URL` is not set. */
+/** Returns the action log's database; `None` if `TRIGATE_DATABASE_URL` is not set. */
 export const findDatabase = (settings: Settings): Option.Option<DatabaseLocation> =>
   Option.map(settings.databaseUrl, parseLocation)
 
-/** Returns the store of a live gateway's log: the database if configured, otherwise Redis, otherwise memory. */
+/** Returns the store of a live gateway's action log: the database if configured, otherwise Redis, otherwise memory. */
 export const chooseBacking = (settings: Settings): Backing =>
   Option.match(findDatabase(settings), {
     onNone: () => Option.isSome(settings.redisUrl) ? "Redis" : "memory",

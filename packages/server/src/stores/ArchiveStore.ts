@@ -32,7 +32,8 @@ const archiveLayer = (settings: Settings) =>
   })
 
 /**
- * Elects the replica that records candles: one at a time with Postgres; without Postgres, this process always records.
+ * Elects the replica that records candles. If the replicas share a Postgres database, one replica records at a time.
+ * Otherwise, this process always records.
  */
 const electionLayer = (settings: Settings): Layer.Layer<never> => {
   const place = ActionLogStore.findDatabase(settings).valueOrUndefined

@@ -13,7 +13,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
 import * as QuotasShared from "./QuotasShared.ts"
 
-/** The location of the counters in Redis. */
+/** The prefix of the counters' Redis keys, and the timeout. */
 export interface Options {
   /** Prefix of the Redis keys. Default: `trigate:{quota}:`. Processes with the same prefix share counters. */
   readonly prefix?: string

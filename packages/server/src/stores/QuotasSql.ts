@@ -17,7 +17,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import * as QuotasShared from "./QuotasShared.ts"
 
-/** The location of the counters in the database. */
+/** The prefix of callers' names in the table, and the timeout. */
 export interface Options {
   /** Prefix of callers' names. Default: empty. Processes with the same prefix share counters. */
   readonly prefix?: string

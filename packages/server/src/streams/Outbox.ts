@@ -2,9 +2,9 @@
  * The outgoing frames of one WebSocket.
  *
  * Frames are written directly while the socket accepts them. If the socket's buffer is full, or the caller has used up
- * its bytes of the current second, frames wait. Of each state, such as an order book, only the latest frame waits. All
- * other frames are events. They wait in a queue that has a maximum length and size, and are never dropped: if the queue
- * exceeds its limits, the socket is closed.
+ * its bytes of the current second, frames wait. For each state, such as an order book, only the latest frame waits. All
+ * other frames are events. Events wait in a queue that has a maximum length and size, and are never dropped: if the
+ * queue exceeds its limits, the socket is closed.
  */
 import type { Socket } from "node:net"
 
@@ -31,11 +31,9 @@ export class Outbox {
   #isFull = false
   #isCorked = false
   #isClosed = false
-  /**
-   * The number of written frames. `conflated` is the number of pending frames that a later frame of the same state
-   * replaced.
-   */
+  /** The number of written frames. */
   written = 0
+  /** The number of pending frames that a later frame of the same state replaced. */
   conflated = 0
 
   /**

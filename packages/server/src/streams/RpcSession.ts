@@ -1,5 +1,6 @@
 /**
- * A caller's WebSocket with JSON-RPC: serves calls like the HTTP route, and subscriptions from the chain's block feed.
+ * A caller's WebSocket with JSON-RPC. Calls are served as on the HTTP route. Subscriptions are served from the chain's
+ * block feed.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import type { Chain } from "@trigate/domain/Chain"

@@ -37,8 +37,8 @@ const isPostId = (id: unknown): boolean =>
   Predicate.isBigInt(id) ? id >= 0n && id < 2n ** 64n : Number.isSafeInteger(id) && Number(id) >= 0
 
 /**
- * Returns the error if a caller's scope does not allow the subscription `name`, or without `name`, reads of the trading
- * chain. Returns `undefined` if the scope allows them.
+ * Returns the error if a caller's scope does not allow the subscription `name` or, if `name` is absent, reads of the
+ * trading chain. Returns `undefined` if the scope allows them.
  */
 const scopeRefusal = ({ scope }: Caller, name?: string) =>
   notPermitted(scope, { chain: "trading", class: "read", ...(name === undefined ? {} : { name }) })

@@ -273,7 +273,7 @@ export const make = Effect.fnUntraced(function*(
     if (isDraining) session.close("drain")
   }
 
-  /** Reads the stored account events up to the position from which a socket resumes. */
+  /** Reads newer account events from the shared log if this process lacks the position from which a socket resumes. */
   const caughtUp = (url: string, speech: Speech): Effect.Effect<void> => {
     const from = speech.protocol === "venue" ? parseResume(url)?.from : undefined
     return speech.protocol === "venue" && from !== undefined ? speech.streams.events.catchUp(from) : Exit.void
@@ -408,7 +408,7 @@ export const layer = (openStreams: OpenStreams, options: Options = defaults): La
   Layer.effect(Sessions, make(openStreams, options))
 
 /**
- * No streams: handshakes are refused with `ChainNotConfigured`.
+ * Provides sockets without streams: each handshake is refused with `ChainNotConfigured`.
  *
  * @since 0.1.0
  * @category layers

@@ -1,6 +1,6 @@
 /**
- * Serves the requests that callers send as messages of a socket. Each request is refused, counted and measured like a
- * request over HTTP.
+ * Serves the requests that callers send as messages of a socket. The limits, quotas and metrics of HTTP requests apply
+ * to these requests too.
  */
 import type { Quotas } from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"

@@ -32,7 +32,7 @@ export interface Limits {
   /** Maximum number of messages per minute on one socket. */
   readonly messages: number
   readonly subscriptions: number
-  /** Maximum number of concurrent posts. */
+  /** Maximum number of concurrent `post` messages and JSON-RPC calls. */
   readonly posts: number
 }
 

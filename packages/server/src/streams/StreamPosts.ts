@@ -23,12 +23,13 @@ export interface Reply {
    */
   readonly response: string | undefined
   readonly operation: string
-  /** The HTTP status that `POST /exchange` or `POST /info` would return; `error` is the tag of the gateway's error. */
+  /** The HTTP status that `POST /exchange` or `POST /info` would return. */
   readonly status: number
+  /** The tag of the gateway's error; `undefined` if the gateway relayed a response. */
   readonly error: string | undefined
 }
 
-/** The services that serve posts. */
+/** The services that serve `post` messages. */
 export interface Services {
   readonly exchange: Exchange["Service"]
   readonly info: Info["Service"]

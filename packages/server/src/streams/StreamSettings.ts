@@ -48,7 +48,7 @@ export const settings = {
   streamPosts: withDefault("TRIGATE_STREAM_POSTS", Count, "100", {
     group: "Streams",
     needsRestart: true,
-    meaning: "maximum concurrent posts of one WebSocket",
+    meaning: "maximum concurrent requests (`post` messages or JSON-RPC calls) of one WebSocket",
     takes: count
   }),
   streamQueueFrames: withDefault("TRIGATE_STREAM_QUEUE_FRAMES", Count, "10000", {

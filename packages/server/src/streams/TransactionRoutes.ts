@@ -110,7 +110,7 @@ const queryIn = ({ url }: IncomingRequest): URLSearchParams => new URLSearchPara
 
 /** The stream that a route serves: how to open it, and how to encode its items. */
 interface Served<Item> {
-  /** The address whose transactions the event positions refer to: the account, or a jetton wallet. */
+  /** The address of the account or jetton wallet. An event has the position of a transaction of this address. */
   readonly account: string
   readonly event: string
   readonly encode: (item: Item) => string

@@ -107,7 +107,7 @@ const moveStake = (isUndelegate: boolean, stake: Stake) =>
     )
 
 /**
- * Delegates stake to a validator.
+ * Signs an action that delegates stake to a validator.
  *
  * @since 0.1.0
  * @category builders
@@ -140,8 +140,8 @@ const moveStake = (isUndelegate: boolean, stake: Stake) =>
 export const delegate = (stake: Stake) => moveStake(false, stake)
 
 /**
- * Withdraws delegated stake from a validator. The venue allows a withdrawal no earlier than one day after the
- * delegation.
+ * Signs an action that withdraws delegated stake from a validator. The venue allows a withdrawal no earlier than one
+ * day after the delegation.
  *
  * @since 0.1.0
  * @category builders
@@ -205,7 +205,7 @@ export const signL1 = <Action extends { readonly type: string }>(
 ): Effect.Effect<SignedBody<Action>, BuildFailure, Signer | Venue> => sign("l1", action, options)
 
 /**
- * Jails the signing validator.
+ * Signs an action with which a validator jails itself.
  *
  * @since 0.1.0
  * @category builders
@@ -230,7 +230,7 @@ export const signL1 = <Action extends { readonly type: string }>(
 export const jailSelf = (options: L1Options) => signL1({ type: "CSignerAction", jailSelf: null } as const, options)
 
 /**
- * Unjails the signing validator.
+ * Signs an action with which a validator unjails itself.
  *
  * @since 0.1.0
  * @category builders
@@ -255,7 +255,7 @@ export const jailSelf = (options: L1Options) => signL1({ type: "CSignerAction", 
 export const unjailSelf = (options: L1Options) => signL1({ type: "CSignerAction", unjailSelf: null } as const, options)
 
 /**
- * Sends the account's EVM transactions to big blocks (one per minute, 30M gas) until the setting is changed.
+ * Signs an action that makes the account's EVM transactions use big blocks (one per minute, 30M gas).
  *
  * @since 0.1.0
  * @category builders
@@ -281,7 +281,7 @@ export const useBigBlocks = (options: L1Options) =>
   signL1({ type: "evmUserModify", usingBigBlocks: true } as const, options)
 
 /**
- * Sends the account's EVM transactions to small blocks (one per second, 3M gas) until the setting is changed.
+ * Signs an action that makes the account's EVM transactions use small blocks (one per second, 3M gas).
  *
  * @since 0.1.0
  * @category builders
@@ -313,7 +313,7 @@ const built = <Terms, Options, Action extends { readonly type: string }>(
   Effect.flatMap(Effect.fromResult(build(terms, options)), (action) => signL1(action, options))
 
 /**
- * Places orders as one batch; the venue accepts or refuses each order separately.
+ * Signs an action that places orders as one batch. The venue accepts or refuses each order separately.
  *
  * @since 0.1.0
  * @category builders
@@ -345,7 +345,8 @@ const built = <Terms, Options, Action extends { readonly type: string }>(
 export const placeOrders = built(OrderAction.place)
 
 /**
- * Cancels orders by the venue's order IDs. With `fast: true`, the cancels have priority in the venue's mempool.
+ * Signs an action that cancels orders by the venue's order IDs. If `fast` is true, the cancels have priority in the
+ * venue's mempool.
  *
  * @since 0.1.0
  * @category builders
@@ -370,7 +371,8 @@ export const placeOrders = built(OrderAction.place)
 export const cancelOrders = built(OrderAction.cancel)
 
 /**
- * Cancels orders by client order IDs. With `fast: true`, the cancels have priority in the venue's mempool.
+ * Signs an action that cancels orders by client order IDs. If `fast` is true, the cancels have priority in the venue's
+ * mempool.
  *
  * @since 0.1.0
  * @category builders
@@ -401,7 +403,7 @@ export const cancelOrders = built(OrderAction.cancel)
 export const cancelOrdersByCloid = built(OrderAction.cancelByCloid)
 
 /**
- * Modifies an open order.
+ * Signs an action that modifies an open order.
  *
  * @since 0.1.0
  * @category builders
@@ -440,7 +442,7 @@ export const cancelOrdersByCloid = built(OrderAction.cancelByCloid)
 export const modifyOrder = built(OrderAction.modify)
 
 /**
- * Modifies several open orders.
+ * Signs an action that modifies several open orders.
  *
  * @since 0.1.0
  * @category builders

@@ -42,7 +42,7 @@ const table = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray
 
 const renderCode = (text: string): string => `<code>${escapeHtml(text)}</code>`
 
-/** Renders `code` between backticks. */
+/** Escapes a text for HTML, and renders each part between backticks as code. */
 const renderText = (text: string): string => escapeHtml(text).replaceAll(/`([^`]+)`/gu, "<code>$1</code>")
 
 const chains = [
