@@ -188,7 +188,7 @@ const adminFinding = Effect.fnUntraced(function*(settings: Decoded) {
   const place = yield* Effect.fromResult(GatewayServer.adminAddress(settings))
   const found = (detail: string): Finding => ({ name: "admin", state: "configured", detail, isSound: true })
   if (place !== undefined) {
-    return found(`${place.host}:${place.port}${place.isGuarded ? ", for keys with the class admin" : ""}`)
+    return found(`${place.host}:${place.port}${place.isGuarded ? ", requires a key with the class admin" : ""}`)
   }
   const { host, port } = settings
   return Hosts.isOwnMachine(host)

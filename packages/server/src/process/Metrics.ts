@@ -46,7 +46,7 @@ export const metrics = {
   ),
   settingsRefused: gauge(
     "trigate_settings_refused",
-    "1 if the settings read at the latest SIGHUP were invalid and the previous settings stay in use, otherwise 0"
+    "1 if the latest SIGHUP found invalid settings, so that the previous settings stay in use; otherwise 0"
   ),
   ...actionLog,
   auditLogLost: counter(

@@ -9,7 +9,7 @@
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** Maximum number of requests on a connection whose responses can wait for the response to an earlier request. */
+/** Maximum number of responses on a connection that can wait for the response to an earlier request. */
 export const maxWaiting = 64
 
 const ignore = (): void => {}
@@ -36,7 +36,7 @@ export const admits = (response: ServerResponse): boolean => {
   // Node would write the head of a waiting response before its buffered `100 Continue`, and the client would misread
   // the responses
   response.writeContinue = ignore
-  // Node closes the connection after the response to a request with `Expect` whose `100 Continue` was not sent
+  // if the `100 Continue` of a request with `Expect` was not sent, Node closes the connection after the response
   if (headers.expect !== undefined) ending.add(socket)
   waiting.set(socket, count + 1)
   response.once("finish", () => waiting.set(socket, (waiting.get(socket) ?? 0) - 1))

@@ -50,7 +50,7 @@ const group = ({ snapshots, state }: Controlled) => {
     if (!markets.has(coin)) return yield* refuse(["coin"], `The sandbox does not list ${coin}`)
     const late = points.findIndex(({ time }, index) => time <= (points[index - 1]?.time ?? -1))
     if (late !== -1) {
-      return yield* refuse(["points", late, "time"], "Expected a later time than that of the previous point")
+      return yield* refuse(["points", late, "time"], "Expected a time after the time of the previous point")
     }
     yield* trading.playPrices(coin, points, speed)
     yield* trading.tick

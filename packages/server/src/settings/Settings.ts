@@ -149,7 +149,7 @@ export const settings = {
       meaning: "port of the admin listener; 0 selects a free port",
       takes: "a port from 0 to 65535"
     },
-    "unset: no separate listener; the action log and the console are then on the callers' listener, if it has a loopback address"
+    "unset: no separate listener; if the callers' listener has a loopback address, it serves the action log and the console"
   ),
   ...trading,
   ...upstream,

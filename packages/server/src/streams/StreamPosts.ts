@@ -52,7 +52,7 @@ const refused = (status: number, text: string): string =>
 export const refusedAction = ({ _tag, message }: GatewayError): string =>
   `{"type":"action","payload":{"status":"err","response":${JSON.stringify(`${_tag}: ${message}`)}}}`
 
-/** Formats the error of a query: its status, then its tag. */
+/** Formats the error of a query: HTTP status, tag and message. */
 export const refusedInfo = ({ _tag, message, status }: GatewayError): string => refused(status, `${_tag}: ${message}`)
 
 const isJsonAnswer = ({ json, status }: UpstreamResponse): boolean => status === 200 && json.value._tag === "Success"
