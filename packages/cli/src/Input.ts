@@ -38,14 +38,17 @@ export const text = (path: string) => Effect.map(bytes(path), (read) => new Text
 const readAddress = Schema.decodeOption(Address)
 const notAddress = () => "20 bytes in hex, 0x first"
 
-/** A 20-byte address as an argument. */
+/** Declares an argument that accepts a 20-byte address. */
 export const address = (name: string) => Argument.String(name).pipe(Argument.filterMap(readAddress, notAddress))
 
-/** A 20-byte address as a flag. */
+/** Declares a flag that accepts a 20-byte address. */
 export const addressFlag = (name: string) =>
   Flag.String(name).pipe(Flag.withMetavar("address"), Flag.filterMap(readAddress, notAddress))
 
-/** An address of the token chain, in raw or user-friendly form, returned unchanged. */
+/**
+ * Declares an argument that accepts an address of the token chain, in raw or user-friendly form. The text is not
+ * changed.
+ */
 export const tonAddress = (name: string) =>
   Argument.String(name).pipe(
     Argument.filterMap(
@@ -58,14 +61,14 @@ export const tonAddress = (name: string) =>
     )
   )
 
-/** A 32-byte transaction hash. */
+/** Declares an argument that accepts a 32-byte transaction hash. */
 export const hash = (name: string) =>
   Argument.String(name).pipe(Argument.filterMap(Schema.decodeOption(Hash), () => "32 bytes in hex, 0x first"))
 
 const readSlot = Schema.decodeOption(StorageSlot)
 const decimal = /^[0-9]{1,78}$/u
 
-/** A storage position, in hex or as a decimal number. */
+/** Declares an argument that accepts a storage position, in hex or as a decimal number. */
 export const slot = (name: string) =>
   Argument.String(name).pipe(
     Argument.filterMap(
@@ -74,7 +77,7 @@ export const slot = (name: string) =>
     )
   )
 
-/** A whole number from 1 to a limit. */
+/** Declares a flag that accepts a whole number from 1 to `most`. */
 export const countFlag = (name: string, most: number) =>
   Flag.String(name).pipe(
     Flag.withMetavar("count"),
@@ -90,7 +93,7 @@ export const countFlag = (name: string, most: number) =>
 /** Matches milliseconds since 1970 (12 to 14 digits). Ten digits would be seconds. */
 const millis = /^[0-9]{12,14}$/u
 
-/** A nonce: milliseconds since 1970. */
+/** Declares a flag that accepts a nonce in milliseconds since 1970. */
 export const millisFlag = (name: string) =>
   Flag.String(name).pipe(
     Flag.withMetavar("ms"),
@@ -127,7 +130,7 @@ const duration = /^(?<count>[0-9]{1,6})(?<unit>ms|[smhdw])$/u
 export const readDuration = (text: string): Option.Option<Duration.Duration> =>
   Option.map(parseLength(duration, text), Duration.millis)
 
-/** A time: absolute, or relative to the time of the command. */
+/** A time: absolute, or relative to the time at which the command runs. */
 export type Moment =
   | { readonly kind: "at"; readonly millis: number }
   | { readonly kind: "ago"; readonly millis: number }
@@ -136,7 +139,7 @@ const ago = /^(?<count>[0-9]{1,6})(?<unit>[smhdw])$/u
 const dateTime =
   /^(?<day>[0-9]{4}-[0-9]{2}-[0-9]{2})(?:T(?<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?)(?<zone>Z|[+-][0-9]{2}:[0-9]{2})?)?$/u
 
-/** The description of the format of {@link readMoment}. */
+/** Describes the time formats that {@link readMoment} parses. */
 export const expectedMoment =
   "a date (2026-01-31), a date and time (2026-01-31T12:00Z; UTC without a zone), milliseconds since 1970, or how " +
   "long ago (90s, 30m, 12h, 7d, 2w)"
@@ -145,7 +148,7 @@ export const expectedMoment =
 const isDay = (day: string): boolean =>
   Option.exists(DateTime.make(`${day}T00:00Z`), (found) => DateTime.formatIsoDateUtc(found) === day)
 
-/** Parses {@link expectedMoment}; `None` for any other text. */
+/** Parses a time in one of the formats of {@link expectedMoment}. Returns `None` for any other text. */
 export const readMoment = (text: string): Option.Option<Moment> => {
   if (text === "now") return Option.some({ kind: "ago", millis: 0 })
   const length = parseLength(ago, text)

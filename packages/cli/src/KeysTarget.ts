@@ -20,7 +20,7 @@ export interface KeyIssued {
   readonly record: KeyShown
 }
 
-/** The operations of the commands; `E` is the error of the key store or of the gateway. */
+/** The operations of `trigate keys` on a key store or a running gateway. `E` is the error of an operation. */
 export interface Keys<E> {
   readonly list: Effect.Effect<ReadonlyArray<KeyShown>, E>
   readonly create: (creation: KeyStore.Creation) => Effect.Effect<KeyIssued, E>

@@ -86,7 +86,7 @@ export const printText = (text: string): Effect.Effect<void> => Console.log(prin
 /** Prints a JSON document. Integers keep all their digits. */
 export const printJson = (document: unknown): Effect.Effect<void> => printText(Json.stringifyPretty(document))
 
-/** Prints the table, or with `--json` the JSON document. Integers keep all their digits. */
+/** Prints the table, or the JSON document if `--json` is set. Integers keep all their digits. */
 export const print = Effect.fnUntraced(function*(data: { readonly json: unknown; readonly table: string }) {
   yield* (yield* AsJson) ? printJson(data.json) : Console.log(data.table)
 })
@@ -113,7 +113,7 @@ export const save = Effect.fnUntraced(function*(path: Option.Option<string>, doc
   return yield* Console.error(`trigate: written to ${path.value}`)
 })
 
-/** Escapes lines of text as {@link printText} does. */
+/** Escapes the lines of a text stream as {@link printText} does. */
 export const printableBytes = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
   bytes.pipe(Stream.decodeText, Stream.map(printableLines), Stream.encodeText)
 
@@ -147,11 +147,11 @@ export const bar = (done: number, total: number): string => {
 /** Replaces the progress line. */
 export type Show = (line: string) => Effect.Effect<void>
 
-/** Runs work. On a terminal, shows its progress in one line on standard error, and erases the line at the end. */
+/** Runs an effect. On a terminal, shows its progress in one line on standard error, and erases the line at the end. */
 export const withProgress = Effect.fnUntraced(function*<A, E, R>(work: (show: Show) => Effect.Effect<A, E, R>) {
   const stdio = yield* Stdio.Stdio
   if (!(yield* stdio.stderrIsTerminal)) return yield* work(() => Effect.void)
-  // the work continues if its progress cannot be shown
+  // the effect continues if its progress cannot be shown
   const write = (text: string) => Effect.ignore(Stream.run(Stream.make(text), stdio.stderr({ endOnDone: false })))
   return yield* Effect.ensuring(work((line) => write(`${eraseLine}${line}`)), write(eraseLine))
 })

@@ -13,7 +13,7 @@ process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
   process.stderr.write(`trigate: Standard output cannot be written: ${message}\n`)
   process.exit(ExitCode.codes.unexpected.code)
 })
-// an error of standard error must not end the process while a signed action is in flight
+// a failed write to standard error must not end the process while a signed action is in flight
 process.stderr.on("error", () => undefined)
 
 const endsByInterruption = MutableRef.make(false)

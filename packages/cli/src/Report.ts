@@ -80,8 +80,8 @@ const colour = /\u001B\[[0-9;]*m/gu
 const bold = (text: string): string => `\u001B[1m${text}\u001B[0m`
 
 /**
- * Maximum width of the names in a row of help, as a fraction of the line. The text of wider names begins on the next
- * line.
+ * Maximum width of the names in a row of help, as a fraction of the line's width. If the names are wider, their text
+ * begins on the next line.
  */
 const widestNames = 0.4
 

@@ -1,5 +1,5 @@
 /**
- * The target of the commands about a gateway's own stores: the stores in its settings, or a running gateway.
+ * The target of a command that uses a gateway's stores: the stores in the gateway's settings, or a running gateway.
  *
  * The settings are found as `trigate serve` finds them. Each command prints its target to standard error, because the
  * target depends on the machine and the folder in which the command runs.
@@ -24,8 +24,8 @@ import * as Output from "./Output.ts"
 export const files = ServeCommand.files
 
 /**
- * Reads the settings of the gateway whose stores a command uses; `flags` are settings for which the command has its own
- * flags.
+ * Reads the settings of the gateway whose stores a command uses. `flags` contains the settings that the command's own
+ * flags set.
  */
 export const settings = (
   given: ServeCommand.Files,
@@ -42,7 +42,7 @@ export const printStore = (what: string, place: CallerStore.StoreLocation, { net
 export const printGateway = (what: string, { origin }: { readonly origin: string }): Effect.Effect<void> =>
   Output.printNotes([`${what}: the gateway at ${origin}`])
 
-/** The option `--admin`: a running gateway, instead of the stores in the settings. */
+/** The option `--admin`, which selects a running gateway instead of the stores in the settings. */
 export const adminFlag = Flag.String("admin").pipe(
   Flag.withMetavar("url"),
   Flag.withFallbackConfig(Config.String(commandLine.adminUrl)),

@@ -52,7 +52,7 @@ All commands: trigate --help
   trigate sandbox
       start a venue in memory: paper orders, no account, no money
   trigate serve --help
-      every setting of a gateway to the real chains
+      list every setting of a gateway to the real chains
   trigate status --gateway URL
       query a gateway on another machine
 

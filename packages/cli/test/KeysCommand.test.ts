@@ -98,7 +98,7 @@ describe("trigate keys", () => {
           made.stderr,
           `The key of desk is shown only once: only its hash is stored. Logs show its prefix, ${first}.\n` +
             "The key is valid until 1970-04-02T00:00Z.\n" +
-            "Callers send it in Authorization: Bearer, in X-API-Key, or as the first segment of the path.\n"
+            "Callers send the key in Authorization: Bearer, in X-API-Key, or as the first segment of the path.\n"
         )
         const open = yield* keys("create", "bot", "--json")
         assert.deepStrictEqual(Object.keys(JSON.parse(open.stdout) as object), [

@@ -1,6 +1,6 @@
 /**
- * The operator's calls, about the action log, the keys of callers and their requests. They require a connection to the
- * admin listener.
+ * The operator's calls: the action log, callers' keys, rate limits, latest requests, metrics and settings. They require
+ * a connection to the admin listener.
  */
 import {
   ActionResolution,

@@ -42,7 +42,7 @@ const page = Effect.fnUntraced(function*(after: string | undefined) {
 }, Effect.mapError(wrapReason))
 
 /**
- * Returns the stored series, by coin and interval; sends one request for each 100 coins.
+ * Returns the stored series, ordered by coin and interval. Sends one request for each 100 coins.
  *
  * @since 0.1.0
  * @category calls

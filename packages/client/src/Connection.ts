@@ -53,13 +53,13 @@ export interface Routes {
 }
 
 /**
- * A gateway. The calls of this package require only this service.
+ * The connection to a gateway. The calls of this package require only this service.
  *
  * @since 0.1.0
  * @category services
  */
 export class Connection extends Context.Service<Connection, {
-  /** The routes of the chains: the gateway's own, or those behind the endpoint key if one is configured. */
+  /** The routes of the chains: the gateway's own routes, or the node routes if an endpoint key is configured. */
   readonly chains: Routes
   /** The gateway's own routes, independent of an endpoint key. */
   readonly own: Routes

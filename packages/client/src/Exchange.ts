@@ -158,8 +158,8 @@ const actionPath = (reference: ActionReference, wait: Duration.Input): string =>
 }
 
 /**
- * Returns the gateway's record of an action, without sending anything to the venue. With `wait`, waits up to that long
- * (at most 30 seconds) for the outcome to become known, and then returns the current record.
+ * Returns the gateway's record of an action, without sending anything to the venue. If `wait` is set, waits up to that
+ * long (at most 30 seconds) for the outcome to become known, and then returns the current record.
  *
  * After `OutcomeUnknown`, the outcome of an order with a client order ID is known within seconds. Fails with
  * `ActionNotFound` for an action that the gateway did not send.
@@ -210,8 +210,8 @@ const readInspection = ownReader(Inspection)
 /**
  * Describes a signed action as the gateway decodes it: its form, its signers and its nonce. Relays nothing.
  *
- * With the address of the expected signer, the result also explains why the recovered signer differs. Accepts an action
- * or the bytes of a body, including malformed ones.
+ * If the address of the expected signer is passed, the result also explains why the recovered signer differs. Accepts
+ * an action or the bytes of a body, including malformed ones.
  *
  * @since 0.1.0
  * @category calls

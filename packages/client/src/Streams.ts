@@ -39,8 +39,8 @@ export type Methods = {
  * The streams of a gateway, with a method for each of `subscriptions`.
  *
  * Each running stream has its own WebSocket. If the connection is lost, the stream reconnects. It continues without
- * loss if the gateway logs the account's events, or if each frame is a whole state. It fails with `StreamLost` if
- * events could be missing, or if the gateway is unreachable for more than two minutes.
+ * loss if the gateway logs the account's events, or if each frame contains the complete state. It fails with
+ * `StreamLost` if events could be missing, or if the gateway is unreachable for more than two minutes.
  *
  * @since 0.1.0
  * @category services
@@ -116,8 +116,8 @@ const typed =
       const retrying = GatewaySocket.retrying((input) =>
         position !== undefined && input !== hole && Predicate.isTagged(input, "StreamLost")
       )
-      // every element resets the retry schedule, so that the next retry counts as the first; a frame without items is
-      // an empty element
+      // every frame resets the retry schedule, so that the next retry counts as the first; therefore a frame without
+      // items is passed on as an empty element
       return Stream.flattenIterable(Stream.retry(connection, retrying))
     }
 

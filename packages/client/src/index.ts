@@ -6,8 +6,8 @@
  */
 
 /**
- * The operator's calls, about the action log, the keys of callers and their requests. They require a connection to the
- * admin listener.
+ * The operator's calls: the action log, callers' keys, rate limits, latest requests, metrics and settings. They require
+ * a connection to the admin listener.
  */
 export * as Admin from "./Admin.ts"
 

@@ -22,7 +22,7 @@ const chains = ["trading", "tokens", "layer2"] as const
 
 const limits = {
   requestsPerSecond: "Requests per second",
-  burst: "Burst above that rate, in requests",
+  burst: "Burst above the requests per second, in requests",
   weightPerMinute: "Weight per minute",
   unitsPerSecond: "Request units per second",
   concurrentCalls: "Concurrent calls",

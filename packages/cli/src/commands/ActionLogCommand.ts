@@ -113,7 +113,9 @@ const listing = (entries: ReadonlyArray<Listed>, network: string): string => {
   ].join("\n")
 }
 
-const idArgument = Argument.String("id").pipe(Argument.withDescription("An ID from the list, or a unique prefix of it"))
+const idArgument = Argument.String("id").pipe(
+  Argument.withDescription("The ID of a listed action, or a prefix that only one has")
+)
 
 const findEntry = Effect.fnUntraced(function*(prefix: string) {
   const [found, ...others] = (yield* Actions.use(({ list }) => list)).filter(({ fingerprint }) =>
@@ -164,7 +166,7 @@ const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway:
   return yield* ofOutcome(outcome, { upstream: Connection.label, ...identity })
 })
 
-/** The action log in the configured database; creates nothing. */
+/** Provides the operations on the action log in the configured database. Creates neither a database nor tables. */
 const layerDatabase = (files: ServeCommand.Files) =>
   Layer.unwrap(Effect.gen(function*() {
     const found = yield* Effect.mapError(Target.settings(files), ({ message }) => Input.fault(message))
@@ -187,7 +189,7 @@ const layerDatabase = (files: ServeCommand.Files) =>
           }),
         resolve: Effect.fnUntraced(function*(entry, gateway) {
           const resolution = yield* send(client, gateway, entry)
-          // a gateway that uses another action log does not remove the entry from this log
+          // also removes the entry from this log, because the gateway can use another action log
           yield* forget(entry)
           const rejection = resolution._tag === "Accepted"
             ? Option.getOrUndefined(legRejection(resolution.answer))
@@ -203,7 +205,7 @@ const layerDatabase = (files: ServeCommand.Files) =>
     )
   }))
 
-/** The action log of a running gateway, through its admin routes. */
+/** Provides the operations on the action log of a running gateway, through its admin routes. */
 const layerGateway = (address: string) =>
   Layer.effect(
     Actions,
@@ -291,7 +293,7 @@ const recordLines = ({ id, mayLandUntil, nonce, settled, signer, state }: Action
 
 const show = Command.make("show", {
   id: Argument.String("id").pipe(
-    Argument.withDescription("The full ID of an action, or a unique prefix of one in the list")
+    Argument.withDescription("The full ID of an action, or a prefix that only one listed action has")
   ),
   json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("As JSON")),
   ...where
@@ -311,7 +313,7 @@ const show = Command.make("show", {
 const list = Command.make("list", {
   json: Flag.Boolean("json").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("Print one line of JSON for each action; from a database, also the bytes to send again")
+    Flag.withDescription("Print each action as a line of JSON, with the bytes to send again if read from a database")
   ),
   ...where
 }, ({ json }) =>

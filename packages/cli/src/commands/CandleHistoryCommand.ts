@@ -48,9 +48,7 @@ const formatFlag = Flag.Literals("format", CandleFormat.literals).pipe(
   Flag.optional
 )
 
-/**
- * Returns the file format in the flag. Without the flag, returns the format of the path's extension, by default NDJSON.
- */
+/** Returns the file format that the flag selects. Default: the format of the path's extension, otherwise NDJSON. */
 const fileFormat = (flag: Option.Option<CandleFormat>, path: string): CandleFormat =>
   Option.getOrElse(flag, () => CandleFormat.literals.find((format) => path.endsWith(`.${format}`)) ?? "ndjson")
 
@@ -105,7 +103,7 @@ const exported = Command.make("export", {
     GatewayAccess.options
   )
 
-/** The maximum number of a file's bars that are reported individually. */
+/** The maximum number of refused bars of a file that are reported individually. */
 const maxReported = 20
 
 const importFile = Effect.fnUntraced(function*(
@@ -150,7 +148,7 @@ const importFile = Effect.fnUntraced(function*(
   return { file: path, ...report }
 })
 
-/** Declares a flag that other gateway commands have. Using the flag here is reported as an error. */
+/** Declares a hidden flag that only other commands support. If it is used, the command fails with an explanation. */
 const refusedFlag = (name: string) =>
   Flag.String(name).pipe(
     Flag.withHidden,

@@ -171,7 +171,7 @@ export const command = Command.make("candles", {
   to: momentFlag("to", "now", "Last instant"),
   out: Flag.Literals("out", fileFormats).pipe(
     Flag.optional,
-    Flag.withDescription("Print a file format instead of a table")
+    Flag.withDescription("Print the bars in this file format instead of as a table")
   )
 }, ({ coin, from, interval, out, to }) =>
   Effect.gen(function*() {

@@ -26,7 +26,7 @@ const live: ReadonlyArray<Step> = [
 
 const withoutGateway: ReadonlyArray<Step> = [
   ["trigate sandbox", "start a venue in memory: paper orders, no account, no money"],
-  ["trigate serve --help", "every setting of a gateway to the real chains"],
+  ["trigate serve --help", "list every setting of a gateway to the real chains"],
   ["trigate status --gateway URL", "query a gateway on another machine"]
 ]
 

@@ -273,7 +273,7 @@ const create = Command.make("create", {
       yield* printIssued(
         issued,
         json,
-        "Callers send it in Authorization: Bearer, in X-API-Key, or as the first segment of the path."
+        "Callers send the key in Authorization: Bearer, in X-API-Key, or as the first segment of the path."
       )
     }))).pipe(
     Command.withDescription("Create a caller's first key and print it to standard output. It cannot be shown again"),
@@ -382,7 +382,7 @@ const revoke = Command.make(
     ...where,
     key: Flag.String("key").pipe(
       Flag.withMetavar("prefix"),
-      Flag.withDescription("Only the key with this prefix (default: all keys of the caller)"),
+      Flag.withDescription("Revoke only the key with this prefix (default: all keys of the caller)"),
       Flag.optional
     )
   },
@@ -396,7 +396,7 @@ const revoke = Command.make(
             ended.map(({ name, prefix }) => [name, prefix, "revoked"])
           )
         )
-        yield* Output.printNotes(["Every gateway with this key store refuses the revoked keys within seconds."])
+        yield* Output.printNotes(["Within seconds, every gateway with this key store refuses the revoked keys."])
       }))
 ).pipe(
   Command.withDescription("Revoke all keys of a caller, or one of them, immediately"),

@@ -68,8 +68,8 @@ const tokensTable = ({ tokens }: SpotMeta): string =>
   )
 
 /**
- * Looks up a name in any letter case: returns the tokens with this name, and the pairs with this name or with such a
- * token.
+ * Looks up a name in any letter case: returns the tokens with this name, and the pairs that have this name or contain
+ * one of these tokens.
  */
 const named = (meta: SpotMeta, name: string): SpotMeta => {
   const wanted = name.toLowerCase()
@@ -146,7 +146,7 @@ const storage = Command.make("storage", {
     Command.withExamples([
       {
         command: "trigate evm storage 0x5555555555555555555555555555555555555555 2",
-        description: "The third word of wrapped HYPE: its decimals"
+        description: "The third storage word of the wrapped HYPE contract: the token's decimals"
       }
     ])
   )

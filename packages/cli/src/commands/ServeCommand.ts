@@ -54,7 +54,7 @@ export const files = {
 /** The values of the flags in {@link files}. */
 export type Files = { readonly [Name in keyof typeof files]: Option.Option<string> }
 
-/** Returns the sources of settings for the flags. */
+/** Returns the settings files that the flags name. */
 export const settingSources = ({ config, environmentFile }: Files) => ({
   environmentFile: Option.getOrUndefined(environmentFile),
   file: Option.getOrUndefined(config)

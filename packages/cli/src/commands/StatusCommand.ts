@@ -137,10 +137,10 @@ export const command = Command.make("status", {}, () =>
     if (readiness.status !== "ready") return yield* new NotReady({ origin: access.origin, status: readiness.status })
   })).pipe(
     Command.withDescription(
-      "Print the state of a gateway: network, chains, addresses, remaining weight, action log. The exit code is 0 if it " +
-        "is ready, otherwise 5"
+      "Print the state of a gateway: network, chains, addresses, remaining weight, action log. The exit code is 0 " +
+        "if the gateway is ready, otherwise 5"
     ),
-    Command.withShortDescription("Print the state of a gateway; the exit code is 0 if it is ready"),
+    Command.withShortDescription("Print the state of a gateway; the exit code is 0 if the gateway is ready"),
     Command.withExamples([
       { command: "trigate status" },
       { command: "trigate status --gateway http://127.0.0.1:9090 --json", description: "A gateway's admin listener" }

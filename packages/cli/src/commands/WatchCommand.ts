@@ -31,7 +31,7 @@ const maxUpdates = 9999
 const flags = {
   count: Input.countFlag("count", maxUpdates).pipe(
     Flag.optional,
-    Flag.withDescription("End after this number of updates (default: run until it is interrupted)")
+    Flag.withDescription("End after this number of updates (default: run until interrupted)")
   )
 }
 
@@ -207,7 +207,7 @@ const orders = Command.make(
     })
 ).pipe(
   Command.withDescription(
-    "Print each change of an account's orders as it happens; the size is the part that is not filled yet"
+    "Print each change of an account's orders as it happens; the printed size is the unfilled part of the order"
   ),
   Command.withExamples([{ command: "trigate watch orders --key-file key.txt" }])
 )
@@ -215,7 +215,7 @@ const orders = Command.make(
 /** `trigate watch`. */
 export const command = Command.make("watch").pipe(
   Command.withDescription(
-    "Follow prices, a book, trades, or the orders and fills of an account over the gateway's WebSocket, until it is interrupted. " +
+    "Follow prices, a book, trades, or the orders and fills of an account over a WebSocket, until interrupted. " +
       "On a terminal, the newest prices or book are updated in place; otherwise each update is printed, with --json as a line of JSON"
   ),
   Command.withShortDescription("Follow prices, books, trades, orders and fills"),

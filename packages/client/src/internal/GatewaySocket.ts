@@ -53,7 +53,7 @@ const maxAttempts = 30
 
 const pause = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")])
 
-/** Reopens a stream after the errors that `isRetried` accepts. */
+/** Returns the schedule that reopens a stream after the errors that `isRetried` accepts. */
 export const retrying = <E>(isRetried: (error: E) => boolean) =>
   Schedule.while(
     Schedule.passthrough(Schedule.setInputType<E>()(pause)),

@@ -7,7 +7,9 @@ import * as Effect from "effect/Effect"
 import { Connection, label } from "../Connection.ts"
 import { ask, served } from "./Served.ts"
 
-/** Returns a function that makes the call of an operation. The call is sent to `path` of the gateway. */
+/**
+ * Returns a function that makes the client method of an operation. The method sends its call to `path` of the gateway.
+ */
 export const callAt = (path: string) =>
   typedMethodMapper<CallFailure, Connection>((operation) =>
     EvmProtocol.makeMethod(served(operation))(

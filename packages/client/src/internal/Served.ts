@@ -31,7 +31,7 @@ export const served = <
   Served<Failures>
 > => ({ ...operation, failures: [...operation.failures, ...callerFailures] })
 
-// to the client, the gateway is an upstream, so it uses the error for upstreams
+// to the client, the gateway is an upstream, so a failed connection to it is an upstream error
 export const unreachable = (error: HttpClientError.HttpClientError): UpstreamUnavailable =>
   new UpstreamUnavailable({
     upstream: label,
@@ -46,7 +46,7 @@ export const ask = <A>(
   send: (connection: Connection["Service"]) => Effect.Effect<A, HttpClientError.HttpClientError>
 ) => Effect.mapError(Connection.use(send), (error) => wrapReason(unreachable(error)))
 
-/** Decodes a response from the gateway itself; the response may have a status other than 200. */
+/** Makes a decoder for responses from the gateway itself, which can have a status other than 200. */
 export const ownReader = <Response extends AnyCodec>(response: Response) => {
   const read = Protocol.decodeJson(response)
   return (answer: UpstreamResponse): Effect.Effect<Response["Type"], CallFailure> =>
