@@ -74,7 +74,10 @@ export * as VenueFeed from "./streams/VenueFeed.ts"
  */
 export * as VenueStreams from "./streams/VenueStreams.ts"
 
-/** Makes the code and data cells of the seeded contracts: jettons in the layout of `contracts/*.tolk`, metadata as in TEP-64. */
+/**
+ * Makes the code and data cells of the sandbox's jettons, in the layout of `contracts/*.tolk`. Metadata is encoded as
+ * in TEP-64.
+ */
 export * as ContractCells from "./tokens/ContractCells.ts"
 
 /**
@@ -84,8 +87,8 @@ export * as ContractCells from "./tokens/ContractCells.ts"
 export * as JettonCode from "./tokens/JettonCode.ts"
 
 /**
- * Serves the token chain's calls. If the data of the seeded contracts is not sufficient for a call, runs the contracts'
- * code.
+ * Serves the token chain's calls from the initial data of its contracts. If this data is not sufficient for a call,
+ * runs the contracts' code in the virtual machine.
  */
 export * as TokenAnswers from "./tokens/TokenAnswers.ts"
 
@@ -235,8 +238,8 @@ export * as Vaults from "./venue/Vaults.ts"
 export * as Venue from "./venue/Venue.ts"
 
 /**
- * Serves the queries about a user for which no response schema exists: stake, signers, and empty lists for features
- * that the sandbox does not support.
+ * Serves queries about an account: stake, signers, and empty lists for features that the sandbox does not support.
+ * These queries have no response schema.
  */
 export * as VenueAccounts from "./venue/VenueAccounts.ts"
 

@@ -33,7 +33,7 @@ export interface MarketEvent {
   readonly trades: ReadonlyArray<Trade>
 }
 
-/** The venue behind the sandbox's streams. */
+/** The venue's data and events that the sandbox's streams read. */
 export interface VenueFeed {
   /**
    * Returns the current response to a query of `POST /info` (`l2Book`, `openOrders`, `userFills`, …), as a JSON value.

@@ -1,4 +1,7 @@
-/** Makes the code and data cells of the seeded contracts: jettons in the layout of `contracts/*.tolk`, metadata as in TEP-64. */
+/**
+ * Makes the code and data cells of the sandbox's jettons, in the layout of `contracts/*.tolk`. Metadata is encoded as
+ * in TEP-64.
+ */
 import { Address, beginCell, Cell, Dictionary } from "@ton/core"
 import { sha256_sync as sha256 } from "@ton/crypto"
 import { minterCode, walletCode } from "./JettonCode.ts"
@@ -31,7 +34,7 @@ const contentCell = (content: Content): Cell => {
   return beginCell().storeUint(prefixes.onchain, 8).storeDict(attributes).endCell()
 }
 
-/** Returns the cells of a contract; `undefined` for a contract without code in the sandbox. */
+/** Returns the cells of a contract; `undefined` for a contract that the sandbox stores without code. */
 export const contractCells = (contract: Contract): Cells | undefined => {
   switch (contract.kind) {
     case "jetton_master":
@@ -61,8 +64,8 @@ export const contractCells = (contract: Contract): Cells | undefined => {
 }
 
 /**
- * Decodes an account's jetton contract; `undefined` for any other account. The `content` (metadata) of a jetton master
- * comes from the seeded contract.
+ * Decodes an account's jetton contract; `undefined` for any other account. `seeded` is the contract's initial data,
+ * from which the metadata of a jetton master is copied.
  */
 export const readJetton = ({ code, data }: Cells, seeded: Contract | undefined): Contract | undefined => {
   const slice = data.beginParse()

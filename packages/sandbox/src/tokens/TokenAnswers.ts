@@ -1,6 +1,6 @@
 /**
- * Serves the token chain's calls. If the data of the seeded contracts is not sufficient for a call, runs the contracts'
- * code.
+ * Serves the token chain's calls from the initial data of its contracts. If this data is not sufficient for a call,
+ * runs the contracts' code in the virtual machine.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -11,10 +11,12 @@ import type * as TokenMachine from "./TokenMachine.ts"
 import type { TokenAnswer, TokenState } from "./TokenServer.ts"
 import * as TokenServer from "./TokenServer.ts"
 
-/** Methods that the virtual machine serves also for a contract without code: balance and transactions. */
+/**
+ * Methods about balance and transactions. The virtual machine serves them for all contracts, even those without code.
+ */
 const ledger: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getTransactions"])
 
-/** Methods that run code, or return the results of code. */
+/** Methods that always need the virtual machine, because they run a contract's code or return its results. */
 const running: ReadonlySet<TokenServer.Method> = new Set([
   "getAddressInformation",
   "getTransactions",
@@ -23,14 +25,13 @@ const running: ReadonlySet<TokenServer.Method> = new Set([
 ])
 
 /**
- * Methods that are served from the seeded contracts until the virtual machine has executed a message, and by the
- * virtual machine after that.
+ * Methods that are served from the contracts' initial data until the virtual machine is loaded. After that, the virtual
+ * machine serves them.
  */
 const following: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getAddressState", "getTokenData"])
 
 /**
- * Makes the handlers of the token chain's methods over a state. The virtual machine is loaded with the first call that
- * needs it.
+ * Makes the function that serves the token chain's methods. The virtual machine is loaded when the first call needs it.
  */
 export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<TokenState>) {
   const isLoaded = yield* Ref.make(false)

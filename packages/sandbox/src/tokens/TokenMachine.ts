@@ -2,8 +2,8 @@
  * The token chain's virtual machine: accounts, messages, transactions and get methods, run by the real TVM in
  * WebAssembly.
  *
- * Loading the machine takes about half a second and 128 MiB. `TokenServer` loads the machine with the first call that
- * runs code.
+ * Loading the machine takes about half a second and 128 MiB. `TokenAnswers` loads the machine when the first call runs
+ * code.
  */
 import type { Transaction, TupleItem } from "@ton/core"
 import { Address, Cell, loadMessage } from "@ton/core"
@@ -24,7 +24,7 @@ export interface AccountView {
   readonly state: "active" | "uninitialized" | "frozen"
   readonly code: Cell | undefined
   readonly data: Cell | undefined
-  /** The last transaction of the account; `undefined` if there are no transactions. */
+  /** The latest transaction of the account; `undefined` if there are no transactions. */
   readonly last: { readonly lt: bigint; readonly hash: Uint8Array } | undefined
 }
 
@@ -35,7 +35,7 @@ export interface GetResult {
   readonly stack: ReadonlyArray<TupleItem>
 }
 
-/** The server's error text for a refused message. */
+/** The refusal of a message, with the server's error text. */
 export interface MachineRefusal {
   readonly refused: string
 }
@@ -47,8 +47,8 @@ export interface MachineRefusal {
 const keptTransactions = 1_000
 
 /**
- * The initial balance, in nanotons, from which each seeded contract pays fees. `getAddressBalance` returns this amount
- * even before the virtual machine is loaded.
+ * The initial balance of a contract for which the state contains no balance, in nanotons. The contract pays fees from
+ * it. `getAddressBalance` returns this amount even before the virtual machine is loaded.
  */
 const seedBalance = 50_000_000n
 

@@ -206,8 +206,8 @@ export const addressMethods: { readonly [name: string]: MachineMethod } = {
 }
 
 /**
- * The methods that are served from the seeded contracts until the virtual machine has executed a message, and by the
- * virtual machine after that.
+ * The methods that are served from the contracts' initial data until the virtual machine is loaded. After that, the
+ * virtual machine serves them.
  */
 export const followingMethods: { readonly [name: string]: MachineMethod } = {
   getAddressBalance: Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {

@@ -387,9 +387,9 @@ export const parseAsked = (view: View, params: unknown): Result.Result<Asked, To
 }
 
 /**
- * Serves a method from the seeded contracts, without running code.
+ * Serves a method from the stored data of the contracts, without running code.
  *
- * If the contracts have no data for a method, returns an error with the reason.
+ * If this data is not sufficient for the method, returns an error with the reason.
  */
 export const answer = (view: View, method: Method, params: unknown): TokenAnswer => {
   if (method === "getMasterchainInfo") return masterchainInfo(view)

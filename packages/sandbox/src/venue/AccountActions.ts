@@ -194,8 +194,8 @@ const abstractions = {
 } as const
 
 /**
- * Returns the account to which the flag of a user-signed action applies: the acting account, or one of its
- * sub-accounts.
+ * Returns the account whose mode an action changes: the acting account, or one of its sub-accounts. Returns `undefined`
+ * if `user` is neither.
  */
 const target = (context: ActionContext, user: string): TradingAccount | undefined => {
   if (lowerCase(user) === context.user) return actor(context)

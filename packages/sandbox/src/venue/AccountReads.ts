@@ -117,8 +117,8 @@ export const activeAssetData = (venue: Venue, account: TradingAccount, coin: str
   const free = Margin.withdrawable(venue, account, asset.dex)
   const size = account.clearings.get(asset.dex)?.positions.get(coin)?.size ?? 0n
   const lots = mark === 0n ? 0n : free * BigInt(value) / mark
-  // an order that closes the position needs no margin and releases the position's margin, so on that side, twice the
-  // position's size can be traded in addition
+  // an order that closes the position needs no margin, and releases the position's margin. Orders on that side can
+  // therefore have an additional size of twice the position
   const extra = 2n * abs(size)
   const buys = lots + (size < 0n ? extra : 0n)
   const sells = lots + (size > 0n ? extra : 0n)

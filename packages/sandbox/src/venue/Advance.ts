@@ -61,7 +61,7 @@ const nextDue = (venue: Venue, watched: ReadonlyArray<Watched>): number => {
   return next
 }
 
-/** The maximum distance between the price path and the price of a fill, in units of 1/2000 of the price. */
+/** The maximum distance between the price path and the price of a fill, relative to the price: `margin` / `whole`. */
 const margin = 1n
 const whole = 2_000n
 
@@ -82,8 +82,8 @@ const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: num
 }
 
 /**
- * Returns whether all accounts with positions certainly stay above their maintenance margin between two times in one
- * minute.
+ * Returns whether all accounts with positions certainly stay above their maintenance margin from `from` to `to`. Both
+ * times are in the same minute.
  */
 const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to: number): boolean => {
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
@@ -143,9 +143,7 @@ const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {
 
 const nextSecond = (time: number): number => (Math.floor(time / second) + 1) * second
 
-/**
- * Returns the end of the next step: the next second; for a minute in which no event is possible, the end of the minute.
- */
+/** Returns the end of the next step: the next second, or a later time before which no event is possible. */
 const nextStop = (venue: Venue, watched: ReadonlyArray<Watched>, now: number): number => {
   const from = venue.state.now
   const due = Math.ceil(nextDue(venue, watched) / second) * second
@@ -169,7 +167,7 @@ const settleDelisted = (venue: Venue, info: InfoState): void => {
   }
 }
 
-/** Advances time. Does nothing if the clock was set back. */
+/** Advances the venue's time to `now`. If the clock was set back, the venue's time does not change. */
 export const to = (venue: Venue, info: InfoState, now: number): void => {
   if (venue.info !== info) settleDelisted(venue, info)
   relist(venue, info, now)

@@ -2,8 +2,8 @@
  * The coins of the venue: their number formats, and their prices, candles and books as functions of time.
  *
  * The candle of any period is computed from the largest aligned blocks of time in the period (a block has 1 minute to 1
- * day), each in constant time. Therefore the bars of all intervals are consistent with each other, and with prices and
- * books.
+ * day). Each block takes constant time. All intervals use the same blocks, so their bars are consistent with each
+ * other, and with prices and books.
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
@@ -186,13 +186,14 @@ interface Octave {
 const blocks = [1, 15, 240, 1440] as const
 
 /**
- * Amplitude of the movement of the price's logarithm on each time scale (minutes), in units of the daily volatility.
+ * The time scales of price movements. Each entry contains the scale in minutes, and the amplitude of the price's
+ * logarithm in units of the daily volatility.
  */
 const priceScales = [[1, 0.03], [15, 0.11], [240, 0.34], [day, 1], [8 * day, 2.6], [64 * day, 6]] as const
 
 /**
- * For each time scale (minutes): how far the trade count can deviate from a constant rate, in minutes of average
- * trading.
+ * The time scales of trading activity. Each entry contains the scale in minutes, and the maximum deviation of the trade
+ * count from a constant rate, in minutes of average trading.
  *
  * Within a minute, the sum of the deviations changes by less than one minute of average trading, so the total number of
  * trades never decreases.
@@ -250,7 +251,7 @@ const reach = blocks.map((block) =>
 
 const blockAt = (rank: number): number => blocks[rank] ?? day
 
-/** Returns the index, from 0, of the inner block in which an outer block has its extreme. */
+/** Returns which of the smaller blocks in a block contains the block's extreme, as an index from 0. */
 const holder = (family: Series, rank: number, parent: number): number =>
   Random.below(family, parent * blocks.length + rank, blockAt(rank) / blockAt(rank - 1))
 
@@ -401,7 +402,7 @@ export const bookAround = (
   now: number,
   price: number
 ): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
-  // the step at the highest level, whose price can have one more digit before the decimal point
+  // the step at the highest level, whose price can have one more digit before the decimal point than `price`
   const step = stepAt(market, price + depth * stepAt(market, price))
   const family = Random.series(seed, `book/${market.coin}/${Math.floor(now / minute)}`)
   const side = (direction: 1 | -1) =>

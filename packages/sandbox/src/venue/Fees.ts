@@ -84,7 +84,7 @@ const parseRate = (text: string): bigint => {
 const referralDiscount = 4n
 export const referrerShare = 10n
 
-/** The fee of an asset in growth mode is the normal fee divided by this number. */
+/** The number by which growth mode divides an asset's fee. */
 const growthShare = 10n
 
 /** Returns the fee on an amount, rounded down. */

@@ -16,7 +16,7 @@ const rateDecimals = 8
 const rate = Decimals.parse(fundingRate, rateDecimals) ?? 0n
 const one = 10n ** BigInt(rateDecimals)
 
-/** Maximum number of funding payments, and of account values, stored for an account. */
+/** Maximum number of funding payments, and of past account values, that are stored for an account. */
 const remembered = 2_000
 
 /**

@@ -145,8 +145,8 @@ const neededIn = (
 }
 
 /**
- * Returns the margin that an account needs for all its positions and open orders in a dex. With `more`, includes
- * additional lots on one side of the perpetual `coin`.
+ * Returns the margin that an account needs for all its positions and open orders in a dex. Includes the additional lots
+ * `more` on one side of the perpetual `coin`.
  */
 export const needed = (
   venue: Venue,

@@ -25,7 +25,7 @@ export interface Filled {
   readonly paid: bigint
 }
 
-/** Maximum number of stored trades, and of stored minutes with trades, of a market. */
+/** Maximum number of trades, and of minutes with trades, that are stored for a market. */
 const rememberedTrades = 500
 const rememberedMinutes = 5_000
 const minute = 60_000

@@ -100,7 +100,7 @@ export const reduce = (venue: Venue, asset: Asset, order: VenueOrder, lots: bigi
   order.place = "gone"
 }
 
-/** Ends an order together with its child orders, which were waiting until the order is filled. */
+/** Ends an order together with its child orders, which wait until the order is filled. */
 export const end = (venue: Venue, order: VenueOrder, status: string): void => {
   if (order.place === "gone") return
   withdraw(venue, venue.listing.byCoin.get(order.coin), order)

@@ -79,7 +79,7 @@ export const findRefusal = (
     return { text: Words.triggerPrice(asset), status: "badTriggerPxRejected" }
   }
   const reducible = order.reduceOnly ? OrderLife.reducible(account, asset, order) : undefined
-  // an order that closes a whole position can have a smaller value
+  // the minimum value does not apply to reduce-only orders, or to take-profit and stop-loss orders of a whole position
   if (order.px * order.sz < minimumValue(asset) && !order.isPositionTpsl && reducible === undefined) {
     return {
       text: asset.kind === "spot" ? Words.minimumSpotNotional(asset, asset.quote.name) : Words.minimumNotional(asset),

@@ -62,7 +62,10 @@ const parseOrder = (
   statusTimestamp: venue.state.now
 })
 
-/** Matches a valid order. Adds the unfilled part to the book, or ends it if the order is immediate-or-cancel. */
+/**
+ * Matches a valid order. If the order is immediate-or-cancel, cancels the unfilled part; otherwise adds that part to
+ * the book.
+ */
 export const execute = (venue: Venue, asset: Asset, order: VenueOrder): LegStatus => {
   const account = ensureAccount(venue.state, order.user)
   if (order.reduceOnly) order.sz = min(order.sz, OrderLife.reducible(account, asset, order))
@@ -116,7 +119,10 @@ const place = (venue: Venue, account: TradingAccount, draft: Draft, children: Re
   return status
 }
 
-/** Makes a child order, which waits until its parent order is filled. Returns an empty list if the order is invalid. */
+/**
+ * Makes a child order, which waits until its parent order is filled. Returns it in a list, which is empty if the child
+ * order is invalid.
+ */
 const adopt = (venue: Venue, account: TradingAccount, draft: Draft): ReadonlyArray<VenueOrder> => {
   const terms = OrderRules.readTerms(draft.asset, draft.request, false)
   if ("text" in terms) return []
@@ -213,8 +219,8 @@ export const cancelAllByCloid = (
 }
 
 /**
- * Replaces orders by new orders with new IDs. The old order remains open if the new parameters fail a check that
- * depends neither on the market nor on the account.
+ * Replaces orders by new orders with new IDs. If the parameters of a new order fail a check that depends neither on the
+ * market nor on the account, the old order remains open.
  */
 export const modifyAll = (
   venue: Venue,

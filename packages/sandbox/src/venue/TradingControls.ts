@@ -66,7 +66,7 @@ export interface TradingControls {
   readonly advance: (milliseconds: number) => Effect.Effect<void>
   /** Returns a copy of the trading state. */
   readonly snapshot: Effect.Effect<TradingSnapshot>
-  /** Restores a copy. The venue's time does not go back: the period since the copy was made is simulated again. */
+  /** Restores a copy. The venue's time does not go back: the period since the time of the copy is simulated again. */
   readonly restore: (snapshot: TradingSnapshot) => Effect.Effect<void>
 }
 
@@ -81,7 +81,7 @@ const second = 1_000
 /** Maximum simulated milliseconds before the simulation yields to the event loop. */
 const stretch = 300_000
 
-/** Makes the controls of trading over a venue, its accounts and its listings. */
+/** Makes the trading controls for a venue, its accounts and its listings. */
 export const make = (
   venue: Venue,
   { clock, identity, info }: {

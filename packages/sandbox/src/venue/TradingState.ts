@@ -316,7 +316,7 @@ export const ensureAccount = (state: TradingState, address: Address): TradingAcc
   return made
 }
 
-/** Returns an account's money in a dex; creates it on first use. */
+/** Returns an account's cash and positions in a dex; creates an empty entry on first use. */
 export const ensureClearing = ({ clearings }: TradingAccount, dex: string): Clearing => {
   const known = clearings.get(dex)
   if (known !== undefined) return known
@@ -325,7 +325,7 @@ export const ensureClearing = ({ clearings }: TradingAccount, dex: string): Clea
   return made
 }
 
-/** Returns an account's balance in a spot token; creates it on first use. */
+/** Returns an account's balance in a spot token; creates an empty balance on first use. */
 export const ensureBalance = ({ spot }: TradingAccount, token: number): SpotBalance => {
   const known = spot.get(token)
   if (known !== undefined) return known

@@ -247,7 +247,7 @@ export const sendAsset = (
   return done
 }
 
-/** The fee of a withdrawal: one dollar. */
+/** The fee of a withdrawal, one dollar, in millionths of a dollar. */
 const withdrawalFee = 1_000_000n
 
 /** Executes the action `withdraw3`: debits the amount, and pays out the amount minus the fee. */
@@ -373,7 +373,7 @@ export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): Ac
   return done
 }
 
-/** The duration of a withdrawal from staking to spot. */
+/** The duration of a withdrawal from staking to spot, in milliseconds. */
 export const unstakingTime = 7 * day
 
 /**

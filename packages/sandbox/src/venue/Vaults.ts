@@ -22,7 +22,7 @@ const usd = 1_000_000n
 const smallestVault = 100n * usd
 const smallestDeposit = 5n * usd
 const lockup = 86_400_000
-/** The leader of a vault must own at least one twentieth of the vault's shares. */
+/** Divisor of a vault's shares: the leader must own at least one twentieth of them. */
 const leaderPart = 20n
 
 /** Returns the value of a vault, in millionths of a dollar. */

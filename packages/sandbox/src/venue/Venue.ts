@@ -57,7 +57,10 @@ export const seededPath = (seed: Seed): PricePath => ({
 export interface VenueLimits {
   /** Maximum number of accounts. */
   readonly accounts: number
-  /** The number of latest fills to store for each account. A list with twice this number of fills is truncated. */
+  /**
+   * The number of latest fills to store for each account. When an account has twice this number, the older half is
+   * removed.
+   */
   readonly fills: number
 }
 

@@ -1,6 +1,6 @@
 /**
- * Serves the queries about a user for which no response schema exists: stake, signers, and empty lists for features
- * that the sandbox does not support.
+ * Serves queries about an account: stake, signers, and empty lists for features that the sandbox does not support.
+ * These queries have no response schema.
  */
 import { Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Hype from "@trigate/signing/Hype"

@@ -61,7 +61,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * Provides the candle history of the sandbox in the context. The export routes of a gateway read it.
+ * Provides the sandbox's candle history as `ExportedArchive`, which a gateway's export routes read.
  *
  * @since 0.1.0
  * @category layers

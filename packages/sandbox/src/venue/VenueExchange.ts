@@ -40,14 +40,14 @@ const refuseIf = (refused: boolean, refusal: string): Decision<void> =>
   refused ? Result.fail(refusal) : Result.succeed(undefined)
 
 /**
- * `tokenDelegate` in the form that the venue accepts: with the member `hyperliquidChain`, which only the documentation
- * calls `venueChain`.
+ * `tokenDelegate` in the form that the venue accepts: with the member `hyperliquidChain`, which the venue's
+ * documentation calls `venueChain`.
  */
 const WireTokenDelegate = TokenDelegate.check(
   Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
 )
 
-/** The actions that change state other than trading, in the form that the venue accepts. */
+/** The actions that change state other than the trading state, in the form that the venue accepts. */
 const IdentityAction = Schema.Union([WireTokenDelegate, JailSelf, UnjailSelf, EvmUserModify])
 type IdentityAction = typeof IdentityAction.Type
 
@@ -102,8 +102,8 @@ const setJailed = (state: VenueState, signer: Address, jailed: boolean): Decisio
 }
 
 /**
- * Executes an action of `user` that changes accounts, stake or validators instead of trading. Fails with the venue's
- * rejection text.
+ * Executes an action of `user` that changes accounts, stake or validators, and not the trading state. Fails with the
+ * venue's rejection text.
  */
 const executeIdentity = (
   state: VenueState,
@@ -252,7 +252,7 @@ const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
  * Executes a submission; `sentAt` is the time at which the submission was sent, by the machine's clock.
  *
  * A refusal before the nonce check changes nothing. After that check, the nonce counts as used, even if the action is
- * then refused. A multi-sig wrapper uses a nonce of the leader who signed it.
+ * refused later. A multi-sig wrapper uses a nonce of the leader who signed it.
  */
 const decide = (
   state: VenueState,

@@ -29,7 +29,7 @@ export interface VenueFaults {
 
 const rateLimited = UpstreamResponse.json("trading-api", 429, "null")
 
-/** Makes the faults of a sandbox with a seed. */
+/** Makes the fault injection of a sandbox. `seed` determines which requests are affected. */
 export const make = (seed: Seed, initial: Partial<SandboxFaults> = {}): VenueFaults => {
   let faults: SandboxFaults = { ...none, ...initial }
   const cases = new Map<SharedFault, number>()
