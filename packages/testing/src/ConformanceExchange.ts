@@ -206,7 +206,7 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
       effect: rejected("MultiSig", "Multi-sig outer signer must be an L1 user.", together({ leader: stranger }))
     },
     {
-      name: "a variant of an action that appears only in the documentation is relayed, and refused by the venue",
+      name: "an action variant that only the documentation contains is relayed, and refused by the venue",
       effect: Effect.gen(function*() {
         const action = yield* orDie(signed(trader, () => bigBlocks(true)))
         yield* failsWith(

@@ -45,7 +45,7 @@ export interface RpcError {
 const Call = Schema.Struct({ id: Schema.Unknown, method: Schema.String, params: Schema.Array(Schema.Unknown) })
 const decodeRequest = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Union([Call, Schema.Array(Call)])))
 
-/** A model chain. */
+/** A model of an EVM chain: its blocks, and a node that serves JSON-RPC reads. */
 export class EvmChain {
   readonly #seed: string
   #blocks: Array<ModelBlock> = []

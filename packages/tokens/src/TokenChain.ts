@@ -50,7 +50,7 @@ export interface AddressRequest {
 }
 
 /**
- * The token chain.
+ * The token chain: its tokens, addresses and transactions, and relayed calls.
  *
  * @since 0.1.0
  * @category services
@@ -76,8 +76,8 @@ export class TokenChain extends Context.Service<TokenChain, {
   /**
    * Relays a JSON-RPC call. Refuses invalid params before anything is sent.
    *
-   * A failure that the chain reports is a successful response here; `TokenRpc.makeReader` turns it into a typed error.
-   * A message is sent at most once; `OutcomeUnknown` means that it may have been accepted.
+   * A failure that the chain reports is returned as a response; `TokenRpc.makeReader` converts this response to a typed
+   * error. A message is sent at most once; `OutcomeUnknown` means that it may have been accepted.
    */
   readonly relay: (
     call: RelayCall

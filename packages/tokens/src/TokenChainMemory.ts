@@ -50,14 +50,16 @@ export interface Deployed {
  * ```
  */
 export class TokenChainState extends Context.Service<TokenChainState, {
-  /** Fungible tokens, by their `address`. `burnable` is always true, whatever its value here. */
+  /**
+   * Fungible tokens, by their `address`. The chain always reports `burnable` as true, whatever its value in this list.
+   */
   readonly jettons: Ref.Ref<ReadonlyArray<TokenData>>
   /** Contracts of any kind: wallets, collections, items, and masters with custom content. */
   readonly contracts: Ref.Ref<ReadonlyArray<Deployed>>
   /** Raw JSON results of the methods other than `getTokenData`, by method name. */
   readonly results: Ref.Ref<ReadonlyMap<string, string>>
 }>()("@trigate/tokens/TokenChainMemory/TokenChainState") {
-  /** An empty chain. */
+  /** Provides the state of an empty chain. */
   static readonly layer: Layer.Layer<TokenChainState> = Layer.effect(
     TokenChainState,
     Effect.gen(function*() {

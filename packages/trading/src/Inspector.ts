@@ -72,7 +72,7 @@ export type Options = Admission.Options
  */
 export class Inspector extends Context.Service<Inspector, {
   /**
-   * Describes a signed body of any action type. Fails with `InvalidRequest` if it is not a signed body.
+   * Describes a signed body of any action type. Fails with `InvalidRequest` if `body` is not a signed body.
    *
    * If a key other than the expected signer's made the signature, the description names the likely mistake. The default
    * expected signer of a multi-sig action is its leader.

@@ -128,7 +128,7 @@ const decimal = (
   if (read === undefined) return refuse([name], `a plain decimal of at most ${longest} characters`)
   const fitted = cut(read)
   return fitted === "0" && (least === "aboveZero" || read !== "0")
-    ? refuse([name], "more than zero, also after truncation to the asset's steps")
+    ? refuse([name], "more than zero, also after truncation to the asset's tick and lot size")
     : Result.succeed(fitted)
 }
 

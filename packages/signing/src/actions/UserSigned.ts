@@ -213,7 +213,10 @@ const domains: (profile: VenueProfile) => Map<number | bigint, Signable.Domain> 
  */
 const cachedDomains = 64
 
-/** Returns the domain of a `signatureChainId`: 0x hex of at most 64 bits. Fails with `UnsignableAction`. */
+/**
+ * Returns the EIP-712 domain of a `signatureChainId`, which must be 0x hex of at most 64 bits. Fails with
+ * `UnsignableAction`.
+ */
 export const domain = (
   profile: VenueProfile,
   signatureChainId: unknown

@@ -110,7 +110,7 @@ const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = e
     )
 }
 
-/** Returns the digest that was signed according to a view, a hypothesis about the signing. */
+/** Returns the digest that was signed if a view is correct. A view is a hypothesis about the signing. */
 export type DigestOf = (view: View) => Bytes
 
 /**

@@ -38,7 +38,7 @@ interface Single {
   readonly view: View
   readonly mistakes: () => ReadonlyArray<Mistake>
   readonly variation: Variation
-  /** The index of the view among the views of the variation. */
+  /** The index of this view among the views that the variation generates. */
   readonly index: number
   /** The position of this form among the mistake's forms with distinct digests, most likely first. */
   readonly form: number
@@ -122,7 +122,7 @@ const countReadings = ({ action }: CanonicalAction): number =>
  */
 const formCost = 16
 
-/** The rank of each variation in pairs; a lower rank is more likely. */
+/** The rank of each variation when pairs of mistakes are ordered; a lower rank is more likely. */
 const pairPlaces = new Map(
   variations.map((variation, place) => [variation, variation.isSeldomPaired ? place + variations.length : place])
 )

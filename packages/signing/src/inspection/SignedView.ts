@@ -49,13 +49,13 @@ export interface View {
   /** Returns the typed data that was signed for an L1 action instead of the phantom agent. */
   readonly asTyped: ((action: Action) => Signable.Signable | undefined) | undefined
   /**
-   * Whether the signer signed the message of the other role: the leader the co-signers' message, or a co-signer the
-   * leader's message.
+   * Whether the signer signed the message of the other role: the leader signed the co-signers' message, or a co-signer
+   * signed the leader's message.
    */
   readonly otherPart: boolean
-  /** Whether the message of the inner signers contains the account and the leader. */
+  /** Whether the message of the inner signers contains the addresses of the multi-sig account and the leader. */
   readonly wrapped: boolean
-  /** Whether a user-signed action is hashed whole, like an L1 action. */
+  /** Whether a user-signed action is hashed as a whole, like an L1 action. */
   readonly asL1: boolean
 }
 
@@ -65,7 +65,7 @@ export interface View {
  */
 const exclusive = ["profile", "wrapper", "json", "arrange", "hashBytes", "digest", "asTyped"] as const
 
-/** Returns the correct view of a request; `canonical` is its action. */
+/** Returns the correct view of a request; `canonical` is the request's action in the venue's form. */
 export const right = (profile: VenueProfile, canonical: CanonicalAction, context: ActionHash.HashContext): View => ({
   profile,
   ...(canonical.kind === "multiSig"

@@ -31,7 +31,7 @@ export interface Encoding {
   readonly size: SizeStyle
 }
 
-/** The venue's variant. */
+/** The variant of MessagePack that the venue uses. */
 export const standard: Encoding = { integer: "smallest", text: "shortest", size: "shortest" }
 
 /** Combines two variants. If both change a property, the second variant applies. */

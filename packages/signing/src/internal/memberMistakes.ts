@@ -10,7 +10,7 @@ import { actionOrder, edited, maxLeaves, rewriter, sameHex } from "./mistake.ts"
 
 const isScalar = (key: string): boolean => key === "r" || key === "s"
 
-/** Keeps the leading zeros of inner signatures as sent. */
+/** Restores the leading zeros that the inner signatures have in the sent action. */
 export const signaturesAsSent = rewriter({
   leaf: (value, sent, key) => isScalar(key) && sameHex(value, sent) ? sent : value
 })

@@ -24,7 +24,7 @@ const Address = Schema.String.pipe(Schema.refine(isAddress))
 
 /** The schema of a multi-sig wrapper. */
 const Wrapper = Schema.Struct({
-  /** 0x hex, hashed as text: send it in lower case without leading zeros. */
+  /** A chain ID in 0x hex. The venue hashes it as text, so send it in lower case without leading zeros. */
   signatureChainId: Schema.String,
   /** One signature for each inner signer. */
   signatures: Schema.Array(Schema.Struct({ r: Scalar, s: Scalar, v: Schema.Union([Schema.Int, Schema.BigInt]) }))
@@ -84,7 +84,10 @@ export const hashedWrapper = ({ payload, signatureChainId, signatures }: Wrapper
 /** Returns the value whose hash the inner signers sign for an L1 action. */
 export const innerValue = ({ payload }: Wrapper) => [payload.multiSigUser, payload.outerSigner, payload.action]
 
-/** Returns the `multiSigActionHash` of a wrapper in canonical form. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
+/**
+ * Returns the `multiSigActionHash` of a multi-sig wrapper in canonical form. Fails with `MsgPackUnencodable` or
+ * `UnsignableAction`.
+ */
 export const actionHash = (
   action: MultiSigAction,
   context: ActionHash.HashContext

@@ -242,7 +242,7 @@ const checkThreshold = (
 }
 
 /**
- * Assembles approvals into a wrapper, which the leader signs, and returns the body for `POST /exchange`.
+ * Assembles approvals into a multi-sig wrapper, which the leader signs, and returns the body for `POST /exchange`.
  *
  * The approvals can be in any order. Each is verified again, and only one approval of each co-signer counts. Inner
  * signatures are sent without leading zeros, as the venue hashes them.

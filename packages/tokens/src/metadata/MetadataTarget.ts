@@ -18,13 +18,16 @@ const throughGateway = (
 ): Result.Result<string, MetadataUnavailable> => {
   if (gateway === undefined) return refused("no IPFS gateway is configured")
   const base = gateway.endsWith("/") ? gateway : `${gateway}/`
-  // dot segments could leave the document's directory on the gateway
+  // with dot segments, the path could leave the document's directory on the gateway
   return Option.exists(parseUrl(`${base}${path}`), (url) => url.href.startsWith(`${base}${cid}`))
     ? Result.succeed(`${base}${path}`)
     : refused("the path leaves the IPFS document")
 }
 
-/** Returns whether a host is an IP address: after parsing, every IPv4 form is dotted decimal, and IPv6 is in brackets. */
+/**
+ * Returns whether the host of a parsed URL is an IP address. A parsed URL contains IPv4 addresses as dotted decimals,
+ * and IPv6 addresses in brackets.
+ */
 const isNumeric = (host: string): boolean => host.startsWith("[") || /^[0-9.]+$/u.test(host)
 
 /**

@@ -17,7 +17,7 @@ import * as SubscriptionRef from "effect/SubscriptionRef"
 
 /** A request for a page of transactions, newest first. */
 export interface PageRequest {
-  /** The first transaction of the page. Default: the account's newest. */
+  /** The first transaction of the page. Default: the account's newest transaction. */
   readonly from?: Position
   readonly limit: number
   /** Whether to use a server with the complete history. */

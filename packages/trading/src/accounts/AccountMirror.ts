@@ -195,7 +195,7 @@ export interface AccountMirror {
   readonly connect: (port: Port) => void
   /** Stores the fills of an account from the venue's response. */
   readonly learn: (call: InfoCall, response: UpstreamResponse.UpstreamResponse) => void
-  /** Starts to follow the event log. */
+  /** Starts to read the events of the given source. */
   readonly follow: (source: Source) => void
   readonly states: (user: string) => MirroredStates | undefined
   /** Deletes the states of an account: the mirror serves none until new ones are received. */

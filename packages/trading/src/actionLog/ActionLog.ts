@@ -31,7 +31,7 @@ export interface Signed {
   readonly actionType: string
   /** Digest of the signed content, in 0x hex. Two bodies with the same fingerprint request the same action. */
   readonly fingerprint: string
-  /** The bytes as sent. */
+  /** The bytes of the body, as sent. */
   readonly body: Uint8Array
 }
 
@@ -149,7 +149,7 @@ export interface Options {
    */
   readonly maxBytes?: number
   /**
-   * Maximum number of settled actions. Default: 100 000. Beyond the limit, the oldest are dropped.
+   * Maximum number of settled actions. Default: 100 000. If there are more, the oldest settled actions are dropped.
    *
    * The venue still refuses their nonces.
    */

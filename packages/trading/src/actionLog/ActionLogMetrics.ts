@@ -18,7 +18,7 @@ export const metrics = {
   ),
   actionLogUnshared: counter(
     "trigate_action_log_unshared_total",
-    "Actions sent while Redis was unreachable, so that other replicas did not see their claims"
+    "Actions sent while Redis was unreachable, so that the used nonces were unknown to other replicas"
   ),
   actionLogSettled: counter(
     "trigate_action_log_settled_total",

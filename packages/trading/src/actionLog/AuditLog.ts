@@ -2,7 +2,8 @@
  * The audit log: one entry for each attempt to send a signed action, written when its result is known.
  *
  * It wraps the action log, where every attempt is claimed and settled, so it includes attempts whose caller has
- * disconnected. It contains no signature, and only the type and the digest of the action.
+ * disconnected. An entry contains the type and the digest of the action, but neither its other members nor its
+ * signature.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Clock from "effect/Clock"

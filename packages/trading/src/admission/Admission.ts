@@ -131,10 +131,10 @@ export const nonceWindow = ({ nonceWindow }: Pick<Options, "nonceWindow">): (now
  */
 export class Admission extends Context.Service<Admission, {
   /**
-   * Runs all checks, including which signers and action types the `CurrentCaller` is allowed to use. Fails with the
-   * error of the first failed check. Decoding errors are reported together, with their paths.
+   * Runs all checks, including whether the `CurrentCaller` is allowed to use the signer and the action type. Fails with
+   * the error of the first failed check. Decoding errors are reported together, with their paths.
    *
-   * With an expected signer, fails with `InvalidSignature` if another key signed, or if recovery fails.
+   * If `expectedSigner` is set, fails with `InvalidSignature` if another key signed, or if recovery fails.
    */
   readonly admit: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Admitted, WrapReason<AdmissionFailure>>
 }>()("@trigate/trading/admission/Admission") {}
