@@ -56,8 +56,8 @@ const asSent = (signature: Signature): Signature => ({ ...trimmed(signature), v:
 const placeholder: Signature = { r: "0x1", s: "0x1", v: 27 }
 
 /**
- * Collects the co-signers' signatures, and makes a multi-sig action that contains them and the executed action. Signs
- * the multi-sig action with the leader's key. Fails like {@link signAction}.
+ * Signs the executed action with each co-signer's key. Makes a multi-sig action that contains these signatures and the
+ * executed action, and signs it with the leader's key. Fails like {@link signAction}.
  */
 export const signMultiSig = Effect.fnUntraced(function*(
   { action, cosigners, leader, multiSigUser, ...envelope }: MultiSigRequest,

@@ -96,7 +96,8 @@ export const AccountTransaction = Schema.Struct({
 export type AccountTransaction = typeof AccountTransaction.Type
 
 /**
- * A received jetton transfer: a transaction of the owner's genuine jetton wallet that was neither aborted nor bounced.
+ * A received jetton transfer: a transaction, neither aborted nor bounced, of the jetton wallet that the master contract
+ * derives for the owner.
  *
  * `lt` and `hash` are those of the jetton wallet's transaction.
  *

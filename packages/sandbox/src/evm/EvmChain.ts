@@ -57,8 +57,8 @@ export interface EvmOutcome {
 }
 
 /**
- * Executes code on a state. The promises reject if no block can contain the transaction, for example because of a wrong
- * nonce.
+ * An EVM, which executes code on a state. Its promises reject if no block can contain the transaction, for example
+ * because of a wrong nonce.
  */
 export interface Machine {
   /** Executes a signed transaction, given as its bytes. */

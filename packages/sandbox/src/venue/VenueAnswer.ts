@@ -17,7 +17,7 @@ export interface InfoState {
   readonly markets: ReadonlyMap<string, CandleMarket>
 }
 
-/** The data and the time of a query. */
+/** The data that a query reads, and the time of the query. */
 export interface Listing extends InfoState {
   readonly seed: Seed
   readonly now: number

@@ -167,8 +167,8 @@ interface Submission {
 }
 
 /**
- * Checks the network and the nonce of an action, which can be checked without the venue's state. The nonce must equal
- * the nonce of the body.
+ * Checks the network and the nonce of an action. These checks do not need the venue's state. The nonce must equal the
+ * nonce of the body.
  */
 const checkAction = (profile: VenueProfile, action: SentAction, nonce: number): Decision<void> => {
   const type = UserSigned.find(action.type)
@@ -410,7 +410,7 @@ const isAsSent = ({ signed: { action: { type } }, signer }: Recovered): boolean 
   signer !== undefined && type !== "multiSig" && UserSigned.find(type) === undefined
 
 /**
- * Handles bodies as the real venue does: one at a time, on behalf of the recovered signer.
+ * Handles request bodies as the real venue does: one at a time, on behalf of the recovered signer.
  *
  * The caller can pass a decoded body with its recovered signer; this function always recovers the co-signers. For
  * unknown action types, and for forms that appear only in the venue's documentation, the response is HTTP 422. If the
