@@ -4,9 +4,8 @@ import * as Schema from "effect/Schema"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { equal, run } from "../steps.ts"
+import { equal, runBeside } from "../steps.ts"
 import { root } from "./manifest.ts"
-import { vendor } from "./vendor.ts"
 
 const source = path.join(root, "examples/backend")
 
@@ -17,16 +16,17 @@ const decodeTests = Schema.decodeUnknownSync(
   Schema.fromJsonString(Schema.Struct({ numPassedTests: Schema.Int, numTotalTests: Schema.Int }))
 )
 
-const install = (app: string): number => {
-  for (const file of files) fs.cpSync(path.join(source, file), path.join(app, file), { recursive: true })
-  vendor(app)
-  run("npm", ["ci", "--loglevel=error", "--no-audit", "--no-fund"], app)
-  run("npm", ["run", "types"], app)
-  run("npm", ["test", "--", "--reporter=json", "--outputFile=run.json"], app)
-  const { numPassedTests, numTotalTests } = decodeTests(fs.readFileSync(path.join(app, "run.json"), "utf8"))
-  equal("tests of the backend", numPassedTests, numTotalTests)
-  return numPassedTests
-}
+const install = (app: string) =>
+  Effect.gen(function*() {
+    for (const file of files) fs.cpSync(path.join(source, file), path.join(app, file), { recursive: true })
+    yield* runBeside(process.execPath, [path.join(import.meta.dirname, "vendor.ts")], app)
+    yield* runBeside("npm", ["ci", "--loglevel=error", "--no-audit", "--no-fund"], app)
+    yield* runBeside("npm", ["run", "types"], app)
+    yield* runBeside("npm", ["test", "--", "--reporter=json", "--outputFile=run.json"], app)
+    const { numPassedTests, numTotalTests } = decodeTests(fs.readFileSync(path.join(app, "run.json"), "utf8"))
+    equal("tests of the backend", numPassedTests, numTotalTests)
+    return numPassedTests
+  })
 
 /** The program over a gateway that stands in for the upstreams; the result is where it listens. */
 const started = (app: string, gateway: string) =>
@@ -93,7 +93,7 @@ const ask = async (url: string, app: string): Promise<void> => {
 /** Installs, tests and starts the example in an empty folder, and asks it over the sandbox of a gateway. */
 export const backend = (app: string, gateway: string) =>
   Effect.gen(function*() {
-    const tests = install(app)
+    const tests = yield* install(app)
     const url = yield* started(app, gateway)
     yield* Effect.promise(() => ask(url, app))
     return `${tests} tests; it archives ${minutes} bars, stakes, waits for a deposit, and mounts the gateway`

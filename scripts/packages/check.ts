@@ -17,7 +17,7 @@ import * as zlib from "node:zlib"
 import { read as readDocument } from "../../test/guides/blocks.ts"
 import type { Place } from "../../test/guides/run.ts"
 import { run as runDocument } from "../../test/guides/run.ts"
-import { equal, run, step } from "../steps.ts"
+import { equal, run, runBeside, step } from "../steps.ts"
 import { backend } from "./backend.ts"
 import * as Browser from "./browser.ts"
 import { isProgram, libraries, manifestOf, modulesOf, published, root, versionOf } from "./manifest.ts"
@@ -27,8 +27,9 @@ const app = path.join(folder, "app")
 const modules = path.join(app, "node_modules")
 const at = (name: string): string => path.join(root, "node_modules/.bin", name)
 
-const npm = (args: ReadonlyArray<string>, cwd: string): string =>
-  run("npm", ["--loglevel=error", "--no-audit", "--no-fund", ...args], cwd)
+const quiet = ["--loglevel=error", "--no-audit", "--no-fund"]
+
+const npm = (args: ReadonlyArray<string>, cwd: string): string => run("npm", [...quiet, ...args], cwd)
 
 const pack = (from: string): string => {
   const [name = ""] = npm(["pack", "--ignore-scripts", "--pack-destination", folder, from], folder).trim().split("\n")
@@ -50,7 +51,7 @@ const laterEffect = (): string => {
 
 const installed = (name: string): string => versionOf(path.join(root, "node_modules", name))
 
-const install = (): string => {
+const packAll = (): string => {
   const packed = Object.fromEntries(
     [...published.values()].map((from) => [manifestOf(from).name, pack(path.join(from, "build"))])
   )
@@ -70,9 +71,13 @@ const install = (): string => {
       allowScripts: { esbuild: true }
     })
   )
-  npm(["install"], app)
-  return `${published.size} packages beside effect ${versionOf(path.join(modules, "effect"))}`
+  return `${published.size} packages`
 }
+
+const install = Effect.map(
+  Effect.suspend(() => runBeside("npm", [...quiet, "install"], app)),
+  () => `${published.size} packages beside effect ${versionOf(path.join(modules, "effect"))}`
+)
 
 const oneEffect = (): string => {
   const copies = fs.globSync("**/node_modules/effect/package.json", { cwd: app })
@@ -86,15 +91,15 @@ const specifiers = libraries.flatMap(([name, from]) =>
 )
 
 /** What `npm run release` does, short of uploading. A version that is out already cannot go out again, which is no fault. */
-const publish = (): string => {
+const publish = Effect.gen(function*() {
   for (const from of published.values()) {
-    const { status, stderr } = spawnSync("npm", ["publish", "--dry-run", path.join(from, "build")], {
-      encoding: "utf8"
-    })
-    if (status !== 0 && !stderr.includes("previously published")) throw new Error(stderr)
+    yield* Effect.catchDefect(
+      runBeside("npm", ["publish", "--dry-run", path.join(from, "build")], root),
+      (cause) => String(cause).includes("previously published") ? Effect.void : Effect.die(cause)
+    )
   }
   return `${published.size} packages, as a dry run`
-}
+})
 
 const importAll = (): string => {
   fs.writeFileSync(path.join(app, "all.mjs"), `${specifiers.map((name) => `await import("${name}")`).join("\n")}\n`)
@@ -131,15 +136,16 @@ const writeBlocks = (): ReadonlyArray<string> =>
 const compilers = ["typescript", "typescript-5"]
 const resolutions = [["nodenext", "nodenext"], ["esnext", "bundler"]] as const
 
-const compile = (): string => {
+const compile = Effect.gen(function*() {
   const lines = specifiers.map((name, index) => `export * as m${index} from "${name}"`)
   fs.writeFileSync(path.join(app, "all.ts"), `${lines.join("\n")}\n`)
   const blocks = writeBlocks()
   for (const compiler of compilers) {
     for (const [module, moduleResolution] of resolutions) {
       const options = { module, moduleResolution, target: "es2022", lib: ["es2023", "dom", "dom.iterable"] }
+      const project = path.join(app, `tsconfig.${compiler}.${moduleResolution}.json`)
       fs.writeFileSync(
-        path.join(app, "tsconfig.json"),
+        project,
         JSON.stringify({
           compilerOptions: {
             ...options,
@@ -152,28 +158,28 @@ const compile = (): string => {
           files: ["all.ts", "bars.ts", "order.ts", "orders.ts", "page.ts", "swapped.test.ts", ...blocks]
         })
       )
-      run(process.execPath, [path.join(modules, compiler, "bin/tsc"), "-p", "."], app)
+      yield* runBeside(process.execPath, [path.join(modules, compiler, "bin/tsc"), "-p", project], app)
     }
   }
   const versions = compilers.map((name) => versionOf(path.join(modules, name)))
   return `TypeScript ${versions.join(" and ")}, nodenext and bundler, without skipLibCheck`
-}
+})
 
-const lint = (): string => {
+const lint = Effect.gen(function*() {
   for (const from of published.values()) {
-    run(at("publint"), ["--level", "suggestion", "--strict", path.join(from, "build")], root)
+    yield* runBeside(at("publint"), ["--level", "suggestion", "--strict", path.join(from, "build")], root)
   }
   for (const [name] of libraries) {
     const tarball = fs.globSync(`trigate-${name}-*.tgz`, { cwd: folder }).map((file) => path.join(folder, file))
-    run(at("attw"), ["--profile", "esm-only", "--no-emoji", ...tarball], root)
+    yield* runBeside(at("attw"), ["--profile", "esm-only", "--no-emoji", ...tarball], root)
   }
   return "publint and attw find nothing"
-}
+})
 
 const decodeReport = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ numPassedTests: Schema.Int })))
 
-const test = (): string => {
-  run(
+const test = Effect.gen(function*() {
+  yield* runBeside(
     process.execPath,
     [path.join(modules, "vitest/vitest.mjs"), "run", "swapped.test.ts", "--reporter=json", "--outputFile=run.json"],
     app
@@ -181,7 +187,7 @@ const test = (): string => {
   const { numPassedTests } = decodeReport(fs.readFileSync(path.join(app, "run.json"), "utf8"))
   equal("tests", numPassedTests, 3)
   return `${numPassedTests} tests with swapped layers`
-}
+})
 
 const readDocuments = (gateway: string) =>
   Effect.gen(function*() {
@@ -288,28 +294,37 @@ const oldNode = (): string => {
   return stderr.trim()
 }
 
+/** Prints what a step found, once it ends. */
+const steps = <R>(title: string, check: Effect.Effect<string, never, R>): Effect.Effect<void, never, R> =>
+  Effect.map(check, (found) => step(title, () => found))
+
 const tryAll = Effect.gen(function*() {
   step("build", () => run(process.execPath, [path.join(import.meta.dirname, "build.ts")], root).trim())
   step("program", installProgram)
   step("old node", oldNode)
   const gateway = yield* gatewayProcess({ TRIGATE_CORS_ORIGINS: "*" }, { program: fs.realpathSync(trigate) })
   step("serve", () => candles(gateway.url))
-  step("install", install)
-  step("effect", oneEffect)
-  step("lint", lint)
-  step("publish", publish)
-  step("import", importAll)
-  step("compile", compile)
-  step("test", test)
-  step("size", pageSize)
-  const read = yield* readDocuments(gateway.url)
-  step("documents", () => read)
-  const tried = yield* backend(path.join(folder, "backend"), gateway.url)
-  step("backend", () => tried)
-  const seen = yield* inBrowser(gateway.url)
-  step("browser", () => seen)
-  // the documents show the ids of the first orders
-  step("embed", () => embed(gateway.url))
+  step("pack", packAll)
+  // the steps of a row need each other, and the rows do not
+  const installed = Effect.gen(function*() {
+    yield* steps("install", install)
+    step("effect", oneEffect)
+    step("import", importAll)
+  })
+  yield* Effect.all([installed, Effect.andThen(steps("lint", lint), steps("publish", publish))], { concurrency: 2 })
+  const used = Effect.gen(function*() {
+    yield* steps("test", test)
+    step("size", pageSize)
+    yield* steps("documents", readDocuments(gateway.url))
+    yield* steps("browser", inBrowser(gateway.url))
+    // the documents show the ids of the first orders
+    step("embed", () => embed(gateway.url))
+  })
+  const compiled = Effect.andThen(
+    steps("compile", compile),
+    steps("backend", backend(path.join(folder, "backend"), gateway.url))
+  )
+  yield* Effect.all([used, compiled], { concurrency: 2 })
 })
 
 // 60 000 files: `fs.rmSync` takes four times as long
