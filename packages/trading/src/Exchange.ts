@@ -28,6 +28,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as ActionLog from "./actionLog/ActionLog.ts"
 import * as ActionTrace from "./actionLog/ActionTrace.ts"
+import type * as LoggedAction from "./actionLog/LoggedAction.ts"
 import type { Changed } from "./admission/AccountChanges.ts"
 import type { Admission, AdmissionFailure, Admitted } from "./admission/Admission.ts"
 
@@ -165,7 +166,7 @@ const nonceLife = 2 * 86_400_000
 
 /** Converts an entry of the action log to the record that callers are allowed to see. */
 export const recordFrom = (
-  { expiresAfter, fingerprint, nonce, settled, signer, state }: ActionLog.Recorded
+  { expiresAfter, fingerprint, nonce, settled, signer, state }: LoggedAction.Recorded
 ): ActionRecord => ({
   id: fingerprint,
   state,
@@ -199,7 +200,7 @@ const encoded = (signed: AnySignedAction) => Effect.map(SignedAction.write(signe
  * Converts the result of an attempt to the `Settlement` that the action log records; docs/reliability.md lists the
  * settlement for each status.
  */
-const toSettlement = (outcome: SendOutcome, isRepeat: boolean): ActionLog.Settlement => {
+const toSettlement = (outcome: SendOutcome, isRepeat: boolean): LoggedAction.Settlement => {
   if (Result.isSuccess(outcome)) return "accepted"
   const error = outcome.failure
   switch (error._tag) {
@@ -234,7 +235,7 @@ export const make = (
       const { actionType, body, fingerprint, nonce, signed, signer } = admitted
       const identity = signer === undefined ? { nonce } : { nonce, signer }
       const isListed = admitted.isListed || caller.scope.signers?.some((each) => each.toLowerCase() === signer) === true
-      const sending: ActionLog.Sending = {
+      const sending: LoggedAction.Sending = {
         actionType,
         body,
         caller: caller.id,
@@ -247,7 +248,7 @@ export const make = (
       return ActionLog.claimed(log, sending, ({ isRepeat, settle }) =>
         Effect.gen(function*() {
           const settled = (
-            settlement: ActionLog.Settlement,
+            settlement: LoggedAction.Settlement,
             status?: number,
             entries?: ReadonlyArray<ActionEntry>
           ) =>

@@ -163,6 +163,12 @@ export * as ActionTrace from "./actionLog/ActionTrace.ts"
 export * as AuditLog from "./actionLog/AuditLog.ts"
 
 /**
+ * An action in the action log: its identity, its states, the right to send it (a claim), and the errors that refuse a
+ * claim. Every implementation of the log uses these rules.
+ */
+export * as LoggedAction from "./actionLog/LoggedAction.ts"
+
+/**
  * Determines which accounts an action changes, so that older cached states of those accounts are no longer served. The
  * changed accounts are the action's signer, its vault, and the accounts that the action names. If an API wallet signed
  * the action, the wallet's master is also changed.

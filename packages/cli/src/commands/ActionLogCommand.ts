@@ -16,6 +16,7 @@ import { OutcomeUnknown, type UpstreamUnavailable } from "@trigate/domain/errors
 import * as ActionLogStore from "@trigate/server/stores/ActionLogStore"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
+import type * as LoggedAction from "@trigate/trading/actionLog/LoggedAction"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -46,7 +47,7 @@ export class ActionAbsent extends Schema.TaggedError<ActionAbsent>()("ActionAbse
 }
 
 /** A listed action; its bytes, which contain the signature, are available only from a database. */
-type Listed = Omit<ActionLog.Unanswered, "body"> & Partial<Pick<ActionLog.Unanswered, "body">>
+type Listed = Omit<LoggedAction.Unanswered, "body"> & Partial<Pick<LoggedAction.Unanswered, "body">>
 
 /** The operations of the commands on an action log. */
 class Actions extends Context.Service<Actions, {
@@ -72,7 +73,7 @@ const toFault = ({ message }: { readonly message: string }): ActionsFault => new
 
 const decodeText = (body: Uint8Array): string => new TextDecoder().decode(body)
 
-const sentAt = (entry: Pick<ActionLog.Unanswered, "openedAt">): string =>
+const sentAt = (entry: Pick<LoggedAction.Unanswered, "openedAt">): string =>
   DateTime.formatIso(DateTime.makeUnsafe(entry.openedAt))
 
 /** Formats an action as one line of JSON; `body` is the text to send again, byte for byte. */

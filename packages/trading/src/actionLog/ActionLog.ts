@@ -1,15 +1,9 @@
 /**
  * The action log: records every signed action before its first byte is sent, and retains it until its nonce is too old
  * to use.
- *
- * State transitions: `sent` → `accepted`, `rejected` or `unknown`, and `unknown` → `sent` when a body with equal signed
- * content is sent again. Each nonce of a signer has one entry, so the log also prevents a nonce from being sent twice.
  */
-import { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
-import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionReference, ActionState, Settled } from "@trigate/domain/actions/ActionRecord"
-import type { Address } from "@trigate/domain/encoding/Hex"
-import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import type { ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
+import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -22,112 +16,31 @@ import * as EntryMaps from "../internal/actionLog/EntryMaps.ts"
 import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionLogQuota from "./ActionLogQuota.ts"
 import * as ActionTrace from "./ActionTrace.ts"
-
-/** A signed action. */
-export interface Signed {
-  /** The recovered signer, in lower case; absent if none can be recovered. */
-  readonly signer?: Address
-  readonly nonce: number
-  readonly actionType: string
-  /** Digest of the signed content, in 0x hex. Two bodies with the same fingerprint request the same action. */
-  readonly fingerprint: string
-  /** The bytes of the body, as sent. */
-  readonly body: Uint8Array
-}
-
-/** An action about to be sent. */
-export interface Sending extends Signed {
-  /** The `id` of the `Caller` for whom the action is sent. */
-  readonly caller: string
-  /** Whether the signer is on an allow-list; the log then treats it as a known signer. */
-  readonly isListed: boolean
-  /** The ID of the request for which the action is sent; absent without a request. */
-  readonly requestId?: string
-  /**
-   * The action's orders and expiry, by which its effect can be looked up at the venue; absent if the action has neither
-   * orders nor expiry.
-   */
-  readonly trace?: ActionTrace.ActionTrace
-}
-
-/**
- * The state of an action.
- *
- * - `sent`: the action may have been sent, and the venue's response may still arrive.
- * - `accepted`: the venue accepted it.
- * - `rejected`: the venue did not accept it.
- * - `unknown`: the venue may have accepted it, and no response is expected.
- * - `forgotten`: an operator who knows the outcome removed the action from the log's unanswered actions.
- */
-export type State = "sent" | "accepted" | "rejected" | "unknown" | "forgotten"
-
-/** An action in state `sent` or `unknown`: the venue may have accepted it. */
-export interface Unanswered extends Signed {
-  /** The time at which the action was first sent, in milliseconds. */
-  readonly openedAt: number
-  readonly state: "sent" | "unknown"
-}
-
-/** An action of the log, in any state. */
-export interface Recorded extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
-  readonly state: ActionState
-  /**
-   * How the outcome was determined. Absent while the outcome is unknown, and for an action that an earlier version of
-   * the gateway settled.
-   */
-  readonly settled?: Settled
-  /**
-   * Time in milliseconds, by the venue's clock, after which the venue refuses the action. Absent if the action has no
-   * expiry, or if its outcome is known.
-   */
-  readonly expiresAfter?: number
-}
-
-/** An action of unknown outcome, with the orders and the expiry by which its effect can be looked up at the venue. */
-export interface Unsettled extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
-  /** The time at which the action was first sent, in milliseconds. */
-  readonly openedAt: number
-  readonly trace: ActionTrace.ActionTrace
-}
-
-/** The outcome of an action, as shown by the venue's state. */
-export interface Conclusion {
-  readonly state: "accepted" | "neverArrived"
-  readonly settled: Settled
-}
-
-/**
- * The result of one attempt to send an action.
- *
- * - `accepted`: the venue accepted the signed content, in this attempt or an earlier one.
- * - `rejected`: the venue accepted no attempt.
- * - `refused`: the venue refused this attempt, but may have accepted an earlier one.
- * - `released`: the venue did not accept this attempt, and the nonce remains unused.
- * - `unknown`: the venue may have accepted this attempt.
- */
-export type Settlement = "accepted" | "rejected" | "refused" | "released" | "unknown"
-
-/** The right to make one attempt to send an action. */
-export interface Claim {
-  /** Whether the venue may have accepted an earlier attempt with equal signed content. */
-  readonly isRepeat: boolean
-  /**
-   * Records the result of the attempt. If the venue responded, also records the HTTP status and the result of each
-   * order, cancel or modify. Only the first call has an effect.
-   */
-  readonly settle: (
-    settlement: Settlement,
-    status?: number,
-    entries?: ReadonlyArray<ActionEntry>
-  ) => Effect.Effect<void>
-}
-
-/**
- * The reason why an action must not be sent.
- *
- * `NonceAlreadyUsed`: the nonce was sent before. `UpstreamUnavailable`: the log is full or cannot be written.
- */
-export type ClaimRefusal = NonceAlreadyUsed | UpstreamUnavailable
+import {
+  alreadyUsed,
+  claimantId,
+  entryKey,
+  entryKeys,
+  expiryTime,
+  isNamed,
+  makeClaim,
+  nextLookup,
+  notSent,
+  recordedFrom,
+  storedState
+} from "./LoggedAction.ts"
+import type {
+  Claim,
+  ClaimRefusal,
+  Conclusion,
+  Recorded,
+  Remains,
+  Sending,
+  Signed,
+  State,
+  Unanswered,
+  Unsettled
+} from "./LoggedAction.ts"
 
 /** The storage backend of a log. */
 export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
@@ -264,16 +177,6 @@ export const claimed = <A, E>(
 ): Effect.Effect<A, E | ClaimRefusal> =>
   Effect.acquireUseRelease(take(log, sending), use, (claim) => claim.settle("unknown"))
 
-const upstream = "action-log"
-
-/** Makes the error for an action that the log cannot record. */
-export const notSent = (why: string): UpstreamUnavailable =>
-  new UpstreamUnavailable({ upstream, attempts: 0, detail: `The action was not sent: the action log ${why}` })
-
-/** Makes the error for a log that cannot be read. */
-export const unreadable = (why: string): UpstreamUnavailable =>
-  new UpstreamUnavailable({ upstream, attempts: 1, detail: `The action log ${why}` })
-
 const scarcities: { readonly [S in ActionLogQuota.Scarcity]: string } = {
   full: "is full of unanswered actions; resolve or forget some",
   share: "contains the maximum number of unanswered actions of this signer; resolve or forget some",
@@ -283,55 +186,6 @@ const scarcities: { readonly [S in ActionLogQuota.Scarcity]: string } = {
 
 /** Makes the error for an action that exceeds its quota of the log. */
 export const overQuota = (scarcity: ActionLogQuota.Scarcity): UpstreamUnavailable => notSent(scarcities[scarcity])
-
-const reasons: { readonly [S in State]: string } = {
-  sent: "is being sent right now",
-  accepted: "was sent before, and its outcome is known",
-  rejected: "was sent before, and its outcome is known",
-  unknown: "was sent before, and its outcome is unknown: only the same signed content may be sent again",
-  forgotten: "was sent before, and was removed from the action log"
-}
-
-/**
- * Makes the error for a nonce that was sent before; `isSame` means that the earlier action has equal signed content.
- */
-export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame: boolean): NonceAlreadyUsed =>
-  new NonceAlreadyUsed({
-    signer,
-    nonce,
-    ...(isSame && (state === "accepted" || state === "rejected") ? { settled: state } : {}),
-    detail: `An action of ${signer} with nonce ${nonce} ${reasons[state]}`
-  })
-
-/** Returns the ID under which an action's nonce is claimed: the signer, or the fingerprint if the signer is unknown. */
-export const claimantId = ({ fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">): string =>
-  signer?.toLowerCase() ?? fingerprint
-
-/** Returns the key of a log entry. Each nonce of a signer has one key; see {@link claimantId}. */
-export const entryKey = (sending: Signed): string => `${claimantId(sending)}:${sending.nonce}`
-
-/**
- * Returns the keys of the entries that a reference can identify. `find` returns the keys for a fingerprint or a client
- * order ID.
- */
-export const entryKeys = (
-  reference: ActionReference,
-  find: (by: string) => ReadonlyArray<string>
-): ReadonlyArray<string> => {
-  if ("id" in reference) return find(reference.id)
-  return "cloid" in reference
-    ? find(reference.cloid.toLowerCase())
-    : [`${reference.signer.toLowerCase()}:${reference.nonce}`]
-}
-
-/** Returns whether a reference identifies an action. */
-export const isNamed = (
-  reference: ActionReference,
-  { fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">
-): boolean =>
-  "id" in reference
-    ? fingerprint === reference.id
-    : reference.signer === undefined || signer?.toLowerCase() === reference.signer.toLowerCase()
 
 /**
  * Returns the capacity of the log that an action uses, and the owner of the action: the signer, or the caller if the
@@ -354,9 +208,6 @@ export const resolveLimits = (options: Options) => ({
   },
   keep: Duration.toMillis(Duration.fromInputUnsafe(options.keep ?? "2 days"))
 })
-
-/** Returns the time, in milliseconds, at which the entry of an action that is sent now expires. */
-export const expiryTime = (nonce: number, now: number, keep: number): number => Math.max(nonce, now) + keep
 
 /** Milliseconds between two removals of expired entries. */
 export const pruneInterval = 3_600_000
@@ -386,79 +237,11 @@ export const oldestSeconds = (openedAt: Iterable<number>): number => {
   return oldest === Infinity ? 0 : oldest / 1000
 }
 
-/** The state of a log entry after an attempt. `gone`: the entry is removed. */
-export type Remains = "accepted" | "rejected" | "unknown" | "gone"
-
 /** Maximum number of actions of unknown outcome that one round looks up at the venue. */
 export const lookupsAtOnce = 20
 
-/**
- * Returns the next time at which an action of unknown outcome is looked up at the venue; all times are in milliseconds.
- */
-export const nextLookup = (openedAt: number, now: number): number =>
-  now + Math.max(1000, Math.min(300_000, (now - openedAt) / 2))
-
-/**
- * Returns the state to store for an action whose outcome was looked up at the venue. An earlier version of the gateway
- * can also read that state.
- */
-export const storedState = ({ state }: Conclusion): "accepted" | "rejected" =>
-  state === "accepted" ? "accepted" : "rejected"
-
-/** Returns the state that callers see for a stored state: `neverArrived` if the action expired without effect. */
-const shownState = (state: State, settled: Settled | undefined): ActionState =>
-  state === "rejected" && settled?.by === "expiry" ? "neverArrived" : state
-
-/** Converts an entry of the log to the form that `find` returns. */
-export const recordedFrom = (
-  { expiresAfter, fingerprint, nonce, settled, signer, state }:
-    & Pick<Signed, "fingerprint" | "nonce" | "signer">
-    & { readonly state: State; readonly settled: Settled | undefined; readonly expiresAfter: number | undefined }
-): Recorded => ({
-  fingerprint,
-  nonce,
-  ...(signer === undefined ? {} : { signer }),
-  state: shownState(state, settled),
-  ...(settled === undefined ? {} : { settled }),
-  ...(expiresAfter === undefined ? {} : { expiresAfter })
-})
-
 /** The time between two rounds in which actions of unknown outcome are looked up at the venue. */
 export const turnEvery = Duration.seconds(1)
-
-const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
-  if (settlement === "unknown") return "unknown"
-  if (isRepeat && (settlement === "refused" || settlement === "released")) return "unknown"
-  // an action without a signer does not claim a nonce
-  if (settlement === "released" || signer === undefined) return "gone"
-  return settlement === "accepted" ? "accepted" : "rejected"
-}
-
-/**
- * Makes a claim. Its first `settle` calls `write` with the resulting state of the log entry; later calls do nothing.
- */
-export const makeClaim = (
-  { signer }: Signed,
-  isRepeat: boolean,
-  write: (remains: Remains, settled: Settled | undefined) => Effect.Effect<void>
-): Claim => {
-  let isOpen = true
-  return {
-    isRepeat,
-    settle: (settlement, _status, entries) =>
-      Effect.suspend(() => {
-        if (!isOpen) return Effect.void
-        isOpen = false
-        const remains = entryRemains(signer, isRepeat, settlement)
-        return write(
-          remains,
-          remains === "accepted" || remains === "rejected"
-            ? { by: "response", ...(entries === undefined ? {} : { entries }) }
-            : undefined
-        )
-      })
-  }
-}
 
 interface Entry extends Unanswered {
   readonly expiry: number

@@ -30,6 +30,7 @@ import * as ActionLog from "./ActionLog.ts"
 import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionLogQuota from "./ActionLogQuota.ts"
 import * as ActionTrace from "./ActionTrace.ts"
+import * as LoggedAction from "./LoggedAction.ts"
 
 /** The retention limits, the key prefix in Redis, and the timeouts. */
 export interface Options extends ActionLog.Options {
@@ -90,7 +91,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
    */
   const writeEnd = (
     claim: Pick<ActionLogScripts.SettleArguments, "key" | "member" | "token">,
-    remains: ActionLog.Remains,
+    remains: LoggedAction.Remains,
     part: ActionLogQuota.Part = "familiar",
     settled?: Settled
   ) => {
@@ -112,7 +113,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const signerKey = (signer: string) => `${prefix}signer:${signer.toLowerCase()}`
 
   /** Checks whether another process recorded an accepted action of the signer. */
-  const learn = Effect.fnUntraced(function*({ isListed, signer }: ActionLog.Sending) {
+  const learn = Effect.fnUntraced(function*({ isListed, signer }: LoggedAction.Sending) {
     if (signer === undefined || isListed || known.has(signer.toLowerCase())) return
     const found = Effect.flatMap(
       redis.send("EXISTS", signerKey(signer)),
@@ -129,18 +130,18 @@ const make = Effect.fnUntraced(function*(options: Options) {
     )
 
   const claim = Effect.fn("ActionLog.claim")(
-    function*(sending: ActionLog.Sending): Effect.fn.Return<ActionLog.Claim, ActionLog.ClaimRefusal> {
+    function*(sending: LoggedAction.Sending): Effect.fn.Return<LoggedAction.Claim, LoggedAction.ClaimRefusal> {
       const { fingerprint, nonce, signer } = sending
       yield* learn(sending)
       const mine = yield* ActionLog.take(own, sending)
       if (signer === undefined) return mine
       const now = yield* Clock.currentTimeMillis
-      const member = ActionLog.entryKey(sending)
+      const member = LoggedAction.entryKey(sending)
       const key = `${prefix}${member}`
       const { trace = { legs: [] } } = sending
       claims += 1
       const token = `${run}.${claims}`
-      const expiry = ActionLog.expiryTime(nonce, now, keep)
+      const expiry = LoggedAction.expiryTime(nonce, now, keep)
       let asking: Fiber.Fiber<typeof ActionLogScripts.Answer.Type, SharedState.SharedStoreUnreachable> | undefined
       const asked = Effect.flatMap(
         Effect.forkIn(
@@ -194,15 +195,15 @@ const make = Effect.fnUntraced(function*(options: Options) {
       yield* Metric.update(awayGauge, answer === undefined ? 1 : 0)
       if (answer === undefined) {
         yield* withdraw
-        return yield* ActionLog.notSent("is unreachable (Redis is not connected, or did not respond in time)")
+        return yield* LoggedAction.notSent("is unreachable (Redis is not connected, or did not respond in time)")
       }
       if (answer !== "claimed" && answer !== "repeated") {
         yield* mine.settle("released")
-        if (answer === "accepted same") return yield* ActionLog.alreadyUsed(signer, nonce, "accepted", true)
-        if (answer === "rejected same") return yield* ActionLog.alreadyUsed(signer, nonce, "rejected", true)
-        return yield* ActionLog.alreadyUsed(signer, nonce, answer, false)
+        if (answer === "accepted same") return yield* LoggedAction.alreadyUsed(signer, nonce, "accepted", true)
+        if (answer === "rejected same") return yield* LoggedAction.alreadyUsed(signer, nonce, "rejected", true)
+        return yield* LoggedAction.alreadyUsed(signer, nonce, answer, false)
       }
-      return ActionLog.makeClaim(
+      return LoggedAction.makeClaim(
         sending,
         mine.isRepeat || answer === "repeated",
         Effect.fnUntraced(function*(remains, settled) {
@@ -221,7 +222,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     shared.orElse<A | undefined, never, never>(ask(question), Effect.undefined).pipe(
       Effect.filterOrFail(
         Predicate.isNotUndefined,
-        () => ActionLog.unreadable("is unreachable (Redis is not connected, or did not respond in time)")
+        () => LoggedAction.unreadable("is unreachable (Redis is not connected, or did not respond in time)")
       )
     )
 
@@ -238,7 +239,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         (answer) => ActionLogScripts.decodeFound(answer)
       )
     )
-    const found = rows.map(ActionLogScripts.recordedFrom).filter((each) => ActionLog.isNamed(reference, each))
+    const found = rows.map(ActionLogScripts.recordedFrom).filter((each) => LoggedAction.isNamed(reference, each))
     // an action without a signer is only in this process's log
     return found.length > 0 ? found : (yield* own.find(reference)).filter(({ signer }) => signer === undefined)
   })
@@ -265,7 +266,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return taken.map(ActionLogScripts.unsettledFrom)
   })
 
-  const conclude = Effect.fnUntraced(function*(fingerprint: string, conclusion: ActionLog.Conclusion) {
+  const conclude = Effect.fnUntraced(function*(fingerprint: string, conclusion: LoggedAction.Conclusion) {
     const now = yield* Clock.currentTimeMillis
     const concluded = yield* askShared(
       Effect.flatMap(
@@ -273,7 +274,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
           prefix,
           fingerprint,
           now,
-          state: ActionLog.storedState(conclusion),
+          state: LoggedAction.storedState(conclusion),
           settled: ActionLogScripts.printSettled(conclusion.settled),
           settledCapacity: settledCapacity.familiar
         }),

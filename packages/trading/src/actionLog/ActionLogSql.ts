@@ -22,6 +22,7 @@ import * as ActionLog from "./ActionLog.ts"
 import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionLogQuota from "./ActionLogQuota.ts"
 import * as ActionTrace from "./ActionTrace.ts"
+import * as LoggedAction from "./LoggedAction.ts"
 
 /** The retention limits, and the timeouts of the database. */
 export interface Options extends ActionLog.Options {
@@ -183,7 +184,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
   const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
 
-  const quotaPart = Effect.fnUntraced(function*({ isListed, signer }: ActionLog.Sending) {
+  const quotaPart = Effect.fnUntraced(function*({ isListed, signer }: LoggedAction.Sending) {
     if (signer === undefined) return "strangers"
     if (isListed || signers.has(signer.toLowerCase())) return "familiar"
     if (!(yield* table.isKnown(signer))) return "strangers"
@@ -195,7 +196,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
    * Claims a nonce. On success, returns the number of attempts including this one, and the log capacity that they use.
    * Otherwise returns the state of the action that has the nonce, or the exceeded limit of the log.
    */
-  const write = Effect.fnUntraced(function*(sending: ActionLog.Sending, token: string, now: number) {
+  const write = Effect.fnUntraced(function*(sending: LoggedAction.Sending, token: string, now: number) {
     yield* ready
     const part = yield* quotaPart(sending)
     const holding = ActionLog.quotaHolding(part, sending)
@@ -209,7 +210,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
           const cloids = sending.trace === undefined ? [] : ActionTrace.cloids(sending.trace)
           const { nonce } = sending
           if (inserted.sendings === 1) {
-            yield* table.noteCloids({ claimant: ActionLog.claimantId(sending), nonce }, cloids)
+            yield* table.noteCloids({ claimant: LoggedAction.claimantId(sending), nonce }, cloids)
           }
           return { sendings: inserted.sendings, holding }
         }
@@ -228,7 +229,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   })
 
   const claim = Effect.fn("ActionLog.claim")(
-    function*(sending: ActionLog.Sending): Effect.fn.Return<ActionLog.Claim, ActionLog.ClaimRefusal> {
+    function*(sending: LoggedAction.Sending): Effect.fn.Return<LoggedAction.Claim, LoggedAction.ClaimRefusal> {
       const now = yield* Clock.currentTimeMillis
       claims += 1
       const token = `${run}.${claims.toString(36)}`
@@ -236,13 +237,13 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
       const written = yield* told(step(write(sending, token, now), withdrawal)).pipe(
         // the statement may have been executed even though the connection broke
         Effect.tapError(() => isFile ? Effect.void : withdrawal),
-        Effect.mapError(ActionLog.notSent)
+        Effect.mapError(LoggedAction.notSent)
       )
       const { nonce, signer } = sending
       if ("state" in written) {
         return yield* signer === undefined
           ? ActionLog.overQuota("full")
-          : ActionLog.alreadyUsed(signer, nonce, written.state, written.isSame === true)
+          : LoggedAction.alreadyUsed(signer, nonce, written.state, written.isSame === true)
       }
       if ("scarcity" in written) return yield* ActionLog.overQuota(written.scarcity)
       yield* reportInFlight(1)
@@ -252,7 +253,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
       }
       const isRepeat = written.sendings > 1
       if (!isRepeat) room.add(written.holding)
-      return ActionLog.makeClaim(sending, isRepeat, (remains, settled) =>
+      return LoggedAction.makeClaim(sending, isRepeat, (remains, settled) =>
         Effect.gen(function*() {
           const isNew = remains === "accepted" && signer !== undefined && !signers.has(signer.toLowerCase())
           const settlement = isNew
@@ -273,7 +274,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
 
   const probe = Effect.andThen(ready, sql`SELECT 1`)
 
-  const ask = <A>(effect: Effect.Effect<A, StorageFault>) => Effect.mapError(step(effect), ActionLog.unreadable)
+  const ask = <A>(effect: Effect.Effect<A, StorageFault>) => Effect.mapError(step(effect), LoggedAction.unreadable)
 
   // creates the table before the first action, so that a failure is reported at startup
   if (prepare) {

@@ -29,9 +29,9 @@ import * as Schema from "effect/Schema"
 import type { OrderEvents } from "../accounts/OrderEvents.ts"
 import { Info } from "../Info.ts"
 import { ActionLog } from "./ActionLog.ts"
-import type { Conclusion, Unsettled } from "./ActionLog.ts"
 import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionTrace from "./ActionTrace.ts"
+import type { Conclusion, Unsettled } from "./LoggedAction.ts"
 
 /**
  * Milliseconds after an action's `expiresAfter`, by the venue's clock, at which an action that is not found counts as

@@ -11,7 +11,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
-import { ActionLog, type Claim, type Sending, type Settlement } from "./ActionLog.ts"
+import { ActionLog } from "./ActionLog.ts"
+import type { Claim, Sending, Settlement } from "./LoggedAction.ts"
 
 /** The audit record of one attempt. */
 export interface Entry {

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { ActionLog } from "../actionLog/ActionLog.ts"
-import type { Claim, Sending } from "../actionLog/ActionLog.ts"
+import type { Claim, Sending } from "../actionLog/LoggedAction.ts"
 
 /** Maximum number of remembered users. The venue allows subscriptions for ten users at a time. */
 const most = 1000

@@ -5,8 +5,8 @@ import * as Json from "@trigate/domain/encoding/Json"
 import { Millis } from "@trigate/domain/Time"
 import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
-import * as ActionLog from "../../actionLog/ActionLog.ts"
 import * as ActionTrace from "../../actionLog/ActionTrace.ts"
+import * as LoggedAction from "../../actionLog/LoggedAction.ts"
 
 // The value of a key is "state fingerprint lease expiry token"; the token distinguishes successive claims of the same content.
 const read = `local function read(key)
@@ -114,7 +114,7 @@ export interface SettleArguments {
   /** The Redis key of the set of settled actions, scored by expiry. */
   readonly answered: string
   readonly token: string
-  readonly remains: ActionLog.Remains
+  readonly remains: LoggedAction.Remains
   readonly settledCapacity: number
 }
 
@@ -274,9 +274,11 @@ const parseIdentity = (member: string) => {
   return { nonce: Number(nonce), ...(isAddress(signer) ? { signer } : {}) }
 }
 
-export const recordedFrom = ([member, state, fingerprint, about, settled]: typeof Found.Type): ActionLog.Recorded => {
+export const recordedFrom = (
+  [member, state, fingerprint, about, settled]: typeof Found.Type
+): LoggedAction.Recorded => {
   const expiresAfter = about === "" || (state !== "sent" && state !== "unknown") ? undefined : about.trace.expiresAfter
-  return ActionLog.recordedFrom({
+  return LoggedAction.recordedFrom({
     ...parseIdentity(member),
     fingerprint,
     state,
@@ -285,7 +287,7 @@ export const recordedFrom = ([member, state, fingerprint, about, settled]: typeo
   })
 }
 
-export const unsettledFrom = ([member, { id, openedAt, trace }]: typeof Taken.Type): ActionLog.Unsettled => ({
+export const unsettledFrom = ([member, { id, openedAt, trace }]: typeof Taken.Type): LoggedAction.Unsettled => ({
   ...parseIdentity(member),
   fingerprint: id,
   openedAt,

@@ -20,6 +20,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import * as ActionLog from "../../actionLog/ActionLog.ts"
 import * as ActionLogQuota from "../../actionLog/ActionLogQuota.ts"
 import * as ActionTrace from "../../actionLog/ActionTrace.ts"
+import * as LoggedAction from "../../actionLog/LoggedAction.ts"
 
 const createTable = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -157,9 +158,9 @@ const toIdentity = ({ claimant, fingerprint, nonce }: { claimant: string; finger
 /** Makes the SQL statements for the entries of one network, valid in SQLite and Postgres. */
 export const make = (sql: SqlClient.SqlClient, network: string) => {
   const ours = sql`network = ${network}`
-  const entry = (sending: ActionLog.Sending) =>
-    sql`${ours} AND claimant = ${ActionLog.claimantId(sending)} AND nonce = ${sending.nonce}`
-  const held = (sending: ActionLog.Sending, token: string) =>
+  const entry = (sending: LoggedAction.Sending) =>
+    sql`${ours} AND claimant = ${LoggedAction.claimantId(sending)} AND nonce = ${sending.nonce}`
+  const held = (sending: LoggedAction.Sending, token: string) =>
     sql`${entry(sending)} AND token = ${token} AND state = 'sent'`
 
   /** Stores the client order IDs of an action, so that `find` can look up the action by them. */
@@ -179,7 +180,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
      * action, marks it as sent by this process. Returns no database row if neither is possible.
      */
     insert: (
-      sending: ActionLog.Sending,
+      sending: LoggedAction.Sending,
       part: ActionLogQuota.Part,
       token: string,
       now: number,
@@ -190,7 +191,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
         sql`INSERT INTO trigate_actions ${
           sql.insert({
             network,
-            claimant: ActionLog.claimantId(sending),
+            claimant: LoggedAction.claimantId(sending),
             part,
             caller: sending.caller,
             nonce: sending.nonce,
@@ -203,7 +204,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
             token,
             opened_at: now,
             lease_until: now + lease,
-            expires_at: ActionLog.expiryTime(sending.nonce, now, keep)
+            expires_at: LoggedAction.expiryTime(sending.nonce, now, keep)
           })
         }
         ON CONFLICT (network, claimant, nonce) DO UPDATE SET
@@ -217,16 +218,16 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
         RETURNING sendings`,
         decodeInserted
       ),
-    standing: (sending: ActionLog.Sending) =>
+    standing: (sending: LoggedAction.Sending) =>
       Effect.flatMap(
         sql`SELECT state, fingerprint, lease_until AS "leaseUntil", expires_at AS "expiresAt"
           FROM trigate_actions WHERE ${entry(sending)}`,
         decodeStanding
       ),
     settle: (
-      sending: ActionLog.Sending,
+      sending: LoggedAction.Sending,
       token: string,
-      remains: ActionLog.Remains,
+      remains: LoggedAction.Remains,
       settled: Settled | undefined
     ): Effect.Effect<unknown, SqlError> => {
       if (remains === "gone") return sql`DELETE FROM trigate_actions WHERE ${held(sending, token)}`
@@ -241,7 +242,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
       } WHERE ${held(sending, token)}`
     },
     /** Reverts an insert that may have been executed after its caller stopped waiting. */
-    withdraw: (sending: ActionLog.Sending, token: string) =>
+    withdraw: (sending: LoggedAction.Sending, token: string) =>
       Effect.andThen(
         sql`DELETE FROM trigate_actions WHERE ${held(sending, token)} AND sendings = 1`,
         sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${held(sending, token)}`
@@ -301,15 +302,15 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
           decodeFound
         ),
         (rows) =>
-          rows.map(({ body, leaseUntil, settled, state, ...row }): ActionLog.Recorded => {
+          rows.map(({ body, leaseUntil, settled, state, ...row }): LoggedAction.Recorded => {
             const expiresAfter = body === null ? undefined : ActionTrace.read(body).expiresAfter
-            return ActionLog.recordedFrom({
+            return LoggedAction.recordedFrom({
               ...toIdentity(row),
               state: state === "sent" && leaseUntil <= now ? "unknown" : state,
               settled: settled ?? undefined,
               expiresAfter
             })
-          }).filter((each) => ActionLog.isNamed(reference, each))
+          }).filter((each) => LoggedAction.isNamed(reference, each))
       )
     },
     /**
@@ -326,7 +327,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
       )
       const taken = yield* Effect.forEach(due, ({ claimant, lookUpAt, nonce, openedAt }) =>
         Effect.flatMap(
-          sql`UPDATE trigate_actions SET look_up_at = ${ActionLog.nextLookup(openedAt, now)}
+          sql`UPDATE trigate_actions SET look_up_at = ${LoggedAction.nextLookup(openedAt, now)}
             WHERE ${ours} AND claimant = ${claimant} AND nonce = ${nonce} AND look_up_at = ${lookUpAt}
               AND body IS NOT NULL AND ${isUnknown}
             RETURNING claimant, nonce, fingerprint, opened_at AS "openedAt", body`,
@@ -339,7 +340,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
           ...toIdentity({ claimant, ...row }),
           openedAt: row.openedAt,
           trace: ActionTrace.read(body)
-        } satisfies ActionLog.Unsettled
+        } satisfies LoggedAction.Unsettled
       }))
       // replicas of the preceding version do not store client order IDs
       yield* Effect.forEach(
@@ -349,9 +350,9 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
       )
       return unsettled.map(({ action }) => action)
     }),
-    conclude: (fingerprint: string, conclusion: ActionLog.Conclusion, now: number) =>
+    conclude: (fingerprint: string, conclusion: LoggedAction.Conclusion, now: number) =>
       Effect.map(
-        sql`UPDATE trigate_actions SET state = ${ActionLog.storedState(conclusion)}, body = NULL, size = 0,
+        sql`UPDATE trigate_actions SET state = ${LoggedAction.storedState(conclusion)}, body = NULL, size = 0,
             settled = ${printSettled(conclusion.settled)}
           WHERE ${ours} AND fingerprint = ${fingerprint} AND claimant <> fingerprint AND body IS NOT NULL
             AND (state = 'unknown' OR (state = 'sent' AND lease_until <= ${now}))
@@ -383,7 +384,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
           decodeListed
         ),
         (rows) =>
-          rows.map(({ claimant, leaseUntil, state, ...rest }): ActionLog.Unanswered => ({
+          rows.map(({ claimant, leaseUntil, state, ...rest }): LoggedAction.Unanswered => ({
             ...rest,
             ...(isAddress(claimant) ? { signer: claimant } : {}),
             state: leaseUntil > now ? state : "unknown"
