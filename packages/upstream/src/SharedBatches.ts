@@ -225,7 +225,11 @@ export const make = ({ batch, context, most, single }: Options): Options["single
       return () => {
         read.isOver = true
         read.single?.interruptUnsafe()
-        if (gathered.reads.every(({ isOver }) => isOver)) gathered.fiber?.interruptUnsafe()
+        if (gathered.reads.every(({ isOver }) => isOver)) {
+          // no later read joins the gathering, which is never sent
+          if (gatherings.get(targets) === gathered) gatherings.delete(targets)
+          gathered.fiber?.interruptUnsafe()
+        }
       }
     })
   }

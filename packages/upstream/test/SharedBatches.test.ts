@@ -154,6 +154,16 @@ describe("cheap reads of different callers", () => {
       assert.deepStrictEqual(transport.seen.map(({ isAborted }) => isAborted), [true])
     }).pipe(Effect.provide(over(transport)))
   })
+
+  it.effect("do not wait for a batch whose callers have all left before it is sent", () => {
+    const transport = Scripted.make(({ body }) => answers(body))
+    return Effect.gen(function*() {
+      const read = yield* reader
+      yield* Fiber.interrupt(yield* Effect.forkChild(read(2), { startImmediately: true }))
+      assert.deepStrictEqual(values(yield* read(1)), [expectedOf(0)])
+      assert.deepStrictEqual(sizes(transport.seen), [1])
+    }).pipe(Effect.provide(over(transport)))
+  })
 })
 
 describe("a late batch", () => {
