@@ -1,6 +1,6 @@
 /**
  * Collects cheap reads of different callers, and sends the reads that arrive in one turn of the event loop as one
- * JSON-RPC batch.
+ * JSON-RPC batch. While a batch is in flight, collects reads until that batch ends, for at most one millisecond.
  *
  * Each call has its own result. If a batch fails as a whole, it is split in halves, so that a call that the node cannot
  * serve fails alone. The number of splits is limited, so that an overloaded node gets fewer requests than without
@@ -53,10 +53,20 @@ interface WaitingRead {
   failure: BatchedResult | undefined
 }
 
-/** The reads that one turn of the event loop collected for one list of addresses. */
+/** The reads that are collected for the next batch. */
 interface Gathered {
   readonly reads: Array<WaitingRead>
   fiber: Fiber.Fiber<unknown> | undefined
+  /** Sends the reads that wait for a batch in flight. */
+  release: (() => void) | undefined
+}
+
+/** The batches to one list of addresses. */
+interface Lane extends Pick<AttemptedRead, "targets"> {
+  /** The reads that further reads join. */
+  open: Gathered | undefined
+  /** The number of batches in flight. */
+  batches: number
 }
 
 /** A batch in flight that becomes late if it takes too long. */
@@ -69,6 +79,9 @@ interface BatchInFlight extends Pick<AttemptedRead, "targets"> {
 
 /** Milliseconds for which an upstream that accepts no batches receives only single calls. */
 const refusedFor = 60_000
+
+/** Maximum milliseconds for which reads wait for a batch in flight. */
+const longestGathering = 1
 
 /**
  * A batch is split only if it fails within this many milliseconds of its start; a later split would exceed the
@@ -84,7 +97,7 @@ const isSplit = (failure: CommonFailure): boolean =>
 export const make = ({ batch, context, most, single }: Options): Options["single"] => {
   const fork = Effect.runForkWith(context)
   const clock = Context.get(context, Clock.Clock)
-  const gatherings = new Map<AttemptedRead["targets"], Gathered>()
+  const lanes = new WeakMap<AttemptedRead["targets"], Lane>()
   const inFlight = new Set<BatchInFlight>()
   let isWatching = false
   let largest = most
@@ -150,10 +163,11 @@ export const make = ({ batch, context, most, single }: Options): Options["single
 
   const send = (
     all: ReadonlyArray<WaitingRead>,
-    targets: AttemptedRead["targets"],
+    lane: Lane,
     bounds: { readonly since: number; splits: number }
   ): Effect.Effect<void> =>
     Effect.suspend(() => {
+      const { targets } = lane
       const reads = all.filter(({ isOver }) => !isOver)
       const [first] = reads
       if (first === undefined) return Effect.void
@@ -164,7 +178,10 @@ export const make = ({ batch, context, most, single }: Options): Options["single
         started = { reads, targets, withdraw, lateAt: now() + delay }
         watch(started)
       })
+      lane.batches++
       const ended = Effect.onExitPrimitive(asked, () => {
+        lane.batches--
+        lane.open?.release?.()
         if (started !== undefined) inFlight.delete(started)
         return undefined
       })
@@ -197,37 +214,69 @@ export const make = ({ batch, context, most, single }: Options): Options["single
         }
         const half = Math.ceil(reads.length / 2)
         return Effect.andThen(
-          send(reads.slice(0, half), targets, bounds),
-          send(reads.slice(half), targets, bounds)
+          send(reads.slice(0, half), lane, bounds),
+          send(reads.slice(half), lane, bounds)
         )
       })
     })
 
-  const flush = (targets: AttemptedRead["targets"], gathered: Gathered) =>
+  const ensureLane = (targets: AttemptedRead["targets"]): Lane => {
+    const known = lanes.get(targets)
+    if (known !== undefined) return known
+    const lane: Lane = { targets, open: undefined, batches: 0 }
+    lanes.set(targets, lane)
+    return lane
+  }
+
+  const close = (lane: Lane, gathered: Gathered): void => {
+    if (lane.open === gathered) lane.open = undefined
+  }
+
+  const flush = (lane: Lane, gathered: Gathered) =>
     Effect.suspend(() => {
-      if (gatherings.get(targets) === gathered) gatherings.delete(targets)
+      close(lane, gathered)
       // enough splits to isolate one faulty call: each split halves the batch
       const splits = Math.ceil(Math.log2(gathered.reads.length + 1))
-      return send(gathered.reads, targets, { since: now(), splits })
+      return send(gathered.reads, lane, { since: now(), splits })
     })
+
+  /** Waits until a batch in flight ends or no further read can join. */
+  const released = (gathered: Gathered) =>
+    Effect.callback<void>((resume) => {
+      const release = () => resume(Effect.void)
+      gathered.release = release
+      const timer = fork(Effect.andThen(Effect.sleep(longestGathering), Effect.sync(release)))
+      return Effect.sync(() => timer.interruptUnsafe())
+    })
+
+  const gather = (lane: Lane, gathered: Gathered) =>
+    Effect.andThen(
+      Effect.yieldNow,
+      Effect.suspend(() => {
+        const waits = lane.batches > 0 && lane.open === gathered
+        return waits ? Effect.andThen(released(gathered), flush(lane, gathered)) : flush(lane, gathered)
+      })
+    )
 
   return (call, targets) => {
     if (refusedAt !== undefined && now() - refusedAt < refusedFor) return single(call, targets)
     return Continuation.callback((resume) => {
       const read: WaitingRead = { call, resume, isOver: false, single: undefined, failure: undefined }
-      const open = gatherings.get(targets)
-      const gathered: Gathered = open ?? { reads: [], fiber: undefined }
-      gathered.reads.push(read)
-      if (gathered.reads.length >= largest) gatherings.delete(targets)
-      else if (open === undefined) gatherings.set(targets, gathered)
-      if (open === undefined) gathered.fiber = fork(Effect.andThen(Effect.yieldNow, flush(targets, gathered)))
+      const lane = ensureLane(targets)
+      const gathered = lane.open ??= { reads: [], fiber: undefined, release: undefined }
+      const isFirst = gathered.reads.push(read) === 1
+      if (gathered.reads.length >= largest) {
+        close(lane, gathered)
+        gathered.release?.()
+      }
+      if (isFirst) gathered.fiber = fork(gather(lane, gathered))
       // this cleanup also runs after the read has received its result
       return () => {
         read.isOver = true
         read.single?.interruptUnsafe()
         if (gathered.reads.every(({ isOver }) => isOver)) {
           // no later read joins the gathering, which is never sent
-          if (gatherings.get(targets) === gathered) gatherings.delete(targets)
+          close(lane, gathered)
           gathered.fiber?.interruptUnsafe()
         }
       }

@@ -22,7 +22,7 @@ export * as Pipeline from "./Pipeline.ts"
 
 /**
  * Collects cheap reads of different callers, and sends the reads that arrive in one turn of the event loop as one
- * JSON-RPC batch.
+ * JSON-RPC batch. While a batch is in flight, collects reads until that batch ends, for at most one millisecond.
  */
 export * as SharedBatches from "./SharedBatches.ts"
 

@@ -166,6 +166,64 @@ describe("cheap reads of different callers", () => {
   })
 })
 
+describe("cheap reads that arrive while the node has requests in flight", () => {
+  const start = Effect.fnUntraced(function*(read: Effect.Success<typeof reader>, count: number) {
+    const fiber = yield* Effect.forkChild(read(count), { startImmediately: true })
+    yield* TestClock.adjust(0)
+    return fiber
+  })
+  const sent = (seen: ReadonlyArray<Scripted.Seen>) => seen.map(({ at }, index) => [at, sizes(seen)[index]])
+
+  it.effect("wait a millisecond for others, so that they go out as one batch", () => {
+    const transport = Scripted.make(({ body }) => Scripted.late(10, answers(body)))
+    return Effect.gen(function*() {
+      const read = yield* reader
+      const fibers = [yield* start(read, 2), yield* start(read, 1), yield* start(read, 2)]
+      assert.deepStrictEqual(sent(transport.seen), [[0, 2]])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(sent(transport.seen), [[0, 2], [1, 3]])
+      yield* TestClock.adjust(10)
+      const results = yield* Effect.forEach(fibers, Fiber.join)
+      assert.deepStrictEqual(results.map(values), [2, 1, 2].map((count) => [0, 1].slice(0, count).map(expectedOf)))
+    }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("are sent as soon as the batch in flight ends", () => {
+    const transport = Scripted.make(({ body }) => Scripted.late(4, answers(body)))
+    return Effect.gen(function*() {
+      const read = yield* reader
+      yield* start(read, 2)
+      yield* TestClock.adjust(3.5)
+      yield* start(read, 2)
+      assert.deepStrictEqual(sent(transport.seen), [[0, 2]])
+      yield* TestClock.adjust(0.5)
+      assert.deepStrictEqual(sent(transport.seen), [[0, 2], [4, 2]])
+    }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("are sent at once when the batch is full", () => {
+    const transport = Scripted.make(({ body }) => Scripted.late(10, answers(body)))
+    return Effect.gen(function*() {
+      const read = yield* reader
+      yield* start(read, 2)
+      yield* start(read, 60)
+      assert.deepStrictEqual(sent(transport.seen), [[0, 2], [0, 50]])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(sent(transport.seen), [[0, 2], [0, 50], [1, 10]])
+    }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("are sent at once while only single calls are in flight", () => {
+    const transport = Scripted.make(({ body }) => Scripted.late(10, answers(body)))
+    return Effect.gen(function*() {
+      const read = yield* reader
+      yield* start(read, 1)
+      yield* start(read, 1)
+      assert.deepStrictEqual(sent(transport.seen), [[0, 1], [0, 1]])
+    }).pipe(Effect.provide(over(transport)))
+  })
+})
+
 describe("a late batch", () => {
   const slow = "0000000000000003"
 
