@@ -50,8 +50,8 @@ const tokenDataDocs = OpenApi.annotations({
   summary: "A fungible token by the address of its master contract",
   description:
     "`totalSupply` is exact. `burnable` is derived from the token standard. `metadata` states where name and " +
-    "symbol come from. For any other kind of contract, the error is TokenNotFound with the kind of the contract. A POST to the same path responds in the " +
-    "server's own envelope."
+    "symbol come from. If the contract is not a jetton master, the request fails with TokenNotFound, which names the kind of the contract. " +
+    "A POST request to the same path returns the response of the token chain's server, in its `{ok, result}` envelope."
 })
 
 const tokenRpcDocs = OpenApi.annotations({

@@ -260,7 +260,7 @@ const start = Effect.fnUntraced(function*(
     yield* Effect.logWarning(
       track.base === undefined
         ? `The venue corrected ${corrected} of the bars of ${track.coin} ${track.interval}`
-        : `${corrected} built bars of ${track.coin} ${track.interval} differed from the venue's own bars and were replaced by them`
+        : `Replaced ${corrected} bars of ${track.coin} ${track.interval}, built from smaller bars, because the venue's own bars differed`
     )
   })
 

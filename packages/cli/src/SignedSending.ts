@@ -39,7 +39,7 @@ export const keyFlags = {
   keyFile: Flag.String("key-file").pipe(
     Flag.withMetavar("path"),
     Flag.optional,
-    Flag.withDescription("File with the private key, 32 bytes in hex; - reads standard input")
+    Flag.withDescription("File with the private key (32 bytes in hex); - for standard input")
   )
 }
 

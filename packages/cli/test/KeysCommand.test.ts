@@ -181,7 +181,8 @@ describe("trigate keys", () => {
       assert.deepStrictEqual(nowhere, {
         code: 2,
         stdout: "",
-        stderr: "trigate: no store for keys is configured: set TRIGATE_DATABASE_URL, or TRIGATE_CALLERS to a key file\n"
+        stderr:
+          "trigate: no key store is configured: set TRIGATE_DATABASE_URL to a database, or TRIGATE_CALLERS to a key file\n"
       })
       const path = yield* folder
       const absent = yield* on({ TRIGATE_DATABASE_URL: Path.join(path, "none.sqlite") })("list")

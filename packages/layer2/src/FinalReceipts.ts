@@ -2,8 +2,8 @@
  * Detects receipts that can no longer change and can therefore be cached indefinitely.
  *
  * A receipt can change until its block is final: a preconfirmation by the sequencer can be revised, a reorg can remove
- * the block until L1 has finalized it, and some chain families add fields to the receipt later. A receipt that is not
- * final is not cached, because most receipts are requested only once.
+ * the block until L1 has finalized it, and some chain families add fields to the receipt later. Most receipts are
+ * requested only once, so finality is checked, with up to two block requests, only when a receipt is requested again.
  */
 import type { Hash } from "@trigate/domain/encoding/Hex"
 import { Hash as HashSchema, Quantity } from "@trigate/domain/encoding/Hex"

@@ -93,8 +93,8 @@ export * as SigningMistake from "./inspection/SigningMistake.ts"
 export * as SigningWarning from "./inspection/SigningWarning.ts"
 
 /**
- * Chains to which wallets connect. A wallet can sign with the ID of the chain to which it is connected, although the
- * venue hashes another chain ID.
+ * The chains to which wallets connect. A wallet can sign with the ID of its connected chain while the venue hashes
+ * another chain ID. The inspector tries the IDs in this list to find this mistake.
  */
 export * as WalletChains from "./inspection/WalletChains.ts"
 

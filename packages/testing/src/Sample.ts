@@ -26,8 +26,8 @@ export const shuffle = <Row>(table: string, rows: ReadonlyArray<Row>): ReadonlyA
 
 /**
  * Returns up to `size` rows of a table; in an exhaustive run, returns all rows. The order of the table is preserved.
- * Each group of rows contributes one row before any group contributes a second row. A sample therefore covers every
- * group if `size` is at least the number of groups.
+ * Selects one row of each group, then a second row of each group, and so on. If `size` is at least the number of
+ * groups, the sample therefore contains a row of every group.
  */
 export const sample = <Row>(
   table: string,

@@ -36,7 +36,7 @@ export const metrics = {
   ),
   upstreamHedges: counter(
     "trigate_upstream_hedges_total",
-    "Hedged reads, sent to a second address because the first was slow, by the address that responded first",
+    "Hedged reads (sent to a second address because the first address was slow), by the address that responded first",
     ["upstream", "operation", "won"]
   ),
   upstreamEjected: gauge("trigate_upstream_ejected", "Whether an upstream's address is ejected: 0 no, 1 yes", [

@@ -111,13 +111,13 @@ const fixNote = ({ name }: InputBody, { corrected, diagnosis }: Inspection): str
 }
 
 /**
- * `trigate inspect`. Requires no gateway and sends nothing. With `--gateway`, that gateway inspects the body without
- * relaying it.
+ * `trigate inspect`: describes signed bodies of `POST /exchange`. By default, inspects them locally and sends nothing.
+ * With `--gateway`, sends them to that gateway, which inspects them and does not relay them to the venue.
  */
 export const command = Command.make("inspect", {
   body: Argument.String("body").pipe(
     Argument.withDescription(
-      "File with the JSON body of POST /exchange, or with one on each line; - reads standard input"
+      "File with a JSON body of POST /exchange, or with one body on each line; - for standard input"
     )
   ),
   network: Input.network,

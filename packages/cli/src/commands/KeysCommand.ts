@@ -44,8 +44,8 @@ type Where = ServeCommand.Files & {
 type KeysFault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | CallFailure
 
 /**
- * Runs a command on the keys of the running gateway that `--admin` names; without `--admin`, on the key store in the
- * settings. In the mode `create`, a SQLite file that does not exist is created.
+ * Runs a command on API keys. With `--admin`, the keys are those of the running gateway at that URL. Without `--admin`,
+ * they are in the key store that the settings name. In the mode `create`, a SQLite file that does not exist is created.
  */
 const withKeys = <A, E, R>(
   { admin, callers, ...files }: Where,
@@ -65,7 +65,7 @@ const withKeys = <A, E, R>(
       CallerStore.placeToChange(settings),
       () =>
         Input.fault(
-          `no store for keys is configured: set ${declared.databaseUrl.env}, or ${declared.callers.env} to a key file`
+          `no key store is configured: set ${declared.databaseUrl.env} to a database, or ${declared.callers.env} to a key file`
         )
     )
     yield* Target.printStore("keys", place, settings)

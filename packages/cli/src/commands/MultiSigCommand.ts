@@ -29,11 +29,13 @@ const terms = {
   ),
   threshold: Input.countFlag("threshold", 10).pipe(
     Flag.optional,
-    Flag.withDescription("Threshold of the account, 1 to 10 (default: not checked)")
+    Flag.withDescription("Number of approvals that the account requires, 1 to 10 (default: not checked)")
   ),
   cosigner: Input.addressFlag("cosigner").pipe(
     Flag.between(0, 10),
-    Flag.withDescription("An authorized user of the account; repeat the flag for each one (default: not checked)")
+    Flag.withDescription(
+      "Address that is allowed to co-sign; repeat the flag for each co-signer (default: any address)"
+    )
   ),
   nonce: Input.millisFlag("nonce").pipe(
     Flag.optional,
@@ -108,7 +110,9 @@ const proposeAction = Command.make(
   "action",
   {
     file: Argument.String("file").pipe(
-      Argument.withDescription("JSON object with a type, members in the venue's order; - reads standard input")
+      Argument.withDescription(
+        "File with the action: a JSON object with a type, members in the venue's order; - for standard input"
+      )
     ),
     ...terms
   },
@@ -130,7 +134,7 @@ const propose = Command.make("propose").pipe(
 )
 
 const proposalArgument = Argument.String("proposal").pipe(
-  Argument.withDescription("File with the proposal; - reads standard input")
+  Argument.withDescription("File with the proposal; - for standard input")
 )
 
 /** Reads one of several files; adds the file's name to an error about its content. */

@@ -104,7 +104,7 @@ const readQuery = Schema.decodeUnknownOption(
 
 const raw = Command.make("raw", {
   query: Argument.String("query").pipe(
-    Argument.withDescription("The query as JSON, such as '{\"type\":\"allMids\"}'; - reads standard input")
+    Argument.withDescription("The query as JSON, such as '{\"type\":\"allMids\"}', or - to read it from standard input")
   )
 }, ({ query }) =>
   Effect.gen(function*() {
@@ -268,7 +268,7 @@ const deadline = Flag.String("timeout").pipe(
   Flag.withMetavar("duration"),
   Flag.withDefault("60s"),
   Flag.filterMap(Input.readDuration, () => "a duration with its unit: 500ms, 30s, 5m"),
-  Flag.withDescription("How long --wait waits: 500ms, 30s, 5m (default: 60s)")
+  Flag.withDescription("Maximum time to wait with --wait, such as 500ms, 30s or 5m (default: 60s)")
 )
 
 /** `trigate receipt`. */

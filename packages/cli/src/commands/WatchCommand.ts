@@ -216,7 +216,8 @@ const orders = Command.make(
 export const command = Command.make("watch").pipe(
   Command.withDescription(
     "Follow prices, a book, trades, or the orders and fills of an account over a WebSocket, until interrupted. " +
-      "On a terminal, the newest prices or book are updated in place; otherwise each update is printed, with --json as a line of JSON"
+      "On a terminal, mids and book replace the shown text at each update. In all other cases, each update is printed below the previous " +
+      "one. With --json, each update is printed as a line of JSON"
   ),
   Command.withShortDescription("Follow prices, books, trades, orders and fills"),
   Command.withSubcommands([mids, book, trades, orders, fills]),

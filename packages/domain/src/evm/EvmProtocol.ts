@@ -160,7 +160,10 @@ const isRevert = (code: number, message: string): boolean =>
 /** The data of a revert, with or without the prefix `Reverted`. */
 const revertData = /^(?:Reverted )?(?<data>0x(?:[0-9a-fA-F]{2})*)$/u
 
-/** Encodes a revert as a problem document. Only operations that declare `CallReverted` decode this document. */
+/**
+ * Converts a node's error about a revert to the encoded form of `CallReverted`. Returns `undefined` for any other
+ * error. Operations that do not declare `CallReverted` do not decode this form.
+ */
 const decodeRevert = (upstream: string, code: number, message: string, error: unknown): object | undefined => {
   if (!isRevert(code, message)) return undefined
   const data = JsonRpc.member(error, "data")

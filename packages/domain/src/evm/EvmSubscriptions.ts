@@ -96,7 +96,8 @@ export const logs = declare({
     address: LogFilter.fields.address,
     topics: LogFilter.fields.topics,
     fromBlock: Schema.optionalKey(Quantity.annotate({
-      description: "The logs of this block and of all later blocks are sent before new logs. Default: only new logs"
+      description:
+        "A past block. First, the logs from this block to the latest block are sent, then new logs. Default: only new logs"
     }))
   }),
   item: ReceiptLog,

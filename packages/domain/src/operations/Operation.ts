@@ -361,7 +361,10 @@ export const invalidRequest = (faults: ReadonlyArray<RequestFault>): InvalidRequ
   })
 }
 
-/** Returns the decoding errors of a value, each with its path below `prefix`. */
+/**
+ * Converts a decoding error to a list of the mistakes in the request. The path of each mistake begins with `prefix`,
+ * the path of the decoded value in the request.
+ */
 export const decodeFaults = (
   error: Schema.SchemaError,
   prefix: ReadonlyArray<string | number> = []
@@ -371,7 +374,7 @@ export const decodeFaults = (
     message: replaceSchemaNames(issue.message)
   }))
 
-/** Decodes a parsed value; `prefix` is its path in the request. */
+/** Makes a decoder of parsed values. `prefix` is the path of the value in the request, for the paths of mistakes. */
 export const decodeValue = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string | number> = []) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
   return (value: unknown): Effect.Effect<S["Type"], InvalidRequest> =>
@@ -382,9 +385,9 @@ export const decodeValue = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray
 }
 
 /**
- * Encodes a request. Fails with `InvalidRequest` for values outside the ranges of the types.
+ * Makes an encoder of requests. The encoder fails with `InvalidRequest` if a value is outside the range of its type.
  *
- * `write` formats the encoded request as text.
+ * `write` converts an encoded request to JSON text.
  */
 export const encodeRequest = <S extends AnyCodec>(
   schema: S,

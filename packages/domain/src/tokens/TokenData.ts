@@ -34,7 +34,7 @@ export const TokenData = Schema.Struct({
     description:
       "`onchain`: name, symbol and decimals come from the contract itself. `offchain`: at least one of them comes from the " +
       "document that the contract refers to. `unresolved`: one of them is missing, or is in a document that could not be read, " +
-      "or the stated decimals are not a number from 0 to 255; `decimals` can then be the default"
+      "or the stated decimals are not a number from 0 to 255. If the token's decimals are unknown, `decimals` is 9"
   })
 }).annotate({ identifier: "TokenData" })
 export type TokenData = typeof TokenData.Type

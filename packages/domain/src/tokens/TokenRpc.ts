@@ -53,7 +53,7 @@ const MAX_MESSAGE = 240
 
 const noParams = Json.parsed("{}", {})
 
-/** Decodes one request envelope; `jsonrpc` and `id` are optional, as servers allow. */
+/** Decodes the envelope of one request. Accepts a request without `jsonrpc` or `id`, as the chain's servers do. */
 export const readCall = ({ text, valueOrUndefined: value }: Json.Json): Result.Result<RpcCall, InvalidRequest> => {
   const refused = (path: ReadonlyArray<string>, message: string): Result.Result<never, InvalidRequest> =>
     Result.fail(new InvalidRequest({ errors: [{ path, message }], detail: message }))

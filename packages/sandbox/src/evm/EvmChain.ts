@@ -122,8 +122,8 @@ export interface Transaction extends Omit<Sent, "bytes"> {
   /** Additional receipt fields, which override those of the chain family. */
   readonly extras: { readonly [field: string]: unknown }
   /**
-   * A block number. As soon as the latest block has this number, the sequencer returns a preconfirmed receipt.
-   * `undefined` for a transaction that is not preconfirmed.
+   * A block number. Once the chain has reached this block, the sequencer returns a preconfirmed receipt. `undefined` if
+   * the sequencer does not preconfirm the transaction.
    */
   readonly promisedFrom: number | undefined
   /** The signed transaction, as its sender submitted it; `undefined` for a generated transaction. */

@@ -1,6 +1,6 @@
 /**
- * Chains to which wallets connect. A wallet can sign with the ID of the chain to which it is connected, although the
- * venue hashes another chain ID.
+ * The chains to which wallets connect. A wallet can sign with the ID of its connected chain while the venue hashes
+ * another chain ID. The inspector tries the IDs in this list to find this mistake.
  */
 
 /** A chain by its ID. */

@@ -106,8 +106,8 @@ const makePace = (requestsPerSecond: number) =>
   })
 
 /**
- * The decoder of transaction cells. The decoder is loaded at the first use of the streams, because it requires a
- * library that other calls do not use.
+ * Loads the decoder of transaction cells when a stream first needs it. Programs without such streams thus do not load
+ * the decoder's library, `@ton/core`.
  */
 const loadCells = Effect.cached(Effect.promise(() => import("./TransactionCell.ts")))
 

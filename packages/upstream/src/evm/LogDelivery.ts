@@ -87,7 +87,7 @@ const parts = (
   }
 }
 
-/** Makes the delivery of one chain's logs. */
+/** Makes the `LogDelivery` object of one chain. Nothing is delivered until its `run` is started. */
 export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }: Options) {
   const getLogs = EvmReads.getLogs(serving)
   const changes = yield* Queue.sliding<void>(1)

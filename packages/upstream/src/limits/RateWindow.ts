@@ -86,15 +86,15 @@ export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds 
 }
 
 /**
- * Returns the maximum units that reads may have used in the window so that a call can start. For an action, there is no
- * maximum. `ahead` are the units of the calls that start before this call.
+ * Returns a maximum for the units that reads used in the window: above this maximum, the call cannot start. For an
+ * action, there is no maximum. `ahead` are the units of the calls that start before this call.
  */
 export const maxReads = ({ readLimit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
 
 /**
- * Returns the maximum units that all calls may have used in the window so that a call can start. `ahead` are the units
- * of the calls that start before this call. For an action, the reads in `ahead` do not count.
+ * Returns a maximum for the units that all calls used in the window: above this maximum, the call cannot start. `ahead`
+ * are the units of the calls that start before this call. For an action, the reads in `ahead` do not count.
  */
 export const maxUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   // a call that costs more than the limit starts if the window is empty
@@ -104,8 +104,9 @@ export const maxUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowC
  * Returns the milliseconds from `now` until a call can start, provided that no further call arrives; 0 if the call can
  * start now.
  *
- * `slots` are in order of time; `ahead` are the units of the calls that start before this call. Assumes that the calls
- * ahead take each unit as soon as it expires, and that the unit then counts for a whole window again.
+ * `slots` are the slots of the window, oldest first. `ahead` are the units of the calls that start before this call.
+ * Assumes that those calls use each unit as soon as the unit is free again, which is when its slot leaves the window.
+ * A unit that is used again is occupied for the length of another window.
  */
 export const waitTime = (
   bounds: Bounds,
@@ -117,7 +118,7 @@ export const waitTime = (
   const until = (limit: number, most: number, unitsOf: (slot: Units) => number) => {
     const held = slots.reduce((sum, slot) => sum + unitsOf(slot), 0)
     if (held <= most) return 0
-    // if a call cost more than the limit, its excess units free no capacity when they expire
+    // if a call cost more than the limit, its excess units free no capacity when they leave the window
     const rounds = Math.max(1, Math.ceil((held - most - Math.max(0, held - limit)) / limit))
     const leaves = (slot: number) => (slot + rounds * (bounds.slots + 1)) * bounds.width - now
     let rest = held - most - (rounds - 1) * limit

@@ -25,7 +25,8 @@ export type Use = typeof Use.Type
 export const none: Use = { connections: 0, subscriptions: 0, users: [] }
 
 /**
- * Exchanges with other replicas how much of the limits each replica uses.
+ * Exchanges the use of the stream limits with other replicas: reports the use of this replica, and returns the total
+ * use of the others.
  *
  * @since 0.1.0
  * @category services

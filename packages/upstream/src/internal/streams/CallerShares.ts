@@ -22,8 +22,9 @@ export interface CallerShares {
 const maxReserved = 3
 
 /**
- * Makes the shares of the callers of a hub. `topics` are all upstream subscriptions of the hub; `others` is how much of
- * the limits other replicas use.
+ * Makes a record of the subscriptions of each caller, without callers at first. `topics` are all current upstream
+ * subscriptions. `familiar` are the users who have priority. `others` returns how much of the same limits is used by
+ * other replicas.
  */
 export const make = (
   limits: Limits,
