@@ -89,7 +89,7 @@ describe("a broken body", () => {
   const rows: Array<Row> = []
   const times = new Map<string, number>()
 
-  for (const each of [...breaks, ...single, ...shaped]) {
+  for (const each of sample("breaks of a body", [...breaks, ...single, ...shaped], 60)) {
     it.live(`is told by its mistake and the place of it: ${each.name}`, () =>
       Effect.gen(function*() {
         const sound = shuffle(each.name, yield* broken)

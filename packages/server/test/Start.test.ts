@@ -5,6 +5,7 @@ import { gatewayProcess, startedProcess } from "@trigate/testing/GatewayProcess"
 import { freePort, portPoll } from "@trigate/testing/PortPoll"
 import * as Postgres from "@trigate/testing/PostgresServer"
 import * as Redis from "@trigate/testing/RedisServer"
+import { sample } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Net from "node:net"
@@ -49,23 +50,29 @@ const live = {
   TRIGATE_CALLERS: "keys"
 }
 
+const started = [
+  { name: "of the sandbox", isInstalled: true, settings: Effect.succeed({}) },
+  {
+    name: "with SQLite and keys",
+    isInstalled: true,
+    settings: Effect.map(folder, (path) => ({ ...live, TRIGATE_DATABASE_URL: `sqlite:${path}/gateway.sqlite` }))
+  },
+  {
+    name: "with Postgres, Redis and keys",
+    isInstalled: Postgres.isInstalled && Redis.isInstalled,
+    settings: Effect.zipWith(Postgres.postgresDatabase, Redis.redisServer, (postgres, redis) => ({
+      ...live,
+      TRIGATE_DATABASE_URL: postgres.url,
+      TRIGATE_REDIS_URL: redis.url
+    }))
+  }
+]
+
 describe("a start that is polled every few milliseconds answers each request", () => {
   for (let start = 1; start <= starts; start++) {
-    it.live(`of the sandbox, ${start}`, () => answersAll({}))
-
-    it.live(`with SQLite and keys, ${start}`, () =>
-      Effect.gen(function*() {
-        yield* answersAll({ ...live, TRIGATE_DATABASE_URL: `sqlite:${yield* folder}/gateway.sqlite` })
-      }))
-
-    it.live.runIf(Postgres.isInstalled && Redis.isInstalled)(
-      `with Postgres, Redis and keys, ${start}`,
-      () =>
-        Effect.gen(function*() {
-          const [postgres, redis] = [yield* Postgres.postgresDatabase, yield* Redis.redisServer]
-          yield* answersAll({ ...live, TRIGATE_DATABASE_URL: postgres.url, TRIGATE_REDIS_URL: redis.url })
-        })
-    )
+    for (const { isInstalled, name, settings } of sample("gateways that start", started, 1)) {
+      it.live.runIf(isInstalled)(`${name}, ${start}`, () => Effect.flatMap(settings, answersAll))
+    }
   }
 })
 

@@ -58,16 +58,18 @@ describe.runIf(isInstalled)("NonceSource over Redis", () => {
       }).pipe(Effect.provide(over(url)))
     }))
 
-  it.live("4 processes with different clocks never get the same one", () =>
+  const offsets = isExhaustive ? [0, 0, -60_000, 60_000] : [-60_000, 60_000]
+
+  it.live(`${offsets.length} processes with different clocks never get the same one`, () =>
     Effect.gen(function*() {
       const { url } = yield* redisServer
       const parts = yield* Effect.forEach(
-        [0, 0, -60_000, 60_000],
+        offsets,
         (offset) => nonceProcess(url, each, offset),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(parts.map((part) => part.length), [each, each, each, each])
-      assert.strictEqual(new Set(parts.flat()).size, 4 * each)
+      assert.deepStrictEqual(parts.map((part) => part.length), offsets.map(() => each))
+      assert.strictEqual(new Set(parts.flat()).size, offsets.length * each)
     }))
 
   it.live("counts for each signer and prefix, and stops at the bound", () =>

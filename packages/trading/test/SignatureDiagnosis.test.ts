@@ -10,6 +10,7 @@ import * as MultiSig from "@trigate/signing/multisig/MultiSig"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import { sample } from "@trigate/testing/Sample"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -134,7 +135,7 @@ const mistakes: ReadonlyArray<readonly [ReadonlyArray<SignatureMistake>, Unsigne
 ]
 
 describe("SignatureDiagnosis", () => {
-  for (const [expected, request, digest] of mistakes) {
+  for (const [expected, request, digest] of sample("mistakes of signing", mistakes, 10)) {
     it.effect(`finds ${expected.join(" and ")}: ${Json.stringify(request).slice(0, 90)}`, () =>
       Effect.gen(function*() {
         const { diagnosis } = yield* inspect({ ...request, signature: yield* signature(digest) })
@@ -243,7 +244,7 @@ describe("SignatureDiagnosis of a multi-sig", () => {
     ]
   ]
 
-  for (const [mistake, action, digest] of outer) {
+  for (const [mistake, action, digest] of sample("mistakes of a leader", outer, 3)) {
     it.effect(`finds ${mistake} of the leader whom the body names`, () =>
       Effect.gen(function*() {
         const wrapper = read(action)

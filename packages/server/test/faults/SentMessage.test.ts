@@ -7,6 +7,7 @@ import * as JsonParts from "@trigate/testing/JsonParts"
 import type { LeftOpen } from "@trigate/testing/Reactions"
 import { leftOpen, say } from "@trigate/testing/Reactions"
 import { refusingUrl } from "@trigate/testing/RecordingUpstream"
+import { sample } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import { askedOf, gatewayOver, isAsked, secretKey } from "./faultyGateway.ts"
 import { assertFailure } from "./routes.ts"
@@ -39,7 +40,7 @@ const unknown: ReadonlyArray<LeftOpen> = [
 
 for (const path of ["/api/v2/jsonRPC", "/some-key/api/v2/jsonRPC"]) {
   describe(`${path}: a message`, () => {
-    for (const [method, named] of params) {
+    for (const [method, named] of sample(`messages to ${path}`, params, 2)) {
       it.effect(`is sent as it came, to the first address only: ${method}`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(say(ok))
@@ -53,7 +54,7 @@ for (const path of ["/api/v2/jsonRPC", "/some-key/api/v2/jsonRPC"]) {
         }))
     }
 
-    for (const [what, react, takesDeadline] of unknown) {
+    for (const [what, react, takesDeadline] of sample(`unknown outcomes of ${path}`, unknown, 6)) {
       it.effect(`that ${what} is sent once, and its outcome is unknown`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(react)
