@@ -241,7 +241,7 @@ describe.skipIf(executable === undefined)("the console of a venue that fails", (
       yield* goTo(browser, `${url}/#requests?caller=nobody`)
       yield* shows(browser, "No requests yet")
       yield* click(browser, "Weight")
-      yield* shows(browser, "Use of the weight by caller, last minute")
+      yield* shows(browser, "Use of the API weight by caller, last minute")
       yield* shows(browser, "address:127.0.0.1")
       // the second of two equal queries is answered from the cache, even where the first response is stale by now
       for (const query of [`{"type":"spotMeta"}`, `{"type":"spotMeta"}`]) {
@@ -311,7 +311,7 @@ describe.skipIf(executable === undefined)("the console of a venue that fails", (
       yield* press(browser, "Older bars")
       yield* shows(browser, "696 bars, 4 missing between them")
       yield* press(browser, "Older bars")
-      yield* shows(browser, "there are no older ones")
+      yield* shows(browser, "there are no older bars")
       // this venue lists no coins, so that the stream of bars is refused, and the bars are queried
       assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("400")), [])
     }))

@@ -431,7 +431,7 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
         const browser = yield* opened()
         const { page } = browser
         yield* goTo(browser, `${url}/#account`)
-        yield* shows(browser, /actions left; a traded dollar adds one/u)
+        yield* shows(browser, /actions left; each traded dollar adds one/u)
         yield* shows(browser, "No named agents.")
         const fills = page.getByRole("region", { name: "Latest fills", exact: true }).getByRole("row")
         yield* Effect.promise(() => page.getByText(/^As of/u).waitFor())
@@ -484,7 +484,7 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
         const browser = yield* opened()
         yield* goTo(browser, `${url}/#settings`)
         yield* Effect.promise(() =>
-          browser.page.getByRole("checkbox", { name: /^Also the \d+ settings that have their default$/u }).check()
+          browser.page.getByRole("checkbox", { name: /^Also show the \d+ settings/u }).check()
         )
         const row = browser.page.getByRole("row", { name: /^TRIGATE_BATCH_LIMIT/u })
         assert.deepStrictEqual((yield* Effect.promise(() => row.locator("td").allInnerTexts())).slice(0, 2), [

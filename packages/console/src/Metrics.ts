@@ -58,8 +58,8 @@ export const growth = (from: Snapshot, to: Snapshot, name: string, wanted: Label
 }
 
 /**
- * Returns a quantile of a histogram's observations between two snapshots, in the histogram's unit; `undefined`
- * without observations.
+ * Returns a quantile of a histogram's observations between two snapshots, in the histogram's unit; `undefined` if there
+ * are no observations.
  *
  * The result is the upper bound of the bucket that contains the quantile.
  */

@@ -1,6 +1,6 @@
 /**
- * The first view: traffic, errors and slow routes of the last minute, the traffic of the last hour, and how to connect
- * a client.
+ * The console's first view: traffic, errors and slow routes of the last minute, the traffic of the last hour, and how
+ * to connect a client.
  */
 import { History } from "./History.tsx"
 import { lastMinute, readiness, snapshots } from "./Live.ts"
@@ -15,7 +15,7 @@ const requests = "trigate_requests_total"
 const requestSeconds = "trigate_request_seconds"
 const upstream = "trading-api"
 
-/** The routes that this page itself uses, which are excluded from callers' traffic. */
+/** Matches the routes that the console itself uses. Their requests are not counted as callers' traffic. */
 const ownRoutes = /^(?:health|admin|sandbox)\.|^other$/u
 
 const isTraffic = ({ labels }: Metrics.Series): boolean => !ownRoutes.test(labels["route"] ?? "")
@@ -124,7 +124,10 @@ const ejectedAt = (upstreams: { readonly [name: string]: number }): number => {
     )
 }
 
-/** Describes the number and age of an EVM chain's newest block; empty if no client subscribes to the chain. */
+/**
+ * Returns a text about the number and age of an EVM chain's newest block. The text is empty if no client subscribes to
+ * the chain.
+ */
 const describeHead = (chain: string): string => {
   const last = snapshots.value.at(-1)
   if (last === undefined || Metrics.sum(last, "trigate_evm_subscriptions", { chain }) === 0) return ""
@@ -159,7 +162,7 @@ export const Overview = () => (
       <h2 id="now-title">The last minute</h2>
       <Tiles />
       <ChainLines />
-      <p class="muted">Without the requests of this page.</p>
+      <p class="muted">The requests of this page are not counted.</p>
     </section>
     {readiness.value?.sandbox === true ? <Market /> : null}
     <History />

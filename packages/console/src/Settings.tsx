@@ -16,7 +16,7 @@ export const Settings = () => {
   if (found === undefined) return <p class="muted">Reading …</p>
   if ("failure" in found) return <p class="card bad" role="alert">{found.failure}</p>
   if (found.value.length === 0) {
-    return <p class="muted">These routes are part of another program, which has its own settings.</p>
+    return <p class="muted">This gateway is part of another program, which has its own settings.</p>
   }
   const isAll = place.value.params["all"] === "yes"
   const shown = found.value.filter(({ source }) => isAll || source !== undefined)
@@ -26,11 +26,11 @@ export const Settings = () => {
       <p class="card">
         <label class="check">
           <input type="checkbox" checked={isAll} onChange={() => go("settings", isAll ? {} : { all: "yes" })} />{" "}
-          Also the {found.value.length - found.value.filter(({ source }) => source !== undefined).length}{" "}
-          settings that have their default
+          Also show the {found.value.length - found.value.filter(({ source }) => source !== undefined).length}{" "}
+          settings that have their default value
         </label>
       </p>
-      {shown.length === 0 ? <p class="muted">Every setting has its default.</p> : null}
+      {shown.length === 0 ? <p class="muted">Every setting has its default value.</p> : null}
       {groups.map((group) => (
         <Table
           key={group}

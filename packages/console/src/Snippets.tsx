@@ -83,7 +83,8 @@ export const Snippets = () => {
         {Gateway.hasKey.value
           ? "Callers send their key as Authorization: Bearer, or as the first segment of the path. "
           : ""}
-        This is the address of this page. If the gateway has an admin listener, callers use the other listener.
+        The program uses the address of this page. If the gateway has an admin listener, use the address of the other
+        listener.
       </p>
     </section>
   )

@@ -1,4 +1,4 @@
-/** Tables. A table that is wider than the window scrolls without the rest of the page. */
+/** Tables. A table that is wider than the window scrolls; the rest of the page does not. */
 import type { ComponentChildren } from "preact"
 
 /** The columns and rows of a table. The first cell of a row is its heading. */
@@ -28,7 +28,7 @@ export const Grid = (
   </div>
 )
 
-/** Renders a card with a table; shows `empty` instead of a table without rows. */
+/** Renders a card with a table. If the table has no rows, shows `empty` instead. */
 export const Table = (
   { columns, empty, isText = false, rows, title }: Content & {
     readonly title: string

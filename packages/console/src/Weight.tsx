@@ -82,7 +82,7 @@ const Users = () => {
           <Table
             key={upstream}
             title={upstream === "trading-api"
-              ? "Use of the weight by caller, last minute"
+              ? "Use of the API weight by caller, last minute"
               : `Use of the request units of ${upstream} by caller, last second`}
             columns={["Caller", "Used", "Of all", "Share"]}
             empty="Nobody."
@@ -119,8 +119,8 @@ export const Weight = () => {
         <p class="figure">
           <meter min={0} max={top} low={top / 5} value={last} aria-labelledby="weight-left" /> {Words.count(last)}
         </p>
-        <Spark label={`Remaining weight in the last minutes, now ${Words.count(last)}`} top={top} values={values} />
-        <p class="muted">Used within the last minute: {Words.count(spent)}</p>
+        <Spark label={`Remaining API weight in the last minutes; now ${Words.count(last)}`} top={top} values={values} />
+        <p class="muted">Weight used in the last minute: {Words.count(spent)}</p>
       </section>
       <Users />
       <Table
@@ -133,7 +133,7 @@ export const Weight = () => {
         }))}
       />
       <Table
-        title="Attempts by operation, last minute"
+        title="Upstream attempts by operation, last minute"
         columns={["Operation", "Attempts"]}
         empty="None yet."
         rows={costly().map(({ attempts, operation }) => ({

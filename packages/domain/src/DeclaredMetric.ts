@@ -13,7 +13,7 @@ export const labels = {
     "for retries: the fault of the previous attempt; for ejections: the fault of the ejected address; for stream reconnects: " +
     "`closed`, `silent` or `stale`",
   chain: "`trading` or `layer2`",
-  channel: "name of a declared subscription",
+  channel: "name of a supported subscription, such as `trades`",
   group: "name of the caller's key, `address` for callers without a key, `others` for keys after the first 100",
   interval: "interval of a bar, such as `1m`",
   limit: "`connections`, `subscriptions` or `users`",
@@ -32,7 +32,7 @@ export const labels = {
   use: "purpose for which the process uses the shared store, such as `cache`",
   version: "version of Trigate",
   within: "time until expiry: at most `1 hour`, `1 day` or `7 days`; each value includes the shorter times",
-  won: "`first` if the address of the original attempt responded first, `second` if the second address did"
+  won: "`first`: the address of the original attempt responded first; `second`: the address of the hedged attempt did"
 } as const
 
 /** A label of a metric. */
@@ -93,7 +93,10 @@ export const seconds = <const L extends Label>(
   series: (attributes) => Metric.histogram(name, { description: meaning, boundaries, attributes })
 })
 
-/** Counts requests refused because of a quota. Declared here because several packages enforce quotas. */
+/**
+ * Counts the requests that are refused because of a quota. The metric is declared in this package because several
+ * packages enforce quotas.
+ */
 export const quotaExceeded = counter(
   "trigate_quota_exceeded_total",
   "Requests and calls refused because of their caller's quota",

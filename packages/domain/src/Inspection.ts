@@ -93,7 +93,7 @@ export type SignatureMistake = typeof SignatureMistake.Type
 export const Mistake = Schema.Struct({
   mistake: SignatureMistake,
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])).annotateKey({
-    description: "Path in the body; empty for the signature or the message as a whole"
+    description: "Path in the body; empty if the mistake is in the signature or concerns the whole message"
   }),
   found: Schema.optionalKey(Schema.String),
   expected: Schema.optionalKey(Schema.String)
@@ -161,12 +161,12 @@ export const Inspection = Schema.Struct({
   outer: Schema.optionalKey(InspectedSigner),
   inner: Schema.optionalKey(Schema.Array(InspectedSigner)),
   typedData: Schema.optionalKey(Schema.Unknown).annotateKey({
-    description: "EIP-712 typed data for a wallet to sign; integers above 2^53 as decimal strings"
+    description: "EIP-712 typed data for a wallet to sign; integers above 2^53 are decimal strings"
   }),
   canonicalAction: Schema.optionalKey(Schema.Unknown).annotateKey({
     description:
       "The action as the venue encodes it before hashing, with its mistakes corrected; `typedData`, `msgpack` and the " +
-      "hashes are computed from it. Integers above 2^53 as decimal strings"
+      "hashes are computed from it. Integers above 2^53 are decimal strings"
   }),
   differences: Schema.Array(Difference).annotateKey({
     description: "Differences between the sent action and `canonicalAction`; at most 16"

@@ -216,7 +216,7 @@ export * as LogMatch from "./evm/LogMatch.ts"
  */
 export * as LogRefusal from "./evm/LogRefusal.ts"
 
-/** Transaction receipts of EVM layer 2s: documented fields are decoded, extra fields of every family are preserved. */
+/** Transaction receipts of EVM layer 2s. Documented fields are decoded; fields that a chain family adds are preserved. */
 export * as Receipt from "./evm/Receipt.ts"
 
 /** Accounts of the trading chain: positions and balances, roles, limits, fees and API wallets. */

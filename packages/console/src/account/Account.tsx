@@ -55,7 +55,7 @@ const Limits = ({ found }: { readonly found: Slow }) => {
         </p>
         <p class={isLow ? "bad" : "muted"}>
           {isLow ? "Low: " : ""}
-          {Words.count(left)} of {Words.count(nRequestsCap)} actions left; a traded dollar adds one.
+          {Words.count(left)} of {Words.count(nRequestsCap)} actions left; each traded dollar adds one.
         </p>
       </section>
       <Table

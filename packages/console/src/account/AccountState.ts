@@ -18,7 +18,7 @@ export interface AccountState {
   readonly orders: ReadonlyArray<OpenOrder | Order>
   /** The account's fills, newest first. */
   readonly fills: ReadonlyArray<Fill>
-  /** The time of the latest query or stream frame with this state, in milliseconds since 1970. */
+  /** The time of the latest query response or stream frame that contained this state, in milliseconds since 1970. */
   readonly confirmedAt: number
 }
 

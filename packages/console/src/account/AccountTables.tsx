@@ -9,7 +9,7 @@ const sides: { readonly [S in Side]: string } = { A: "sell", B: "buy" }
 
 const fillsShown = 10
 
-/** Renders the tables; `orderActions` adds a column to the open orders. */
+/** Renders the tables of an account. If `orderActions` is set, the open orders have a column with its results. */
 export const AccountTables = ({ orderActions }: {
   readonly orderActions?: (coin: string, oid: number) => ComponentChildren
 }) => {

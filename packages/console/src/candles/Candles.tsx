@@ -190,7 +190,7 @@ export const Candles = () => {
       <Controls card={card} />
       <p class="muted" aria-live="polite">
         {summarize(bars.length, holes, Bars.failure.value !== undefined)}
-        {Bars.isOldest.value ? "; there are no older ones" : ""}
+        {Bars.isOldest.value ? "; there are no older bars" : ""}
       </p>
       <Newest bars={bars} />
     </section>

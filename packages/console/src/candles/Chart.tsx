@@ -184,8 +184,8 @@ const follow = (plot: Chart): () => void => {
 }
 
 /**
- * Renders the chart in its own element. The parent component sets the colour scheme as `key`, so a change of the scheme
- * makes a new chart.
+ * Renders the chart in its own element. The parent component passes the colour scheme as `key`, so a change of the
+ * scheme makes a new chart.
  */
 export const Chart = () => {
   const element = useRef<HTMLDivElement>(null)

@@ -88,7 +88,7 @@ export const EvmUserModifyDocumented = Schema.Struct({
   modifications: Schema.Array(Schema.Unknown)
 }).annotate({ identifier: "EvmUserModifyDocumented" })
 
-/** Any action inside a multi-sig: a type and its members. */
+/** Any action inside a multi-sig: its `type` and any other members. */
 export const InnerAction = openStruct({ type: Schema.String.check(Schema.isBetweenLength(1, 64)) }).annotate({
   identifier: "InnerAction"
 })

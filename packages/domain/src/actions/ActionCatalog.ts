@@ -15,7 +15,7 @@ import * as Predicate from "effect/Predicate"
  *
  * - `l1`: the signed EIP-712 message is the venue's "phantom agent", which contains the hash of the whole action;
  * - `userSigned`: the signed EIP-712 message consists of the action's members;
- * - `multiSig`: wraps an `l1` or `userSigned` action.
+ * - `multiSig`: the action contains an `l1` or `userSigned` action, which the co-signers sign.
  */
 export type SigningScheme = "l1" | "userSigned" | "multiSig"
 

@@ -84,8 +84,8 @@ export const stillUnknown = ({ upstream, ...identity }: Unresolved) => (reason: 
 }
 
 /**
- * The rejection reasons that show that the venue would also have refused the first attempt: those that depend on the
- * bytes alone, and `NonceTooHigh`.
+ * The rejection reasons that also apply to the first attempt: the reasons that depend only on the bytes of the action,
+ * and `NonceTooHigh`.
  *
  * Any other rejection depends on the venue's state, which may have changed since the first attempt. The venue can check
  * that state before it checks the nonce, so the first attempt may have been accepted.

@@ -81,7 +81,7 @@ export const write = ({ action, ...envelope }: AnySignedAction): Effect.Effect<s
  */
 export const legCount = (action: SentAction): number => batchEntries(action)?.length ?? 1
 
-/** Returns {@link legCount} of the action in a body; 1 if the text is not a valid body. */
+/** Returns the number of legs ({@link legCount}) of the action in a request body; 1 if the body is not valid. */
 export const legCountIn = (body: string): number => {
   const value = Json.of(body).valueOrUndefined
   return Predicate.hasProperty(value, "action") && isSentAction(value.action) ? legCount(value.action) : 1

@@ -99,7 +99,7 @@ const isMember = (name: string): name is keyof Candle => Object.hasOwn(spellings
 
 /**
  * A number in a bar, and the constant bytes that precede it. There are at least five constant bytes, which are compared
- * as words of four bytes. If the length is not a multiple of four, the last word overlaps the previous one.
+ * as words of four bytes. If the number of bytes is not a multiple of four, the last word overlaps the previous one.
  */
 interface Step {
   readonly name: keyof Candle
@@ -250,7 +250,10 @@ export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined =>
 /** The offsets of bars in a text. */
 export interface BarPlaces {
   readonly bytes: Uint8Array
-  /** The start offset of each bar, then the end offset of the last bar plus 1. One byte (`,` or `]`) follows a bar. */
+  /**
+   * The start offset of each bar, and the offset after the byte that follows the last bar. One byte (`,` or `]`)
+   * follows each bar.
+   */
   readonly starts: ReadonlyArray<number>
   /** The open time of each bar. */
   readonly times: ReadonlyArray<number>

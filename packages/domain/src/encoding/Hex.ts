@@ -11,7 +11,7 @@ export const hex = (pattern: RegExp, identifier: string, description: string) =>
     description
   })
 
-/** A 20-byte account or contract address; preserves the letter case. */
+/** A 20-byte account or contract address. Decoding preserves the letter case. */
 export const Address = hex(/^0x[0-9a-fA-F]{40}$/u, "Address", "a 20-byte address in 0x hex")
 export type Address = typeof Address.Type
 

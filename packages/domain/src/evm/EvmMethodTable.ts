@@ -9,7 +9,7 @@ import type { StateBlock } from "../errors/RequestError.ts"
 
 /**
  * The setting that declares the nodes of the trading chain to be archive nodes. The error message for an unsupported
- * block contains its name.
+ * block contains the setting's name.
  */
 export const archiveSetting = "TRIGATE_TRADING_NODE_ARCHIVE"
 
@@ -121,7 +121,7 @@ export const families = {
     zks_getL2ToL1LogProof: { summary: "Proof of a log sent to the L1" },
     zks_getL2ToL1MsgProof: { summary: "Proof of a message sent to the L1" },
     zks_getMainContract: { summary: "Address of the chain's contract on the L1" },
-    zks_getProof: { summary: "Storage words with their Merkle proofs, at a batch" },
+    zks_getProof: { summary: "Storage words as of a batch, with their Merkle proofs" },
     zks_getProtocolVersion: { summary: "Version of the protocol" },
     zks_getRawBlockTransactions: { summary: "Raw transactions of a block" },
     zks_getTestnetPaymaster: { summary: "Address of the test network's paymaster" },

@@ -114,7 +114,7 @@ export const transactionAdvice =
   "Resend the identical bytes: \"already known\" or \"nonce too low\" then means that the first attempt was accepted. " +
   "Do not sign the transaction again under another nonce before you know its outcome"
 
-/** Sends a signed transaction. */
+/** Returns the operation that sends a signed transaction. */
 export const rawTransaction = (serving: Serving) =>
   Operation.once({
     ...served(serving),
@@ -127,8 +127,8 @@ export const rawTransaction = (serving: Serving) =>
   })
 
 /**
- * Sends a signed transaction and waits for its receipt, at most for the number of milliseconds in the params
- * (EIP-7966).
+ * Returns the operation that sends a signed transaction and waits for its receipt, at most for the number of
+ * milliseconds in the params (EIP-7966).
  */
 export const rawTransactionSync = (serving: Serving) =>
   Operation.once({

@@ -157,7 +157,7 @@ const unsupportedCodes = new Set([-32601, -32004])
 const isRevert = (code: number, message: string): boolean =>
   code === 3 || code === -32015 || (code === -32000 && /\brevert/iu.test(message))
 
-/** The data of a revert, with or without the prefix `Reverted`. */
+/** Matches the data of a revert, with or without the prefix `Reverted`. */
 const revertData = /^(?:Reverted )?(?<data>0x(?:[0-9a-fA-F]{2})*)$/u
 
 /**
@@ -296,7 +296,7 @@ const ofStatus = (response: UpstreamResponse): AttemptResult<never, CommonFailur
 const unread = ({ json, upstream }: UpstreamResponse, issue: string) =>
   Result.isSuccess(json.value) ? mismatched(upstream, issue) : unreadable(upstream, issue)
 
-/** Classifies the response to the call with `id`. Nodes send JSON-RPC errors with any HTTP status. */
+/** Classifies the response to the call with the ID `id`. Nodes send JSON-RPC errors with any HTTP status. */
 export const judge = (id: number) =>
 (
   response: UpstreamResponse
@@ -330,7 +330,7 @@ const isBatchRefusal = ({ message }: { readonly message: string }): boolean => /
 
 /**
  * Returns the error with which geth refuses a batch: geth reports it as the response to the first call, and omits the
- * other responses.
+ * other responses. Returns `undefined` for any other response.
  */
 const soleError = (answers: ReadonlyArray<JsonRpc.BatchMember>) => {
   const [first, ...others] = answers
@@ -340,7 +340,7 @@ const soleError = (answers: ReadonlyArray<JsonRpc.BatchMember>) => {
     : undefined
 }
 
-/** Classifies the response to a batch with `ids`. */
+/** Classifies the response to a batch whose calls have the IDs `ids`. */
 export const judgeBatch = (ids: ReadonlyArray<number>) =>
 (
   response: UpstreamResponse

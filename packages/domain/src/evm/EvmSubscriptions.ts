@@ -91,7 +91,7 @@ export const blocks = declare({
 export const logs = declare({
   name: "logs",
   summary:
-    "Logs of a filter; after a reorg, first the logs of the old branch with `removed: true`, newest first, then the logs of the new branch",
+    "Logs that match a filter; after a reorg, first the logs of the old branch with `removed: true`, newest first, then the logs of the new branch",
   request: Schema.Struct({
     address: LogFilter.fields.address,
     topics: LogFilter.fields.topics,

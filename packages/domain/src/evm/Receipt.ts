@@ -1,4 +1,6 @@
-/** Transaction receipts of EVM layer 2s: documented fields are decoded, extra fields of every family are preserved. */
+/**
+ * Transaction receipts of EVM layer 2s. Documented fields are decoded; fields that a chain family adds are preserved.
+ */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
@@ -72,7 +74,7 @@ export type Receipt = typeof Receipt.Type
 /** The fee of a transaction, in wei of the chain's native coin. */
 export interface Fee {
   readonly total: bigint
-  /** The part paid for data on layer 1; absent if the chain family does not report it. */
+  /** The part of the fee that is paid for data on layer 1; absent if the chain family does not report it. */
   readonly layer1?: bigint
 }
 

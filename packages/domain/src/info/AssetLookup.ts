@@ -13,7 +13,7 @@ export interface Asset {
    * of a builder-deployed dex.
    */
   readonly id: number
-  /** The venue's name: `BTC`, `PURR/USDC`, `@107`, `dex:COIN`. */
+  /** The venue's name of the asset: `BTC`, `PURR/USDC`, `@107`, `dex:COIN`. */
   readonly coin: string
   /** Decimal places of an order size. */
   readonly szDecimals: number

@@ -86,7 +86,7 @@ const unknownCoin = {
 const ofDex = Schema.Struct({
   dex: Schema.optionalKey(
     Schema.NullOr(Schema.String).annotate({
-      description: "A builder-deployed dex of perpetuals. Default: the venue's own"
+      description: "A builder-deployed dex of perpetuals. Default: the venue's own dex"
     })
   )
 })
@@ -96,7 +96,7 @@ const fillsOfUser = Schema.Struct({
   ...ofUser.fields,
   aggregateByTime: Schema.optionalKey(
     Schema.NullOr(Schema.Boolean).annotate({
-      description: "Aggregates the partial fills of an order in one block"
+      description: "Whether to aggregate an order's partial fills that are in one block"
     })
   )
 })

@@ -49,7 +49,10 @@ export interface CandleCall extends InfoCall {
 /** Returns whether a query is for bars. The request of such a query is the window of the bars. */
 export const isCandleCall = (call: InfoCall): call is CandleCall => call.operation.name === candleSnapshot.name
 
-/** Returns the type of a query. Unknown types share one operation. */
+/**
+ * Returns the type of a query. For an unknown type, it differs from the operation's name, because all unknown types
+ * share one operation.
+ */
 export const queryType = ({ operation, request }: InfoCall): string =>
   operation === passthroughQuery && isTyped(request) ? request.type : operation.name
 

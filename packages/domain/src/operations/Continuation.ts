@@ -122,7 +122,8 @@ class Run {
 }
 
 /**
- * Runs an effect synchronously as far as possible. `settled` receives its exit, or the part that a fiber has to run.
+ * Runs an effect synchronously as far as possible. The function `settled` receives the effect's exit, or the part that
+ * a fiber has to run.
  *
  * An exception from a step becomes a defect. The caller must call the returned function when the remaining work ends,
  * even if it succeeded.

@@ -236,8 +236,8 @@ const usualResult = (text: string, id: number): RpcAnswer | undefined => {
 }
 
 /**
- * Decodes the response to the call with `id`. Fails if the ID is wrong, or if the response does not have exactly one of
- * result and error.
+ * Decodes the response to the call with the ID `id`. Fails if the ID is wrong, or if the response does not have exactly
+ * one of result and error.
  */
 export const readAnswer = (
   upstream: string,
@@ -276,10 +276,11 @@ const usualResults = (text: string, ids: ReadonlyArray<number>): ReadonlyArray<B
 }
 
 /**
- * Decodes the response to a batch with `ids`: returns a result or an error for each ID, in the order of `ids`.
+ * Decodes the response to a batch whose calls have the IDs `ids`. Returns a result or an error for each ID, in the
+ * order of `ids`.
  *
  * The responses can be in any order. If the response to one call is missing or duplicated, only that call fails; a
- * response with an unknown ID is ignored. Fails as a whole if the text is not an array.
+ * response with an unknown ID is ignored. If the text is not an array, the whole batch fails.
  */
 export const readBatch = (
   upstream: string,
@@ -308,10 +309,10 @@ export const readBatch = (
 }
 
 /**
- * Decodes a gateway's HTTP response to the call with `id`.
+ * Decodes a gateway's HTTP response to the call with the ID `id`.
  *
  * A JSON-RPC error can have any HTTP status. The status, or the problem document, is used only for a response without a
- * JSON-RPC error. HTTP 429 is a rate limit, regardless of its body.
+ * JSON-RPC error. HTTP 429 means that a rate limit is exhausted, regardless of the body.
  */
 export const parseAnswer = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, ServedFailure> => {
   if (response.status === 429) return Effect.fail(servedResponseFailure(response))
@@ -322,5 +323,5 @@ export const parseAnswer = (response: UpstreamResponse, id: number): Effect.Effe
 // the codes of EIP-1474 and QuickNode, and the HTTP status 429, which some providers send as the code
 const rateLimitCodes = new Set([-32005, -32007, 429])
 
-/** Returns whether an error code is a rate limit. */
+/** Returns whether an error code means that a rate limit is exhausted. */
 export const isRateLimit = (code: number): boolean => rateLimitCodes.has(code)

@@ -45,14 +45,14 @@ export interface Cost {
   readonly weight: number
   /** The number of response rows that add 1 to the weight (for candles, the venue adds 1 for every 60 rows). */
   readonly rowsPerWeight?: number
-  /** Maximum number of response rows, if rows add weight. */
+  /** Maximum number of response rows, if the rows add to the weight. */
   readonly maxRows?: number
   /**
    * The number of batch entries in a request that add 1 to the weight (the weight of n entries is 1 + floor(n / 40) at
    * the venue).
    */
   readonly entriesPerWeight?: number
-  /** Request units in a node provider's plan. */
+  /** The cost of the call in request units, the unit of a node provider's plan. */
   readonly requestUnits: number
 }
 
@@ -145,8 +145,8 @@ export interface Operation<
   readonly recognized?: (pieces: ReadonlyArray<Uint8Array>) => number | undefined
   // a method, so that an operation with any request type is assignable to `Operation`
   /**
-   * Returns the maximum number of rows in the response to a request sent at `now`, if rows add weight. Default:
-   * `cost.maxRows`.
+   * Returns the maximum number of rows in the response to a request sent at `now`, if the rows add to the weight.
+   * Default: `cost.maxRows`.
    */
   mostRows?(request: Request["Type"], now: number): number
   /** A response that means an error, regardless of its HTTP status. */
@@ -232,8 +232,8 @@ export const once = <
 ): OnceOperation<Name, Request, Response, Failures> => ({ ...declaration, class: "once" })
 
 /**
- * Returns an `isCacheable` that accepts the responses that `schema` decodes. It never accepts an error, a truncated
- * response or `null`.
+ * Returns a function `isCacheable` that accepts the responses that `schema` decodes. The function never accepts an
+ * error, a truncated response or `null`.
  */
 export const decodes = (schema: AnyCodec): (request: unknown, answer: Json.Json) => boolean => {
   const decode = Schema.decodeUnknownOption(schema)
@@ -266,7 +266,7 @@ export interface Need {
   readonly class: "read" | "sign" | "inspect"
   /** The upstream's name of the operation; absent if no upstream is called. */
   readonly name?: string
-  /** Whether the gateway recovers the signer, so that `signers` can be enforced. */
+  /** Whether the gateway recovers the signer, so that the list `signers` of a scope can be enforced. */
   readonly recoversSigner?: true
 }
 
@@ -289,7 +289,7 @@ const refusal = (missing: NotPermitted["missing"], needed: string): NotPermitted
     missing,
     needed,
     detail: missing === "signers"
-      ? `This caller is allowed to send only what its signers signed, but the gateway cannot recover the signer of ${needed}: use a key without signers`
+      ? `This caller is allowed to send only what its signers signed, but the gateway cannot recover the signer of ${needed}: use a key whose scope does not list signers`
       : `The list ${missing} in the scope of this caller does not contain ${needed}`
   })
 
@@ -387,7 +387,7 @@ export const decodeValue = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray
 /**
  * Makes an encoder of requests. The encoder fails with `InvalidRequest` if a value is outside the range of its type.
  *
- * `write` converts an encoded request to JSON text.
+ * The function `write` converts an encoded request to JSON text.
  */
 export const encodeRequest = <S extends AnyCodec>(
   schema: S,

@@ -24,7 +24,10 @@ import {
 import type { AnyCodec, CachePolicy, Cost, MethodClass, Operation } from "./Operation.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
-/** Makes the error for a response that does not decode. `issue` is the reason; it quotes at most an excerpt. */
+/**
+ * Makes the error for a response that does not decode. `issue` is the reason; it quotes at most an excerpt of the
+ * response.
+ */
 export const malformed = (upstream: string, issue: string): UpstreamMalformed =>
   new UpstreamMalformed({ upstream, issue, detail: `${upstream} sent a response that does not decode: ${issue}` })
 
