@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { say } from "@trigate/testing/Reactions"
+import { sample } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import { assertNextAnswers } from "./failover.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
@@ -43,7 +44,7 @@ const oddErrors: ReadonlyArray<readonly [what: string, error: string, told: stri
 
 for (const route of jsonRpcReads) {
   describe(`${route.name}: a JSON-RPC answer with`, () => {
-    for (const [what, body] of foreign) {
+    for (const [what, body] of sample(`answers to no call, ${route.name}`, foreign, 6)) {
       it.effect(`${what} sends a read to the next address, one request to each`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(say({ body: (asked) => body(idIn(asked.body)) }))
@@ -59,7 +60,7 @@ for (const route of jsonRpcReads) {
         }))
     }
 
-    for (const [what, error] of own) {
+    for (const [what, error] of sample(`errors of a node, ${route.name}`, own, 1)) {
       it.effect(`${what} is the node's own answer and goes back as it is, after one request`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(
@@ -74,7 +75,7 @@ for (const route of jsonRpcReads) {
         }))
     }
 
-    for (const [what, error, told] of oddErrors) {
+    for (const [what, error, told] of sample(`odd errors, ${route.name}`, oddErrors, 2)) {
       it.effect(`an error ${what} sends a read to the next address, and reaches the caller where there is none`, () =>
         Effect.gen(function*() {
           const react = say({ body: (asked) => rpc(`"id":${idIn(asked.body)},"error":${error}`) })

@@ -2,6 +2,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { post } from "@trigate/testing/Gateway"
 import { say } from "@trigate/testing/Reactions"
+import { sample } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
@@ -47,7 +48,7 @@ describe("a name of an upstream", () => {
     name === "slow.test" ? endsAfter(milliseconds, call, isTimed(milliseconds)) : call
 
   for (const [what, name] of [["does not exist", "missing.test"], ["is never resolved", "slow.test"]] as const) {
-    for (const route of reads) {
+    for (const route of sample(`routes of a name that ${what}`, reads, 3)) {
       it.effect(`that ${what} sends a read to the next address: ${route.name}`, () =>
         Effect.gen(function*() {
           const second = yield* faultyUpstream(say(route.good))
