@@ -46,7 +46,7 @@ export const ByIdentity = {
       .pipe(Schema.decodeTo(Millis, toNumber))
   ),
   cloid: Schema.optionalKey(
-    Schema.String.annotate({ description: "The client order id of one of the orders, in 0x hex" })
+    Schema.String.annotate({ description: "The client order id of one of the action's orders, in 0x hex" })
       .pipe(Schema.decodeTo(Cloid))
   )
 }
@@ -54,7 +54,7 @@ export const ByIdentity = {
 /** Path parameters of the routes that return one action by its ID. */
 export const ActionPath = { id: ActionId.annotate({ examples: [Examples.actionId] }) }
 
-/** The errors of an outcome request. */
+/** The errors of a request for the outcome of an action. */
 export const actionErrors = [ActionNotFound, UpstreamUnavailable, ...callerFailures] as const
 
 export class ActionsApi extends HttpApiGroup.make("actions").add(
@@ -67,8 +67,9 @@ export class ActionsApi extends HttpApiGroup.make("actions").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Outcome of a signed action",
     description:
-      "No action is sent to the venue. After OutcomeUnknown the gateway determines the outcome by itself: it queries the action's orders " +
-      "by their cloids, and uses the action's `expiresAfter`. The response contains the outcome and ids, never the signed body."
+      "This request sends no action to the venue. If relaying the action failed with OutcomeUnknown, the gateway " +
+      "determines the outcome later: it queries the action's orders by their cloids, and uses the action's " +
+      "`expiresAfter`. The response contains the outcome and ids, never the signed body."
   })),
   HttpApiEndpoint.get("find", Paths.actionOutcomes, {
     disableCodecs: true,

@@ -154,7 +154,7 @@ export type NotedRequest = typeof NotedRequest.Type
 /** Seconds between two samples of the metrics. */
 export const sampleSeconds = 10
 
-/** Maximum number of samples, which cover one hour. */
+/** Maximum number of stored metric samples: those of one hour. */
 export const maxSamples = 360
 
 const Total = Schema.Finite
@@ -216,7 +216,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: errors
   }).annotateMerge(OpenApi.annotations({
     summary: "List the unanswered signed actions",
-    description: "Oldest first, without the bytes of the actions, which contain the signatures."
+    description: "Oldest first. The bytes of the actions are omitted, because they contain the signatures."
   })),
   HttpApiEndpoint.post("forget", Paths.forgetAction, {
     params: id,
@@ -250,8 +250,9 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Create the first key of a caller",
     description:
-      "Only this response contains the key. The request is refused if the caller has a valid key, or if the " +
-      "gateway requires no keys: create the first key with `trigate keys create`."
+      "Only this response contains the key. The request is refused if the caller already has a valid key. It is also " +
+      "refused if the gateway requires no keys: in that case, create the gateway's first key with " +
+      "`trigate keys create`."
   })),
   HttpApiEndpoint.post("rotateKey", Paths.rotateKey, {
     params: name,
@@ -295,7 +296,9 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     error: errors
   }).annotateMerge(OpenApi.annotations({
     summary: "The main metrics of the last hour",
-    description: `A sample every ${sampleSeconds} seconds, at most ${maxSamples}, oldest first, of this gateway only.`
+    description:
+      `One sample every ${sampleSeconds} seconds, at most ${maxSamples}, oldest first. The samples include only this ` +
+      "gateway's traffic."
   })),
   HttpApiEndpoint.get("settings", Paths.settings, {
     success: Schema.Array(SettingValue),

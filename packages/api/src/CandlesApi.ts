@@ -61,7 +61,7 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
   HttpApiEndpoint.get("list", Paths.candles, {
     query: {
       after: CandleWindowRequest.fields.coin.annotate({
-        description: "The last coin of the previous page. Default: the first page",
+        description: "The last coin of the previous page. If absent, the first page is returned",
         examples: [Examples.candleFile.coin]
       }).pipe(Schema.optionalKey)
     },
@@ -89,12 +89,14 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "The bars of a coin and interval as a file, for a period of any length",
     description:
-      "Oldest first, closed bars only, with every number as the venue formatted it. A slash in the name of a coin is `%2F`. To resume " +
-      "after a truncated response, drop an incomplete last line, and request `from` = open time of the last bar plus 1. A parquet " +
-      "file cannot be read until it is complete; its metadata member `trigate:known` contains the complete periods. In the caller's quota, a file counts as one request for every 10 000 " +
-      "bars, and as a concurrent request until its transfer ends. A caller can download 4 files at a time, and all callers together 8."
+      "The file contains closed bars only, oldest first, with every number as the venue formatted it. In the path, " +
+      "write a slash in a coin's name as `%2F`. To resume after a truncated response, drop an incomplete last line, " +
+      "and request `from` = open time of the last bar plus 1. A parquet file cannot be read until it is complete; " +
+      "its metadata member `trigate:known` contains the complete periods. In the caller's quota, a file counts as " +
+      "one request for every 10 000 bars, and as a concurrent request until its transfer ends. A caller can download " +
+      "4 files at a time, and all callers together 8."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Candles",
-  description: "The candle history that `TRIGATE_ARCHIVE` has recorded"
+  description: "The candle history of the coins that `TRIGATE_ARCHIVE` selects"
 })) {}

@@ -80,7 +80,7 @@ export const tokenCalls = [
   call("runGetMethod", { address: wallet, method: "seqno", stack: [] })
 ] as const
 
-/** A read method of the token chain that needs no params over REST. */
+/** A read method of the token chain that needs no params, for a GET request over REST. */
 export const tokenRead = "getMasterchainInfo"
 
 /** A method of the token chain with its params, for a POST request over REST. */

@@ -86,7 +86,7 @@ export class HealthApi extends HttpApiGroup.make("health").add(
   HttpApiEndpoint.get("ready", Paths.ready, {
     success: [Readiness, Readiness.pipe(HttpApiSchema.status(503))]
   }).annotateMerge(OpenApi.annotations({
-    summary: "Whether the gateway accepts traffic, by chain",
+    summary: "Whether the gateway accepts traffic, and the mode of each chain",
     description:
       "Responds with 503 while the gateway drains after SIGTERM, while its action log is full for every caller, and until the " +
       "keys of its callers have been read for the first time."

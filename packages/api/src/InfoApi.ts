@@ -13,7 +13,7 @@ import { Problems } from "./Problems.ts"
 
 const typed: ReadonlyArray<QueryOperation> = Object.values(infoOperations)
 
-/** The errors of a query. */
+/** The errors of a query of the trading chain. */
 export const infoErrors = [...infoOperations.candleSnapshot.failures, ...servedFailures] as const
 
 /** Returns the schema of a typed query's body. */

@@ -31,7 +31,7 @@ export const evm = "/evm"
 /** Path of the JSON-RPC route of the layer 2. */
 export const layer2 = "/l2"
 
-/** Path of the route that returns a fungible token of the token chain. */
+/** Path of the route that returns the data of a fungible token on the token chain. */
 export const tokenData = "/api/v2/getTokenData"
 
 /** Path of the JSON-RPC route of the token chain. */

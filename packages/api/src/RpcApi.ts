@@ -63,14 +63,20 @@ const orBatch = <S extends Schema.Top>(schema: S) =>
 /** The errors that a JSON-RPC route returns with their own HTTP status, because they occur before a call is parsed. */
 export const rpcErrors = [PayloadTooLarge, Unauthorized, Overloaded, UpstreamUnavailable] as const
 
-/** The payload, success and error schemas of `/evm` and its node route. The payload is one call or a batch. */
+/**
+ * The schemas of the payload, success and error of `/evm`, also with an endpoint key in the path. The payload is one
+ * call or a batch.
+ */
 export const evmParts = {
   payload: orBatch(callsSchema(evmMethods)).annotate({ examples: Examples.evmCalls }),
   success: orBatch(RpcAnswer),
   error: rpcErrors
 }
 
-/** The payload, success and error schemas of `/l2` and its node routes. The payload is one call or a batch. */
+/**
+ * The schemas of the payload, success and error of `/l2`, also with an endpoint key in the path. The payload is one
+ * call or a batch.
+ */
 export const layer2Parts = {
   payload: orBatch(callsSchema(layer2Methods)).annotate({ examples: Examples.layer2Calls }),
   success: orBatch(RpcAnswer),
@@ -112,8 +118,8 @@ export class Layer2Api extends HttpApiGroup.make("layer2").add(
       OpenApi.annotations({
         summary: "JSON-RPC of an EVM layer 2",
         description:
-          "Accepts single calls and batches. A receipt is relayed complete, with the fields that the chain family adds. For a " +
-          "transaction that is unknown or not yet in a block, the receipt is `result: null`."
+          "Accepts single calls and batches. A receipt is relayed complete, with the fields that chain families such " +
+          "as OP Stack add. For a transaction that is unknown or not yet in a block, the receipt is `result: null`."
       })
     ),
   HttpApiEndpoint.get("socket", Paths.layer2, socketParts).annotateMerge(rpcSocket("an EVM layer 2"))

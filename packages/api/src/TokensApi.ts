@@ -34,7 +34,8 @@ export const TokenRpcCall = Schema.Struct({
 }).annotate({ identifier: "TokenRpcCall", examples: Examples.tokenCalls })
 
 /**
- * The token chain's own envelope. A success has `ok` and `result`. A failure has `ok`, the text `error`, and `code`.
+ * The token chain's response envelope. A success has `ok` and `result`. A failure has `ok`, the text `error`, and
+ * `code`.
  */
 export const TokenRpcAnswer = Schema.Struct({
   ok: Schema.Boolean,
@@ -92,8 +93,9 @@ const restReadParts = { disableCodecs: true, success: Schema.Unknown, error: tok
 const restReadDocs = OpenApi.annotations({
   summary: "A read method of the token chain over REST",
   description:
-    "The query contains the params of the JSON-RPC method. The server's response is returned unchanged. An error response contains `ok`, `error` " +
-    "and `code` in addition to the members of problem details (RFC 9457)."
+    "The query contains the params of the JSON-RPC method. The response of the token chain's server is returned " +
+    "unchanged. An error response contains `ok`, `error` and `code` in addition to the members of problem details " +
+    "(RFC 9457)."
 })
 
 const postPath = { method: Schema.Literals(restPosts).annotate({ examples: [Examples.tokenPost.method] }) }
@@ -106,8 +108,9 @@ const restPostParts = {
 const restPostDocs = OpenApi.annotations({
   summary: "A method of the token chain over REST with its params in the body",
   description:
-    "A method that sends a message is called at most once. The server's response is returned unchanged. An error response contains `ok`, " +
-    "`error` and `code` in addition to the members of problem details (RFC 9457)."
+    "A method that sends a message is called at most once. The response of the token chain's server is returned " +
+    "unchanged. An error response contains `ok`, `error` and `code` in addition to the members of problem details " +
+    "(RFC 9457)."
 })
 
 const eventErrors = [HistoryUnavailable, ...tokenErrors] as const
@@ -190,5 +193,5 @@ export class TokensApi extends HttpApiGroup.make("tokens").add(
   HttpApiEndpoint.get("jettonTransfers", Paths.jettonTransfers, jettonTransfersParts).annotateMerge(jettonTransfersDocs)
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Tokens",
-  description: "The token chain: token data, its read methods, and methods that send messages"
+  description: "The token chain: token data, read methods, and methods that send messages"
 })) {}

@@ -31,11 +31,16 @@ interface Decimals {
   readonly step: number
   /** The decimal numbers, as multiples of `step`. */
   readonly values: ReadonlyArray<number>
-  /** For each number, the count of decimal places in its text, minus the count by the venue's convention. */
+  /**
+   * For each number, how many more decimal places its text has than the venue's convention requires. Can be negative.
+   */
   readonly extra: ReadonlyArray<number>
 }
 
-/** Maximum absolute value, in units. Differences between larger values would not be exact doubles. */
+/**
+ * Maximum absolute value of a number in a column, in units of 10^-scale. Differences between larger values would not be
+ * exact doubles.
+ */
 const MOST = 2 ** 50
 
 const countDecimals = (text: string): number => {
@@ -91,7 +96,7 @@ const scaled = (texts: ReadonlyArray<string>): Decimals | undefined => {
   return { scale, step: whole, values: whole === 1 ? units : units.map((value) => value / whole), extra }
 }
 
-/** Formats `units` × 10^-`scale` with `extra` decimal places more than the venue's convention uses. */
+/** Formats `units` × 10^-`scale` with `extra` more decimal places than the venue's convention uses. */
 const spell = (units: number, scale: number, extra: number): string => {
   const sign = units < 0 ? "-" : ""
   const written = String(Math.abs(units))

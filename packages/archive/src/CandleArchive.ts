@@ -1,6 +1,6 @@
 /**
- * Candle history: each closed bar of a coin and interval, stored once, exactly as the venue formatted it, without a
- * time limit.
+ * Candle history without a time limit: each closed bar of a coin and interval is stored once, exactly as the venue
+ * formatted it.
  *
  * The bars of a range are written together with the range, which is then *known*. A range that is not known is a gap;
  * if a bar is missing inside a known range, no trade took place in its period. If a bar is written again with other
@@ -20,7 +20,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as BarChunk from "./BarChunk.ts"
 
-/** Bars of a range, oldest first, and the known ranges of bar numbers within the requested range. */
+/** Bars of a range, oldest first, and the known (completely recorded) parts of the range, as bar numbers. */
 export interface ArchivedBars {
   readonly bars: ReadonlyArray<Candle>
   readonly known: BarRanges
@@ -57,7 +57,7 @@ export interface EarlierVersion {
 /** A series with information about its archived content. */
 export interface SeriesStatus extends Series {
   readonly bars: number
-  /** Bytes of the chunks, without the database's overhead. */
+  /** Size of the encoded bars in bytes, without the database's overhead. */
   readonly bytes: number
   readonly known: BarRanges
 }
@@ -79,7 +79,7 @@ export const page = <One extends Series>(all: Iterable<One>, after = ""): Readon
     .flatMap(([, series]) => series.toSorted(byInterval))
 
 /**
- * Stores candle history. Bar numbers are those of `CandleWindow.barAt`.
+ * Stores candle history. `CandleWindow.barAt` computes bar numbers.
  *
  * @since 0.1.0
  * @category services
@@ -116,8 +116,8 @@ export class CandleArchive extends Context.Service<CandleArchive, {
     bars: ReadonlyArray<Candle>
   ) => Effect.Effect<Written, ArchiveUnavailable>
   /**
-   * Atomically writes the bars of some ranges, but only for bar numbers that are not known yet. All bars must be
-   * closed.
+   * Atomically writes the bars of some ranges, except bars in ranges that are already known (completely recorded). All
+   * bars must be closed.
    *
    * Known ranges do not change. Returns the given bars that differ from archived bars. Dies if a bar is outside of the
    * ranges or of another series.
@@ -127,7 +127,7 @@ export class CandleArchive extends Context.Service<CandleArchive, {
     ranges: BarRanges,
     bars: ReadonlyArray<Candle>
   ) => Effect.Effect<Filled, ArchiveUnavailable>
-  /** Returns the known bar numbers in a range, without reading bars. */
+  /** Returns the known (completely recorded) parts of a range, without reading bars. */
   readonly known: (series: Series, range: BarRange) => Effect.Effect<BarRanges, ArchiveUnavailable>
   /** Returns the bars of a range. If `most` is set, returns at least the newest `most` bars instead of all bars. */
   readonly read: (series: Series, range: BarRange, most?: number) => Effect.Effect<ArchivedBars, ArchiveUnavailable>
@@ -231,7 +231,7 @@ interface Change {
   readonly replaced: ReadonlyArray<Candle>
 }
 
-/** Returns a chunk merged with newly written bars, and the bars that were replaced. */
+/** Merges newly written bars into a chunk. Returns the new chunk, and the earlier versions of the replaced bars. */
 const merged = (
   series: Series,
   number: number,
@@ -292,7 +292,10 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
       })
     })
 
-  /** Applies `changeOf` to chunks, and writes the changed chunks. `numbers` must be in ascending order. */
+  /**
+   * Applies `changeOf` to chunks, and writes the changed chunks. `numbers`, the chunk numbers, must be in ascending
+   * order.
+   */
   const changing = Effect.fnUntraced(function*<Made extends Change>(
     series: Series,
     numbers: ReadonlyArray<number>,

@@ -13,7 +13,7 @@ import * as CandleArchive from "./CandleArchive.ts"
 
 /** Memory limits. */
 export interface Options {
-  /** Maximum number of bytes of chunks. Default: 32 MiB, enough for about three million bars. */
+  /** Maximum total size of the encoded bars, in bytes. Default: 32 MiB, enough for about three million bars. */
   readonly maxBytes?: number
   /** Maximum number of earlier versions of bars. Default: 1000. Beyond this number, the oldest ones are dropped. */
   readonly maxVersions?: number

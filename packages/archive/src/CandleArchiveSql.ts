@@ -64,7 +64,8 @@ const createTables = Effect.gen(function*() {
 })
 
 /**
- * The number of chunks that the database summarizes at a time, because SQLite blocks the event loop during a summary.
+ * Maximum number of chunks that one query summarizes. There is a limit, because SQLite blocks the event loop during a
+ * query.
  */
 const chunksAtATime = 1000
 
@@ -127,8 +128,8 @@ const isLocked = (fault: DatabaseFault): boolean =>
   (fault._tag === "MigrationError" && fault.kind === "Locked")
 
 /**
- * Makes the error of a failed step. The error does not contain the message of a Postgres server, because the message
- * can contain the host name of the server.
+ * Converts a database fault to the archive's error. The error does not contain the message of a Postgres server,
+ * because the message can contain the host name of the server.
  */
 const unavailable = (isFile: boolean) => (fault: DatabaseFault): ArchiveUnavailable => {
   if (fault._tag === "ArchiveUnavailable") return fault

@@ -51,7 +51,10 @@ export interface Wanted extends Series {
   readonly to?: number
 }
 
-/** Returns the known ranges within the requested range; `undefined` if the archive does not contain the series. */
+/**
+ * Returns the known (completely recorded) parts of the requested range; `undefined` if the archive does not contain the
+ * series.
+ */
 export const known = Effect.fnUntraced(function*(source: Source, { from = 0, to = endOfTime, ...series }: Wanted) {
   const { interval } = series
   const all = yield* source.known(series, { from: 0, to: barAt(interval, endOfTime) })
@@ -74,7 +77,7 @@ function* pageRanges(known: BarRanges): Generator<BarRange> {
   }
 }
 
-/** Streams the bars of known ranges, oldest first, one chunk at a time. */
+/** Streams the bars of known (completely recorded) ranges, oldest first, one chunk at a time. */
 export const bars = (
   source: Source,
   series: Series,
@@ -109,7 +112,7 @@ export const rangeInstants = (
 ): ReadonlyArray<{ readonly from: number; readonly to: number }> =>
   known.map(({ from, to }) => ({ from: openTime(interval, from), to: closeTime(interval, to) }))
 
-/** Streams a file with the bars of known ranges. */
+/** Streams a file with the bars of known (completely recorded) ranges. */
 export const file = (
   source: Source,
   series: Series,

@@ -15,7 +15,8 @@ import { ByteWriter, ParquetWriter } from "hyparquet-writer"
 import type { Row } from "./CandleImport.ts"
 
 /**
- * The key under which the file's metadata contains the known ranges: `from-to` in milliseconds, separated by commas.
+ * The key under which the file's metadata contains the known (complete) ranges: `from-to` in milliseconds, separated by
+ * commas.
  */
 export const knownKey = "trigate:known"
 
@@ -69,7 +70,7 @@ const toColumns = (bars: ReadonlyArray<Candle>): Array<ColumnSource> =>
 /** The number of pages in one row group. A page contains up to some thousand bars. */
 const pagesPerGroup = 4
 
-/** Encodes a file of bars, with the known ranges. */
+/** Encodes bars as a file, with the known (complete) ranges in its metadata. */
 export const write = <E>(
   pages: Stream.Stream<ReadonlyArray<Candle>, E>,
   known: ReadonlyArray<{ readonly from: number; readonly to: number }>
@@ -108,7 +109,7 @@ export class NotParquet extends Schema.TaggedError<NotParquet>()("NotParquet", {
 
 const plain = (value: unknown): unknown => typeof value === "bigint" ? Number(value) : value
 
-/** Decodes the known ranges of a file; `undefined` if the file does not declare any. */
+/** Decodes the known (complete) ranges in a file's metadata; `undefined` if the file does not declare any. */
 const readKnown = ({ interval }: Series, { key_value_metadata: entries }: FileMetaData): BarRanges | undefined => {
   const value = entries?.find(({ key }) => key === knownKey)?.value
   if (value === undefined || !Ranges.pattern.test(value)) return undefined

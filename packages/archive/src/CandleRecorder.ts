@@ -51,7 +51,7 @@ export interface Source {
   readonly bars: (request: CandleWindowRequest) => Effect.Effect<ReadonlyArray<Candle> | undefined, string>
   /** Returns all traded coins. */
   readonly coins: Effect.Effect<ReadonlyArray<string>, string>
-  /** Returns the stream of a series. If absent, each closed bar is requested. */
+  /** Returns the stream of a series. If this member is absent, the recorder requests each closed bar. */
   readonly listen?: LiveBars.Listen
 }
 
@@ -74,8 +74,8 @@ const GRACE = 5000
 const OVERLAP = 5
 
 /**
- * Safety margin in bars. If a response has fewer bars than the venue retains minus this margin, the venue has dropped
- * no bars of the window. Bars that are later than the window are retained, but are not in the response.
+ * Safety margin in bars. The venue has dropped no bars of a series if a response from its beginning has fewer bars than
+ * the venue retains, minus this margin. The margin allows for retained bars that are newer than the response.
  */
 const NEWEST = 5
 
@@ -99,7 +99,7 @@ interface Track extends Series {
   /** The interval from which the bars of this series are built; `undefined` for a followed interval. */
   readonly base: CandleInterval | undefined
   known: BarRanges
-  /** The earliest time of the next request for the series. */
+  /** The earliest time of the next request for the series, in milliseconds. */
   notBefore: number
   /** The time at which the venue's own bars were last requested, in milliseconds. */
   comparedAt: number

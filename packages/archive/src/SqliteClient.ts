@@ -60,7 +60,7 @@ const makeConnection = (database: DatabaseSync): Connection => {
   ) => {
     const inputs = params.filter(isInput)
     return inputs.length < params.length
-      ? Effect.die(`SQLite does not support a parameter of this type: ${sql}`)
+      ? Effect.die(`SQLite supports only null, text, numbers, bigint and bytes as parameters: ${sql}`)
       : Effect.try({ try: () => read(database.prepare(sql), inputs), catch: (cause) => toSqlError(cause, "execute") })
   }
   const all = (sql: string, params: ReadonlyArray<unknown>) =>

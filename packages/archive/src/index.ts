@@ -21,8 +21,8 @@ export * as BitColumns from "./BitColumns.ts"
 export * as CandleAggregate from "./CandleAggregate.ts"
 
 /**
- * Candle history: each closed bar of a coin and interval, stored once, exactly as the venue formatted it, without a
- * time limit.
+ * Candle history without a time limit: each closed bar of a coin and interval is stored once, exactly as the venue
+ * formatted it.
  */
 export * as CandleArchive from "./CandleArchive.ts"
 

@@ -57,7 +57,7 @@ const make = Effect.fnUntraced(function*(file: string) {
   const text = Effect.gen(function*() {
     const { mode } = yield* files.stat(file)
     if ((mode & othersMayWrite) !== 0) {
-      return yield* malformed(`${file} can be written by others, who could add keys: chmod go-w ${file}`)
+      return yield* malformed(`${file} can be written by other users, who could add keys: chmod go-w ${file}`)
     }
     return yield* files.readFileString(file)
   })

@@ -29,9 +29,7 @@ export interface Standing {
 
 /** A counted request. */
 export interface Counted extends Standing {
-  /**
-   * Marks the request as ended, so that it no longer counts as concurrent. The caller of this function calls it once.
-   */
+  /** Marks the request as ended, so that it no longer counts as concurrent. Must be called once. */
   readonly end: () => void
 }
 

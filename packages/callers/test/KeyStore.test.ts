@@ -108,7 +108,7 @@ describe("keys in a file", () => {
       Fs.chmodSync(path, 0o620)
       assert.deepStrictEqual(yield* faultOf(store), [
         "malformed",
-        `${path} can be written by others, who could add keys: chmod go-w ${path}`
+        `${path} can be written by other users, who could add keys: chmod go-w ${path}`
       ])
       Fs.chmodSync(path, 0o644)
       assert.deepStrictEqual(yield* Effect.provide(Effect.flatMap(KeyStore, ({ list }) => list), store), [])

@@ -73,7 +73,7 @@ export const slot = (name: string) =>
   Argument.String(name).pipe(
     Argument.filterMap(
       (text) => decimal.test(text) ? readSlot(`0x${BigInt(text).toString(16)}`) : readSlot(text),
-      () => "a storage position: 1 to 64 digits of hex, 0x first, or a decimal number"
+      () => "a storage position: 0x and 1 to 64 hex digits, or a decimal number"
     )
   )
 
@@ -141,7 +141,7 @@ const dateTime =
 
 /** Describes the time formats that {@link readMoment} parses. */
 export const expectedMoment =
-  "a date (2026-01-31), a date and time (2026-01-31T12:00Z; UTC without a zone), milliseconds since 1970, or how " +
+  "a date (2026-01-31), a date and time (2026-01-31T12:00Z; default zone: UTC), milliseconds since 1970, or how " +
   "long ago (90s, 30m, 12h, 7d, 2w)"
 
 /** Returns whether a day is in the calendar: `DateTime` parses February 30 as March 2. */

@@ -80,8 +80,8 @@ const colour = /\u001B\[[0-9;]*m/gu
 const bold = (text: string): string => `\u001B[1m${text}\u001B[0m`
 
 /**
- * Maximum width of the names in a row of help, as a fraction of the line's width. If the names are wider, their text
- * begins on the next line.
+ * Maximum width of the names in a row of help, as a fraction of the line's width. If the names are wider, their
+ * descriptions begin on the next line.
  */
 const widestNames = 0.4
 
@@ -154,7 +154,10 @@ const formatHelp = (doc: HelpDoc, width: number, colors: boolean): string => {
 
 const exitCodes = `EXIT CODES\n${ExitCode.text.replace(/^/gmu, "  ")}`
 
-/** Prints help on standard output, `width` characters wide. Prints a mistake in the command line as one line. */
+/**
+ * Makes the presenter that prints help on standard output, `width` characters wide, and a mistake in the command line
+ * as one line.
+ */
 export const presenter = (width: number): Presenter => ({
   present: Effect.fnUntraced(function*(event) {
     switch (event._tag) {

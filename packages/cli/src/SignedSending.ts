@@ -189,11 +189,12 @@ const legRows = ({ entries }: ActionResult): ReadonlyArray<readonly [name: strin
 const isRefused = ({ entries }: ActionResult): boolean => entries.every((entry) => entry._tag === "Rejected")
 
 /**
- * Signs with the key in the options and sends the action once. With `--dry-run`, prints the body instead.
+ * Signs with the key in the options and sends the action once. If `--dry-run` is set, prints the signed body instead of
+ * sending it.
  *
  * Prints the result of each leg (entry of the action's batch), then fails with `ActionRejected` if the venue refused a
- * leg. A missing key is reported before the gateway is called. `sign` runs only if the gateway responds and expects the
- * same network.
+ * leg. A missing key is reported before the gateway is called. The function `sign` is called only if the gateway
+ * responds and its network is `network`.
  */
 export const run = Effect.fnUntraced(function*<E, R>(
   { dryRun, network, yes, ...key }: Options,

@@ -245,7 +245,7 @@ describe("trigate actions", () => {
         upstream.treat = () => ({ body: `{"status":"ok","response":{"type":"order","data":${statuses}}}` })
         assert.deepStrictEqual(yield* resolve(second.id), {
           code: 0,
-          stdout: "This attempt was accepted, and no earlier one; the venue refused legs of it (Insufficient margin)\n",
+          stdout: "Only this attempt was accepted; the venue refused legs of it (Insufficient margin)\n",
           stderr: ""
         })
       })

@@ -104,7 +104,8 @@ describe("trigate candles", () => {
       assert.strictEqual(
         taken.stderr,
         `trigate: ${file}:3: c: Expected a string matching the RegExp ^-?[0-9]+(?:\\.[0-9]+)?$\n` +
-          "trigate: 1 bar was refused; all other bars are in the archive, whose earlier bars are unchanged\n"
+          "trigate: 1 bar was refused; the archive contains all other bars of the files, and its existing bars " +
+          "did not change\n"
       )
       Fs.writeFileSync(file, [heading, row(20_000, "2.5"), row(20_003, "2.0"), ""].join("\n"))
       const other = yield* own(`import BTC 1d ${file} --no-gaps`)

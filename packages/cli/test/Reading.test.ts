@@ -143,7 +143,7 @@ layer(sandbox)("commands that read", (it) => {
         "info candles BTC 1h --from yesterday",
         2,
         "trigate: Invalid value for flag --from: \"yesterday\". Expected: a date (2026-01-31), a date and time " +
-          "(2026-01-31T12:00Z; UTC without a zone), milliseconds since 1970, or how long ago (90s, 30m, 12h, 7d, " +
+          "(2026-01-31T12:00Z; default zone: UTC), milliseconds since 1970, or how long ago (90s, 30m, 12h, 7d, " +
           "2w); see trigate info candles --help"
       )
     }))

@@ -129,7 +129,7 @@ const streamsAt = (
   const subscribe = EvmProtocol.makeRead(EvmStreams_.subscribeOperation(serving))
   const getReceipt = EvmProtocol.makeRead(EvmReads.getTransactionReceipt(serving))
 
-  /** Streams the items of a subscription, each converted by `each`. */
+  /** Streams the items of a subscription, each converted by the function `each`. */
   const stream = <S extends EvmSubscription, A>(
     declaration: S,
     resume: (request: S["request"]["Type"]) => Resumption<S["item"]["Type"]>,

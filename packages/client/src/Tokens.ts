@@ -33,7 +33,7 @@ const checkTokenData = TokenProtocol.requestCheck(TokenOperations.getTokenData)
 const readTokenData = Protocol.makeReader(served(TokenOperations.getTokenData))
 
 /**
- * Returns a fungible token by the address of its master contract.
+ * Returns the data of a fungible token by the address of its master contract.
  *
  * @since 0.1.0
  * @category calls
@@ -64,7 +64,10 @@ export const getTokenData: (
   return yield* readTokenData(request, yield* ask(({ chains }) => chains.get(`${Paths.tokenData}?${query}`)))
 }, Effect.mapError(wrapReason))
 
-/** Makes a call of the JSON-RPC endpoint. Validates the params first: if they do not decode, nothing is sent. */
+/**
+ * Makes a client method that calls the JSON-RPC endpoint. The method first validates the params: if they do not decode,
+ * nothing is sent.
+ */
 const method = <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
   operation: Operation<string, "read", Request, Response, Failures>
 ) => {
@@ -80,7 +83,8 @@ const method = <Request extends AnyCodec, Response extends AnyCodec, const Failu
 }
 
 /**
- * Returns the contract at an address, in the server's own format. The result has one of four forms, by `contract_type`.
+ * Returns the token contract at an address, in the format of the token chain's server. The result has one of four
+ * forms, by `contract_type`.
  *
  * @since 0.1.0
  * @category calls

@@ -22,7 +22,7 @@ const chains = ["trading", "tokens", "layer2"] as const
 
 const limits = {
   requestsPerSecond: "Requests per second",
-  burst: "Burst above the requests per second, in requests",
+  burst: "Maximum requests in a burst",
   weightPerMinute: "Weight per minute",
   unitsPerSecond: "Request units per second",
   concurrentCalls: "Concurrent calls",
@@ -202,13 +202,13 @@ const Creation = ({ onCreate }: { readonly onCreate: (creation: KeyCreation) => 
           Valid for days <input name="days" type="number" min={1} size={6} placeholder="for ever" />
         </label>
         <Checks kind="class" legend="May" names={classes} on={["read", "sign", "inspect"]} />
-        <Checks kind="chain" legend="On these chains (none: all)" names={chains} on={[]} />
+        <Checks kind="chain" legend="On these chains (all if empty)" names={chains} on={[]} />
         <label class="wide">
-          Only these operations (none: all){" "}
+          Only these operations (all if empty){" "}
           <input name="operations" placeholder="spotMeta eth_call" spellcheck={false} />
         </label>
         <label class="wide">
-          Only for these signers (none: all) <input name="signers" placeholder="0x…" spellcheck={false} />
+          Only for these signers (all if empty) <input name="signers" placeholder="0x…" spellcheck={false} />
         </label>
         {Object.entries(limits).map(([name, title]) => (
           <label key={name}>

@@ -1,4 +1,7 @@
-/** Switches for faults of the sandbox's venue, to see what a client does when the venue is slow, refuses or loses a reply. */
+/**
+ * Switches for faults of the sandbox's venue, to see what a client does when the venue is slow, refuses requests or
+ * loses replies.
+ */
 import { signal } from "@preact/signals"
 import * as Sandbox from "@trigate/client/Sandbox"
 import { longestLatency, none, type SandboxFaults } from "@trigate/domain/SandboxFaults"

@@ -63,7 +63,9 @@ export const Market = () => {
       )}
       <p>
         <a href={linkTo("trade")}>Place a paper order</a>{" "}
-        <span class="muted">The sandbox checks its signature, and fills or refuses it with the venue's messages.</span>
+        <span class="muted">
+          The sandbox checks the order's signature, and fills or refuses the order. Its messages are the venue's.
+        </span>
       </p>
     </section>
   )

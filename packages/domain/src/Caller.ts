@@ -39,7 +39,7 @@ export type Scope = typeof Scope.Type
 /** The quota of a caller. An absent member sets no limit. */
 export const Quota = Schema.Struct({
   requestsPerSecond: Schema.optionalKey(Positive),
-  /** Maximum burst of requests beyond `requestsPerSecond`. */
+  /** Maximum number of requests in a burst. Default: `requestsPerSecond`, rounded up. */
   burst: Schema.optionalKey(Count),
   /** Maximum rate-limit weight, per minute, of the caller's requests to the official API. */
   weightPerMinute: Schema.optionalKey(Positive),

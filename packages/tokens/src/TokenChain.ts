@@ -94,7 +94,8 @@ export class TokenChain extends Context.Service<TokenChain, {
     request: AddressRequest
   ) => Effect.Effect<TokenData, CallFailure | InvalidAddress | TokenNotFound>
   /**
-   * Returns the token contract (one of four kinds) at an address, in the server's own format. `seqno` selects a block.
+   * Returns the token contract (one of four kinds) at an address, in the format of the token chain's server. `seqno`
+   * selects a block.
    */
   readonly getTokenContract: (
     request: AddressRequest & { readonly seqno?: number }

@@ -39,14 +39,14 @@ import type * as ServeCommand from "./ServeCommand.ts"
 /** The action log could not be read; the message is one line. */
 export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFault", { message: Schema.String }) {}
 
-/** The log has no action of unknown outcome with the ID. */
+/** The log has no action of unknown outcome with the given ID. */
 export class ActionAbsent extends Schema.TaggedError<ActionAbsent>()("ActionAbsent", { id: Schema.String }) {
   override get message() {
     return `${this.id} is not an action of unknown outcome`
   }
 }
 
-/** A listed action; its bytes, which contain the signature, are available only from a database. */
+/** A listed action. Its bytes contain the signature, so they are available only if the log is read from a database. */
 type Listed = Omit<LoggedAction.Unanswered, "body"> & Partial<Pick<LoggedAction.Unanswered, "body">>
 
 /** The operations of the commands on an action log. */
@@ -115,7 +115,7 @@ const listing = (entries: ReadonlyArray<Listed>, network: string): string => {
 }
 
 const idArgument = Argument.String("id").pipe(
-  Argument.withDescription("The ID of a listed action, or a prefix that only one has")
+  Argument.withDescription("The ID of a listed action, or a prefix of this ID only")
 )
 
 const findEntry = Effect.fnUntraced(function*(prefix: string) {
@@ -136,9 +136,7 @@ const explainResolution = (tag: Resolution["_tag"], message: string, { nonce }: 
     case "Landed":
       return `The first attempt was accepted: the venue has seen the nonce ${nonce} (${message})`
     case "Accepted":
-      return `This attempt was accepted, and no earlier one${
-        message === "" ? "" : `; the venue refused legs of it (${message})`
-      }`
+      return `Only this attempt was accepted${message === "" ? "" : `; the venue refused legs of it (${message})`}`
     case "Rejected":
       return `Neither this attempt nor an earlier one was accepted (${message})`
   }
@@ -294,7 +292,7 @@ const recordLines = ({ id, mayLandUntil, nonce, settled, signer, state }: Action
 
 const show = Command.make("show", {
   id: Argument.String("id").pipe(
-    Argument.withDescription("The full ID of an action, or a prefix that only one listed action has")
+    Argument.withDescription("The full ID of an action, or a unique prefix of a listed action's ID")
   ),
   json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("As JSON")),
   ...where
@@ -314,7 +312,10 @@ const show = Command.make("show", {
 const list = Command.make("list", {
   json: Flag.Boolean("json").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("Print each action as a line of JSON, with the bytes to send again if read from a database")
+    Flag.withDescription(
+      "Print each action as a line of JSON. If the log is read from a database, the line contains the bytes to send " +
+        "again"
+    )
   ),
   ...where
 }, ({ json }) =>

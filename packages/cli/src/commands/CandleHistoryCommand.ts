@@ -207,7 +207,7 @@ const imported = Command.make(
         return yield* Input.fault(
           `${left} ${
             left === 1 ? "bar was" : "bars were"
-          } refused; all other bars are in the archive, whose earlier bars are unchanged`
+          } refused; the archive contains all other bars of the files, and its existing bars did not change`
         )
       }
     }).pipe(Effect.scoped)

@@ -25,7 +25,7 @@ const csvHeader = "open_time,close_time,open,high,low,close,volume,trades"
 /** Formats a bar as a CSV line: times in milliseconds, volume in the base asset, digits as received. */
 const csv = ({ T, c, h, l, n, o, t, v }: Candle): string => [t, T, o, h, l, c, v, n].join(",")
 
-/** Formats a bar as a JSON line, as the venue formatted it. */
+/** Formats a bar as a JSON line. Numbers keep the venue's format. */
 const json = (candle: Candle): string => Json.stringify(candle)
 
 const table = (candles: ReadonlyArray<Candle>): string => {

@@ -95,7 +95,7 @@ const amountFlag = <A>(name: string, schema: Schema.Codec<A, number>, meaning: s
     Flag.withMetavar("number"),
     Flag.filterMap(
       (text) => /^[0-9]{1,9}(?:\.[0-9]{1,6})?$/u.test(text) ? Schema.decodeOption(schema)(Number(text)) : Option.none(),
-      () => "a number above zero, or an integer above zero for a count"
+      () => "a number above zero; for a count, an integer above zero"
     ),
     Flag.withDescription(meaning),
     Flag.optional
@@ -134,7 +134,11 @@ const quotaFlags = {
     QuotaSchema.fields.requestsPerSecond.schema,
     "Requests per second (default: no limit)"
   ),
-  burst: amountFlag("burst", QuotaSchema.fields.burst.schema, "Maximum burst of requests above that rate"),
+  burst: amountFlag(
+    "burst",
+    QuotaSchema.fields.burst.schema,
+    "Maximum requests in a burst (default: those of one second)"
+  ),
   weightPerMinute: amountFlag(
     "weight-per-minute",
     QuotaSchema.fields.weightPerMinute.schema,

@@ -147,7 +147,7 @@ export const order = Command.make(
   GatewayAccess.options
 )
 
-/** No open order has the ID. */
+/** No open order of the account has the given ID. */
 export class NoOpenOrder extends Schema.TaggedError<NoOpenOrder>()("NoOpenOrder", {
   id: Schema.String,
   account: Schema.String

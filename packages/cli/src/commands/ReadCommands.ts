@@ -27,7 +27,7 @@ import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
 import * as CandlesCommand from "./CandlesCommand.ts"
 
-/** No pair or token has the name. */
+/** No spot pair or token has the given name. */
 export class NothingNamed extends Schema.TaggedError<NothingNamed>()("NothingNamed", { name: Schema.String }) {
   override get message() {
     return `No spot pair or token is named ${this.name}`

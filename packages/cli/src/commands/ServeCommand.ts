@@ -78,7 +78,7 @@ export const command = Command.make("serve", {
   ...files,
   check: Flag.Boolean("check").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("Check the settings, probe every configured address and store once, and exit")
+    Flag.withDescription("Check the settings, probe each configured address and each store once, and exit")
   ),
   flags
 }, ({ check, config, environmentFile, flags }) =>
