@@ -116,7 +116,7 @@ describe("a gateway that was killed", () => {
         const { expected, settings, upstream } = yield* killed(database)
 
         const again = yield* gatewayProcess(settings)
-        assert.include(again.printed(), "  action log: in a SQLite file, for this gateway alone\n")
+        assert.include(again.printed(), "  action log: in a SQLite file that only this gateway uses\n")
         const after = yield* listed(database)
         assert.sameMembers(after.map(({ body }) => body), expected)
         assert.isTrue(after.every(({ state }) => state === "unknown"))

@@ -128,7 +128,7 @@ describe("trigate serve --check", () => {
         ["What", "State", "Detail"],
         ["trading-api#0", "answers"],
         ["trading-node#0", "answers", "chain 999"],
-        ["token-chain#0", "answers", "its rate limit is used up"],
+        ["token-chain#0", "answers", "the upstream's rate limit is used up"],
         ["layer2#0", "answers", "chain 31337"],
         ["layer2#1", "answers", "chain 31337"],
         ["redis", "not configured"],

@@ -75,7 +75,7 @@ import * as QuotasRedis from "./stores/QuotasRedis.ts"
 import * as SharedRedis from "./stores/SharedRedis.ts"
 import * as SocketTransportWs from "./streams/SocketTransportWs.ts"
 
-/** The services of the chains, and the inspector of signed bodies. */
+/** The services of the chains, and the service that inspects signed bodies. */
 export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | TokenChain | Layer2
 
 /**
@@ -86,7 +86,7 @@ export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | Toke
  * @category services
  */
 export class Chains extends Context.Service<Chains, {
-  /** The action log, shared by all settings. */
+  /** The action log, which persists when the settings change. */
   readonly actionLog: ActionLog.ActionLog["Service"]
   /** The use of each upstream's rate limit, by upstream; empty for the sandbox. */
   readonly windows: Map<string, RateWindow>
@@ -109,7 +109,10 @@ export class Chains extends Context.Service<Chains, {
   ) => Effect.Effect<EvmFeed.EvmFeed, never, Scope.Scope>
 }>()("@trigate/server/Chains") {}
 
-/** The configured Redis server. All services that use Redis share this layer, and therefore one connection. */
+/**
+ * The layer of the Redis server, if one is configured. All services that use Redis share it, and therefore one
+ * connection.
+ */
 type SharedBy = Option.Option<Layer.Layer<Redis.Redis>>
 
 const rateLimiter = (
@@ -286,7 +289,7 @@ const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Re
 /** The chains that have subscriptions over JSON-RPC. */
 export type FeedChain = "trading" | "layer2"
 
-/** The chain and protocol of the node requests that each chain's block feed sends. */
+/** For each chain, the chain and protocol of the requests that its block feed sends to the node. */
 export const feedServing = { trading: EvmOperations.serving, layer2: Layer2Operations.serving } as const
 
 const feedSettings = {

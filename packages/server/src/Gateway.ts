@@ -216,11 +216,12 @@ export interface Mount {
    * Whether `/health/live`, `/health/ready` and `/metrics` exist. Default: true.
    *
    * If the value is `short`, `/metrics` does not exist, and `/health/ready` reports only the status, the network and
-   * whether the gateway serves the sandbox. If an admin listener exists, the callers' listener uses this value.
+   * whether the gateway serves the sandbox. If an admin listener exists, the callers' listener uses `short`.
    */
   readonly health?: boolean | "short"
   /**
-   * The server's entrance to the fast lane, see `FastLane`. Default: none. Not available with a prefix.
+   * The server's entrance to the fast lane, which serves requests without Effect's router: see `FastLane`. Default:
+   * none. Not available with a prefix.
    *
    * Requests on the fast lane bypass middleware that the embedding server puts around these routes, such as an access
    * check.
@@ -433,7 +434,7 @@ export interface Defaults {
   readonly sandbox: boolean
   /** The trading chain's network. Default: mainnet. */
   readonly network?: "mainnet" | "testnet"
-  /** The mode of each chain. Default: omitted from the response. */
+  /** The mode of each chain. Default: `/health/ready` omits the modes. */
   readonly chains?: Readiness["chains"]
 }
 

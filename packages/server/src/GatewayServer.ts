@@ -54,7 +54,7 @@ import * as AuditLogWriter from "./stores/AuditLogWriter.ts"
 import * as CallerStore from "./stores/CallerStore.ts"
 import * as Sessions from "./streams/Sessions.ts"
 
-/** The environment variables of the changed settings. */
+/** The changed settings, each named by its environment variable. */
 export interface Change {
   readonly applied: ReadonlyArray<string>
   /** Settings that changed, but apply only after a restart. */

@@ -107,7 +107,7 @@ const probing = ({ backing, isUp, used }: ActionLog["Service"], redis: Option.Op
 }
 
 /**
- * Probes the action log, and the Redis of the context if there is one.
+ * Provides the probe of the action log, and of Redis if the context has a Redis client.
  *
  * @since 0.1.0
  * @category layers

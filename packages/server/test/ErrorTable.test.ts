@@ -531,7 +531,10 @@ const outcomes: ReadonlyArray<Row> = [
     ask: (url) => get(`${url}/actions?signer=${validator}`),
     status: 400,
     fields: () => ({
-      errors: [{ path: [], message: "Expected /actions/{id}, or the query parameters signer and nonce, or cloid" }]
+      errors: [{
+        path: [],
+        message: "Expected the path /actions/{id}, the query parameters signer and nonce, or the query parameter cloid"
+      }]
     }),
     sent: 0,
     client: (client) => client.exchange.outcome({ id: "0xabc" }),

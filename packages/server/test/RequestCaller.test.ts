@@ -430,7 +430,7 @@ describe("a gateway that others can reach", () => {
   it.live("does not start, nor pass its check, before it is told who may call", () =>
     Effect.gen(function*() {
       const refusal = (host: string) =>
-        `other machines can reach ${host}: set TRIGATE_CALLERS to keys or to a key file, or TRIGATE_CALLERS=open to let every client call`
+        `other machines can reach ${host}: set TRIGATE_CALLERS to \`keys\`, to the path of a key file, or to \`open\` (every client)`
       for (const host of ["0.0.0.0", "::", "192.0.2.1", "gateway.example"]) {
         assert.strictEqual((yield* Effect.flip(gateway({ TRIGATE_HOST: host }))).message, refusal(host))
       }

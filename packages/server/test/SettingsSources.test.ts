@@ -159,7 +159,7 @@ describe("settings", () => {
     [{ file: "a.ini", files: { "a.ini": "" } }, "a.ini is not a settings file: expected .json, .yaml or .toml"],
     [
       { files: { "trigate.config.json": `["${secret}"]` } },
-      "trigate.config.json is not a settings file: expected members with values"
+      "trigate.config.json is not a settings file: expected an object with settings"
     ],
     [{ files: { "trigate.config.json": `{"port":1,${secret}` } }, "trigate.config.json is not valid JSON"],
     [

@@ -33,8 +33,8 @@ export interface Engine {
    */
   readonly publicKey: (key: Uint8Array) => Option.Option<Uint8Array>
   /**
-   * Returns the sum of a public key and the generator times a 32-byte scalar; `None` if the sum is not a public key.
-   * See {@link recoverer}.
+   * Returns the sum of a public key and the product of the generator and a 32-byte scalar; `None` if the sum is not a
+   * public key. See {@link recoverer}.
    */
   readonly tweak: (publicKey: Uint8Array, scalar: Uint8Array) => Option.Option<Uint8Array>
   /** Returns the negated public key, or `None` if the bytes are not a public key. */

@@ -42,8 +42,8 @@ export * as ActionForm from "./actions/ActionForm.ts"
 export * as ActionHash from "./actions/ActionHash.ts"
 
 /**
- * Maps names that programs send to the venue's names. Covers action types, members, and the words of closed sets, as
- * other venues, API versions and programming languages name them.
+ * Finds the venue's name for another name in a request, which is a typo, or the name that another venue, API version or
+ * programming language uses. Covers action types, members, and the words of closed sets.
  */
 export * as ActionNames from "./actions/ActionNames.ts"
 

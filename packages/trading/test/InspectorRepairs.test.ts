@@ -145,7 +145,7 @@ describe("a repair", () => {
       const signed = yield* signature(digestOf(order, { nonce, vaultAddress: trader.address }))
       const { corrected, diagnosis } = yield* inspect({ action: order, nonce, signature: signed })
       assert.deepStrictEqual(namesOf(diagnosis.mistakes), ["vaultNotSent"])
-      assert.include(diagnosis.detail, "sign without one")
+      assert.include(diagnosis.detail, "sign without vaultAddress")
       assert.deepStrictEqual([corrected?.signature, corrected?.verified], ["again", true])
       assert.deepStrictEqual(JSON.parse(corrected?.body ?? ""), { nonce, action: order })
     }))

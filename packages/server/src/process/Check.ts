@@ -76,7 +76,7 @@ const checkUpstream = (upstream: Upstream.Upstream, chain: Chain, instead: strin
       const { chainId, outcome = "not_sent" } = probed[index] ?? {}
       const fault = faults[outcome]
       if (fault !== undefined) return failing(name, fault)
-      if (outcome === "rate_limited") return sound(name, "its rate limit is used up")
+      if (outcome === "rate_limited") return sound(name, "the upstream's rate limit is used up")
       if (chain === "none") return sound(name, "")
       if (chainId === undefined) {
         return failing(name, "the node does not return its chain ID: check the endpoint key in the URL")

@@ -49,8 +49,8 @@ export const peopleLine = ({ cause, level, message, time, ...members }: Line): s
 }
 
 /**
- * Makes a logger of program messages in a format. The messages can quote text from clients and servers, so control
- * characters are escaped.
+ * Makes a logger that converts program messages to text with `format`. The messages can quote text from clients and
+ * servers, so control characters are escaped.
  */
 export const logger = (format: (line: Line) => string): Logger.Logger<unknown, string> =>
   Logger.make((options) => printableLines(format(toLine(options))))

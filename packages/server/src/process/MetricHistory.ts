@@ -40,7 +40,9 @@ const sampled: {
   deliveries: { metric: metrics.streamDeliveries.name }
 }
 
-/** Returns whether callers use a route. Excludes the routes of the console, of probes and of unmatched requests. */
+/**
+ * Returns whether a route is for callers. The routes of the console and of probes are not, nor are unmatched requests.
+ */
 const isOfCallers = (route: string): boolean => !/^(?:admin|health|sandbox)\.|^other$/u.test(route)
 
 /**

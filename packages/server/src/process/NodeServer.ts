@@ -183,7 +183,12 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
     socket.end(refusalResponse([405, "Method Not Allowed"], "This server does not support CONNECT"))
   })
   server.on("checkExpectation", (request, response) => {
-    refuse(request, response, 417, problemBody([417, "Expectation Failed"], "Only 100-continue can be expected"))
+    refuse(
+      request,
+      response,
+      417,
+      problemBody([417, "Expectation Failed"], "The server supports no Expect header other than 100-continue")
+    )
   })
   return server
 }

@@ -26,7 +26,7 @@ import * as ProcessMetrics from "./ProcessMetrics.ts"
 
 const actionLogs: { readonly [B in Backing]: string } = {
   memory: "in memory, lost when this process ends (set TRIGATE_DATABASE_URL to store it)",
-  SQLite: "in a SQLite file, for this gateway alone",
+  SQLite: "in a SQLite file that only this gateway uses",
   Postgres: "in Postgres",
   Redis:
     "nonces in Redis; signed bodies in memory, lost when this process ends (set TRIGATE_DATABASE_URL to store them)"

@@ -75,7 +75,7 @@ export const LineFormat = Context.Reference<(line: Line) => string>("@trigate/se
 })
 
 /**
- * Writes lines to standard output. Closing the layer's scope flushes the queue.
+ * Provides an access log that writes to standard output. Closing the layer's scope writes the queued lines.
  *
  * @since 0.1.0
  * @category layers

@@ -67,8 +67,8 @@ export const add = ({ keyed, open }: Routes, method: string, path: string, answe
 }
 
 /**
- * Serves requests in the context of their server. Both functions return `false` for a request that Effect's HTTP
- * adapter must serve.
+ * The functions of the fast lane, which serve requests in the context of their server. Both functions return `false`
+ * for a request that Effect's HTTP adapter must serve.
  */
 export interface Lane {
   readonly serve: (

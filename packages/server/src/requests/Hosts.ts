@@ -43,8 +43,8 @@ export const make = (address: SocketAddress | undefined, hosts: Hosts | undefine
 }
 
 /**
- * Makes the check for the server's address in the context. Caches the result for the previous host, because almost all
- * requests have the same host.
+ * Makes the `Host` check for the server's address, which is in the context. Caches the result for the previous host,
+ * because almost all requests have the same host.
  */
 export const check = (hosts: Hosts | undefined) => {
   let serves: ReturnType<typeof make> | undefined

@@ -19,8 +19,8 @@ import { unlimited } from "../process/Load.ts"
 export interface Admitted {
   readonly caller: Caller
   /**
-   * Provides the caller to an effect of the request. Also provides `CurrentKeepCounted`, with which work that outlives
-   * the request keeps the request counted.
+   * Provides the caller to an effect of the request. Also provides `CurrentKeepCounted`: work that outlives the request
+   * uses it to keep the request counted.
    */
   readonly provide: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /**

@@ -79,7 +79,7 @@ export const relayedIn = (
     : HttpServerResponse.setBody(HttpServerResponse.empty(options), new PiecedBody(response, options.contentType))
 }
 
-/** {@link relayedIn} for the current request. */
+/** Relays an operation's upstream response for the current request: see {@link relayedIn}. */
 export const relayed = (
   operation: string,
   response: UpstreamResponse,

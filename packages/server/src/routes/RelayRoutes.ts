@@ -82,7 +82,7 @@ const decodeByIdentity = decodeValue(Schema.Struct(ByIdentity))
 
 const incomplete = invalidRequest([{
   path: [],
-  message: "Expected /actions/{id}, or the query parameters signer and nonce, or cloid"
+  message: "Expected the path /actions/{id}, the query parameters signer and nonce, or the query parameter cloid"
 }])
 
 /** Returns the path without its query, and the query parameters without the caller's key. */

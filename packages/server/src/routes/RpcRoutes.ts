@@ -37,7 +37,10 @@ import { CurrentRequestRecord, foreignRefusal, noteAge } from "../requests/Reque
 import type { RequestRecord } from "../requests/RequestRecord.ts"
 import * as ResponseBody from "../requests/ResponseBody.ts"
 
-/** Reads calls and encodes responses in a chain's JSON-RPC format. `id` is the JSON text of a call's ID. */
+/**
+ * The functions that read calls and encode responses in a chain's JSON-RPC format. `id` is the JSON text of a call's
+ * ID.
+ */
 interface Envelope<Answer> {
   /** Parses a call in a common format without a JSON parser; `undefined` means that `read` has to parse it. */
   readonly usual?: (text: string) => RpcCall | undefined

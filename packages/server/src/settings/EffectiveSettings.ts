@@ -7,8 +7,8 @@ import { settings as declared } from "./Settings.ts"
 import type { GivenSetting, Settings } from "./Settings.ts"
 
 /**
- * The settings of the gateway, in the order of their declaration. Routes that are embedded in another program work
- * without this service, and then list no settings.
+ * The settings of the gateway, in the order of their declaration. This service is optional for routes that are embedded
+ * in another program: without it, they list no settings.
  *
  * @since 0.1.0
  * @category services

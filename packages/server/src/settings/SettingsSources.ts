@@ -155,7 +155,7 @@ const readFile = Effect.fnUntraced(function*(file: string) {
   const document = yield* Effect.mapError(parse(yield* readText(file)), (why) => fault(`${file} ${why}`))
   const members = document ?? {}
   if (!Predicate.isObject(members) || Array.isArray(members)) {
-    return yield* fault(`${file} is not a settings file: expected members with values`)
+    return yield* fault(`${file} is not a settings file: expected an object with settings`)
   }
   const texts = new Map<string, string>()
   for (const [member, value] of Object.entries(members)) {

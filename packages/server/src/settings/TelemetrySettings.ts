@@ -64,7 +64,7 @@ export const settings = {
   otlpHeaders: optional("OTEL_EXPORTER_OTLP_HEADERS", SecretPairs, {
     group: "Telemetry",
     needsRestart: true,
-    meaning: "headers of each export, such as a key of the collector",
+    meaning: "headers of each export, such as one with a key of the collector",
     takes: "`name=value`, comma separated, percent-encoded"
   }),
   otlpProtocol: withDefault(

@@ -41,7 +41,7 @@ export const findLocation = (settings: Settings): Result.Result<Option.Option<St
   if (callers === "open") return Result.succeedNone
   if (callers === undefined) {
     return isLoopback(settings.host) ? Result.succeedNone : wrong(
-      `other machines can reach ${settings.host}: set ${env} to keys or to a key file, or ${env}=open to let every client call`
+      `other machines can reach ${settings.host}: set ${env} to \`keys\`, to the path of a key file, or to \`open\` (every client)`
     )
   }
   if (callers !== "keys") return Result.succeedSome({ kind: "file", file: callers })

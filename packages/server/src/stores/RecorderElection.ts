@@ -24,7 +24,7 @@ import type { SqlClient } from "effect/sql/SqlClient"
 
 /** The scope of the election, and the time until a failover. */
 export interface Options {
-  /** Separates the recorders of several networks in one database. */
+  /** The network of the recorder. In a shared database, each network has its own recorder. */
   readonly network: string
   /** How long a replica remains the recorder after its last heartbeat. Default: 8 seconds. */
   readonly silence?: Duration.Input

@@ -29,7 +29,7 @@ export interface Options {
   readonly now: () => number
 }
 
-/** Milliseconds without an event after which a comment keeps the connection open. */
+/** Milliseconds without an event after which a comment is sent, so that the connection stays open. */
 export const quietFor = 15_000
 
 /** Headers of an event stream. They disable response buffering in proxies, which would delay the stream. */

@@ -22,7 +22,7 @@ import { SocketSession } from "./SocketSession.ts"
 import type { Opened, SocketSurroundings } from "./SocketSession.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
 
-/** The environment of a session. */
+/** The environment of a session: its chain, the chain's block feed, and the function that serves calls. */
 export interface Surroundings extends SocketSurroundings {
   readonly chain: Chain
   readonly feed: EvmFeed

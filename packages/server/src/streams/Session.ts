@@ -18,7 +18,7 @@ import { SocketSession } from "./SocketSession.ts"
 import type { Opened, SocketSurroundings } from "./SocketSession.ts"
 import * as WebSocketFrame from "./WebSocketFrame.ts"
 
-/** The environment of a session. */
+/** The environment of a session: the shared streams, and the function that serves `post` messages. */
 export interface Surroundings extends SocketSurroundings {
   readonly streams: SharedStreams
   /**

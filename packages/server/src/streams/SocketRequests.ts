@@ -76,7 +76,7 @@ export const make = (context: Context.Context<never>, now: () => number, service
       )
     })
 
-  /** Returns the response to a JSON-RPC message, counted as a request. */
+  /** Returns the response to a JSON-RPC message. Counts the message as a request. */
   const reply =
     ({ chain, reply: answer, surface }: RpcRoute) =>
     (text: string, caller: Caller): Effect.Effect<string | undefined> =>

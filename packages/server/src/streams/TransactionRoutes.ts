@@ -95,7 +95,7 @@ const startIn = (request: IncomingRequest, query: URLSearchParams) => {
   return Effect.mapError(Effect.fromOption(parsePosition(text)), () =>
     invalidRequest([{
       path: [last === undefined ? "after" : "last-event-id"],
-      message: "Expected genesis, or a position such as 47000001000001: followed by 64 hex digits"
+      message: "Expected genesis, or a position: a logical time, a colon and 64 hex digits"
     }]))
 }
 

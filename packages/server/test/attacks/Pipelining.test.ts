@@ -214,6 +214,6 @@ describe("a request behind another that expects what nobody offers", () => {
       const length = Number(/^content-length: (\d+)\r$/imu.exec(came.slice(0, end))?.[1])
       const second = came.slice(end + length)
       assert.match(second, /^HTTP\/1\.1 417 Expectation Failed\r\n/u)
-      assert.match(second, /"detail":"Only 100-continue can be expected"\}$/u)
+      assert.match(second, /"detail":"The server supports no Expect header other than 100-continue"\}$/u)
     }))
 })

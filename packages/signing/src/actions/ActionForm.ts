@@ -94,7 +94,7 @@ const parsed = (value: unknown): unknown =>
     ? Result.getOrUndefined(Json.parseStrict(value, { maxDepth: 16, maxValues: 1000 }))
     : undefined
 
-/** Returns the only item of a list. */
+/** Returns the item of a list that has exactly one; otherwise `undefined`. */
 const onlyItem = (items: ReadonlyArray<unknown>): unknown => items.length === 1 ? items[0] : undefined
 
 const sound = (value: unknown): Form => ({ value, faults: [] })

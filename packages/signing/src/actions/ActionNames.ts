@@ -1,6 +1,6 @@
 /**
- * Maps names that programs send to the venue's names. Covers action types, members, and the words of closed sets, as
- * other venues, API versions and programming languages name them.
+ * Finds the venue's name for another name in a request, which is a typo, or the name that another venue, API version or
+ * programming language uses. Covers action types, members, and the words of closed sets.
  */
 import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
 

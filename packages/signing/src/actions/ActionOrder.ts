@@ -57,7 +57,7 @@ const settlement: Members = {
 
 const token: Members = { token: "integer" }
 
-/** The members of each L1 action in the catalog of action types. The first member is always `type`. */
+/** The members of each L1 action in the catalog of action types, without `type`, which is always the first member. */
 const published: { readonly [Type in ActionTypeOf<"l1">]: Members } = {
   activateOutcomeDeployer: { isDeactivate: "flag" },
   agentEnableDexAbstraction: {},

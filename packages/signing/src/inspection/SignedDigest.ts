@@ -21,7 +21,7 @@ const encoded = ({ encoding, json }: View, value: unknown): Bytes => {
 }
 
 /**
- * Returns the encoded bytes of a hashed value. `name` identifies the value, because one view can hash several values.
+ * Encodes a value to the bytes that are hashed. `name` identifies the value, because one view can hash several values.
  */
 type Encode = (view: View, name: "action" | "wrapper" | "payload", value: () => unknown) => Bytes
 
@@ -114,7 +114,7 @@ const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = e
 export type DigestOf = (view: View) => Bytes
 
 /**
- * Makes a function that computes the digests of views; `sent` is the action as sent.
+ * Makes a function that computes the digests of views (hypotheses about the signing); `sent` is the action as sent.
  *
  * The digests are those of the outer or the inner signatures (`part`). Views with the same action, rewrite and encoding
  * share the encoded bytes. Views that differ only in `reshape` or `digest` share the typed data that precedes these two
@@ -154,12 +154,15 @@ export const digester = (part: Part, sent: unknown): DigestOf => {
   }
 }
 
-/** Returns the digest that the outer or inner signatures cover according to a view; `sent` is the action as sent. */
+/**
+ * Returns the digest that the outer or inner signatures cover according to a view (a hypothesis about the signing);
+ * `sent` is the action as sent.
+ */
 export const viewDigest = (view: View, part: Part, sent: unknown): Bytes => digester(part, sent)(view)
 
 /**
- * Returns the typed data that the outer or inner signatures cover according to a view, after {@link View.reshape} was
- * applied; `undefined` if the view's action cannot be converted to typed data.
+ * Returns the typed data that the outer or inner signatures cover according to a view (a hypothesis about the signing),
+ * after {@link View.reshape} was applied; `undefined` if the view's action cannot be converted to typed data.
  */
 export const viewTypedData = (view: View, part: Part, sent: unknown): Signable.Signable | undefined => {
   const found = viewSignable(view, part, sent)

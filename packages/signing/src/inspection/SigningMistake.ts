@@ -35,7 +35,10 @@ export interface Kind {
   readonly by: "body" | "search" | "signature" | "signers"
   /** Whether the venue recovers a wrong address because of the mistake. */
   readonly changesSigner: boolean
-  /** The mistake and its correction, for use after "but" or "and". ASCII, if the mistake's data are ASCII. */
+  /**
+   * A clause that names the mistake and its correction; it can follow "but" or "and". ASCII, if the mistake's data are
+   * ASCII.
+   */
   readonly clause: Clause
 }
 
@@ -78,9 +81,8 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
       `${where} has a trailing zero: it reads ${found} and has to be signed and sent as ${expected}`
   ),
   decimalText: inBody(
-    "a decimal is printed with an exponent, a sign or without its leading zero",
-    ({ expected, found, where }) =>
-      `${where} is printed as ${found}: the venue hashes ${expected}, so sign and send that`
+    "a decimal has an exponent or a sign, or lacks its leading zero",
+    ({ expected, found, where }) => `${where} is written as ${found}: sign and send ${expected}, as the venue hashes it`
   ),
   valueType: inBody(
     "a value has another JSON type: a number instead of a string, or a string instead of an integer or a flag",
@@ -118,7 +120,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   otherHash: searched(
     "a hash other than keccak-256 is used",
-    ({ found }) => `it was hashed with ${found}: the venue uses keccak-256 with the padding of Ethereum`
+    ({ found }) => `the action was hashed with ${found}: the venue uses keccak-256 with the padding of Ethereum`
   ),
   roundedInteger: searched(
     "an integer above 2^53 was converted to a double",
@@ -136,7 +138,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
       `${where} was signed in another Unicode form, as ${found}: sign and send the same characters, ${expected}`
   ),
   fieldOrder: searched(
-    "members are hashed in another order: as sent, sorted, reversed, shuffled",
+    "members are hashed in another order: as sent, sorted, reversed or shuffled",
     ({ expected, found, where }) =>
       `the members of ${where} were hashed in another order than the venue's: ${outOfPlace(found, expected)}; ` +
       `the order is ${expected}`
@@ -161,14 +163,16 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   unknownMember: inBody(
     "a member is unknown to the venue at its position",
     ({ expected, where }) =>
-      `${where} is not a member that the venue reads there (it reads ${expected}): omit it, from the signed data too`
+      `${where} is not a member that the venue reads there (the venue reads ${expected}): ` +
+      "omit the member, also from the signed data"
   ),
   misplacedMember: inBody(
     "a member is one level too deep or too high, or has another name",
-    ({ expected, where }) => `${where} is not where the venue reads it: move it to ${expected}, and sign that`
+    ({ expected, where }) =>
+      `${where} is not where the venue reads it: move it to ${expected}, and sign the changed action`
   ),
   wrongShape: inBody(
-    "a value has another shape: text for an object, an object for a list",
+    "a value has another shape: text instead of an object, or an object instead of a list",
     ({ expected, found, where }) => `${where} is ${found}: sign and send ${expected}`
   ),
   emptyList: inBody(
@@ -177,11 +181,11 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     false
   ),
   unknownWord: inBody(
-    "a word is outside of its closed set",
+    "a value is not one of the words that the member allows",
     ({ expected, found, where }) => `${where} is ${found}, which the venue does not know: sign and send ${expected}`
   ),
   unknownType: inBody(
-    "the type of the action differs from a known one",
+    "the type of the action is unknown, but resembles a known type",
     ({ expected, found, where }) => `${where} is ${found}, which the venue does not know: sign and send ${expected}`
   ),
   unacceptedValue: inBody(
@@ -189,13 +193,13 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     ({ expected, found, where }) => `${where} is ${found}: sign and send ${expected}`
   ),
   documentedForm: inBody(
-    "the form appears only in the venue's documentation",
+    "the action has a form that appears only in the venue's documentation",
     ({ expected, found, where }) =>
       `${where} is a form that appears only in the documentation: the venue accepts ${expected} instead of ${found}`,
     false
   ),
   otherNetwork: searched(
-    "it is signed for the other network",
+    "the action is signed for the other network",
     (_told, profile) => `it is ${SigningWarning.ofNetwork(profile)}`
   ),
   vaultNotSigned: searched(
@@ -206,8 +210,8 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     "vaultAddress is signed and not sent",
     ({ found, shown }) =>
       shown
-        ? `the account's own address was signed as vaultAddress, ${found}: sign without one`
-        : `a vaultAddress was signed that the body does not have, ${found}: send it too`
+        ? `${found}, the account's own address, was signed as vaultAddress: sign without vaultAddress`
+        : `vaultAddress ${found} was signed, but is missing from the body: send it too`
   ),
   vaultMarker: searched(
     "the marker byte of the vault is missing",
@@ -215,7 +219,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   ownVault: inBody(
     "vaultAddress is the signer's own address",
-    ({ found }) => `vaultAddress is ${found}, the account itself: omit it, from the signed data too`
+    ({ found }) => `vaultAddress is ${found}, the account itself: omit vaultAddress, also from the signed data`
   ),
   expiresAfterNotSigned: searched(
     "expiresAfter is sent and not signed",
@@ -223,16 +227,15 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   expiresAfterNotSent: searched(
     "expiresAfter is signed and not sent",
-    ({ found }) => `an expiresAfter was signed that the body does not have, ${found}: send it too`
+    ({ found }) => `expiresAfter ${found} was signed, but is missing from the body: send it too`
   ),
   expiresAfterMarker: searched(
     "the marker byte of expiresAfter is missing",
     "the marker byte 0 before the expiresAfter is missing from the hashed bytes"
   ),
   timeUnit: inBody(
-    "a time is in another unit than milliseconds",
-    ({ expected, found, where }) =>
-      `${where} is in another unit than milliseconds, ${found}: sign and send milliseconds, ${expected}`,
+    "a time is not in milliseconds",
+    ({ expected, found, where }) => `${where} is ${found}, which is not in milliseconds: sign and send ${expected}`,
     false
   ),
   otherNonce: searched(
@@ -243,8 +246,8 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
         : `the nonces differ: ${where} is ${found}, but everything signed and sent must have ${expected}`
   ),
   documentedPreimage: searched(
-    "the hash is built as in a published sample",
-    "the hash was built as in a published sample, vault before nonce and without markers: append the nonce " +
+    "the hash is built as in a published code sample",
+    "the hash was built as in a published code sample, vault before nonce and without markers: append the nonce " +
       "(8 bytes, big-endian), then the vault's marker and address"
   ),
   preimageOrder: searched(
@@ -255,17 +258,18 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   byteOrder: searched(
     "the nonce or expiry is hashed in another byte order or width",
-    ({ found }) => `${found} was hashed: write it as 8 bytes, big-endian (a vault as its 20 bytes)`
+    ({ found }) =>
+      `${found} was hashed: write nonce and expiry as 8 bytes each, big-endian, and a vault as its 20 bytes`
   ),
   otherChainId: searched(
-    "it is signed in the domain of another chain",
+    "the action is signed in the domain of another chain",
     ({ expected, found }) =>
-      `it is signed under another chain id than the venue's or the action's, ${found}, most likely the network that the ` +
-      `wallet is connected to: sign under ${expected}`
+      `it is signed with another chain id, ${found}, most likely that of the network to which the wallet is ` +
+      `connected: sign with ${expected}`
   ),
   otherDomain: searched(
     "the domain has another name, version or contract",
-    ({ expected, found }) => `it is signed in another domain, ${found}: the venue's is ${expected}`
+    ({ expected, found }) => `it is signed in another EIP-712 domain (${found}): the venue's domain is ${expected}`
   ),
   sourceLetter: searched(
     "the agent's source is not the letter of a network",
@@ -287,8 +291,8 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     "a user-signed action is signed as an L1 action, or the reverse",
     ({ expected, found, shown }) =>
       shown
-        ? `it was signed as ${found}: sign it as ${expected}`
-        : `it was hashed and signed as ${found}: sign its fields as typed data`
+        ? `the action was signed as ${found}: sign it as ${expected}`
+        : `the action was hashed and signed as ${found}: sign its fields as typed data`
   ),
   documentedChainField: searched(
     "the chain field is signed under the name that the documentation uses",
@@ -316,7 +320,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   otherParties: searched(
     "a co-signer names another account or leader",
     ({ expected, found, where }) =>
-      `the co-signer signed for another account or leader, ${found} as ${where}: sign for ${expected}`
+      `the co-signer signed for another account or leader: ${where} was ${found}, but has to be ${expected}`
   ),
   otherPart: searched(
     "the leader signs what co-signers sign, or the reverse",
@@ -337,12 +341,12 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     "the bare hash of the action was signed: sign the typed data that contains it"
   ),
   personalSign: searched(
-    "it is signed as a plain message",
-    "it was signed as a plain message (personal_sign): sign it as typed data (eth_signTypedData_v4)"
+    "the action is signed as a plain message",
+    "the action was signed as a plain message (personal_sign): sign it as typed data (eth_signTypedData_v4)"
   ),
   otherRecoveryBit: inSignature(
     "v selects the wrong one of two possible keys",
-    "its v selects the wrong one of two possible keys: swap 27 and 28"
+    "v selects the wrong one of two possible keys: swap 27 and 28"
   ),
   recoveryBitForm: inSignature(
     "v is 0 or 1",
