@@ -233,8 +233,8 @@ metadata  onchain
       yield* refused(
         "token nope",
         2,
-        "trigate: Invalid value for argument <address>: \"nope\". Expected: an address of the token chain; length is 4, " +
-          "not 48 characters (or <workchain>:<64 hex digits>); see trigate token --help"
+        "trigate: Invalid value for argument <address>: \"nope\". Expected: an address of the token chain; a friendly " +
+          "address has 48 characters, not 4; a raw address is <workchain>:<64 hex digits>; see trigate token --help"
       )
       yield* refused(
         `token ${tokens.wallet}`,

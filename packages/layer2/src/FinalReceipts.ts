@@ -59,7 +59,10 @@ type Sealed = typeof Sealed.Type
 
 const decode = Schema.decodeUnknownOption(Sealed)
 
-/** Decodes only those members of a block that the checks need. Its other members differ between chain families. */
+/**
+ * The operation that reads a block. Decodes only the members that the finality checks need, because other members
+ * differ between chain families.
+ */
 const getBlockByNumber = {
   ...layer2Operations.getBlockByNumber,
   response: Schema.NullOr(Schema.Struct({ number: Quantity, hash: HashSchema }))

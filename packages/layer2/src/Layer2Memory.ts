@@ -47,7 +47,7 @@ export class Layer2State extends Context.Service<
   Layer2State,
   EvmMemory.SentItems & {
     /**
-     * Sets the receipt and the stage of a transaction, and replaces the transaction's earlier ones. Default stage:
+     * Sets the receipt and the stage of a transaction, and replaces the earlier receipt and stage. Default stage:
      * `mined`.
      */
     readonly set: (receipt: Receipt, stage?: Stage) => Effect.Effect<void>

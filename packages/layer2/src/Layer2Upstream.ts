@@ -70,7 +70,8 @@ export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.Pro
 }
 
 /**
- * Provides `Layer2` over the pipeline of the context. Use it if several chains share a pipeline.
+ * Provides `Layer2` over the request pipeline (limits, cache, retries) in the context. Use this layer if several chains
+ * share a pipeline.
  *
  * Each call returns a new `Layer`, so two layer-2 chains in one program do not share a memoized `Layer`.
  *

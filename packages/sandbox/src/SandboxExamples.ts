@@ -167,7 +167,7 @@ export const transactions = {
   creation: "0x163a6df38186e2de6df8d5af2fa8ed483a1b8bb9faa8b164d664f3a546b442ec",
   /** A transaction that is mined ten seconds after the chain starts, and finalized a minute after that. */
   pending: "0xa09080b4c553d2af855a8853d83f10ab37d19e70ad0342d587beb858d5584cf0",
-  /** A transaction that the sequencer preconfirms when the chain starts, and seals ten seconds later. */
+  /** A transaction that the sequencer preconfirms when the chain starts, and that is in a block ten seconds later. */
   preconfirmed: "0x4be79a9b1f6eb4ed8f5ff2ac2c6ffde77aa5b3c2d31d3d1c4d67e0a6e1d8c3a7",
   unknown: "0x00000000000000000000000000000000000000000000000000000000deadbeef"
 } as const satisfies { readonly [name: string]: Hash }

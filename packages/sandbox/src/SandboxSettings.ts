@@ -91,11 +91,11 @@ export const settings = {
       group,
       needsRestart,
       meaning:
-        "recorded bars that the sandbox replays as prices, beginning when it starts. A series without a file comes from the candle " +
-        "archive in the database of `TRIGATE_DATABASE_URL`",
+        "recorded bars that the sandbox replays as prices, beginning when it starts. Bars without a file come from " +
+        "the candle archive in the database of `TRIGATE_DATABASE_URL`",
       takes:
-        "`coin:interval=file` with a CSV, ndjson or Parquet file, such as `BTC:1m=btc.csv`, or `coin:interval`; comma " +
-        "separated"
+        "comma-separated entries: `coin:interval`, or `coin:interval=file` with a CSV, ndjson or Parquet file, such " +
+        "as `BTC:1m=btc.csv`"
     },
     "unset: generated from the seed"
   ),

@@ -1,4 +1,4 @@
-/** Signs typed data of actions with test keys, as a wallet does. */
+/** Signs the typed data (EIP-712) of actions with test keys, as a wallet does. */
 import type { Action } from "@trigate/domain/actions/Action"
 import type { Signature } from "@trigate/domain/actions/Signature"
 import type { AnySignedAction, SignedAction } from "@trigate/domain/actions/SignedAction"

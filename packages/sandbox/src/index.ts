@@ -20,7 +20,7 @@ export * as SandboxExamples from "./SandboxExamples.ts"
 /** The settings of a sandbox. They apply if no upstream URL is set. */
 export * as SandboxSettings from "./SandboxSettings.ts"
 
-/** Signs typed data of actions with test keys, as a wallet does. */
+/** Signs the typed data (EIP-712) of actions with test keys, as a wallet does. */
 export * as SandboxSigner from "./SandboxSigner.ts"
 
 /** The state of a sandbox's chains. Tests can read and set it while the chains are in use. */

@@ -21,7 +21,7 @@ export const allMids = subscription({
 
 export const l2Book = subscription({
   name: "l2Book",
-  summary: "The order book of a coin: 20 prices per side; with `fast`, 5 prices per side at ten times the rate",
+  summary: "The order book of a coin: 20 prices per side. If `fast` is set: 5 prices per side, at ten times the rate",
   about: "market",
   delivery: "state",
   request: Schema.Struct({
@@ -37,7 +37,7 @@ export const l2Book = subscription({
     mantissa: orElse(
       Schema.NullOr(
         Schema.Literals([2, 5]).annotate({
-          description: "Step of a price's last significant digit; requires `nSigFigs` 5"
+          description: "Step of a price's last significant digit; allowed only if `nSigFigs` is 5"
         })
       ),
       null
@@ -61,7 +61,7 @@ export const l2Book = subscription({
 
 export const bbo = subscription({
   name: "bbo",
-  summary: "The best bid and ask of a coin, when they change",
+  summary: "The best bid and ask of a coin, sent when one of them changes",
   about: "market",
   delivery: "state",
   request: ofCoin,
@@ -89,7 +89,7 @@ export const trades = subscription({
 
 export const candle = subscription({
   name: "candle",
-  summary: "The forming bar of a coin and interval, when it changes",
+  summary: "The forming bar of a coin and interval, sent when the bar changes",
   about: "market",
   delivery: "state",
   request: Schema.Struct({ coin: Coin, interval: CandleInterval }),
@@ -123,7 +123,7 @@ export const activeAssetCtx = subscription({
 
 export const assetCtxs = subscription({
   name: "assetCtxs",
-  summary: "Prices, funding and open interest of all perpetuals of a dex, in the order of `meta`",
+  summary: "Prices, funding and open interest of all perpetuals of a dex, in the order of the query `meta`",
   about: "market",
   delivery: "state",
   request: ofDex,
@@ -145,7 +145,7 @@ export const spotAssetCtxs = subscription({
 
 export const allDexsAssetCtxs = subscription({
   name: "allDexsAssetCtxs",
-  summary: "Prices of the perpetuals of all dexes, in the order of their listing",
+  summary: "Prices of the perpetuals of all dexes, grouped by dex",
   about: "market",
   delivery: "state",
   request: nothing,
@@ -157,7 +157,7 @@ export const allDexsAssetCtxs = subscription({
 
 export const fastAssetCtxs = subscription({
   name: "fastAssetCtxs",
-  summary: "Mark and mid prices of all coins as base64 of raw DEFLATE: first all prices, then the changed ones",
+  summary: "Mark and mid prices as base64 of raw DEFLATE: all coins in the first frame, changed prices in later frames",
   about: "market",
   delivery: "events",
   request: nothing,
@@ -169,7 +169,7 @@ export const fastAssetCtxs = subscription({
 
 export const outcomeMetaUpdates = subscription({
   name: "outcomeMetaUpdates",
-  summary: "Changes of the listed outcome markets",
+  summary: "Changes in the list of outcome markets",
   about: "market",
   delivery: "events",
   request: nothing,

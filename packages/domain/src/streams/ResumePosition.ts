@@ -12,7 +12,7 @@ export interface ResumePosition {
    * within one epoch only.
    */
   readonly epoch: string
-  /** The sequence number of the last received event; the first event is 1. */
+  /** The sequence number of the last received event. The first event has the number 1. */
   readonly seq: number
 }
 
@@ -42,7 +42,7 @@ export const channel = "resume"
 export const printResumption = ({ epoch, recovered, seq }: Resumption): string =>
   JSON.stringify({ recovered, epoch, seq })
 
-/** Adds a position to a frame. */
+/** Returns a frame with a position added. */
 export const withPosition = (frame: string, { epoch, seq }: ResumePosition): string =>
   `${frame.slice(0, -1)},"epoch":${JSON.stringify(epoch)},"seq":${seq}}`
 

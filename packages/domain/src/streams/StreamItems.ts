@@ -9,7 +9,10 @@ import type { Subscription } from "./Subscription.ts"
 /** Maximum number of characters that an error quotes from a frame, and from the frame's decoding error. */
 const mostQuoted = 2000
 
-/** Decodes the items of a subscription's frames. Fails with `MalformedFrame` for a frame that does not decode. */
+/**
+ * Makes the decoder for the items in a subscription's frames. The decoder fails with `MalformedFrame` for a frame that
+ * does not decode.
+ */
 export const reader = (declaration: Subscription) => {
   const decode = Schema.decodeUnknownResult(
     declaration.isList === true ? Schema.Array(declaration.item) : Schema.Tuple([declaration.item])

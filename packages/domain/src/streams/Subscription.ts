@@ -2,8 +2,8 @@
  * Declarations of subscriptions: each stream of the venue's WebSocket is declared once, next to its schemas.
  *
  * Acknowledgements, the sharing of one upstream subscription between callers, snapshots for callers that join later,
- * refills (queries for the rows missed during a lost connection), the typed service, the client, the sandbox and the
- * documentation are all derived from these declarations.
+ * refills (queries for the rows missed while the connection was lost), the typed service, the client, the sandbox and
+ * the documentation are all derived from these declarations.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -36,7 +36,7 @@ export interface Rows {
   readonly replayed: number
 }
 
-/** The query that returns the rows missed during a lost connection. */
+/** The query that returns the rows missed while the connection was lost. */
 export interface Refill {
   /** The query of `POST /info` that returns the missed rows. */
   readonly query: string
@@ -56,7 +56,7 @@ export interface AnsweredQuery {
    * has `isLogged`: the response then consists of the subscription's logged rows.
    */
   readonly member?: string
-  /** Whether the response omits an order's empty members, as `openOrders` does. */
+  /** Whether the query's response omits an order's empty members, like the response of `openOrders`. */
   readonly isBrief?: true
   /**
    * Selects the parts of the response that change only if the account changes: the rows, and some members of each row.
@@ -75,11 +75,11 @@ export interface Subscription<
   Request extends AnyCodec = AnyCodec,
   Item extends AnyCodec = AnyCodec
 > {
-  /** The venue's name of the subscription. */
+  /** The subscription's name at the venue. */
   readonly name: Name
   /** The channels of the subscription's frames. Default: the name of the subscription. */
   readonly channels?: ReadonlyArray<string>
-  /** One sentence for the documentation. */
+  /** A description of the subscription in one sentence, for the documentation. */
   readonly summary: string
   /** The topic: a market or a user. The venue limits the number of distinct users over all subscriptions. */
   readonly about: "market" | "user"
@@ -90,8 +90,8 @@ export interface Subscription<
    */
   readonly request: Request
   /**
-   * The schema of a typed stream's items. An item is the member `data` of a frame or, with `isList`, an element of
-   * `data`.
+   * The schema of a typed stream's items. An item is the member `data` of a frame. If `isList` is set, each element of
+   * `data` is an item.
    */
   readonly item: Item
   /** Whether `data` is a list of items. */
@@ -112,8 +112,8 @@ export interface Subscription<
   /** Whether the venue sends frames at regular intervals, so that silence indicates a fault. */
   readonly isSteady?: true
   /**
-   * Whether the current state cannot be sent to a caller that joins later. Each caller then gets its own upstream
-   * subscription.
+   * Whether each caller gets its own upstream subscription, because the current state cannot be sent to a caller that
+   * joins later.
    */
   readonly isUnshared?: true
   readonly refill?: Refill
@@ -123,8 +123,8 @@ export interface Subscription<
    */
   readonly isLogged?: true
   /**
-   * The queries whose responses the frames contain; used for watched accounts (`TRIGATE_WATCH_ACCOUNTS`). The
-   * parameters of such a query are the members in `shown`.
+   * The queries whose responses the frames contain. For watched accounts (`TRIGATE_WATCH_ACCOUNTS`), the gateway
+   * serves these queries from the frames. The parameters of such a query are the members in `shown`.
    */
   readonly answers?: ReadonlyArray<AnsweredQuery>
   readonly example: Request["Encoded"]

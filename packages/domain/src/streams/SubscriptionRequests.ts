@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import { Address, lowerCase } from "../encoding/Hex.ts"
 
-/** Makes a member with a default. */
+/** Makes the schema of a member that has a default value. */
 export const orElse = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(schema: S, value: S["Encoded"]) =>
   schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 

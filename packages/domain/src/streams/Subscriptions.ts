@@ -10,5 +10,5 @@ export const subscriptions = { ...Market, ...Account }
 /** Every subscription. */
 export const table: ReadonlyArray<Subscription> = Object.values(subscriptions)
 
-/** Decodes a subscription, in a client's form or in the form of the venue's acknowledgement. */
+/** Decodes a subscription that a client requests or that the venue acknowledges. */
 export const read = reader(table)

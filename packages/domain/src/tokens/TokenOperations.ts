@@ -27,7 +27,7 @@ const Count = Schema.Union([Schema.Natural, Schema.String.check(Schema.isPattern
 /** A 64-bit integer: logical times and shards exceed 2^53, so most clients send a string. */
 const Int64 = Schema.Union([Schema.Int, Schema.BigInt, Schema.String.check(Schema.isPattern(/^-?[0-9]{1,20}$/u))])
 
-/** The cache policy of token data. It is short, because any transaction can change the supply. */
+/** The cache policy of token data. Its times are short, because any transaction can change the supply. */
 const someSeconds = (): Operation.CachePolicy => ({ fresh: 10_000, staleIfError: 5 * 60_000 })
 
 const day = 24 * 60 * 60_000
@@ -50,8 +50,8 @@ const isSuccess = (_request: unknown, answer: Json): boolean => {
 }
 
 /**
- * A fungible token by its master contract. Accepts an address in any form; the address in the response always has the
- * canonical form.
+ * Returns the data of a fungible token. Accepts the master contract's address in any form; the address in the response
+ * always has the canonical form.
  */
 export const getTokenData = Operation.read({
   name: "getTokenData",
@@ -94,7 +94,7 @@ const method = <
   })
 }
 
-/** The params of a method without params: an empty object. An empty struct would accept any members. */
+/** The schema of an object without members, for methods without params. An empty struct would accept any members. */
 const noMembers = Schema.Record(Schema.String, Schema.Never)
 
 /** Declares a method whose response is relayed unchanged. */
@@ -143,7 +143,7 @@ const getMethod = {
 export const packAddress = method({
   ...computed(Schema.String),
   name: "packAddress",
-  summary: "The friendly form of an address, in the server's choice of base64 or base64url",
+  summary: "The friendly form of an address, in base64 or base64url depending on the server",
   request: Schema.Struct({ address: Address }),
   response: Schema.String
 })
@@ -152,7 +152,7 @@ export const packAddress = method({
 export const unpackAddress = method({
   ...computed(Schema.String),
   name: "unpackAddress",
-  summary: "The raw form of an address, in the server's choice of letter case",
+  summary: "The raw form of an address, in upper or lower case depending on the server",
   request: Schema.Struct({ address: Address }),
   response: Schema.String
 })
@@ -166,7 +166,10 @@ export const detectAddress = method({
   response: DetectedAddress
 })
 
-/** Returns a token contract of any of the four kinds. The servers' method is also named `getTokenData`. */
+/**
+ * Returns a token contract: jetton master, jetton wallet, NFT collection or NFT item. The servers' method is also named
+ * `getTokenData`.
+ */
 export const getTokenContract = method({
   name: "getTokenData",
   summary: "A token contract by its address: jetton master, jetton wallet, NFT collection or NFT item",
@@ -223,7 +226,7 @@ export const tokenRpcOperations = {
     { seqno }
   ),
   shards: relayed("shards", "The shard blocks of a masterchain block", { seqno }),
-  getShards: relayed("getShards", "The shard blocks of a masterchain block (alias of shards)", { seqno }),
+  getShards: relayed("getShards", "The shard blocks of a masterchain block (same as the method `shards`)", { seqno }),
   getShardBlockProof: relayed("getShardBlockProof", "The proof that ties a shard block to the masterchain", {
     workchain: Schema.Int,
     shard: Int64,
@@ -302,7 +305,7 @@ export const tokenSendOperations = {
     "Send a message, at most once, and return its hash even if the server reports an error",
     { boc: Schema.NonEmptyString }
   ),
-  sendQuery: sending("sendQuery", "Send a message assembled from its parts, at most once", {
+  sendQuery: sending("sendQuery", "Assemble a message from its parts and send it, at most once", {
     address: Address,
     body: Schema.String,
     init_code: optionalText,
@@ -310,7 +313,7 @@ export const tokenSendOperations = {
   }),
   sendQuerySimple: sending(
     "sendQuerySimple",
-    "Send a message assembled from its parts, with cells as objects, at most once",
+    "Assemble a message from its parts, which can be cells as objects, and send it, at most once",
     {
       address: Address,
       body: cell,

@@ -39,7 +39,7 @@ interface CallParams {
   readonly form: Form
   /** The params of the call, independent of its encoding. */
   readonly params: Json.Json
-  /** The query string, if the call is encoded as one. */
+  /** The query string of a call in the form `query`. */
   readonly query?: Query
 }
 
@@ -53,7 +53,7 @@ export interface TokenOnce extends CallParams {
   readonly operation: TokenSendOperation
 }
 
-/** The backend of a token chain; returns responses unchanged, with any status. */
+/** The backend of a token chain. Returns responses unchanged, whatever their HTTP status. */
 export type TokenBackend = Backend<TokenRead, TokenOnce, UpstreamResponse>
 
 const addressFault = (params: unknown, fault: RequestFault): Option.Option<InvalidAddress> => {
@@ -75,10 +75,10 @@ const refusal = (params: unknown, faults: ReadonlyArray<RequestFault>): InvalidR
 }
 
 /**
- * Makes the validation of an operation's params; `[]` means that there are no params.
+ * Makes the function that validates an operation's params. The params `[]` mean that there are none.
  *
- * The validation is as strict as in newer TON HTTP API servers: it refuses non-empty arrays and unknown members. It
- * fails with `InvalidAddress` if only addresses are wrong, otherwise with `InvalidRequest`.
+ * The function is as strict as newer TON HTTP API servers: it refuses non-empty arrays and unknown members. It fails
+ * with `InvalidAddress` if only addresses are wrong, otherwise with `InvalidRequest`.
  */
 export const requestCheck = <Request extends AnyCodec>(operation: { readonly request: Request }) => {
   const decode = Schema.decodeUnknownEffect(operation.request, { errors: "all", onExcessProperty: "error" })
@@ -130,7 +130,7 @@ const parseParam = (text: string): unknown => pythonWords.get(text) ?? Result.ge
 /** Returns the names of the invalid params. */
 const faulty = ({ errors }: InvalidRequest): ReadonlySet<unknown> => new Set(errors.map(({ path: [, name] }) => name))
 
-/** Returns the params, after parsing with `way` those strings that `error` reports as invalid. */
+/** Returns the params in which each string that `error` reports as invalid is parsed with the function `way`. */
 const reread = (params: Params, error: InvalidRequest, way: (text: string) => unknown): Params => {
   const names = faulty(error)
   return Object.fromEntries(
@@ -212,7 +212,7 @@ const isFailure = (text: string, members: ReadonlyMap<string, Json.Span>): boole
 
 const judgePlain = InfoProtocol.judge({})
 
-/** Classifies the response to a call in any {@link Form}. */
+/** Classifies the response to a call. The call can have any {@link Form}. */
 export const judge = (
   response: UpstreamResponse
 ): AttemptResult<UpstreamResponse, CommonFailure> => {

@@ -36,7 +36,7 @@ export type TokenRpcAnswer =
   | { readonly _tag: "Result"; readonly result: Json.Json; readonly extras: Extras; readonly age?: number }
   | {
     readonly _tag: "Error"
-    /** The server's code; the HTTP status if it sent no code. */
+    /** The error code from the server; the HTTP status if the server sent no code. */
     readonly code: number
     readonly message: string
     /** The typed error in a gateway's response. */
@@ -225,8 +225,8 @@ const failureOfAnswer = (
 /**
  * Makes the reader of an operation's responses, for the JSON-RPC methods and for `getTokenData` over REST.
  *
- * A failure decodes to the typed error in its `data`. If there is none, its code and text determine the error. Only
- * operations that declare `InvalidAddress` or `TokenNotFound` fail with these errors.
+ * A failure decodes to the typed error in its `data`. If `data` contains no typed error, the failure's code and text
+ * determine the error. Only operations that declare `InvalidAddress` or `TokenNotFound` fail with these errors.
  */
 export const makeReader = <
   Request extends AnyCodec,

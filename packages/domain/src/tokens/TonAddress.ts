@@ -51,7 +51,7 @@ const toHex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.to
 const readRaw = (text: string): Result.Result<Parsed, string> => {
   const [workchain, hash, ...rest] = text.split(":")
   if (hash === undefined || rest.length > 0 || !/^[0-9a-fA-F]{64}$/u.test(hash)) {
-    return Result.fail("raw form is <workchain>:<64 hex digits>")
+    return Result.fail("a raw address is <workchain>:<64 hex digits>")
   }
   if (workchain !== "0" && workchain !== "-1") return Result.fail("workchain is neither 0 nor -1")
   return Result.succeed({
@@ -65,7 +65,9 @@ const readRaw = (text: string): Result.Result<Parsed, string> => {
 const readFriendly = (text: string): Result.Result<Parsed, string> => {
   if (text.includes(" ")) return Result.fail("contains a space; in a query, + must be sent as %2B")
   if (text.length !== FRIENDLY_LENGTH) {
-    return Result.fail(`length is ${text.length}, not ${FRIENDLY_LENGTH} characters (or <workchain>:<64 hex digits>)`)
+    return Result.fail(
+      `a friendly address has ${FRIENDLY_LENGTH} characters, not ${text.length}; a raw address is <workchain>:<64 hex digits>`
+    )
   }
   if (!/^[A-Za-z0-9+/_-]*$/u.test(text)) return Result.fail("contains a character outside base64 and base64url")
   if (/[+/]/u.test(text) && /[_-]/u.test(text)) {
@@ -91,7 +93,7 @@ const readFriendly = (text: string): Result.Result<Parsed, string> => {
 
 const read = (text: string): Result.Result<Parsed, string> => text.includes(":") ? readRaw(text) : readFriendly(text)
 
-/** Parses an address in either form. Fails with `InvalidAddress` and a description of the mistake. */
+/** Parses an address in either form. Fails with `InvalidAddress`, which describes the mistake. */
 export const parse = (text: string): Result.Result<Parsed, InvalidAddress> =>
   Result.mapError(read(text), (reason) =>
     new InvalidAddress({

@@ -267,7 +267,7 @@ export const mapWorlds = <State extends Ledger>(state: State, change: (world: Wo
 export const transactionsIn = ({ transactions }: Ledger, block: number): ReadonlyArray<Transaction> =>
   [...transactions.values()].filter((transaction) => transaction.block === block)
 
-/** Returns the position of a transaction. The block hash is zeros until the block exists. */
+/** Returns the position of a transaction's receipt. The block hash is zeros until the block exists. */
 export const receiptPlace = (chain: EvmChain, { block, hash }: Transaction): ReceiptPlace => ({
   seed: chain.seed,
   hash,

@@ -19,7 +19,7 @@ export const refused = (message: string): RpcRefusal => ({ code: -32000, message
 /** Formats an integer in 0x hex. */
 export const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
 
-/** A block by tag or number. */
+/** A block tag or block number. */
 export const Block = Schema.Union([Schema.Literals(["latest", "pending", "safe", "finalized", "earliest"]), Quantity])
 
 /** See {@link Block}. */

@@ -64,8 +64,8 @@ export const contractCells = (contract: Contract): Cells | undefined => {
 }
 
 /**
- * Decodes an account's jetton contract; `undefined` for any other account. `seeded` is the contract's initial data,
- * from which the metadata of a jetton master is copied.
+ * Decodes the cells of a jetton contract. Returns `undefined` for the cells of any other contract. `seeded` is the
+ * contract's initial data, from which the metadata of a jetton master is copied.
  */
 export const readJetton = ({ code, data }: Cells, seeded: Contract | undefined): Contract | undefined => {
   const slice = data.beginParse()

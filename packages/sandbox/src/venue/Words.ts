@@ -35,11 +35,11 @@ export const notModifiable = "Cannot modify canceled or filled order"
 export const mainIsTrigger = "Main order cannot be trigger order."
 export const builderNotApproved = "Builder fee has not been approved."
 /**
- * Trigate's own text, because the venue's text is not known. The venue's order status for this case is
+ * Refusal with Trigate's own text, because the venue's text is not known. The venue's order status for this case is
  * `tooManyOpenOrdersRejected`.
  */
 export const tooManyOpenOrders = inAsset("Too many open orders.")
-/** Trigate's own text, because the venue's text is not known. */
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const unknownAsset = (id: number): string => `Unknown asset. asset=${id}`
 
 export const twapTooSmall = (minutes: number): string =>
@@ -68,21 +68,21 @@ export const notStrictIsolated = "Asset not strict isolated"
 
 export const insufficientWithdrawal = "Insufficient balance for withdrawal."
 export const insufficientTransfer = "Insufficient balance for token transfer"
-/** Trigate's own text, because the venue's text is not known. */
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const unknownToken = (token: string): string => `Unknown token ${token}`
-/** Trigate's own text, because the venue's text is not known. */
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const tooManyAccounts = "The venue has reached its maximum number of accounts"
-/** Trigate's own text, because the venue's text is not known. */
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const invalidAmount = "Invalid amount"
-/** Trigate's own text, because the venue's text is not known. */
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const unknownDex = (dex: string): string => `Unknown dex ${dex}`
-/** Trigate's own text, because the venue's text is not known. */
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const selfTransfer = "Cannot self-transfer"
 
 export const tooManySubAccounts = "Too many sub-accounts."
-/** Trigate's own text, because the venue's text is not known. */
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const unknownSubAccount = "Unregistered sub-account"
-/** Trigate's own text, because the venue's text is not known. */
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const invalidName = "Invalid name"
 
 export const smallVaultDeposit = "Vault deposits must be at least $5."
@@ -90,13 +90,13 @@ export const emptyVault = "Cannot withdraw with zero balance in vault."
 export const vaultLockup = "Cannot withdraw during lockup period after depositing."
 export const notVaultLeader = "Only leader can perform this vault action."
 export const vaultClosed = "Vault is not accepting deposits"
-/** Trigate's own text, because the venue's text is not known. */
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const vaultTooSmall = "Vault must be created with at least $100."
 export const leaderShare = "Deposit causes leader share to drop below 5%."
 
 export const agentUsed = "Extra agent already used."
 export const tooManyAgents = "Too many extra agents."
-/** Trigate's own text, because the venue's text is not known. */
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const agentIsUser = "Agent address is already a user."
 
 export const poorBuilder = "Builder has insufficient balance to be approved."
@@ -108,9 +108,9 @@ export const referrerSet = "Referrer already set"
 export const selfReferral = "Cannot self-refer"
 export const nothingToClaim = "No rewards to claim"
 export const insufficientStaking = "Insufficient staking balance available"
-/** Trigate's own text, because the venue's text is not known. */
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const stakingLink = "Invalid staking link"
-/** Trigate's own text, because the venue's text is not known. */
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const invalidAbstraction = "Invalid abstraction"
-/** Trigate's own text, because the venue's text is not known. */
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const invalidSigners = "Invalid multi-sig signers"
