@@ -23,6 +23,32 @@ describe("parse and stringify", () => {
   )
 
   it.effect.prop(
+    "write a value without a bigint as JSON.stringify does",
+    { value: Schema.Json },
+    ({ value }) =>
+      Effect.sync(() => {
+        assert.strictEqual(Json.stringify(value), JSON.stringify(value))
+      }),
+    many
+  )
+
+  it("write a bigint that toJSON returns", () => {
+    const amount = { toJSON: () => ({ wei: 2n ** 64n }) }
+    assert.strictEqual(Json.stringify([amount]), `[{"wei":18446744073709551616}]`)
+  })
+
+  it.effect.prop(
+    "have the same canonical form with and without white space",
+    { value: JsonValue },
+    ({ value }) =>
+      Effect.sync(() => {
+        const text = Json.stringify(value)
+        assert.strictEqual(Json.canonical(text), Json.canonical(` ${text}`))
+      }),
+    many
+  )
+
+  it.effect.prop(
     "read any spelling of a value",
     { value: JsonValue, choices: Choices },
     ({ choices, value }) =>

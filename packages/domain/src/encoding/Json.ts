@@ -213,8 +213,18 @@ export const parseStrict = (text: string, limits: Limits = defaultLimits): Resul
 const withDigits = (_key: string, member: unknown): unknown =>
   Predicate.isBigInt(member) ? JSON.rawJSON(member.toString()) : member
 
+/** Returns whether a value may contain a `bigint`. */
+const mayHaveBigInt = (value: unknown): boolean =>
+  Predicate.isBigInt(value) ||
+  Predicate.isObjectOrArray(value) && ("toJSON" in value || Object.values(value).some(mayHaveBigInt))
+
 /** Encodes JSON; a `bigint` becomes a JSON integer with all its digits. */
-export const stringify = (value: unknown): string => JSON.stringify(value, withDigits)
+export const stringify = (value: unknown): string =>
+  // the replacer makes encoding several times slower, and only a `bigint` needs it
+  mayHaveBigInt(value) ? JSON.stringify(value, withDigits) : JSON.stringify(value)
+
+/** Matches a text without white space, escapes, and several members or elements. */
+const isCanonical = /^[^\s\\,]*$/u
 
 /**
  * Returns the canonical form of a valid JSON text: sorted members, no white space, uniform string escapes.
@@ -222,6 +232,7 @@ export const stringify = (value: unknown): string => JSON.stringify(value, withD
  * Numbers are unchanged, because servers distinguish `1.0` from `1`. The result is for cache keys, not for sending.
  */
 export const canonical = (text: string): string => {
+  if (isCanonical.test(text)) return text
   let i = 0
   const string = (): string => {
     const start = i
