@@ -5,7 +5,6 @@
  * the block until L1 has finalized it, and some chain families add fields to the receipt later. Most receipts are
  * requested only once, so finality is checked, with up to two block requests, only when a receipt is requested again.
  */
-import type { Hash } from "@trigate/domain/encoding/Hex"
 import { Hash as HashSchema, Quantity } from "@trigate/domain/encoding/Hex"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
@@ -39,7 +38,7 @@ export interface FinalReceipts {
    * Returns how long the receipt of `hash` may be cached. Returns `undefined`, without requesting a block, if the
    * receipt cannot be final.
    */
-  readonly confirm: (hash: Hash, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
+  readonly confirm: (hash: string, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 
 /**
@@ -69,9 +68,9 @@ const getBlockByNumber = {
 }
 const blockOver = makeMethod(getBlockByNumber)
 
-const isSame = (one: Hash, other: Hash): boolean => one.toLowerCase() === other.toLowerCase()
+const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
 
-const sealedIn = (hash: Hash, answer: RpcAnswer): Option.Option<Sealed> =>
+const sealedIn = (hash: string, answer: RpcAnswer): Option.Option<Sealed> =>
   answer._tag === "Error" || answer.result.text === "null" ? Option.none() : Option.filter(
     decode(answer.result.valueOrUndefined),
     (receipt) => isSame(receipt.transactionHash, hash) && !isPreconfirmed(receipt) && receipt.l1BatchNumber !== null
@@ -113,7 +112,7 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
   // is dropped as a whole, because evicting single hashes would cost more
   let newer = new Set<number>()
   let older = new Set<number>()
-  const isAskedAgain = (hash: Hash): boolean => {
+  const isAskedAgain = (hash: string): boolean => {
     // 28 bits of the hash, because a small integer needs less memory than a string. If two hashes collide, the only
     // effect is two unnecessary requests
     const key = Number.parseInt(hash.slice(-7), 16)

@@ -1,5 +1,4 @@
 /** `Layer2` over the network: JSON-RPC by POST to a node's base URL. */
-import { Hash } from "@trigate/domain/encoding/Hex"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
 import { getTransactionReceipt, serving } from "@trigate/domain/evm/Layer2Operations"
 import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
@@ -16,7 +15,6 @@ import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import * as FinalReceipts from "./FinalReceipts.ts"
 import { Layer2, make as makeService } from "./Layer2.ts"
 
@@ -38,8 +36,6 @@ export interface Addresses {
 const notConfigured = () =>
   new ChainNotConfigured({ chain: "layer2", detail: "No upstream URL of a layer 2 is configured" })
 
-const isHash = Schema.is(Hash)
-
 const make = ({ addresses, evm, finality }: Addresses) => {
   const upstream = Upstream.make("layer2", addresses)
   const targets = Upstream.targets(upstream, "")
@@ -55,7 +51,8 @@ const make = ({ addresses, evm, finality }: Addresses) => {
         finality
       )
       return ({ operation, request }, answer) =>
-        operation.name === getTransactionReceipt.name && Predicate.hasProperty(request, "hash") && isHash(request.hash)
+        operation.name === getTransactionReceipt.name && Predicate.hasProperty(request, "hash") &&
+          Predicate.isString(request.hash)
           ? receipts.confirm(request.hash, answer)
           : undefined
     }
