@@ -171,8 +171,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
         ask: Continuation.withContext(() => ask(call, targets)),
         accounts: protocol.accountsIn?.(call),
         pacer: parts.rateLimiter.pacerOf(targets[0].label),
-        ...(costOf === undefined ? {} : { costOf: (now: number) => costOf(call, now) }),
-        ...(confirm === undefined ? {} : { confirm: (answer: A) => confirm(call, answer) })
+        costOf: costOf === undefined ? undefined : (now) => costOf(call, now),
+        confirm: confirm === undefined ? undefined : (answer) => confirm(call, answer)
       })
       return {
         put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => {

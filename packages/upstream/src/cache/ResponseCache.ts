@@ -78,9 +78,9 @@ export interface CacheableRead<A> {
    *
    * The response is cached only after the duration is determined, and only in this process.
    */
-  readonly confirm?: (answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
+  readonly confirm?: ((answer: A) => Effect.Effect<CachePolicy | undefined> | undefined) | undefined
   /** Returns the rate-limit cost of reading the response upstream. Absent if the cost is not counted. */
-  readonly costOf?: (now: number) => Cost
+  readonly costOf?: ((now: number) => Cost) | undefined
   /**
    * The accounts whose state is read. After one of these accounts has changed, responses from before the change are not
    * served.
