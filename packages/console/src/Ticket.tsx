@@ -23,7 +23,7 @@ import * as Gateway from "./Gateway.ts"
 import { readiness } from "./Live.ts"
 import * as Words from "./Words.ts"
 
-/** The result of the latest action: sentences, and whether the venue accepted the action. */
+/** The result of the latest action: whether the venue accepted the action, and sentences for the page. */
 interface Report {
   readonly isGood: boolean
   readonly says: ReadonlyArray<string>

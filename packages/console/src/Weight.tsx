@@ -25,8 +25,8 @@ const listOutcomes = (to: Metrics.Snapshot, name: string): ReadonlyArray<string>
 ]
 
 /**
- * Returns the reads that were served without an upstream request, and the API weight that they saved, by the source of
- * the response, such as the cache.
+ * Returns, for each source of responses (such as the cache), the number of reads that were served without an upstream
+ * request, and the API weight saved.
  */
 const saved = () => {
   const span = lastMinute.value

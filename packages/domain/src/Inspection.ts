@@ -89,7 +89,9 @@ export const SignatureMistake = Schema.Literals([
 ]).annotate({ identifier: "SignatureMistake" })
 export type SignatureMistake = typeof SignatureMistake.Type
 
-/** A mistake in a signed body: its path in the body, the value found or signed, and the expected value. */
+/**
+ * A mistake in a signed body: its path in the body, the wrong value that was sent or signed, and the expected value.
+ */
 export const Mistake = Schema.Struct({
   mistake: SignatureMistake,
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])).annotateKey({

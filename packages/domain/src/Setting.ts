@@ -95,7 +95,7 @@ const CommaSeparated = Schema.String.pipe(
 export const nonEmptyWords = <A>(word: Schema.Codec<A, string>) =>
   CommaSeparated.pipe(Schema.decodeTo(Schema.NonEmptyArray(word)))
 
-/** Makes a check of text. Its error message is `expected`: a phrase that describes valid text. */
+/** Makes a schema check for text. The error message is `expected`: a phrase that describes valid text. */
 export const filtered = (expected: string, isValid: (text: string) => boolean) =>
   Schema.makeFilter<string>((text) => isValid(text) ? undefined : expected)
 

@@ -9,5 +9,5 @@ export const Millis = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotat
 })
 export type Millis = typeof Millis.Type
 
-/** Returns the milliseconds of a monotonic clock; only differences are meaningful. */
+/** Returns the time of a monotonic clock, in milliseconds. Only the difference between two such times is meaningful. */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6

@@ -16,7 +16,7 @@ import { ActionAccepted, ActionEntry, ActionRejected, classifyRejection } from "
 import type { ExchangeFailure } from "./ExchangeOperations.ts"
 import { exchangeFailures, resendAdvice } from "./ExchangeOperations.ts"
 
-/** The nonce and signer of an action, as known before its response arrives. */
+/** The nonce and signer of an action, if known before the response arrives. */
 export interface Identity {
   readonly nonce?: Millis
   /** The signer that the gateway recovered from the signature. */
@@ -86,8 +86,8 @@ const entryFrom = (known: Address | undefined) => (raw: unknown): ActionEntry =>
 }
 
 /**
- * Returns the leg statuses in the venue's response data: the list of a batch, or the single status of any other action.
- * Returns `undefined` if the data contains neither.
+ * Returns the statuses in the venue's response data: the list of statuses for a batch, or the single status for any
+ * other action. Returns `undefined` if the data contains neither.
  */
 const statusesIn = (data: object): ReadonlyArray<unknown> | undefined => {
   if (Predicate.hasProperty(data, "statuses")) return Array.isArray(data.statuses) ? data.statuses : undefined
@@ -95,7 +95,7 @@ const statusesIn = (data: object): ReadonlyArray<unknown> | undefined => {
 }
 
 /**
- * Returns an entry for each leg of the action.
+ * Returns the result of each leg (order, cancel or modify) of the action.
  *
  * If there are fewer statuses than legs, the statuses cannot be assigned to legs. If all of those statuses are errors,
  * every leg gets the first error; otherwise every leg is `Unrecognised`.

@@ -394,7 +394,9 @@ export const write = (bars: ReadonlyArray<Candle>): string => {
 /** The header in which a gateway reports the sources of the bars; a structured field (RFC 9651). */
 export const sourcesHeader = "x-trigate-candles"
 
-/** Maximum number of gaps in the header, and also the maximum number of corrections. Limits the size of the header. */
+/**
+ * Maximum number of gaps in the header, and also the maximum number of corrections. This limits the size of the header.
+ */
 const MAX_REPORTED = 16
 
 const headerMember = (name: string, texts: ReadonlyArray<string>): ReadonlyArray<string> =>

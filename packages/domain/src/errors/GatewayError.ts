@@ -145,9 +145,9 @@ export function unwrapReason(error: unknown): unknown {
 /**
  * The JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474). Errors that no JSON-RPC route raises have -32603.
  *
- * Client libraries retry automatically after -32603 and -32005. `OutcomeUnknown` has a code that no library retries,
- * because the sender has to decide: if the transaction was accepted, a retry fails with "nonce too low", which looks
- * like a refusal.
+ * Client libraries retry automatically after -32603 and -32005. `OutcomeUnknown` has a code after which no library
+ * retries, because the sender has to decide: if the transaction was accepted, a retry fails with "nonce too low", which
+ * looks like a refusal.
  */
 export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   InvalidRequest: -32602,

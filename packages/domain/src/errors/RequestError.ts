@@ -38,10 +38,10 @@ export class UnsupportedMethod extends Problem<UnsupportedMethod>()(
   { method: Schema.String }
 ) {}
 
-/** The blocks whose state a node of the trading chain can return. */
+/** The blocks whose state nodes of the trading chain can return even without history. */
 export const StateBlock = Schema.Literals(["latest", "pending"])
 
-/** A block whose state a node of the trading chain can return. */
+/** A block whose state nodes of the trading chain can return even without history. */
 export type StateBlock = typeof StateBlock.Type
 
 /**

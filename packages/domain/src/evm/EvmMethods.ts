@@ -49,7 +49,7 @@ export const stateAt = (
     ? { failures: [UnsupportedBlock], blockParam: { position, supported: ["latest", ...alsoAt] } }
     : { failures: [] }
 
-/** Declares a typed read. The node, not the gateway, validates the params of a relayed call, as for untyped reads. */
+/** Declares a typed read. If a caller's call is relayed, the node and not the gateway validates its params. */
 export const typedRead = <
   const Name extends string,
   Request extends Operation.AnyCodec,

@@ -126,7 +126,7 @@ class Run {
  * a fiber has to run.
  *
  * An exception from a step becomes a defect. The caller must call the returned function when the remaining work ends,
- * even if it succeeded.
+ * even if the work succeeded.
  */
 export const run = <A, E, R>(
   self: Effect.Effect<A, E, R>,
@@ -316,11 +316,14 @@ class Uninterruptible<A, E, R> extends Continued<A, E, R, A, E, R> {
   }
 }
 
-/** Makes an effect that a callback completes, unless the returned function cancels it first. */
+/**
+ * Makes an effect that a callback completes. `register` receives the callback, and returns a function that cancels the
+ * effect.
+ */
 export const callback = <A, E = never>(register: (resume: Resume<A, E>) => Cancel): Effect.Effect<A, E> =>
   new Callback(register)
 
-/** Makes an effect with a function that receives the services of the context. */
+/** Makes an effect from a function that receives the context. */
 export const withContext = <A, E, R>(
   f: (context: Context.Context<R>) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => new InContext(f)

@@ -13,16 +13,17 @@ export type SetAnswer = <Request extends AnyCodec, Response extends AnyCodec, Fa
   respond: (request: Request["Type"]) => Effect.Effect<Response["Type"], Failures[number]["Type"]>
 ) => Effect.Effect<void>
 
-/** Responses by operation. */
+/** The responses of an in-memory service, by operation. */
 export interface MemoryAnswers {
   readonly answer: SetAnswer
   /**
-   * Returns the encoded response to an encoded request. Fails if no response was set, or with the failure that was set.
+   * Returns the encoded response to an encoded request. Fails with `unset` if no response was set, and with `failed` if
+   * the test set a failure.
    */
   readonly ask: (operation: ReadOperation, request: unknown) => Effect.Effect<Json.Json, "unset" | "failed">
 }
 
-/** Makes a service for which no responses are set. */
+/** Makes a `MemoryAnswers` without responses. */
 export const make: Effect.Effect<MemoryAnswers> = Effect.gen(function*() {
   const known = yield* Ref.make<ReadonlyMap<string, (request: unknown) => Effect.Effect<Json.Json, "failed">>>(
     new Map()

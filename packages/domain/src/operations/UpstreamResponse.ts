@@ -39,7 +39,7 @@ export class UpstreamResponse implements Fields {
   #text: string | undefined
   #json: Json | undefined
 
-  /** `json` is the body as JSON, if the caller has already parsed it. */
+  /** Makes a response. `json` is the body as JSON, if the caller has already parsed it. */
   constructor({ age, body, candles, contentType, retryAfter, signer, status, upstream }: Fields, json?: Json) {
     this.upstream = upstream
     this.status = status
