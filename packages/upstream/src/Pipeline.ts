@@ -90,7 +90,7 @@ export class Pipeline extends Context.Service<Pipeline, {
     /** Caches a response that the upstream pushed. */
     readonly put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => Effect.Effect<void>
   }>
-  /** The versions of accounts. The cache keys of account state contain them. */
+  /** The versions of accounts. The cache keys of account state contain these versions. */
   readonly accounts: AccountVersions["Service"]
   /** Makes attempts until one succeeds, for a protocol that makes its own batches. */
   readonly attempt: Batching.Ask

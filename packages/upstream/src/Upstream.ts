@@ -18,7 +18,7 @@ export interface Upstream {
   readonly addresses: ReadonlyArray<Redacted.Redacted>
 }
 
-/** Matches the route path that providers and documentation append to the base URL. */
+/** The patterns, by upstream, of the route path that providers and documentation append to the base URL. */
 const routes: { readonly [L in UpstreamLabel]: RegExp } = {
   "trading-api": /\/(?:exchange|info)\/*$/u,
   "trading-node": /\/(?:evm|info)\/*$/u,

@@ -20,10 +20,10 @@ export const metrics = {
     ["upstream"],
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
   ),
-  upstreamWeight: counter("trigate_upstream_weight_total", "Weight spent at the official API", ["upstream"]),
+  upstreamWeight: counter("trigate_upstream_weight_total", "Rate-limit weight spent at the official API", ["upstream"]),
   upstreamWeightSaved: counter(
     "trigate_upstream_weight_saved_total",
-    "Weight of reads that did not reach the official API, by outcome",
+    "Rate-limit weight of reads that did not reach the official API, by cache outcome",
     ["upstream", "outcome"]
   ),
   upstreamRequestUnits: counter("trigate_upstream_request_units_total", "Request units spent at node providers", [
@@ -60,7 +60,7 @@ export const metrics = {
   ),
   rateLimitAvailable: gauge(
     "trigate_upstream_rate_limit_available",
-    "Weight or request units available to calls now, by upstream and share",
+    "Rate-limit weight or request units available now: to every call, and to signed actions",
     ["upstream", "share"]
   ),
   rateLimitWaits: counter(

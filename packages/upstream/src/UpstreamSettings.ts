@@ -24,34 +24,34 @@ const noLimit = "unset: no limit"
 export const settings = {
   tradingApiUrl: list("TRIGATE_TRADING_API_URL", BaseUrls, {
     group: "Upstreams",
-    meaning: "official API of the trading chain, in order of preference",
+    meaning: "base URLs of the trading chain's official API, in order of preference",
     takes: baseUrls
   }),
   tradingNodeUrl: list("TRIGATE_TRADING_NODE_URL", BaseUrls, {
     group: "Upstreams",
-    meaning: "trading-chain node, with the endpoint key in the path",
+    meaning: "base URLs of the trading-chain node, with the endpoint key in the path",
     takes: baseUrls
   }),
   tradingNodeWsUrl: list("TRIGATE_TRADING_NODE_WS_URL", SocketUrls, {
     group: "Upstreams",
     needsRestart: true,
-    meaning: "WebSocket of the trading-chain node, for its subscription to new blocks",
+    meaning: "WebSocket URLs of the trading-chain node, for a subscription to new blocks",
     takes: socketUrls
   }, "unset: new blocks are polled"),
   layer2WsUrl: list("TRIGATE_LAYER2_WS_URL", SocketUrls, {
     group: "Upstreams",
     needsRestart: true,
-    meaning: "WebSocket of the layer-2 node, for its subscription to new blocks",
+    meaning: "WebSocket URLs of the layer-2 node, for a subscription to new blocks",
     takes: socketUrls
   }, "unset: new blocks are polled"),
   tokenChainUrl: list("TRIGATE_TOKEN_CHAIN_URL", BaseUrls, {
     group: "Upstreams",
-    meaning: "token-chain node, with the endpoint key in the path",
+    meaning: "base URLs of the token-chain node, with the endpoint key in the path",
     takes: baseUrls
   }),
   layer2Url: list("TRIGATE_LAYER2_URL", BaseUrls, {
     group: "Upstreams",
-    meaning: "layer-2 node, with the endpoint key in the path",
+    meaning: "base URLs of the layer-2 node, with the endpoint key in the path",
     takes: baseUrls
   }),
   tradingApiWeight: withDefault("TRIGATE_TRADING_API_WEIGHT", Positive, "1200", {

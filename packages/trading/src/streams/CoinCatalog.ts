@@ -80,7 +80,7 @@ const maxDexes = 256
 const together = (all: ReadonlyArray<Found>): Found =>
   all.includes("unknown") ? "unknown" : all.includes("unavailable") ? "unavailable" : "known"
 
-/** Accepts every name: for a venue that does not close connections because of an unknown name. */
+/** A catalog that accepts every name, for a venue that does not close connections because of an unknown name. */
 export const open: CoinCatalog = { knows: () => true, find: () => Effect.succeed("known") }
 
 /** Makes a catalog that queries the venue's lists through `info`. */

@@ -20,8 +20,8 @@ const noting = (familiar: Set<string>, { signer }: Sending) => (claim: Claim): C
 })
 
 /**
- * Adds to a set the signer of each action that the context's action log records as accepted. Each call makes its own
- * layer.
+ * Provides the action log of the context, extended so that the signer of each accepted action is added to the set
+ * `familiar`. Each call makes its own layer.
  *
  * @since 0.1.0
  * @category layers

@@ -48,7 +48,10 @@ interface Reading {
 
 const frames = new WeakMap<Entry, Frame>()
 
-/** Takes a seat for a caller's connection. All callers share the frames that are made from log entries. */
+/**
+ * Takes a seat, which manages the subscriptions of one connection, for a caller. All callers share the frames that are
+ * made from entries of the event log.
+ */
 export const join = (
   { events, join: joinHub }: { readonly events: AccountEvents; readonly join: (caller: string, sink: Sink) => Seat },
   caller: string,

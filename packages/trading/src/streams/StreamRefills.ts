@@ -19,7 +19,8 @@ import type { Queries } from "./CoinCatalog.ts"
 import * as VenueProtocol from "./VenueProtocol.ts"
 
 /**
- * The identity of refills as a caller of the rate limiter. Refills never use the capacity that is reserved for actions.
+ * The identity under which refills (queries of missed data) use the rate limiter. Refills never use the capacity that
+ * is reserved for actions.
  */
 const refiller: Caller = { id: "streams", scope: {}, quota: {} }
 

@@ -103,10 +103,13 @@ export class Streams extends Context.Service<Streams, Methods & { readonly share
   "@trigate/trading/streams/Streams"
 ) {}
 
-/** Maximum number of frames queued for a typed reader. */
+/** Maximum number of frames queued for one reader of a typed stream. */
 const maxBehind = 10_000
 
-/** Maximum number of states queued for a typed reader; later states replace the oldest. */
+/**
+ * Maximum number of frames queued for one reader of a typed stream whose frames are complete states. If the queue is
+ * full, a new state replaces the oldest.
+ */
 const maxStates = 16
 
 const typed = (shared: SharedStreams, declaration: Subscription.Subscription) => {
@@ -155,7 +158,7 @@ export interface Options {
   readonly familiar?: ReadonlySet<string>
   /** Exchanges, with other replicas, how much of the venue's limits each replica uses. Default: no other replicas. */
   readonly replicas?: ReplicaUse["Service"]
-  /** The accounts to log, and the bounds of the log. */
+  /** The accounts whose events are logged, and the limits of the event log. */
   readonly events?: Pick<EventOptions, "accounts" | "bounds">
   /** The mirror that serves queries about watched accounts. Default: no mirror. */
   readonly mirror?: AccountMirror | undefined

@@ -15,7 +15,7 @@ import * as Streams from "./Streams.ts"
 import * as VenueSocket from "./VenueSocket.ts"
 
 /**
- * The controls of a test, which sends frames and waits for subscriptions.
+ * The controls with which a test sends frames and waits for subscriptions.
  *
  * @since 0.1.0
  * @category services

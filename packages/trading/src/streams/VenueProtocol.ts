@@ -22,10 +22,10 @@ export const acknowledgement = (method: "subscribe" | "unsubscribe", key: string
 /** Encodes an error frame. The connection stays open. */
 export const errorFrame = (message: string): string => JSON.stringify({ channel: "error", data: message })
 
-/** Encodes the venue's error for a frame that it cannot parse. */
+/** Returns the venue's error message for a frame that the venue cannot parse. */
 export const unreadable = (frame: string): string => `Error parsing JSON into valid websocket request: ${frame}`
 
-/** Encodes the venue's error for a subscription that it does not accept. */
+/** Returns the venue's error message for a subscription that the venue does not accept. */
 export const invalidSubscription = (json: string): string => `Invalid subscription ${json}`
 
 /** Encodes a frame of a channel. `data` is JSON. */

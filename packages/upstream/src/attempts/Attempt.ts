@@ -32,7 +32,7 @@ export interface Parts {
   readonly outliers: OutlierDetection["Service"]
   /** Maximum number of bytes of a response. */
   readonly maxAnswerBytes: number
-  /** Whether an attempt with a span sends its `traceparent`. */
+  /** Whether an attempt that has a span sends the `traceparent` of this span. */
   readonly traceUpstream: boolean
 }
 

@@ -325,8 +325,8 @@ export const make = (parts: Parts, options: Options): Attempts => {
     }
 
     /**
-     * Sends to `first`, and additionally to `second` if `first` takes longer than `delay`. Returns the first success of
-     * the two.
+     * Sends the read to the target `first`, and also to `second` if `first` takes longer than `delay`. Returns the
+     * success that arrives first.
      */
     const hedged = (first: Target, second: Target, time: number, delay: number) =>
       Effect.gen(function*() {

@@ -29,7 +29,7 @@ const majority = (ids: ReadonlyArray<bigint>): bigint | undefined => {
 export class ChainGroup {
   readonly addresses: ReadonlyArray<AddressState>
   readonly #expected: bigint | undefined
-  /** Completed when every address was checked once. */
+  /** The signal that every address has been checked once. */
   readonly firstRound = Deferred.makeUnsafe<void>()
 
   constructor(addresses: ReadonlyArray<AddressState>, expected: bigint | undefined) {

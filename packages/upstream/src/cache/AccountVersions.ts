@@ -79,7 +79,7 @@ export const cachedFor = 60_000
  */
 export const versionSlot = (account: string): string => account.slice(-3)
 
-/** Formats the versions of some accounts' slots, and the version that applies to all accounts, as one text. */
+/** Joins the stored versions of some accounts, and the version that applies to all accounts, into one text. */
 export const printVersion = (versions: ReadonlyArray<number | string | null | undefined>): string =>
   versions.every((version) => version === null || version === undefined)
     ? ""

@@ -11,7 +11,7 @@ export interface CachedResponse {
   readonly policy: CachePolicy
 }
 
-/** Returns the age in milliseconds; 0 if the clock of the replica that read the response is ahead. */
+/** Returns the age of a cached response in milliseconds; 0 if the clock of the replica that read it is ahead. */
 export const responseAge = ({ readAt }: CachedResponse, now: number): number => Math.max(0, now - readAt)
 
 /** Returns whether a response can be served without an upstream request. */

@@ -135,7 +135,7 @@ export class ResponseCache extends Context.Service<ResponseCache, {
    * Makes a reader for one group of reads. Make it only once, because only reads through the same reader are coalesced.
    */
   readonly reader: <A, E>(kind: Kind<A>) => Reader<A, E>
-  /** The versions of accounts. The cache keys of account state contain them. */
+  /** The versions of accounts. The cache keys of account state contain these versions. */
   readonly accounts: AccountVersions["Service"]
 }>()("@trigate/upstream/cache/ResponseCache") {}
 
@@ -168,7 +168,7 @@ const countersFor = (upstream: UpstreamLabel, operation: string): Counters => {
 
 const saved = (outcome: CacheOutcome) => metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome })
 
-/** The counters of saved weight, by the cache outcome that made an upstream request unnecessary. */
+/** The counters of saved rate-limit weight, by the cache outcome that made an upstream request unnecessary. */
 const savings: ReadonlyMap<CacheOutcome, Metric.Counter<number>> = new Map([
   ["coalesced", saved("coalesced")],
   ["hit", saved("hit")],
@@ -276,8 +276,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
 
     /**
      * Reads upstream, or uses a response that a different replica shares. A shared response is used if it is fresh and
-     * younger than `maxAge`. If refreshes take turns, a stale one is also used if it is newer than this process's
-     * response.
+     * younger than `maxAge`. If `takesTurn` is set because refreshes are paced, a stale shared response is also used if
+     * it is newer than this process's response.
      */
     const load = (
       query: Query<A, E>,

@@ -25,9 +25,9 @@ import * as Predicate from "effect/Predicate"
 /** Options of coalescing. */
 export interface Options {
   /**
-   * Maximum wait for an equal call of another caller after which, if that call fails, the waiting caller makes the call
-   * itself. After a longer wait, the waiting caller fails with the same error. Default: 5 seconds. Together with the
-   * deadline of a call, this limits a caller's total wait.
+   * If a shared call fails, a caller that has waited for it at most this long makes the call itself. A caller that has
+   * waited longer fails with the same error. Default: 5 seconds. Together with the deadline of a call, this limits a
+   * caller's total wait.
    */
   readonly maxWait?: Duration.Input
 }

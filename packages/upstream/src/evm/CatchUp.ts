@@ -22,7 +22,7 @@ export interface Options {
   readonly topics: FeedTopics
   readonly chain: HeadChain
   readonly logs: LogDelivery
-  /** The number of reorgs so far. */
+  /** Returns the number of reorgs so far. */
   readonly reorganisations: () => number
 }
 

@@ -75,7 +75,10 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const isAnnounced = () => announcedAt !== undefined && now() - announcedAt < Math.max(doubtAfter, 3 * blockTime)
 
-  /** Returns the milliseconds until the next poll: one poll per block, sooner if the block is late. */
+  /**
+   * Returns the milliseconds until the next poll. Polls are one block time apart, but more frequent while a block is
+   * late.
+   */
   const pause = (): number => {
     const least = Math.max(100, pollAtLeast())
     if (isAnnounced()) return Math.max(least, doubtAfter)

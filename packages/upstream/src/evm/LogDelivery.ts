@@ -34,7 +34,7 @@ export interface Options {
 export interface LogDelivery {
   /** Returns the number of the latest block whose logs were delivered. */
   readonly position: () => bigint | undefined
-  /** Starts after the given blocks. The logs of these blocks are not delivered. */
+  /** Sets the blocks after which the delivery starts. The logs of these blocks are not delivered. */
   readonly begin: (headers: ReadonlyArray<Header>) => void
   /** Reports that the chain has changed. */
   readonly wake: () => void

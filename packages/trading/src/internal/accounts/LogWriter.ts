@@ -1,4 +1,4 @@
-/** Writes recorded entries to the store and to this process's copy of the log, in order. */
+/** Writes recorded account events to the event store and to this process's copy of the event log, in order. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
@@ -11,7 +11,7 @@ import * as MissedEvents from "./MissedEvents.ts"
 /** Milliseconds between two attempts to write. */
 const retryAfter = 250
 
-/** Writes the pending entries while this process has the right to write (its lease). */
+/** Writes the pending entries while this process holds the lease (the right to write to the event log). */
 export const write = Effect.fnUntraced(
   function*(pending: Queue.Queue<NewEntry>, log: EventLog, ownership: LogOwnership) {
     const entries = MissedEvents.withoutRepeats(log, yield* Queue.takeAll(pending))

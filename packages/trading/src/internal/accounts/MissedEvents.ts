@@ -1,4 +1,4 @@
-/** Queries the events that the log missed, and removes the rows that the log already contains. */
+/** Queries the account events that the event log missed, and filters out rows that the log already contains. */
 import type { Topic } from "@trigate/upstream/streams/Topic"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -6,12 +6,13 @@ import * as Result from "effect/Result"
 import type { EventLog } from "../../accounts/EventLog.ts"
 import type { NewEntry } from "../../accounts/EventStore.ts"
 
-/** Milliseconds of overlap between the logged events and the query of missed events, because clocks can differ. */
+/** Milliseconds by which a query of missed events starts before the newest logged event, because clocks can differ. */
 const clockMargin = 5000
 
 /**
  * Returns the entries without the rows that the log or an earlier entry contains. Rows repeat if a connection is lost
- * soon after it was opened: the connection's first snapshot and the refill both contain rows that were logged before.
+ * soon after it was opened: the connection's first snapshot and the query of missed events both return rows that were
+ * logged before.
  */
 export const withoutRepeats = (log: EventLog, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> => {
   const seen = new Map<string, Set<string>>()
@@ -28,7 +29,8 @@ export const withoutRepeats = (log: EventLog, entries: ReadonlyArray<NewEntry>):
 }
 
 /**
- * Returns the entries of an account. Omits each row that is older than the newest logged row of the same subscription.
+ * Returns the given entries of an account without the rows that are older than the newest logged row of the same
+ * subscription.
  */
 export const sinceEnd = (log: EventLog, user: string, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> =>
   entries.map((entry) => {
@@ -37,8 +39,8 @@ export const sinceEnd = (log: EventLog, user: string, entries: ReadonlyArray<New
   })
 
 /**
- * Returns whether the log and the buffered rows of a topic have a row in common, which means that no row between them
- * is missing.
+ * Returns whether the buffered rows of a topic include the newest logged row. If they do, no row is missing between the
+ * log and the buffer.
  */
 const overlaps = (log: EventLog, user: string, topic: Topic, buffered: ReadonlyArray<NewEntry>): boolean => {
   const newest = log.newest(user, topic.name, 1)[0]

@@ -1,6 +1,6 @@
 /**
  * The accounts to watch: accounts in the settings, accounts whose events callers read, and accounts that other replicas
- * requested. The owner of the event log records each of them.
+ * requested. The process that owns the event log records the events of all these accounts.
  */
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
 import type { Topic } from "@trigate/upstream/streams/Topic"
@@ -36,14 +36,14 @@ interface Watched {
   readonly watchers: Set<Watcher>
   /** The time at which the last watcher of the account left. */
   idleSince: number
-  /** The time at which another replica last requested that the owner watch this account. */
+  /** The time at which a replica last asked the owner of the event log to watch this account. */
   wantedAt: number
   /** The time at which the first watcher of the account came. */
   watchedAt: number
   recording: AccountRecording.AccountRecording | undefined
 }
 
-/** Milliseconds between two requests by which this process asks the owner to continue watching an account. */
+/** Milliseconds between two requests to the owner of the event log to continue watching an account. */
 const wantEvery = 20_000
 
 /** Milliseconds after which the watchers of an account are refused because the account still cannot be watched. */
@@ -154,7 +154,7 @@ export const make = (
       Effect.map(store.wanted, (users) => {
         for (const user of users) find(user).wantedAt = now()
       }),
-    /** Asks the owner to watch the accounts that this process needs. */
+    /** Asks the owner of the event log to watch the accounts that this process needs. */
     request: Effect.fnUntraced(function*(store: EventStore.EventStore["Service"]) {
       const at = now()
       for (const each of watched.values()) {

@@ -18,8 +18,8 @@ end
 `
 
 /**
- * The data that a claim stores in a second Redis key, as JSON. Replicas of the preceding version neither read nor need
- * it.
+ * The data that a claim (the reservation of a nonce for an action) stores in a second Redis key, as JSON. Replicas of
+ * the gateway's preceding version do not need this data.
  */
 const About = Schema.fromJsonString(Schema.Struct({
   id: Schema.String,
@@ -30,9 +30,9 @@ export const encodeAbout = Schema.encodeSync(About)
 
 interface ClaimArguments {
   readonly key: string
-  /** The prefix of the keys. */
+  /** The prefix of the Redis keys. */
   readonly prefix: string
-  /** The claimant and the nonce. */
+  /** The name of the entry: its claimant (the owner of the nonce) and the nonce. */
   readonly member: string
   readonly about: string
   readonly cloids: ReadonlyArray<string>
@@ -109,7 +109,7 @@ export interface SettleArguments {
   readonly key: string
   readonly prefix: string
   readonly member: string
-  /** How the outcome was determined, as JSON; empty if there is nothing to record. */
+  /** How the outcome of the action was determined, as JSON; empty if there is nothing to record. */
   readonly settled: string
   /** The Redis key of the set of settled actions, scored by expiry. */
   readonly answered: string

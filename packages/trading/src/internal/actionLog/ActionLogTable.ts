@@ -145,7 +145,7 @@ const decodeDue = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
 })))
 const isAddress = Schema.is(Address)
 
-/** Encodes how an outcome was determined; `null` if there is nothing to record. */
+/** Encodes, as JSON, how the outcome of an action was determined; `null` if there is nothing to record. */
 const printSettled = (settled: Settled | undefined): string | null =>
   settled === undefined ? null : Json.stringify(settled)
 
@@ -247,7 +247,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
         sql`DELETE FROM trigate_actions WHERE ${held(sending, token)} AND sendings = 1`,
         sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${held(sending, token)}`
       ),
-    /** Drops expired actions. Returns the number of dropped actions that were unsettled. */
+    /** Drops expired actions. Returns the number of dropped actions whose outcome was not known yet. */
     dropExpired: Effect.fnUntraced(function*(now: number) {
       yield* sql`DELETE FROM trigate_actions WHERE ${ours} AND body IS NULL AND expires_at <= ${now}`
       const gone = yield* sql`DELETE FROM trigate_actions
@@ -362,8 +362,8 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
     /** Marks as `unknown` the actions that an earlier, ended process of this gateway left in state `sent`. */
     orphan: sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`,
     /**
-     * Counts the unanswered actions and their bytes, by signer or caller. An action whose lease has ended counts as
-     * unknown.
+     * Counts the unanswered actions and their bytes, by signer or caller. An action whose lease (the time limit for its
+     * process to record the outcome) has ended counts as unknown.
      */
     holdings: (now: number) => {
       const unknown = sql`state = 'unknown' OR lease_until <= ${now}`
