@@ -310,6 +310,6 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Admin",
   description:
-    "The action log, the keys of callers and their requests, for the operator of the gateway: on the admin listener, or on a " +
-    "loopback address of the callers' listener"
+    "The operator's routes: the action log, the keys of callers, and the requests of callers. They are served on the " +
+    "admin listener, or on the callers' listener if it has a loopback address."
 })) {}

@@ -30,12 +30,14 @@ export const Readiness = Schema.Struct({
     backing: Schema.Literals(["memory", "SQLite", "Postgres", "Redis"]),
     state: Schema.Literals(["up", "away"]),
     used: Schema.Struct({ familiar: Schema.Finite, strangers: Schema.Finite }).annotateKey({
-      description: "Used fraction of the quotas for unanswered actions, from 0 to 1. `familiar`: signers with an " +
-        "earlier accepted action, or on an allow-list. `strangers`: all other signers"
+      description:
+        "Used fraction, from 0 to 1, of the two quotas for unanswered actions. `familiar`: the quota of signers " +
+        "with an earlier accepted action, or on an allow-list. `strangers`: the quota of all other signers"
     }),
     room: Schema.Literals(["enough", "nearly full", "full"]).annotateKey({
       description:
-        "`nearly full` if at least four fifths of one of the two quotas are used, `full` if both quotas are used up"
+        "`nearly full` if at least four fifths of one quota (`familiar` or `strangers`) are used, `full` if both " +
+        "quotas are used up"
     })
   })).annotateKey({
     description:

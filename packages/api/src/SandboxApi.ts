@@ -156,6 +156,7 @@ export class SandboxApi extends HttpApiGroup.make("sandbox").add(
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Sandbox",
   description:
-    "The clock, prices, faults and accounts of the sandbox's venue, for the operator: on the admin listener, or on the callers' " +
-    "listener if it has a loopback address. A gateway with upstream addresses does not have these routes."
+    "The operator's routes for the clock, prices, faults and accounts of the sandbox's venue. They are served on the " +
+    "admin listener, or on the callers' listener if it has a loopback address. A gateway with upstream addresses " +
+    "does not have these routes."
 })) {}

@@ -39,7 +39,7 @@ const isMore = (a: string, b: string): boolean => {
   return at(left, scale) > at(right, scale)
 }
 
-/** Adds decimals, formatted like the venue's volumes: no trailing zeros, but at least one decimal place. */
+/** Adds decimals. The sum is formatted like the venue's volumes: no trailing zeros, but at least one decimal place. */
 const sum = (texts: ReadonlyArray<string>): string => {
   const all = texts.map(parseUnits)
   const scale = Math.max(1, ...all.map(({ scale }) => scale))
@@ -78,7 +78,7 @@ export const smallerRange = (smaller: CandleInterval, larger: CandleInterval, { 
   to: barAt(smaller, closeTime(larger, to))
 })
 
-/** Returns the ranges of larger bars that can be built, because the ranges `known` contain all their smaller bars. */
+/** Returns the ranges of larger bars that can be built: those whose smaller bars are all in the ranges `known`. */
 export const whole = (smaller: CandleInterval, larger: CandleInterval, known: BarRanges): BarRanges =>
   known.flatMap(({ from, to }) => {
     const open = openTime(smaller, from)

@@ -127,8 +127,8 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   const now = yield* Clock.currentTimeMillis
 
   /**
-   * Returns the ranges that become known when a bar is imported: the bar itself, and the ranges since the previous bar
-   * in which the file declares that it is complete.
+   * Returns the ranges that become known when a bar is imported: the range of the bar itself, and the ranges since the
+   * previous bar that the file declares complete.
    */
   const claimedRanges = (bar: number, { isWhole, last }: Pick<Progress, "isWhole" | "last">): BarRanges => {
     const own: BarRange = { from: bar, to: bar }

@@ -81,7 +81,7 @@ const NEWEST = 5
 
 const MAX_LIVE = 500
 
-/** The number of smaller bars to read at a time when building larger ones. */
+/** The number of smaller bars that are read at a time to build larger bars. */
 const PARTS = 20_000
 
 const HOUR = 3_600_000
@@ -197,7 +197,7 @@ const start = Effect.fnUntraced(function*(
 
   /**
    * Returns a task to check a series that is received from a stream, if the last check was at least an hour ago. The
-   * range contains the missing bars and the bars received since the last check.
+   * task's range contains the missing bars and the bars received since the last check.
    */
   const checkTask = (track: Track, missing: BarRange | undefined, now: number): Task | undefined => {
     const { comparedAt, interval } = track
@@ -229,7 +229,7 @@ const start = Effect.fnUntraced(function*(
 
   /**
    * Returns a task to compare built bars with the venue's own bars, if the last comparison was at least a day ago. The
-   * range contains the bars since that comparison.
+   * task's range contains the bars since that comparison.
    */
   const comparisonTask = (track: Track, now: number): Task | undefined => {
     const { base, comparedAt, interval, notBefore } = track

@@ -64,7 +64,7 @@ const fileFormats = ["csv", "json", "ndjson"] as const
 
 type Format = (typeof fileFormats)[number] | "table"
 
-/** The printer of a format: one line per bar as the bars arrive, or the whole output at the end. */
+/** The printer of an output format. It prints each bar as a line when it arrives, or all bars at the end. */
 type Printer =
   | { readonly header?: string; readonly line: (candle: Candle) => string }
   | { readonly all: (candles: ReadonlyArray<Candle>) => string }
@@ -76,7 +76,7 @@ const printers: { readonly [F in Format]: Printer } = {
   table: { all: table }
 }
 
-/** Returns the maximum number of bars in a time window. */
+/** Returns the maximum number of bars that the venue can return for a time window. */
 const expectedBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
   const first = Math.max(CandleWindow.barAt(interval, startTime), CandleWindow.oldestRetainedBar(interval, now))
   return Math.max(0, CandleWindow.barAt(interval, Math.min(endTime ?? now, now)) - first + 1)

@@ -48,7 +48,7 @@ const samples = (text: string, metric: string): ReadonlyArray<Sample> =>
 
 interface UpstreamStatus {
   readonly addresses: number
-  /** The number of ejected addresses. */
+  /** The number of the upstream's addresses that are ejected (temporarily not used). */
   readonly ejected?: number
   /** The remaining rate limit that reads can use now: API weight of a trading API, request units of a node. */
   readonly rateLimitLeft?: number

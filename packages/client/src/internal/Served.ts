@@ -17,7 +17,7 @@ export type Served<Failures extends ReadonlyArray<AnyCodec>> = ReadonlyArray<
   Schema.ConstraintCodec<Failures[number]["Type"] | (typeof callerFailures)[number]["Type"], unknown>
 >
 
-/** Adds to the errors of an operation the errors with which a gateway refuses a caller. */
+/** Extends an operation's errors with the errors by which a gateway refuses a caller. */
 export const served = <
   Class extends MethodClass,
   Request extends AnyCodec,
