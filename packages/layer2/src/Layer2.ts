@@ -60,7 +60,7 @@ export interface Layer2Methods
  */
 export class Layer2 extends Context.Service<Layer2, Layer2Methods>()("@trigate/layer2/Layer2") {}
 
-/** Makes the service over a backend. */
+/** Makes the `Layer2` service over a backend. */
 export const make = (backend: EvmProtocol.StreamingBackend): Layer2["Service"] => {
   const label = "layer2"
   const methods = EvmProtocol.makeMethods(layer2Operations, "Layer2", label, backend)

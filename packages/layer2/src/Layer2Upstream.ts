@@ -79,7 +79,7 @@ export const layerNoDeps = (addresses: Addresses): Layer.Layer<Layer2, never, Pi
   Layer.effect(Layer2, Effect.map(make(addresses), makeService))
 
 /**
- * Provides `Layer2` over the transport of the context. Each layer has separate rate limits and a separate cache.
+ * Provides `Layer2` over the HTTP transport in the context. Each layer has separate rate limits and a separate cache.
  *
  * @since 0.1.0
  * @category layers

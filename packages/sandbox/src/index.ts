@@ -98,7 +98,7 @@ export * as TokenAnswers from "./tokens/TokenAnswers.ts"
  */
 export * as TokenMachine from "./tokens/TokenMachine.ts"
 
-/** The methods of the HTTP API v2 that run contract code: accounts, get methods, messages and transactions. */
+/** The methods of the HTTP API v2 that run contract code: for accounts, get methods, messages and transactions. */
 export * as TokenMethods from "./tokens/TokenMethods.ts"
 
 /** The token chain: its contracts, and its HTTP API v2 in the formats of both server families (Python and C++). */
@@ -151,8 +151,8 @@ export * as Funding from "./venue/Funding.ts"
 export * as GivenPositions from "./venue/GivenPositions.ts"
 
 /**
- * Liquidation: positions of an account below its maintenance margin are closed at the market. If the account is below
- * two thirds of that margin, the house (the account behind the synthetic orders) takes over the positions.
+ * Liquidation: if an account is below its maintenance margin, its positions are closed at the market. If the account is
+ * below two thirds of that margin, the house (the account behind the synthetic orders) takes over the positions.
  */
 export * as Liquidation from "./venue/Liquidation.ts"
 
@@ -171,7 +171,7 @@ export * as MarketReads from "./venue/MarketReads.ts"
 /** Matching by price-time priority. */
 export * as Matching from "./venue/Matching.ts"
 
-/** The life cycle of an order: its queue, its reserved funds, and its end. */
+/** The life cycle of an order: its place (book, triggers or parent order), its reserved funds, and its end. */
 export * as OrderLife from "./venue/OrderLife.ts"
 
 /** Encodes orders for queries and streams. */

@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 
 /**
- * The subscription was refused; the message is the venue's or the gateway's.
+ * The subscription was refused. `message` is the error text of the venue or of the gateway.
  *
  * @since 0.1.0
  * @category errors

@@ -1,4 +1,4 @@
-/** The methods of the HTTP API v2 that run contract code: accounts, get methods, messages and transactions. */
+/** The methods of the HTTP API v2 that run contract code: for accounts, get methods, messages and transactions. */
 import type { Cell, Message, Transaction, TupleItem } from "@ton/core"
 import { beginCell, Cell as Cells, storeMessage, storeTransaction } from "@ton/core"
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"

@@ -145,7 +145,7 @@ const getMethods: { readonly [Kind in Described["kind"]]: ReadonlySet<string> } 
   nft_item: new Set(["get_nft_data"])
 }
 
-/** The wallet ID (subwallet ID) of every wallet contract. `getWalletInformation` returns this ID too. */
+/** The wallet ID (subwallet ID) of every wallet contract, as returned by `getWalletInformation`. */
 const walletId = 698_983_191
 
 /** Exit codes of the virtual machine: success, unknown method, and no code to run. */
@@ -182,7 +182,7 @@ const runGetMethod = (contract: Contract | undefined, by: string | number) => {
 export interface TokenState {
   /** The contracts, by raw address in lower case. */
   readonly contracts: ReadonlyMap<string, { readonly contract: Contract; readonly dialect: Dialect }>
-  /** The server family in whose format responses about addresses without a contract are encoded. */
+  /** The server family whose format is used for responses about addresses without a contract. */
   readonly dialect: Dialect
   /** Metadata documents by URI. As with a live chain, the gateway fetches the documents; the chain's servers do not. */
   readonly documents: ReadonlyMap<string, unknown>
@@ -427,8 +427,8 @@ export interface TokenControls {
   /** Contracts by raw address, and metadata documents by URI. */
   readonly state: Ref.Ref<TokenState>
   /**
-   * Deploys or replaces a contract. `dialect` is the server family in whose format responses about the contract are
-   * encoded. Default: C++.
+   * Deploys or replaces a contract. `dialect` is the server family whose format is used for responses about the
+   * contract. Default: C++.
    */
   readonly putContract: (
     address: string,

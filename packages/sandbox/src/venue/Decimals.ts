@@ -52,5 +52,5 @@ export const max = (a: bigint, b: bigint): bigint => a > b ? a : b
 /** Divides two positive numbers and rounds up. */
 export const divideUp = (value: bigint, by: bigint): bigint => (value + by - 1n) / by
 
-/** Converts an integer to the nearest double. Use the result for ratios only. */
+/** Converts units of `10^-decimals` to the nearest double. Use the result for ratios only. */
 export const toNumber = (value: bigint, decimals: number): number => Number(value) / 10 ** decimals

@@ -107,7 +107,7 @@ export const computeFee = (
 /** Returns the builder fee on an amount, rounded down. `tenthsOfBp` is the rate in tenths of a basis point. */
 export const builderFeeAmount = (amount: bigint, tenthsOfBp: bigint): bigint => amount * tenthsOfBp / 100_000n
 
-/** Adds an amount to an account's traded volume. `usd` is in millionths of a dollar. */
+/** Adds a trade to an account's traded volume. `usd` is in millionths of a dollar. `crossed` is set for the taker. */
 export const countVolume = (account: TradingAccount, now: number, usd: bigint, crossed: boolean): void => {
   account.volume += usd
   const today = startOfDay(now)

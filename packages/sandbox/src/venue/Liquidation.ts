@@ -1,6 +1,6 @@
 /**
- * Liquidation: positions of an account below its maintenance margin are closed at the market. If the account is below
- * two thirds of that margin, the house (the account behind the synthetic orders) takes over the positions.
+ * Liquidation: if an account is below its maintenance margin, its positions are closed at the market. If the account is
+ * below two thirds of that margin, the house (the account behind the synthetic orders) takes over the positions.
  */
 import type { Asset, Perpetual } from "./Assets.ts"
 import { printPx, printSz, printUsd } from "./Assets.ts"

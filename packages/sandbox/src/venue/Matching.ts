@@ -125,7 +125,9 @@ const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => 
   return Margin.marginSums(venue, clearing).crossValue < Margin.needed(venue, account, clearing, asset.dex)
 }
 
-/** Returns a side's next resting order that can be filled. Ends the unfillable orders before it. */
+/**
+ * Returns the next resting order of a book side that can be filled. Ends the orders before it that cannot be filled.
+ */
 const nextMaker = (
   venue: Venue,
   asset: Asset,

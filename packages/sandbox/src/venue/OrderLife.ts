@@ -1,4 +1,4 @@
-/** The life cycle of an order: its queue, its reserved funds, and its end. */
+/** The life cycle of an order: its place (book, triggers or parent order), its reserved funds, and its end. */
 import type { Asset } from "./Assets.ts"
 import { min } from "./Decimals.ts"
 import * as PriceTimeBook from "./PriceTimeBook.ts"
@@ -7,7 +7,7 @@ import { ensureAccount, ensureBalance, ensureMarket, none } from "./TradingState
 import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"
 
-/** Maximum number of stored orders of an account. */
+/** Maximum number of orders stored for an account in addition to its open orders. */
 export const rememberedOrders = 2_000
 
 /** Stores an order. If the account has too many orders, removes the oldest completed order. */
@@ -75,7 +75,7 @@ export const awaitTrigger = (venue: Venue, order: VenueOrder): void => {
   ensureMarket(venue.state, order.coin).triggers.set(order.oid, order)
 }
 
-/** Removes an order from its queue, and releases its reserved funds. */
+/** Removes an order from the book or from the triggers, and releases its reserved funds. */
 export const withdraw = (venue: Venue, asset: Asset | undefined, order: VenueOrder): void => {
   const account = ensureAccount(venue.state, order.user)
   const market = ensureMarket(venue.state, order.coin)
@@ -100,7 +100,7 @@ export const reduce = (venue: Venue, asset: Asset, order: VenueOrder, lots: bigi
   order.place = "gone"
 }
 
-/** Ends an order together with its child orders, which wait until the order is filled. */
+/** Ends an order and its child orders (the orders that wait until it is filled). */
 export const end = (venue: Venue, order: VenueOrder, status: string): void => {
   if (order.place === "gone") return
   withdraw(venue, venue.listing.byCoin.get(order.coin), order)

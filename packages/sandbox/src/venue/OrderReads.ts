@@ -71,7 +71,7 @@ export const openIn = (
     return asset === undefined || !inDex(asset, dex) ? [] : [[asset, order]]
   })
 
-/** Returns an account's order by its ID; `undefined` if the venue no longer stores the order. */
+/** Returns an account's order by its order ID or client order ID; `undefined` if the venue does not store the order. */
 export const findRecord = (
   { listing }: Venue,
   account: TradingAccount,

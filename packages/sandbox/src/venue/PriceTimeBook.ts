@@ -28,8 +28,8 @@ export const make = <Order extends Resting>(isBid: boolean): BookSide<Order> => 
 })
 
 /**
- * Returns the index of a price among the prices of a side. If the price is not there, returns the index at which to
- * insert it.
+ * Returns the index of a price among the prices of a side. If the side does not have the price, returns the index at
+ * which to insert it.
  */
 const levelIndex = ({ isBid, prices }: BookSide<Resting>, px: bigint): number => {
   let low = 0

@@ -55,7 +55,7 @@ const newPosition = (isCross: boolean, leverage: number): TradingState.Position 
   funding: { allTime: 0n, sinceOpen: 0n, sinceChange: 0n }
 })
 
-/** Changes a position by a trade, without charging a fee. Returns the realized profit. */
+/** Applies a trade to a position without charging a fee. Returns the realized profit. */
 export const movePosition = (
   venue: Venue,
   account: TradingAccount,

@@ -30,15 +30,16 @@ export type Follower = (events: ReadonlyArray<VenueEvent>, venue: Venue) => void
 export interface TradingControls {
   /** Advances the venue to a time and returns the venue. The returned object changes later, so read it immediately. */
   readonly at: (info: InfoState, now: number) => Venue
-  /** Advances the venue to the current time, and delivers its events to the followers. */
+  /** Advances the venue to the current time, and delivers the venue's events to the followers. */
   readonly tick: Effect.Effect<void>
   /** Delivers pending events to the followers. */
   readonly flush: Effect.Effect<void>
   /** Registers a follower. The returned effect removes it. */
   readonly follow: (follower: Follower) => Effect.Effect<Effect.Effect<void>>
   /**
-   * Executes an action of an account without a signature or a nonce, and without counting a request. Creates the
-   * account on first use. Fails with `ActionRejected` if the venue refuses the whole action or cannot decode it.
+   * Executes an action of an account without a signature or a nonce. The action does not count toward the account's
+   * request limit. Creates the account on first use. Fails with `ActionRejected` if the venue refuses the whole action
+   * or cannot decode it.
    */
   readonly act: (user: Address, action: SentAction) => Effect.Effect<ActionResponse, ActionRejected>
   /** Deposits dollars into an account's perpetuals. */

@@ -253,7 +253,7 @@ export interface TradingState {
   readonly deposited: Map<number, bigint>
 }
 
-/** Makes the initial state without trades. */
+/** Makes the initial state of trading, which has no accounts, markets or trades. */
 export const make = (now: number): TradingState => ({
   now,
   nextOid: 77_738_308,

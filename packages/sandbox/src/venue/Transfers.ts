@@ -183,7 +183,7 @@ const isDex = ({ listing }: Venue, dex: string): boolean => dex === ownDex || li
 const spotDex = "spot"
 
 /**
- * Executes the actions `sendAsset` and `agentSendAsset`. `agentSendAsset` only moves funds between the account's own
+ * Executes the actions `sendAsset` and `agentSendAsset`. `agentSendAsset` can move funds only between the account's own
  * balances.
  */
 export const sendAsset = (

@@ -14,7 +14,7 @@ import type { InfoState } from "./VenueAnswer.ts"
 /** The state of an order at the time of an event. */
 export type OrderSnapshot = Readonly<VenueOrder>
 
-/** An event of the venue, which is delivered to its followers. */
+/** An event of the venue, which is delivered to the venue's followers (readers of its events). */
 export type VenueEvent =
   | { readonly kind: "order"; readonly user: Address; readonly order: OrderSnapshot }
   | { readonly kind: "fill"; readonly user: Address; readonly fill: Fill }

@@ -82,7 +82,7 @@ const stakingHistory = ({ account, now, trader }: View): ReadonlyArray<StakingRo
   return [...delegated, ...moved.toReversed()].toSorted((one, other) => other.time - one.time).slice(0, mostRows)
 }
 
-/** The responses to those queries that depend only on the parameter `user`. */
+/** Functions that make the responses to queries whose only parameter is `user`. */
 const answers = {
   approvedBuilders: ({ trader }: View) => [...trader.builders.keys()],
   borrowLendUserState: () => ({ tokenToState: [], health: "healthy", healthFactor: null }),

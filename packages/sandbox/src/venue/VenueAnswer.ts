@@ -23,7 +23,7 @@ export interface Listing extends InfoState {
   readonly now: number
 }
 
-/** The state that a query reads: the listing, the venue's accounts, and trading at the time of the query. */
+/** The state that a query reads: the listing, the venue's accounts, and the trading state at the time of the query. */
 export interface InfoView extends Listing {
   readonly venue: VenueState
   readonly trading: Venue

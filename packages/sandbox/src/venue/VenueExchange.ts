@@ -167,8 +167,8 @@ interface Submission {
 }
 
 /**
- * Checks the network and the nonce of an action. These checks do not need the venue's state. The nonce must equal the
- * nonce of the body.
+ * Checks the network and the nonce of an action. These checks do not need the venue's state. The action's nonce must
+ * equal the nonce of the request body.
  */
 const checkAction = (profile: VenueProfile, action: SentAction, nonce: number): Decision<void> => {
   const type = UserSigned.find(action.type)
@@ -249,7 +249,7 @@ const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
   expiresAfter !== undefined && expiresAfter !== null && expiresAfter < now
 
 /**
- * Executes a submission; `sentAt` is the time at which the submission was sent, by the machine's clock.
+ * Executes a submission; `sentAt` is the time at which the submission was sent, according to the machine's clock.
  *
  * A refusal before the nonce check changes nothing. After that check, the nonce counts as used, even if the action is
  * refused later. A multi-sig wrapper uses a nonce of the leader who signed it.
