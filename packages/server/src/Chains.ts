@@ -258,7 +258,7 @@ const eventLog = ({ eventLogAge, eventLogRows, watchAccounts }: Settings) => ({
   bounds: { rows: eventLogRows, age: Duration.toMillis(eventLogAge) }
 })
 
-/** Returns the store of account events, from which clients that reconnect receive the events that they missed. */
+/** Returns the store of account events. Clients that reconnect receive missed events from this store. */
 const eventStore = (settings: Settings, redis: SharedBy): Layer.Layer<EventStore.EventStore> => {
   const { bounds } = eventLog(settings)
   return acrossReplicas(settings, redis, {

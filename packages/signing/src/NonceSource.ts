@@ -47,7 +47,7 @@ export interface Options {
    */
   readonly ahead?: Duration.Input
   /**
-   * How long a signer's last nonce is stored after the time that the nonce represents. Default: 2 days.
+   * How long a signer's last nonce is stored, counted from the time that the nonce represents. Default: 2 days.
    *
    * The venue refuses nonces of that age, so a nonce that is issued again after this time does no harm.
    */

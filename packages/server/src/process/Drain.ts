@@ -19,7 +19,7 @@ export class Drain extends Context.Service<Drain, {
   readonly isDraining: () => boolean
   /** Waits until the requests in flight at the time of the call have completed. */
   readonly current: Effect.Effect<void>
-  /** Makes `/health/ready` fail, then waits until no requests are in flight, for at most `maxWait`. */
+  /** Makes `/health/ready` fail, then waits, for at most `maxWait`, until no requests are in flight. */
   readonly drain: (maxWait: Duration.Input) => Effect.Effect<void>
 }>()("@trigate/server/process/Drain") {}
 

@@ -51,8 +51,8 @@ export class Load extends Context.Service<Load, {
   /** Whether the event loop lags. While it lags, no new work starts. */
   readonly isBusy: boolean
   /**
-   * Raises the reservation of a body to `bytes` in total. Returns `false`, and changes nothing, if that exceeds the
-   * limit.
+   * Raises the reservation of a body to `bytes` in total. Returns `false`, and changes nothing, if the memory limit of
+   * all callers or of the body's caller would be exceeded.
    */
   readonly take: (held: BodyReservation, bytes: number) => boolean
   /** Releases the bytes of a body. */
@@ -64,7 +64,7 @@ export class Load extends Context.Service<Load, {
   readonly unread: (bytes: number, cut: () => void) => () => void
 }>()("@trigate/server/process/Load") {}
 
-/** Refuses new work, with a `retryAfter` of one second, which is enough for the queue to shrink. */
+/** Refuses new work, with a `retryAfter` of one second, which is enough for the event loop's queue to shrink. */
 export const overloaded: Effect.Effect<never, Overloaded> = Effect.suspend(() =>
   Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is overloaded" }))
 )
@@ -89,8 +89,8 @@ export interface Options {
 export const defaults: Options = { maxLag: Duration.millis(100), memory: 64 * 1024 * 1024 }
 
 /**
- * Maximum size of a small body, in bytes. The last quarter of the memory is reserved for small bodies, so that large
- * bodies do not block them.
+ * Maximum size of a small body, in bytes. The last quarter of the memory limit is reserved for small bodies, so that
+ * large bodies do not block them.
  */
 const largeBody = 64 * 1024
 

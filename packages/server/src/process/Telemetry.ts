@@ -108,7 +108,7 @@ const signals = (settings: Settings, endpoint: string) => {
 }
 
 /**
- * Exports telemetry until the layer's scope closes, then flushes pending data, for at most 3 seconds.
+ * Exports telemetry until the layer's scope closes, then takes at most 3 seconds to flush pending data.
  *
  * @since 0.1.0
  * @category layers

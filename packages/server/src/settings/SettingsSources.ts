@@ -114,7 +114,7 @@ const withoutValue = (kind: string) => (error: { readonly message: string }): st
 
 const unreadable = (cause: unknown) => ({ message: String(cause) })
 
-/** The parser for each file type, loaded only for such a file. */
+/** The parser for each file type. A parser is loaded only if the settings file has its type. */
 const parsers: ReadonlyMap<string, (text: string) => Effect.Effect<unknown, string>> = new Map([
   ["json", (text) => Effect.mapError(Effect.fromResult(Json.parseStrict(text)), withoutValue("JSON"))],
   ["yaml", (text) =>

@@ -183,7 +183,7 @@ export const chainIdFault = (value: unknown, isHashed: boolean): ValueFault | un
   const repaired = chainIdIn(value)
   if (repaired === value) return undefined
   if (!isHashed && Predicate.isString(value) && /^0x[0-9a-fA-F]{1,16}$/.test(value)) return undefined
-  return fault("a chain id as text in 0x hex, such as \"0xa4b1\" of Arbitrum One", repaired, "chainIdText")
+  return fault("a chain id as text in 0x hex, such as \"0xa4b1\" for Arbitrum One", repaired, "chainIdText")
 }
 
 const tokenFault = ({ name, type }: Position, value: unknown): ValueFault | undefined =>

@@ -18,8 +18,8 @@ export type { Cloid, OrderId } from "@trigate/domain/actions/ActionOutcome"
  * The tick and lot size of an asset; `szDecimals` is in the venue's metadata.
  *
  * A price has at most 5 significant digits and at most 6 - `szDecimals` (perpetuals) or 8 - `szDecimals` (spot) decimal
- * places; integer prices are always valid. A size has at most `szDecimals` places. Both are truncated, never rounded
- * up.
+ * places; integer prices are always valid. A size has at most `szDecimals` places. Prices and sizes are truncated,
+ * never rounded up.
  */
 export interface Steps {
   readonly szDecimals: number

@@ -48,7 +48,7 @@ const hashed = (view: View, bytes: Bytes): Bytes => {
 
 /**
  * Concatenates the preimage in the venue's order: action, nonce, vault, expiry. The byte 1 precedes a vault; without a
- * vault, the byte 0 replaces both. The byte 0 precedes an expiry; without an expiry, nothing is added.
+ * vault, only the byte 0 is inserted. The byte 0 precedes an expiry; without an expiry, nothing is added.
  */
 export const venuePreimage = ({ action, expires, nonce, vault }: Preimage): Uint8Array =>
   concat(

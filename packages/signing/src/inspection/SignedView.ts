@@ -131,7 +131,9 @@ export const withRewrite = (view: View, rewrite: Rewrite): View => ({
   rewrite: (value, sent) => rewrite(view.rewrite(value, sent), sent)
 })
 
-/** Combines two changes of an action's members; `undefined` if both change one member, or if both change the order. */
+/**
+ * Combines two changes of an action's members; `undefined` if both change the same member, or if both change the order.
+ */
 const combinedActions = (right: Action, first: Action, second: Action): Action | undefined => {
   if (second === right) return first
   if (first === right) return second
@@ -145,7 +147,7 @@ const combinedActions = (right: Action, first: Action, second: Action): Action |
  * Combines two views of the same request: the changes of `first`, then those of `second`.
  *
  * Rewrites, encodings and changes of the typed data are composed. Returns `undefined` if the views conflict, for
- * example if both change one member of the action.
+ * example if both change the same member of the action.
  */
 export const combined = (right: View, first: View, second: View): View | undefined => {
   const action = combinedActions(right.action, first.action, second.action)

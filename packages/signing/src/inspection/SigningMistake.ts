@@ -116,7 +116,8 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   otherEncoding: searched(
     "JSON is hashed instead of MessagePack",
-    ({ found }) => `${found} was hashed: encode the action as MessagePack, then append nonce and vault, and hash that`
+    ({ found }) =>
+      `${found} was hashed: encode the action as MessagePack, then append nonce and vault, and hash the result`
   ),
   otherHash: searched(
     "a hash other than keccak-256 is used",
@@ -315,7 +316,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   notWrapped: searched(
     "a co-signer signs the bare action",
-    "the co-signer signed the bare action, without the multi-sig account and the leader: sign it with both"
+    "the co-signer signed the bare action, without the multi-sig account and the leader: sign it with both addresses"
   ),
   otherParties: searched(
     "a co-signer names another account or leader",
