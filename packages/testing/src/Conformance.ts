@@ -13,7 +13,7 @@ import * as ConformanceMarket from "./ConformanceMarket.ts"
 import type { ConformanceTarget } from "./ConformanceTarget.ts"
 import * as ConformanceTokens from "./ConformanceTokens.ts"
 
-/** Options of the suite. */
+/** Options of the conformance suite. */
 export interface Options {
   /**
    * Milliseconds from the clock's time to the first nonce. Default: 0. For two runs against one sandbox in quick

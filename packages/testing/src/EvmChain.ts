@@ -33,7 +33,7 @@ const digest = (text: string): string => `0x${createHash("sha256").update(text).
 
 /** The contracts that emit the model's logs. */
 export const contracts = ["a", "b", "c"].map((name) => digest(name).slice(0, 42))
-/** The first topics of the model's logs. */
+/** The event hashes that the model's logs have as their first topic. */
 export const events = ["x", "y"].map(digest)
 
 /** A JSON-RPC error of the node, for example for a log request with too long a block range. */

@@ -27,11 +27,11 @@ export interface FaultyUpstream {
   readonly asked: Array<Asked>
   /** The gateway's own health probes, such as `eth_chainId` for an EVM chain. */
   readonly probes: Array<Asked>
-  /** The number of accepted connections. */
+  /** Returns the number of accepted connections. */
   readonly connections: () => number
-  /** The number of open connections. */
+  /** Returns the number of open connections. */
   readonly open: () => number
-  /** The number of received bytes, including incomplete requests. */
+  /** Returns the number of received bytes, including incomplete requests. */
   readonly bytes: () => number
   /** Waits until a condition on this upstream is true. */
   readonly until: (holds: () => boolean) => Effect.Effect<void>

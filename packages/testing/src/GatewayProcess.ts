@@ -30,7 +30,7 @@ export interface Options {
   readonly program?: string
   /** Arguments after `trigate serve`. */
   readonly args?: ReadonlyArray<string>
-  /** The working directory of the process. Default: the directory of the tests. */
+  /** The working directory of the process. Default: the working directory of the test process. */
   readonly folder?: string
   /** The user and the group of the process. Default: those of the test process. */
   readonly user?: { readonly uid: number; readonly gid: number }

@@ -52,7 +52,7 @@ export const hostedGateway = (environment: { readonly [name: string]: string }) 
     ({ id }) => Effect.sync(() => host?.send({ id, environment: null }))
   )
 
-/** The fixed time of a venue that is started with `stillMarket`, in milliseconds. */
+/** The fixed time, in milliseconds, of a sandbox that is started with the environment `stillMarket`. */
 export const stillTime = Date.UTC(2026, 0, 5, 12, 30)
 
 /**

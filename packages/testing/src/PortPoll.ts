@@ -20,11 +20,11 @@ export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
 
 /** The number of connections, by result. */
 export interface Polled {
-  /** Connections refused while the port was closed. */
+  /** Number of connections that were refused while the port was closed. */
   readonly refused: number
-  /** Responses, by HTTP status. */
+  /** Number of responses, by HTTP status. */
   readonly answered: { readonly [status: string]: number }
-  /** Connections that were accepted, and closed without a response. */
+  /** Number of connections that were accepted, and closed without a response. */
   readonly unanswered: number
 }
 

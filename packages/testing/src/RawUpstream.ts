@@ -13,7 +13,7 @@ export type Treatment = { readonly body: string; readonly until?: Promise<void> 
 export interface RawUpstream {
   readonly url: string
   readonly bodies: Array<string>
-  /** The number of bytes received on all connections. */
+  /** Returns the number of bytes received on all connections. */
   readonly bytes: () => number
   treat: (body: string) => Treatment
   /** Succeeds when `count` bodies were received. */

@@ -32,7 +32,7 @@ import type { MetadataFetch } from "./metadata/MetadataFetch.ts"
 import type { JettonTransfersFailure, TransactionsFailure } from "./transactions/Transactions.ts"
 import * as Transactions from "./transactions/Transactions.ts"
 
-/** A JSON-RPC call to relay; `surface` is the gateway's surface that received it. */
+/** A JSON-RPC call to relay. `surface`: whether the gateway's own routes or its node routes received the call. */
 export interface RelayCall {
   readonly operation: TokenRpcOperation | TokenSendOperation
   readonly params: Json.Json

@@ -89,7 +89,8 @@ const metadataUrl = (token: TokenData): string => `https://metadata.invalid/${to
 /**
  * Makes a master contract whose content decodes to the given token.
  *
- * If the token is unresolved but has a name and a symbol, its decimals are in a document that cannot be fetched.
+ * If the token's metadata is unresolved although it has a name and a symbol, its decimals are in a document that cannot
+ * be fetched.
  */
 const masterContract = (token: TokenData): TokenContract => {
   const { decimals, metadata, mintable, name, symbol, totalSupply } = token
@@ -198,7 +199,10 @@ const backend = (state: TokenChainState["Service"]): TokenBackend => {
   return { read, once: () => Effect.succeed(failed(404, "Not Found")) }
 }
 
-/** The documents of the tokens with off-chain metadata. The documents of unresolved tokens cannot be fetched. */
+/**
+ * Provides the metadata documents of tokens with off-chain metadata. Documents of tokens with unresolved metadata
+ * cannot be fetched.
+ */
 const documents = (state: TokenChainState["Service"]): MetadataFetch["Service"] => ({
   fetch: (uri) =>
     Effect.map(Ref.get(state.jettons), (tokens) =>
@@ -208,7 +212,7 @@ const documents = (state: TokenChainState["Service"]): MetadataFetch["Service"] 
       ))
 })
 
-/** An in-memory chain has no request limit. */
+/** The stream options: a high request rate, because an in-memory chain has no request limit. */
 const streams = { requestsPerSecond: 1_000, pollInterval: "100 millis" } as const
 
 /**

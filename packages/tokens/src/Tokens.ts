@@ -13,7 +13,7 @@ import * as TokenChainUpstream from "./TokenChainUpstream.ts"
 export interface Options extends TokenChainUpstream.Addresses, Omit<Pipeline.ProcessOptions, "oneChain"> {}
 
 /**
- * Provides the service over the context's pipeline, which several chains can share.
+ * Provides `TokenChain` over the context's pipeline, which several chains can share.
  *
  * @since 0.1.0
  * @category layers
@@ -22,7 +22,7 @@ export const layerNoDeps = (options: TokenChainUpstream.Addresses): Layer.Layer<
   Layer.provide(TokenChainUpstream.layerNoDeps(options), MetadataFetchUndici.layer())
 
 /**
- * Provides the service with all its dependencies. Each call makes a separate layer: two token chains share nothing.
+ * Provides `TokenChain` with all its dependencies. Each call makes a separate layer: two token chains share nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -119,8 +119,8 @@ const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelo
 const maxWarnings = 16
 
 /**
- * Returns warnings about the sent action: about values and member orders that differ from the canonical action and so
- * change the hash.
+ * Returns warnings about values and member orders of the sent action that differ from the canonical action, because
+ * such differences change the hash.
  */
 const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<string> =>
   [...SigningWarning.ofValues(sent), ...SigningWarning.ofOrder(sent, canonical)]

@@ -121,7 +121,7 @@ const namedIn = ({ signed }: ReadBody): ReadonlyMap<string, string> => {
   const payload: unknown = action["payload"]
   const roles: ReadonlyArray<readonly [unknown, string]> = [
     [action["agentAddress"], "the API wallet that the action approves"],
-    [vaultAddress, "the vault or sub-account of the body"],
+    [vaultAddress, "the vault or sub-account that the body names"],
     [action["user"], "the user that the action names"],
     [Predicate.hasProperty(payload, "multiSigUser") ? payload.multiSigUser : undefined, "the multi-sig account"],
     [Predicate.hasProperty(payload, "outerSigner") ? payload.outerSigner : undefined, "the leader of the multi-sig"]
@@ -160,8 +160,8 @@ const unexplained = (profile: VenueProfile, theCase: Case, expectedSigner: Addre
   }
   const first = recovered === undefined
     ? `The signature could not be attributed to ${expectedSigner}`
-    : `The signature is by ${recovered.signer}, not by ${expectedSigner}, and no likely mistake explains it: ` +
-      "it is the address of another key, or an unrelated address; the venue's query userRole returns the owner of an API wallet" +
+    : `The signature is by ${recovered.signer}, not by ${expectedSigner}, and no likely mistake explains this: ` +
+      "the address belongs to another key, or is unrelated; the venue's query userRole returns the owner of an API wallet" +
       hint
   return {
     expectedSigner,

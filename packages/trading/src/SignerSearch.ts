@@ -42,7 +42,7 @@ const otherBit = (signature: Signature): Signature => ({ ...signature, v: Number
 
 const swapped = ({ r, s, v }: Signature): Signature => ({ r: s, s: r, v })
 
-/** Returns whether `s` has fewer than 64 digits, because the signature possibly lost a leading zero. */
+/** Returns whether `s` has fewer than 64 digits. Such a signature possibly lost a leading zero. */
 const isShort = ({ s }: Signature): boolean => s.length < 66
 
 /** Restores `r` and `s` of a signature that was split in the wrong place, because `r` had lost its leading zero. */

@@ -137,14 +137,14 @@ export interface InfoOptions {
    * no stale response is returned.
    */
   readonly staleWhenLimited?: Duration.Input | undefined
-  /** The current states of watched accounts, from which their queries are served. Default: none. */
+  /** The current states of watched accounts, from which queries about these accounts are served. Default: none. */
   readonly mirror?: AccountMirror.AccountMirror | undefined
 }
 
 const { candleSnapshot, userFills } = infoOperations
 
 /**
- * `Info` over the official API, and over nodes for the queries that they serve.
+ * Provides `Info` over the official API, and over nodes for the queries that nodes serve.
  *
  * @since 0.1.0
  * @category layers
@@ -235,7 +235,7 @@ export const layerInfo = (
   )
 
 /**
- * `TradingEvm` over nodes.
+ * Provides `TradingEvm` over nodes.
  *
  * @since 0.1.0
  * @category layers

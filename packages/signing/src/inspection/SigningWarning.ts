@@ -7,7 +7,9 @@ import { chainIdFault } from "../actions/ActionValues.ts"
 import { isAddress } from "../internal/bytes.ts"
 import { otherThan, type VenueProfile } from "../VenueProfile.ts"
 
-/** A warning: the location, and the correction. `message` is one sentence of ASCII. */
+/**
+ * A warning about one part of an action. `path` locates the part; `message` is one ASCII sentence with the correction.
+ */
 export interface SigningWarning {
   readonly kind: "mixedCaseAddress" | "chainIdText" | "untrimmedSignature" | "fieldOrder"
   readonly path: ReadonlyArray<string | number>
@@ -43,13 +45,13 @@ const leaves = (value: unknown, path: Path = []): ReadonlyArray<Leaf> => {
 
 const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`
 
-/** Escapes text for a message: printable ASCII unchanged, every other UTF-16 unit as in JSON. */
+/** Escapes text for a message: leaves printable ASCII unchanged, and escapes every other UTF-16 unit as JSON does. */
 export const printable = (text: string): string => text.replaceAll(/[^ -~]/g, escaped)
 
 const maxSegments = 16
 const maxSegment = 64
 
-/** Formats a path with dots, truncated if too long. */
+/** Formats a path with dots between its segments. Truncates long paths and long segments. */
 export const pathText = (path: ReadonlyArray<string | number>): string =>
   path.slice(0, maxSegments).map((segment) => printable(String(segment).slice(0, maxSegment))).join(".")
 
@@ -82,7 +84,9 @@ export const ofValues = (action: unknown): ReadonlyArray<SigningWarning> => leav
 
 const maxKeys = 16
 
-/** Returns warnings about the key order of an action as sent, compared with its canonical form. */
+/**
+ * Returns a warning for each object of the sent action whose keys are in another order than in the canonical action.
+ */
 export const ofOrder = (sent: unknown, canonical: unknown, path: Path = []): ReadonlyArray<SigningWarning> => {
   if (!Predicate.isReadonlyObject(sent) || !Predicate.isReadonlyObject(canonical)) return []
   const keys = Object.keys(canonical)

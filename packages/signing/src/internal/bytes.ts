@@ -104,7 +104,7 @@ export const uint64Bytes = (value: bigint): Uint8Array => {
   return bytes
 }
 
-/** The hash function in use. {@link loadKeccak} replaces it with a faster one that returns the same digests. */
+/** The keccak-256 function in use. {@link loadKeccak} replaces it with a faster one that returns the same digests. */
 let hash: (bytes: Uint8Array) => Uint8Array = keccak_256
 
 /**

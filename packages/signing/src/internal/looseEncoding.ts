@@ -16,8 +16,8 @@ export class AsDouble {
 export type IntegerStyle = "smallest" | "uint16" | "uint32" | "uint64" | "int32" | "int64" | "signed" | "double"
 
 /**
- * The encoding of text: strings with the shortest header, with a header of a minimum width or without `str8`, or binary
- * data instead of strings (`addressBytes`: only for addresses).
+ * The encoding of text: strings with the shortest header, with a header of a minimum width, or with the shortest header
+ * other than `str8`; or binary data instead of strings (`addressBytes`: only for addresses).
  */
 export type TextStyle = "shortest" | "str8" | "str16" | "str32" | "noStr8" | "bin" | "addressBytes"
 
@@ -34,7 +34,7 @@ export interface Encoding {
 /** The variant of MessagePack that the venue uses. */
 export const standard: Encoding = { integer: "smallest", text: "shortest", size: "shortest" }
 
-/** Combines two variants. If both change a property, the second variant applies. */
+/** Combines two variants of MessagePack. If both change a property, the second variant applies. */
 export const combined = (first: Encoding, second: Encoding): Encoding => ({
   integer: second.integer === standard.integer ? first.integer : second.integer,
   text: second.text === standard.text ? first.text : second.text,
@@ -169,6 +169,6 @@ const spaced = (value: unknown): string => {
     : Json.stringify(value)
 }
 
-/** Encodes a value as JSON. */
+/** Encodes a value as JSON, with or without spaces. */
 export const encodeJson = (style: JsonStyle, value: unknown): Uint8Array =>
   Utf8.encode(style === "spaced" ? spaced(value) : Json.stringify(value))

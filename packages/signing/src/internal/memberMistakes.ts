@@ -1,4 +1,4 @@
-/** Signing mistakes in the members of an action: hashed in another order, omitted, or added. */
+/** Signing mistakes in the members of an action: members that were hashed in another order, omitted, or added. */
 import * as Predicate from "effect/Predicate"
 import type * as ActionForm from "../actions/ActionForm.ts"
 import type * as ActionOrder from "../actions/ActionOrder.ts"
@@ -92,7 +92,9 @@ const entriesAt = (view: View, paths: ReadonlyArray<ActionForm.Path>): Members =
 const ofMembers = (edit: (members: Members) => Members): Edit => (value) =>
   Predicate.isObject(value) ? Object.fromEntries(edit(Object.entries(value))) : value
 
-/** Generates views in which two adjacent members are swapped, in every object in which they are adjacent. */
+/**
+ * Generates signing hypotheses in which two adjacent members are swapped, in every object in which they are adjacent.
+ */
 export const swappedNeighbours: Vary = function*({ view }) {
   const pairs = new Map<string, readonly [string, string]>()
   for (const paths of objectsIn(view.action)) {
@@ -120,8 +122,8 @@ export const swappedNeighbours: Vary = function*({ view }) {
 }
 
 /**
- * Generates views in which one member is at another position, in every object with the same members. Serializers of
- * unordered maps can cause such an order.
+ * Generates signing hypotheses in which one member is at another position, in every object with the same members.
+ * Serializers of unordered maps can cause such an order.
  */
 export const movedMembers: Vary = function*({ view }) {
   for (const paths of objectsIn(view.action)) {
@@ -158,7 +160,7 @@ const permutations = (count: number): ReadonlyArray<ReadonlyArray<number>> =>
       Array.from({ length: count }, (_, at) => [...order.slice(0, at), count - 1, ...order.slice(at)])
     )
 
-/** Generates views with every possible member order of each small object. */
+/** Generates signing hypotheses with every possible member order of each small object. */
 export const permutedMembers: Vary = function*({ view }) {
   for (const paths of objectsIn(view.action)) {
     const names = entriesAt(view, paths).map(([name]) => name)
@@ -178,7 +180,7 @@ export const permutedMembers: Vary = function*({ view }) {
   }
 }
 
-/** Generates views in which two members of one object are missing from the signed data. */
+/** Generates signing hypotheses in which two members of one object are missing from the signed data. */
 export const droppedPairs: Vary = function*({ view }) {
   for (const paths of objectsIn(view.action)) {
     const names = entriesAt(view, paths).map(([name]) => name)
@@ -199,8 +201,8 @@ export const droppedMembers: Vary = function*({ view }) {
 }
 
 /**
- * Generates views in which optional members are null instead of absent, at their position in the venue's order: first
- * one member at a time, then all optional members at once.
+ * Generates signing hypotheses in which optional members are null instead of absent, at their position in the venue's
+ * order: first one member at a time, then all optional members at once.
  */
 export const addedNulls: Vary = function*({ view }) {
   const order = actionOrder(view)

@@ -1,4 +1,4 @@
-/** Building blocks of signing mistakes: a view with one mistake, and edits of an action. */
+/** Building blocks of signing mistakes: a signing hypothesis with one mistake, and edits of an action. */
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as ActionForm from "../actions/ActionForm.ts"
@@ -11,7 +11,10 @@ import type { SignedRequest } from "../SignerRecovery.ts"
 import { trimmedHex } from "./bytes.ts"
 import { AsDouble } from "./looseEncoding.ts"
 
-/** A view with one mistake. `finding` describes a mistake that a comparison of the hashed values does not show. */
+/**
+ * A view (a signing hypothesis) with one mistake. If a comparison of the hashed values does not show the mistake,
+ * `finding` describes it.
+ */
 export interface MistakenView {
   readonly view: View
   readonly finding?: Omit<Mistake, "mistake">

@@ -137,17 +137,17 @@ export const preimageOrders: ReadonlyArray<Arrangement> = [
   },
   { found: "the action alone", arrange: ({ action }) => action },
   {
-    found: "20 zero bytes for no vault",
+    found: "20 zero bytes in place of the absent vault",
     arrange: ({ action, expires, nonce, vault }) =>
       concat(action, nonce, vault.length === 0 ? new Uint8Array(20) : vault, marked(0, expires))
   },
   {
-    found: "marker 1 and 20 zero bytes for no vault",
+    found: "marker 1 and 20 zero bytes in place of the absent vault",
     arrange: ({ action, expires, nonce, vault }) =>
       concat(action, nonce, Uint8Array.of(1), vault.length === 0 ? new Uint8Array(20) : vault, marked(0, expires))
   },
   {
-    found: "20 zero bytes after the marker for no vault",
+    found: "20 zero bytes after the marker of the absent vault",
     arrange: ({ action, expires, nonce, vault }) =>
       concat(action, nonce, vault.length === 0 ? new Uint8Array(21) : vaultMarked(vault), marked(0, expires))
   },
@@ -162,17 +162,17 @@ export const preimageOrders: ReadonlyArray<Arrangement> = [
     arrange: ({ action, expires, nonce, vault }) => concat(action, nonce, vaultMarked(vault), marked(1, expires))
   },
   {
-    found: "a marker 0 for no expiry",
+    found: "a marker 0 in place of the absent expiry",
     arrange: ({ action, expires, nonce, vault }) => concat(action, nonce, vaultMarked(vault), Uint8Array.of(0), expires)
   },
   {
-    found: "a marker for no expiry, then zeros",
+    found: "a marker 0 and 8 zero bytes in place of the absent expiry",
     arrange: ({ action, expires, nonce, vault }) =>
       concat(action, nonce, vaultMarked(vault), Uint8Array.of(0), expires.length === 0 ? new Uint8Array(8) : expires)
   }
 ]
 
-/** Generates a view for each given way to concatenate the preimage. */
+/** Generates a signing hypothesis for each given way to concatenate the preimage. */
 export const arranged = (ways: ReadonlyArray<Arrangement>): Vary => ({ view }) =>
   ways.filter(({ needs }) =>
     needs === undefined || isGiven(needs === "vault" ? view.context.vaultAddress : view.context.expiresAfter)
@@ -217,8 +217,8 @@ const jsonNames: { readonly [Style in Loose.JsonStyle]: string } = {
 }
 
 /**
- * Generates views in which JSON is hashed instead of MessagePack, with the members in the venue's order or in the order
- * in which they were sent.
+ * Generates signing hypotheses in which JSON is hashed instead of MessagePack, with the members in the venue's order or
+ * in the order in which they were sent.
  */
 export const jsonEncodings: Vary = ({ view }) =>
   [view, SignedView.withRewrite(view, keysAsSent)].flatMap((each) =>
@@ -238,7 +238,10 @@ const hashes: ReadonlyArray<readonly [found: string, hash: (bytes: Uint8Array) =
   ["SHA-256 twice", (bytes) => sha256(sha256(bytes))]
 ]
 
-/** Generates views in which the action or the typed data is hashed with a different hash function than the venue's. */
+/**
+ * Generates signing hypotheses in which the action or the typed data is hashed with another hash function than the
+ * venue's.
+ */
 export const otherHashes: Vary = ({ view }) => [
   ...hashes.map(([found, hashBytes]) => ({ view: { ...view, hashBytes }, finding: { path: [], found } })),
   ...hashes.map(([found, hash]) => ({
@@ -259,8 +262,8 @@ export const personal = (bytes: Uint8Array): Uint8Array =>
 const asText = (bytes: Uint8Array): Uint8Array => Utf8.encode(toHex(bytes))
 
 /**
- * Generates views in which the signer signed a plain message instead of typed data: the digest (as bytes or hex text),
- * the hash inside the typed data (as bytes or hex text), or the bytes before hashing.
+ * Generates signing hypotheses in which the signer signed a plain message instead of typed data: the digest (as bytes
+ * or hex text), the hash inside the typed data (as bytes or hex text), or the bytes before hashing.
  */
 export const plainMessages: Vary = ({ view }) =>
   [
@@ -299,7 +302,10 @@ export const nonceMistakes = (nonce: bigint): ReadonlyArray<bigint> => {
   return [nonce / 1000n * 1000n, ...oneOff, ...swapped]
 }
 
-/** Generates views in which the signed nonce is in another unit of time; the nonce of the body is in milliseconds. */
+/**
+ * Generates signing hypotheses in which the signed nonce is in another unit than the body's nonce, which is in
+ * milliseconds.
+ */
 export const times = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
   const right = BigInt(request.nonce)
   const key = SignedView.nonceKey(view)
@@ -311,8 +317,8 @@ export const times = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary 
 }
 
 /**
- * Generates views in which the signed nonce differs from the nonce of the body. To correct a single action, send it
- * with the signed nonce.
+ * Generates signing hypotheses in which the signed nonce differs from the body's nonce. To correct a single action,
+ * send it with the signed nonce.
  *
  * All signatures of a multi-sig wrapper share its nonce, so a co-signer that signed another nonce has to sign again.
  * For a wrapper, the path of the finding is empty.

@@ -19,7 +19,7 @@ const reshaped = (view: View, reshape: Reshape, finding: Omit<Mistake, "mistake"
   finding
 })
 
-/** Returns the typed data of a view, or `undefined` for a view without typed data. */
+/** Returns the typed data of a signing hypothesis (view); `undefined` if the hypothesis has none. */
 const subjectTypedData = ({ part, request, view }: Subject): Signable.Signable | undefined =>
   SignedDigest.viewTypedData(view, part, request.action)
 
@@ -92,7 +92,7 @@ const otherNames = [
   ""
 ]
 
-/** Generates common wrong variants of one of the venue's two domains. */
+/** Generates common wrong variants of one of the venue's two EIP-712 domains. */
 function* otherDomains({ chainId, name }: Signable.Domain): Generator<OtherDomain> {
   const right = { name, chainId }
   const expected = shownDomain(right)
@@ -147,7 +147,7 @@ const otherContracts = [
 const inDomain = ({ view }: Subject, { domain, expected, found }: OtherDomain): MistakenView =>
   reshaped(view, (signable) => ({ ...signable, domain }), { path: [], found, expected })
 
-/** Generates views whose domain has another name, chain ID, version or contract, or fewer fields. */
+/** Generates signing hypotheses whose domain has another name, chain ID, version or contract, or fewer fields. */
 export const domainMistakes: Vary = function*(subject) {
   const typed = subjectTypedData(subject)
   if (typed === undefined) return
@@ -157,8 +157,8 @@ export const domainMistakes: Vary = function*(subject) {
 const quantityHex = (id: number): string => `0x${id.toString(16)}`
 
 /**
- * Generates views whose EIP-712 domain has the chain ID of a chain to which wallets often connect. In a multi-sig
- * wrapper, the chain ID is also part of the hashed value.
+ * Generates signing hypotheses whose EIP-712 domain has the chain ID of a chain to which wallets often connect. In a
+ * multi-sig wrapper, the chain ID is also part of the hashed value.
  */
 export const chainMistakes: Vary = function*(subject) {
   const { part, view } = subject
@@ -185,7 +185,9 @@ export const chainMistakes: Vary = function*(subject) {
 
 const sources = ["A", "B", "Mainnet", "Testnet", "mainnet", "testnet", "", "c", "1", "0"]
 
-/** Generates views whose phantom agent has a wrong `source`. The correct source is the network's letter. */
+/**
+ * Generates signing hypotheses whose phantom agent has a wrong `source`. The correct source is the network's letter.
+ */
 export const agentMistakes: Vary = function*({ part, view }) {
   if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
   const expected = `source ${view.profile.source}`
@@ -206,8 +208,8 @@ const fieldTypesByKind: { readonly [kind: string]: Signable.Member["type"] } = {
 }
 
 /**
- * Generates views in which an L1 action was signed like a user-signed action: the typed data contain the action's
- * members, with guessed types.
+ * Generates signing hypotheses in which an L1 action was signed like a user-signed action: the typed data contain the
+ * action's members, with guessed types.
  */
 export const typedActions: Vary = function*({ part, request, view }) {
   if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
@@ -248,7 +250,11 @@ export const typedActions: Vary = function*({ part, request, view }) {
             ...view,
             asTyped: () => ({ domain: encodeDomain({ name: userSignedDomain, chainId: id }), struct, members })
           },
-          finding: { path: [], found: "typed data of its members", expected: "an L1 action, by its hash in an Agent" }
+          finding: {
+            path: [],
+            found: "typed data of the action's members",
+            expected: "an Agent that contains the hash of the L1 action"
+          }
         }
       }
     }
@@ -392,8 +398,8 @@ const isOften = (type: Signable.Member["type"], other: string): boolean =>
   (type === "uint64" && other === "uint256") || (type === "address" && other === "string")
 
 /**
- * Generates views in which one field, or every field of the same type, has another type. Types that programs often
- * confuse come first.
+ * Generates signing hypotheses in which one field, or every field of the same type, has another type. Types that
+ * programs often confuse come first.
  */
 export const fieldTypes = structMistakes(function*({ fields }, { members }) {
   for (const often of [true, false]) {

@@ -16,7 +16,7 @@ export const decimalsIn = (view: View): ReadonlyArray<ActionForm.Leaf> => [
 ]
 
 /**
- * Generates views for each edit: first a view in which all given values are edited, then one view for each edited
+ * Generates signing hypotheses for each edit: first one in which all given values are edited, then one for each edited
  * value.
  */
 export const spelling = (leaves: (view: View) => ReadonlyArray<ActionForm.Leaf>, ...edits: ReadonlyArray<Edit>): Vary =>
@@ -77,8 +77,8 @@ export const toText: Edit = (value) => Predicate.isNumber(value) || Predicate.is
 export const rounded: Edit = (value) => Predicate.isBigInt(value) ? BigInt(Number(value)) : value
 
 /**
- * Generates views with the integers that, as doubles, round to the integer in the body. The signer could have signed
- * such an integer and sent the rounded integer.
+ * Generates signing hypotheses in which an integer of the body was signed with its exact value, and sent after rounding
+ * to a double. Tries the integers that round to the sent integer.
  */
 export const unrounded = function*({ view }: Subject): Iterable<MistakenView> {
   for (const { path, value } of leavesIn(view, "integer").slice(0, maxLeaves)) {
@@ -100,8 +100,8 @@ export const spacedJson = ofText((text) => text.replaceAll(/\s*([,:])\s*/g, "$1 
 const halvable = 2 ** 51
 
 /**
- * Generates views in which integers are encoded as doubles: first only the large integers, as JavaScript libraries do,
- * then all integers, then one integer at a time.
+ * Generates signing hypotheses in which integers are encoded as doubles: first only the large integers, as JavaScript
+ * libraries do, then all integers, then one integer at a time.
  */
 export const integersAsFloats: Vary = function*({ view }) {
   const leaves = leavesIn(view, "integer", "id").flatMap(({ path, value }) =>

@@ -82,8 +82,8 @@ export interface Variation {
   /** The number of the mistake's forms that are also combined with other mistakes. */
   readonly pairs: number
   /**
-   * The number of the mistake's forms that are tried before pairs. The other forms are tried after the most likely
-   * pairs.
+   * The number of the mistake's forms that are tried before pairs of mistakes. The other forms are tried after the most
+   * likely pairs.
    */
   readonly early: number
   /**
@@ -107,7 +107,10 @@ const seldomPaired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = 
   isSeldomPaired: true
 })
 
-/** Limits `vary` to a range of its views, so that this range can be a variation with its own rank in pairs. */
+/**
+ * Limits a generator of signing hypotheses (`vary`) to a range of its results. The range can then be a variation that
+ * has its own rank in pairs.
+ */
 const between = (vary: Vary, from: number, to = Infinity): Vary =>
   function*(subject) {
     let at = 0
@@ -125,7 +128,8 @@ const isOuterPart = ({ part, view }: Subject): boolean => view.wrapper !== undef
 const isWrapped = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "inner"
 
 /**
- * Generates views in which the inner signatures name a different leader or account than the wrapper, or both swapped.
+ * Generates signing hypotheses in which the inner signatures name another leader or account than the wrapper does, or
+ * the same two in exchanged roles.
  */
 const otherParties: Vary = function*(subject) {
   const { known, view } = subject
@@ -267,7 +271,7 @@ export const variations: ReadonlyArray<Variation> = [
           found: part === "outer" ? "the message of a co-signer" : "the message of the leader",
           expected: part === "outer"
             ? "the wrapper with all its signatures"
-            : "the action for the account and the leader"
+            : "the action with the addresses of the account and the leader"
         }
       }], 1),
   paired("otherParties", otherParties, 1),

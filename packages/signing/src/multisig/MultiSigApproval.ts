@@ -261,7 +261,7 @@ export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
   yield* MultiSigTerms.checkDeadline(proposal)
   const collected = distinct(approvals)
   if (collected.length > MultiSig.maxSigners) {
-    return yield* wrongShape("signatures", `a list of at most ${MultiSig.maxSigners}`)
+    return yield* wrongShape("signatures", `a list of at most ${MultiSig.maxSigners} signatures`)
   }
   const signatures = yield* Effect.forEach(collected, (approval) => check(proposal, approval))
   yield* checkThreshold(proposal, collected)

@@ -15,7 +15,9 @@ import { defaultChainId } from "../VenueProfile.ts"
 import * as MultiSigTerms_ from "./MultiSigTerms.ts"
 import type { MultiSigTerms } from "./MultiSigTerms.ts"
 
-/** The text is not a proposal or approval; `faults` describe its errors, with their paths. */
+/**
+ * A text could not be decoded as a proposal or as an approval (`what`). `faults` describe its errors, with their paths.
+ */
 export class MultiSigMalformed extends Schema.TaggedError<MultiSigMalformed>()("MultiSigMalformed", {
   what: Schema.Literals(["proposal", "approval"]),
   faults: Schema.Array(RequestFault)

@@ -51,7 +51,10 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
   const low = new Set<string>()
   /** The checks whose latest query failed, by account and name of the check. */
   const failing = new Set<string>()
-  /** The expiry warnings that were already reported: the agent, with the warning time such as `1 day`. */
+  /**
+   * The expiry warnings that were already reported: for each, the account, the agent, the expiry, and the warning time
+   * such as `1 day`.
+   */
   let reported = new Set<string>()
 
   const readAgents = Effect.fnUntraced(function*(user: string) {

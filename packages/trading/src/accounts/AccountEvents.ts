@@ -82,7 +82,7 @@ export interface AccountEvents {
   readonly watch: (user: string, watcher: Watcher) => () => void
   /**
    * Reads the shared log again if this process's copy does not reach a position. A caller can have such a position
-   * because another replica already delivered the event to it.
+   * because another replica already delivered the event at that position to the caller.
    */
   readonly catchUp: (position: ResumePosition) => Effect.Effect<void>
   /** Returns whether the log of an account is complete and up to date in this process. */

@@ -143,8 +143,8 @@ export interface Source {
 /** The states of an account that were received from the venue. */
 export interface MirroredStates {
   /**
-   * The number of known changes of the account: the events in the log, plus the changes of the account's version that
-   * no logged event caused.
+   * The number of known changes of the account: the events in the log, plus the increments of the account's version (a
+   * counter) that no logged event caused.
    */
   readonly changes: number
   /** The time of the last observed change, in milliseconds. */
@@ -158,11 +158,9 @@ interface MirroredAccount {
   readonly frames: Map<string, Frame>
   changes: number
   version: string | undefined
-  /**
-   * `changedAt`: the time of the last observed change. `actedAt`: the time of the last observed change that no event of
-   * the log reported.
-   */
+  /** The time of the last observed change, in milliseconds. */
   changedAt: number
+  /** The time, in milliseconds, of the last observed change that no event of the log reported. */
   actedAt: number
   /** The latest fills, newest first. */
   fills: ReadonlyArray<Row> | undefined
@@ -223,8 +221,8 @@ const withNewer = (fills: ReadonlyArray<Row>, rows: ReadonlyArray<Row>): Readonl
 }
 
 /**
- * Returns the responses that a frame contains, by query. Omits the responses to brief queries, which each read derives
- * from the detailed responses.
+ * Returns the responses that a frame contains, by query. Omits the responses to brief queries, because they are derived
+ * from the detailed responses at each read.
  */
 export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [query: string, json: string]> => {
   const data = Json.members(text).get("data")
@@ -268,8 +266,8 @@ export const make = Effect.fnUntraced(function*(age: number) {
   const isRecording = ({ user }: MirroredAccount): boolean => source?.events.isRecording(user) === true
 
   /**
-   * Reads the version of an account. If the version has changed although no event was logged, records a change of the
-   * account.
+   * Reads the version (a counter) of an account. If the version has changed although no event was logged, records a
+   * change of the account.
    */
   const readVersion = (account: MirroredAccount, { accounts }: Port): Effect.Effect<string | undefined> =>
     Effect.map(Effect.suspend(() => accounts.version([account.user], now())), (version) => {

@@ -3,9 +3,9 @@
  * account's log.
  *
  * Each step is one script, so the check of the fencing token and the write are atomic. A token is a time in
- * milliseconds. Tokens that were counted from 1 would repeat after Redis restarts empty, and the owner would not notice
- * that the log is lost. Each start of the Redis server also begins a new epoch of the log: a server that was restored
- * from a snapshot, or that replaced a failed server, may lack the newest entries.
+ * milliseconds. If tokens were counted from 1 instead, they would repeat after Redis restarts empty, and the owner
+ * would not notice that the log is lost. Each start of the Redis server also begins a new epoch of the log: a server
+ * that was restored from a snapshot, or that replaced a failed server, may lack the newest entries.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
 import * as EventStore from "./EventStore.ts"
 
-/** The location of the log. */
+/** The location and the limits of the event log. */
 export interface Options {
   /** The prefix of the keys. Default: `trigate:{events}:`. The braces place all keys in one cluster slot. */
   readonly prefix?: string

@@ -16,7 +16,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import * as EventStore from "./EventStore.ts"
 
-/** The location of the log. */
+/** The location and the limits of the event log. */
 export interface Options {
   /** A name that separates the event logs of several networks in one database. Default: `mainnet`. */
   readonly network?: string

@@ -198,7 +198,7 @@ export const quotaHolding = (part: ActionLogQuota.Part, sending: Sending): Actio
   bytes: sending.body.length
 })
 
-/** Returns the options with defaults; `keep` in milliseconds. */
+/** Returns the options, completed with the defaults. Converts `keep` to milliseconds. */
 export const resolveLimits = (options: Options) => ({
   capacity: options.capacity ?? 10_000,
   maxBytes: options.maxBytes ?? 64 * 1024 * 1024,

@@ -109,7 +109,9 @@ export interface Room {
   readonly used: () => Used
 }
 
-/** Tracks the capacity of an empty log; `limits` are the limits of the part for known signers. */
+/**
+ * Makes the tracker of a log's used capacity, initially empty. `limits` are the limits of the part for known signers.
+ */
 export const make = (limits: Limits): Room => {
   const parts = { familiar: makePart(limits, "familiar"), strangers: makePart(strangersLimits(limits), "strangers") }
   return {

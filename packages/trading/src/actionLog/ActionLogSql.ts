@@ -94,8 +94,8 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   /**
    * Runs one step within the deadline. Fails with a message.
    *
-   * A late step is interrupted in the background, because interruption can take as long as the step itself; `late` runs
-   * after the step has ended.
+   * A late step is interrupted in the background, because interruption can take as long as the step itself. After the
+   * step has ended, the effect `late` runs.
    */
   const step = Effect.fnUntraced(
     function*<A>(effect: Effect.Effect<A, StorageFault>, late: Effect.Effect<void> = Effect.void) {

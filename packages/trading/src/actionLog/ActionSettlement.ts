@@ -74,7 +74,10 @@ const notShown: ActionEntry = {
 
 /** The sources of settlements. */
 export interface Options {
-  /** Events of watched accounts, each of which looks up its order's action at once. Default: none. */
+  /**
+   * Events of watched accounts. Each event causes an immediate lookup of the action that placed the order. Default:
+   * none.
+   */
   readonly orders?: OrderEvents | undefined
 }
 

@@ -136,7 +136,10 @@ class Recent {
   }
 }
 
-/** The bars to serve for a query: its first bar, its last bar, and its last bar that has certainly closed. */
+/**
+ * The bars to serve for a query: the indexes of the first bar, of the last bar that has certainly closed, and of the
+ * last bar.
+ */
 interface Plan {
   readonly series: Series
   readonly first: number

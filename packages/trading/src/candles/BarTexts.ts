@@ -17,7 +17,7 @@ interface Run {
   readonly to: number
 }
 
-/** Bars, oldest first, without duplicates. */
+/** A list of bars, oldest first, without duplicates; as runs of consecutive bars. */
 export type BarTexts = ReadonlyArray<Run>
 
 /** The empty list. */
@@ -26,7 +26,7 @@ export const empty: BarTexts = []
 /** The maximum number of runs in a list. A list with more runs is copied into one text. */
 const MAX_RUNS = 16
 
-/** Makes a list of all bars in one text. */
+/** Makes a list of all the bars in a JSON text. */
 export const make = (text: BarPlaces): BarTexts =>
   text.times.length === 0 ? [] : [{ text, from: 0, to: text.times.length }]
 

@@ -31,7 +31,7 @@ export interface Options extends CandleRecorder.Options {
    * callers.
    */
   readonly weight?: number
-  /** Returns the stream of a coin's bars. If absent, each bar is queried after the bar has closed. */
+  /** Returns the stream of a coin's bars. If this function is absent, each bar is queried after the bar has closed. */
   readonly candles?: Streams["Service"]["candle"]
 }
 
@@ -114,7 +114,7 @@ const make = Effect.fnUntraced(function*({ candles, weight = defaultWeight }: Op
 })
 
 /**
- * Records into the archive of the context while the layer is open.
+ * Records bars in the archive of the context while the layer is open.
  *
  * If this program is not allowed to write to the archive, logs an error and stops.
  *

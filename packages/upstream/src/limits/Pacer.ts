@@ -7,8 +7,8 @@
  * The score is the sum of the ages at which reads received the response, divided by the cost of the refresh. A response
  * that many callers poll therefore stays younger than a response that a single caller polls.
  *
- * Refreshes receive nine tenths of the limit for reads evenly, and 8 % of it as a burst, so that refreshes alone never
- * exhaust a window.
+ * Refreshes receive nine tenths of the limit for reads at a constant rate, and can accumulate a burst of 8 % of that
+ * limit. Refreshes alone therefore never exhaust a window.
  */
 import type * as Effect from "effect/Effect"
 import type { Bounds } from "./RateWindow.ts"

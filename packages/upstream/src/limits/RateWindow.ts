@@ -86,15 +86,15 @@ export const partBounds = (bounds: Bounds, part: number, others: Units): Bounds 
 }
 
 /**
- * Returns a maximum for the units that reads used in the window: above this maximum, the call cannot start. For an
- * action, there is no maximum. `ahead` are the units of the calls that start before this call.
+ * Returns the maximum use of the window by reads, in units, at which a call can start. An action can start at any use
+ * by reads. `ahead` are the units of the calls that start before this call.
  */
 export const maxReads = ({ readLimit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
 
 /**
- * Returns a maximum for the units that all calls used in the window: above this maximum, the call cannot start. `ahead`
- * are the units of the calls that start before this call. For an action, the reads in `ahead` do not count.
+ * Returns the maximum total use of the window, in units, at which a call can start. `ahead` are the units of the calls
+ * that start before this call. For an action, the reads in `ahead` do not count.
  */
 export const maxUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowCall, ahead: Units): number =>
   // a call that costs more than the limit starts if the window is empty
@@ -104,9 +104,8 @@ export const maxUnits = ({ limit }: Limit, { class: methodClass, cost }: WindowC
  * Returns the milliseconds from `now` until a call can start, provided that no further call arrives; 0 if the call can
  * start now.
  *
- * `slots` are the slots of the window, oldest first. `ahead` are the units of the calls that start before this call.
- * Assumes that those calls use each unit as soon as the unit is free again, which is when its slot leaves the window.
- * A unit that is used again is occupied for the length of another window.
+ * `slots` are in order of time; `ahead` are the units of the calls that start before this call. Assumes that the calls
+ * ahead take each unit as soon as it expires, and that the unit then counts for a whole window again.
  */
 export const waitTime = (
   bounds: Bounds,
@@ -118,7 +117,7 @@ export const waitTime = (
   const until = (limit: number, most: number, unitsOf: (slot: Units) => number) => {
     const held = slots.reduce((sum, slot) => sum + unitsOf(slot), 0)
     if (held <= most) return 0
-    // if a call cost more than the limit, its excess units free no capacity when they leave the window
+    // if a call cost more than the limit, its excess units free no capacity when they expire
     const rounds = Math.max(1, Math.ceil((held - most - Math.max(0, held - limit)) / limit))
     const leaves = (slot: number) => (slot + rounds * (bounds.slots + 1)) * bounds.width - now
     let rest = held - most - (rounds - 1) * limit

@@ -74,7 +74,8 @@ export interface Options {
    */
   readonly familiar?: ReadonlySet<string>
   /**
-   * Exchanges, with other replicas, how much of the upstream's limits each replica uses. Default: no other replicas.
+   * The service by which replicas report how much of the upstream's limits each of them uses. Default: no other
+   * replicas.
    */
   readonly replicas?: ReplicaUse.ReplicaUse["Service"]
   /** Receives each new frame that contains a whole state, once for all callers. */
@@ -82,7 +83,8 @@ export interface Options {
 }
 
 /**
- * Returns the topic that was subscribed last. If a refusal from the upstream names no topic, it refers to this topic.
+ * Returns the topic that was subscribed last and has no response yet. If `isUser` is true, considers only topics with a
+ * user. A refusal from the upstream that names no topic refers to the returned topic.
  */
 const lastAsked = (
   { byRoute }: SharedTopic.TopicConnection,

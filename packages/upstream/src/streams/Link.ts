@@ -55,7 +55,8 @@ const firstBackoff = 250
 const maxBackoff = 10_000
 
 /**
- * Milliseconds that a connection must last so that the pause before the next reconnection is the shortest one again.
+ * Minimum duration of a connection, in milliseconds, that resets the pause before the next reconnection to the shortest
+ * pause.
  */
 const soundAfter = 10_000
 

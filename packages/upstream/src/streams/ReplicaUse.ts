@@ -55,7 +55,7 @@ export class ReplicaUse extends Context.Service<ReplicaUse, {
 }>()("@trigate/upstream/streams/ReplicaUse") {}
 
 /**
- * Provides an exchange for a process without other replicas: their use is always zero.
+ * Provides `ReplicaUse` for a process that is the only replica: the use of other replicas is always zero.
  *
  * @since 0.1.0
  * @category layers
@@ -68,7 +68,7 @@ export const layerMemory: Layer.Layer<ReplicaUse> = Layer.succeed(
 /** Milliseconds after which the report of a silent replica expires. */
 export const expiresAfter = 5000
 
-/** The store of the reports. */
+/** The store of the replicas' reports. */
 export interface Store {
   /** The name of the store in log lines. */
   readonly name: string
@@ -85,7 +85,7 @@ const Report = Schema.fromJsonString(Use)
 const encodeReport = Schema.encodeSync(Report)
 const decodeReports = Schema.decodeUnknownEffect(Schema.Array(Report))
 
-/** Makes the exchange over a store. */
+/** Makes the service `ReplicaUse` over a store of reports. */
 export const make = Effect.fnUntraced(function*({ deadline, exchange, name }: Store) {
   const replica = (yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)
   const state = yield* SharedState.make({

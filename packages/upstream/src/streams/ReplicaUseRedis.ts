@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import * as SharedState from "../SharedState.ts"
 import * as ReplicaUse from "./ReplicaUse.ts"
 
-/** The location of the reports. */
+/** The location of the replicas' reports in Redis. */
 export interface Options {
   /** The key of the hash. Default: `trigate:{streams}:use`. */
   readonly key?: string
@@ -37,7 +37,7 @@ return others`
 const decodeReports = Schema.decodeUnknownEffect(Schema.Array(Schema.String))
 
 /**
- * Provides the exchange through the Redis of the context. Each call makes a separate layer, so that two networks in one
+ * Provides `ReplicaUse` through the Redis of the context. Each call makes a separate layer, so that two networks in one
  * program share nothing.
  *
  * @since 0.1.0

@@ -8,7 +8,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import * as SharedState from "../SharedState.ts"
 import * as ReplicaUse from "./ReplicaUse.ts"
 
-/** The location of the reports. */
+/** The location of the replicas' reports in the database. */
 export interface Options {
   /** A name that separates the reports of several networks in one database. Default: `mainnet`. */
   readonly network?: string
@@ -74,7 +74,7 @@ const make = Effect.fnUntraced(function*({ network = "mainnet" }: Options) {
 })
 
 /**
- * Provides the exchange through the Postgres of the context. Creates the table on first use.
+ * Provides `ReplicaUse` through the Postgres of the context. Creates the table on first use.
  *
  * @since 0.1.0
  * @category layers

@@ -6,7 +6,7 @@ export interface Sink {
   /** Called once for each accepted subscription, before its first frame. */
   readonly subscribed: (topic: Topic) => void
   readonly deliver: (frame: Frame) => void
-  /** Reports that a subscription may have missed events before its next frame. */
+  /** Reports that events may be missing between the last frame of a subscription and its next frame. */
   readonly interrupted?: (topic: Topic) => void
   /** Reports that a subscription was refused, or has ended. The subscription receives no further frames. */
   readonly refused: (topic: Topic, message: string) => void
@@ -21,10 +21,10 @@ export interface Seat {
   /** Returns the number of the seat's subscriptions. */
   readonly size: () => number
   readonly has: (topic: Topic) => boolean
-  /** Subscribes. The sink receives the acknowledgement or the error, synchronously or later. */
+  /** Subscribes to a topic. The sink receives the acknowledgement or the error, synchronously or later. */
   readonly subscribe: (topic: Topic) => void
   /** Ends a subscription. Returns `false`, and does nothing, if the subscription does not exist. */
   readonly unsubscribe: (topic: Topic) => boolean
-  /** Ends all subscriptions. */
+  /** Ends all subscriptions of the seat. */
   readonly leave: () => void
 }

@@ -103,7 +103,7 @@ export const layer: Layer.Layer<SocketTransport, never, Socket.WebSocketConstruc
 )
 
 /**
- * WebSockets of the platform: Node's or a browser's.
+ * Provides the WebSockets of the platform: Node's or a browser's.
  *
  * @since 0.1.0
  * @category layers

@@ -2,17 +2,17 @@
 
 /** The counters since the hub was made. */
 export interface Counts {
-  /** Frames received from the upstream, by the name of their topic. */
+  /** Number of frames received from the upstream, by the name of their topic. */
   readonly frames: Map<string, number>
-  /** Frames delivered to callers, by the name of their topic. */
+  /** Number of frames delivered to callers, by the name of their topic. */
   readonly deliveries: Map<string, number>
-  /** Lost connections, by cause. */
+  /** Number of lost connections, by cause. */
   readonly reconnects: Map<string, number>
-  /** Gaps in a stream that could not be refilled, by the name of the stream's topic. */
+  /** Number of gaps in streams that could not be refilled, by the name of the stream's topic. */
   readonly gaps: Map<string, number>
-  /** Rows from refills (queries of data missed while disconnected), by the name of their topic. */
+  /** Number of rows from refills (queries of data missed while disconnected), by the name of their topic. */
   readonly refilled: Map<string, number>
-  /** Frames of unknown channels. */
+  /** Number of frames of unknown channels. */
   unknown: number
 }
 

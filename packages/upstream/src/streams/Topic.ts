@@ -3,7 +3,7 @@ import type * as Effect from "effect/Effect"
 
 /** A row of a frame. */
 export interface Row {
-  /** Identifies the row within its topic. */
+  /** The ID of the row, unique within its topic. */
   readonly id: string
   /** The JSON of the row, as received. */
   readonly text: string
@@ -73,7 +73,7 @@ export type Incoming =
   | {
     readonly kind: "data"
     readonly route: string
-    /** Identifies the state that the frame contains, if the topic has several states. */
+    /** The identifier of the state that the frame contains, if the topic has several states. */
     readonly state?: string
   }
   | { readonly kind: "subscribed" | "unsubscribed"; readonly key: string }
@@ -106,7 +106,7 @@ export class Frame {
   readonly text: string
   readonly topic: Topic
   /**
-   * Identifies the state that the frame contains; the frame replaces earlier frames with the same identifier.
+   * The identifier of the state that the frame contains; the frame replaces earlier frames with the same identifier.
    * `undefined` for events, which must not be dropped.
    */
   readonly state: string | undefined

@@ -66,7 +66,7 @@ const send = (client: HttpClient.HttpClient) => {
 }
 
 /**
- * The transport over the `HttpClient` of the context.
+ * Provides the transport over the `HttpClient` of the context.
  *
  * @since 0.1.0
  * @category layers

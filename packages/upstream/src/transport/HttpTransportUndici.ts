@@ -176,7 +176,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Options of the pools. */
+/** Options of the connection pools. */
 export interface Options {
   /** Maximum number of sockets per origin. Default: unlimited. */
   readonly connections?: number
@@ -233,7 +233,7 @@ const agent = (options: Options, settings: Agent.Options) =>
   )
 
 /**
- * The transport with its own pools, which are closed with the layer's scope.
+ * Provides the transport over undici with its own connection pools, which close with the layer's scope.
  *
  * @since 0.1.0
  * @category layers

@@ -6,7 +6,7 @@ import type { HttpTransport } from "./HttpTransport.ts"
 import * as HttpTransportHttpClient from "./HttpTransportHttpClient.ts"
 
 /**
- * The transport over Effect's fetch client, for browsers, Bun, Deno and workers.
+ * Provides the transport over Effect's fetch client, for browsers, Bun, Deno and workers.
  *
  * @since 0.1.0
  * @category layers

@@ -29,7 +29,7 @@ export interface Options {
   readonly push: (entry: NewEntry) => void
   /** Reports that events of an account are missing. */
   readonly interrupted: (user: string) => void
-  /** Runs an effect that is interrupted when the log ends. */
+  /** Runs an effect in the background, and interrupts it when the log ends. */
   readonly fork: (effect: Effect.Effect<void>) => void
 }
 

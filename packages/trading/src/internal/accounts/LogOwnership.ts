@@ -69,7 +69,7 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
 
   const one = yield* Semaphore.make(1)
 
-  /** Reads the entries of the store that this process's copy does not contain. */
+  /** Reads from the store the entries that this process's copy of the log does not contain. */
   const synchronise: Effect.Effect<void, EventStore.StoreAway> = one.withPermits(1)(Effect.gen(function*() {
     const { epoch, seq } = log.head
     let tail = yield* store.readAfter(seq)

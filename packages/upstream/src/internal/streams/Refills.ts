@@ -27,7 +27,7 @@ export interface Options {
   readonly deliveries: Deliveries
   readonly counts: Counts
   readonly reportGap: (shared: SharedTopic, cause: string) => void
-  /** Runs an effect until the hub ends, which interrupts the effect. */
+  /** Runs an effect in the background, and interrupts it when the hub ends. */
   readonly fork: (effect: Effect.Effect<void>) => void
 }
 

@@ -83,7 +83,7 @@ export class RowHistory {
   }
 }
 
-/** Returns rows oldest first. */
+/** Returns the rows in order of time, oldest first. */
 export const inOrder = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
   let isSorted = true
   for (let index = 1; index < rows.length; index++) {

@@ -53,7 +53,7 @@ export interface Options {
   readonly registry: TopicRegistry
   readonly deliveries: Deliveries
   readonly now: () => number
-  /** Runs an effect until the hub ends, which interrupts the effect. */
+  /** Runs an effect in the background, and interrupts it when the hub ends. */
   readonly fork: (effect: Effect.Effect<never>) => Fiber.Fiber<never>
   readonly onText: (connection: TopicConnection, text: string) => void
 }
