@@ -150,7 +150,7 @@ const isSending = <Call extends { readonly operation: TokenRpcOperation | TokenS
 ): call is Extract<Call, { readonly operation: TokenSendOperation }> & { readonly operation: TokenSendOperation } =>
   call.operation.class === "once"
 
-/** Makes the service over a backend. The streams of the service end when the scope closes. */
+/** Makes the service `TokenChain` over a backend. The streams of the service end when the scope closes. */
 export const make = Effect.fnUntraced(function*(
   backend: TokenProtocol.TokenBackend,
   metadata: MetadataFetch["Service"],

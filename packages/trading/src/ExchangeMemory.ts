@@ -92,7 +92,7 @@ const make = Effect.fnUntraced(function*() {
 })
 
 /**
- * Provides the service and its state, over the `Admission` and the `ActionLog` of the context. Each call makes its own
+ * Provides `Exchange` and its state, over the `Admission` and the `ActionLog` of the context. Each call makes its own
  * layer, so two instances share no state.
  *
  * @since 0.1.0
@@ -105,7 +105,7 @@ export const layerNoDeps = (): Layer.Layer<
 > => Layer.effect(Exchange.Exchange, make()).pipe(Layer.provideMerge(Layer.effect(ExchangeState, state)))
 
 /**
- * Provides the service and its state, with its own `Admission`. Default network: mainnet.
+ * Provides `Exchange` and its state, with its own `Admission`. Default network: mainnet.
  *
  * @since 0.1.0
  * @category layers

@@ -17,7 +17,7 @@ import type * as Stream from "effect/Stream"
 /** The upstream of queries. */
 export type InfoBackend = Pick<Backend<InfoCall, never, UpstreamResponse>, "read">
 
-/** The methods of the service. Typed methods are derived from the declared operations. */
+/** The methods of the service `Info`. Typed methods are derived from the declared operations. */
 export interface InfoMethods extends InfoProtocol.Methods<CallFailure> {
   /**
    * Relays a query and returns the response unchanged.
@@ -68,7 +68,7 @@ export class Info extends Context.Service<Info, InfoMethods>()("@trigate/trading
 
 const candlesOver = InfoProtocol.makeCandlesMethod(candleSnapshot)
 
-/** Makes the service over a backend. */
+/** Makes the service `Info` over a backend. */
 export const make = ({ read }: InfoBackend): Info["Service"] => {
   const send: InfoProtocol.Send<CommonFailure> = (call) => read({ ...call, surface: "gateway" })
   const snapshot = candlesOver("Info", send)

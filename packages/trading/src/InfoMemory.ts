@@ -103,7 +103,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * Provides the service and its state. Each call makes its own layer, so two instances in one program share no state.
+ * Provides `Info` and its state. Each call makes its own layer, so two instances in one program share no state.
  *
  * @since 0.1.0
  * @category layers

@@ -19,7 +19,9 @@ export interface Account {
   readonly address: Address
 }
 
-/** The methods of the service. Typed methods are derived from the declared operations and subscriptions. */
+/**
+ * The methods of the service `TradingEvm`. Typed methods are derived from the declared operations and subscriptions.
+ */
 export interface TradingEvmMethods
   extends Methods<typeof evmOperations, CallFailure>, EvmStreams.Methods<EvmStreams.StreamFailure>
 {
@@ -77,7 +79,7 @@ export interface TradingEvmMethods
  */
 export class TradingEvm extends Context.Service<TradingEvm, TradingEvmMethods>()("@trigate/trading/TradingEvm") {}
 
-/** Makes the service over a backend. Default: the nodes serve the latest block only. */
+/** Makes the service `TradingEvm` over a backend. Default: the nodes serve the latest block only. */
 export const make = (
   backend: EvmProtocol.StreamingBackend,
   serving: Serving = EvmOperations.serving

@@ -191,13 +191,13 @@ export * as ReplicaUseRedis from "./streams/ReplicaUseRedis.ts"
 /** `ReplicaUse` through a Postgres that replicas share: a row for each replica, and one statement for each exchange. */
 export * as ReplicaUseSql from "./streams/ReplicaUseSql.ts"
 
-/** A caller's seat in the hub (its subscriptions on one connection), and the destination of the frames. */
+/** A caller's seat in the stream hub (the subscriptions of one connection), and the destination of their frames. */
 export * as Seat from "./streams/Seat.ts"
 
 /** The transport of streams: WebSockets with text messages. */
 export * as SocketTransport from "./streams/SocketTransport.ts"
 
-/** The counters of the hub, by topic name. */
+/** The counters of a stream hub, by topic name. */
 export * as StreamCounts from "./streams/StreamCounts.ts"
 
 /** The upstream's limits on streams. The gateway enforces them itself, before the upstream would refuse a request. */
@@ -209,7 +209,7 @@ export * as StreamMetrics from "./streams/StreamMetrics.ts"
 /** The settings of streams from upstreams: the venue's limits for an IP address, and how callers share them. */
 export * as StreamSettings from "./streams/StreamSettings.ts"
 
-/** Chain-independent subscriptions, as the hub handles them. */
+/** Chain-independent subscriptions, as the stream hub handles them. */
 export * as Topic from "./streams/Topic.ts"
 
 /**

@@ -88,7 +88,7 @@ export interface Variation {
   readonly early: number
   /**
    * Whether the mistake is rarely combined with another one. Pairs with this mistake are tried after the pairs of other
-   * variations.
+   * mistakes.
    */
   readonly isSeldomPaired: boolean
 }

@@ -19,7 +19,9 @@ import { metrics } from "./AccountMetrics.ts"
 import * as AccountMirror from "./AccountMirror.ts"
 import type { MirroredStates } from "./AccountMirror.ts"
 
-/** The event log and the mirror to compare, and the connection to the venue. */
+/**
+ * The event log and the account mirror, which are compared with the venue's responses, and the connection to the venue.
+ */
 export interface Options<E> {
   readonly events: AccountEvents
   readonly mirror: AccountMirror.AccountMirror

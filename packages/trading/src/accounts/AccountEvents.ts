@@ -33,7 +33,7 @@ export interface StateObserver {
   readonly ended: (user: string) => void
 }
 
-/** The accounts to log, and the bounds of the log. */
+/** The accounts to log, and the bounds of the event log. */
 export interface Options {
   /** Accounts in lower case that are always watched. */
   readonly accounts?: ReadonlyArray<string>
@@ -64,10 +64,10 @@ export type Role = "writer" | "reader" | "alone"
 
 /** The state of the event log in this process. */
 export interface Status extends Pick<AccountEvents, "backing"> {
-  /** Whether the store is reachable. */
+  /** Whether the store of the event log is reachable. */
   readonly isUp: boolean
   readonly role: Role
-  /** The position of the newest event in this process's copy of the log. */
+  /** The position of the newest event in this process's copy of the event log. */
   readonly head: ResumePosition
   readonly accounts: ReadonlyArray<{ readonly user: string; readonly phase: Phase }>
 }
@@ -76,7 +76,7 @@ export interface Status extends Pick<AccountEvents, "backing"> {
 export interface AccountEvents {
   readonly log: EventLog
   readonly backing: EventStore["Service"]["backing"]
-  /** Returns whether a topic's rows are written to the log while the account of that topic is watched. */
+  /** Returns whether a topic's rows are written to the event log while the account of that topic is watched. */
   readonly isLogged: (topic: Topic) => boolean
   /** Watches an account until the returned function is called, and for a grace period after that. */
   readonly watch: (user: string, watcher: Watcher) => () => void
@@ -85,7 +85,7 @@ export interface AccountEvents {
    * because another replica already delivered the event at that position to the caller.
    */
   readonly catchUp: (position: ResumePosition) => Effect.Effect<void>
-  /** Returns whether the log of an account is complete and up to date in this process. */
+  /** Returns whether the event log of an account is complete and up to date in this process. */
   readonly isLive: (user: string) => boolean
   /** Returns whether this process records an account. */
   readonly isRecording: (user: string) => boolean

@@ -31,7 +31,9 @@ import * as Scope from "effect/Scope"
 import type { AccountEvents, StateObserver } from "./AccountEvents.ts"
 import type { Entry } from "./EventStore.ts"
 
-/** The queries that the mirror serves, by name, each with the subscription whose frames contain its response. */
+/**
+ * The queries that the account mirror serves, by name, each with the subscription whose frames contain its response.
+ */
 export const answered: ReadonlyMap<string, { readonly declaration: Subscription; readonly answer: AnsweredQuery }> =
   new Map(
     Subscriptions.table.flatMap((declaration) =>
@@ -39,7 +41,7 @@ export const answered: ReadonlyMap<string, { readonly declaration: Subscription;
     )
   )
 
-/** A query that the mirror can serve. */
+/** A query that the account mirror can serve. */
 interface MirroredQuery {
   readonly user: string
   /** The key of the subscription whose frames contain the response to the query. */
@@ -68,7 +70,10 @@ const stateNames = (isRecorded: boolean): ReadonlyArray<string> =>
       : []
   )
 
-/** Returns the account and the subscription of a query that the mirror can serve; `undefined` for any other query. */
+/**
+ * Returns the account and the subscription of a query that the account mirror can serve; `undefined` for any other
+ * query.
+ */
 const mirroredQuery = ({ body, operation, surface }: InfoCall): MirroredQuery | undefined => {
   const found = answered.get(operation.name)
   const query = body.valueOrUndefined
@@ -109,7 +114,7 @@ const briefOrders = (orders: string): string => {
 export const brief = (response: UpstreamResponse.UpstreamResponse): UpstreamResponse.UpstreamResponse =>
   response.status === 200 ? response.with({ body: Utf8.encode(briefOrders(response.text)) }) : response
 
-/** Parses a query that the mirror itself makes, which is always valid. */
+/** Parses a query that the account mirror itself makes, and that is therefore always valid. */
 const parseQuery = (body: Json.Json): Effect.Effect<InfoCall> =>
   Effect.orDie(InfoProtocol.parseCall(body, "gateway", true))
 
@@ -120,7 +125,7 @@ const queryFor = (type: string, key: string) => {
   return { type, ...Object.fromEntries(members.map((member) => [member, valueAt(request, member)])) }
 }
 
-/** The functions of the response cache that the mirror uses. */
+/** The functions of the response cache, for use by the account mirror. */
 export interface Port {
   readonly put: (
     call: InfoCall,
@@ -130,7 +135,7 @@ export interface Port {
   readonly accounts: AccountVersions["Service"]
 }
 
-/** The source of the mirror's states and events. */
+/** The source of the account mirror's states and events. */
 export interface Source {
   readonly events: AccountEvents
   /**
@@ -143,8 +148,8 @@ export interface Source {
 /** The states of an account that were received from the venue. */
 export interface MirroredStates {
   /**
-   * The number of known changes of the account: the events in the log, plus the increments of the account's version (a
-   * counter) that no logged event caused.
+   * The number of known changes of the account: the events in the event log, plus the increments of the account's
+   * version (a counter) that no logged event caused.
    */
   readonly changes: number
   /** The time of the last observed change, in milliseconds. */
@@ -160,7 +165,7 @@ interface MirroredAccount {
   version: string | undefined
   /** The time of the last observed change, in milliseconds. */
   changedAt: number
-  /** The time, in milliseconds, of the last observed change that no event of the log reported. */
+  /** The time, in milliseconds, of the last observed change that no logged event reported. */
   actedAt: number
   /** The latest fills, newest first. */
   fills: ReadonlyArray<Row> | undefined
@@ -235,8 +240,8 @@ export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [que
 }
 
 /**
- * Makes a mirror. `age` is the maximum age, in milliseconds, of the responses that it serves. The mirror's fibers end
- * when the scope closes.
+ * Makes an account mirror. `age` is the maximum age, in milliseconds, of the responses that it serves. The mirror's
+ * fibers end when the scope closes.
  */
 export const make = Effect.fnUntraced(function*(age: number) {
   const clock = yield* Clock.Clock
@@ -288,8 +293,8 @@ export const make = Effect.fnUntraced(function*(age: number) {
   )
 
   /**
-   * Caches the fills in the log as the response to `userFills`. The age of that response is counted from the last frame
-   * on the connection that delivers fills.
+   * Caches the fills in the event log as the response to `userFills`. The age of that response is counted from the last
+   * frame on the connection that delivers fills.
    */
   const putFills = (account: MirroredAccount, to: Port, version: string): Effect.Effect<void> => {
     const { actedAt, fills, user } = account

@@ -3,7 +3,7 @@ import type * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import type { Row } from "@trigate/upstream/streams/Topic"
 import type { Bounds, Entry, Tail } from "./EventStore.ts"
 
-/** Receives each entry of the log, and is notified when the whole log is replaced. */
+/** Receives each entry of the event log, and is notified when the whole log is replaced. */
 export interface LogReader {
   readonly appended: (entry: Entry) => void
   readonly replaced: () => void
@@ -11,7 +11,7 @@ export interface LogReader {
 
 const indexKey = (user: string, name: string): string => `${user} ${name}`
 
-/** A copy of the log, limited in the number and the age of its rows. */
+/** A copy of the event log, limited in the number and the age of its rows. */
 export class EventLog {
   readonly #bounds: Bounds
   readonly #readers = new Set<LogReader>()
@@ -37,7 +37,7 @@ export class EventLog {
     return { epoch: this.#epoch, seq: this.#seq }
   }
 
-  /** Replaces this copy with the log of a store, and notifies the readers. */
+  /** Replaces this copy of the event log with the log of a store, and notifies the readers. */
   replace({ begun, entries, epoch, seq, start }: Tail): void {
     this.#epoch = epoch
     this.#entries = []
@@ -68,21 +68,21 @@ export class EventLog {
   }
 
   /**
-   * Returns the sequence number after which the log contains all events of an account; `undefined` if the account is
-   * not in the log.
+   * Returns the sequence number after which the event log contains all events of an account; `undefined` if the account
+   * is not in the log.
    */
   since(user: string): number | undefined {
     const begun = this.#begun.get(user)
     return begun && Math.max(begun.seq, this.#start)
   }
 
-  /** Returns the time, in milliseconds, after which the log contains all events of an account. */
+  /** Returns the time, in milliseconds, after which the event log contains all events of an account. */
   begunAt(user: string): number | undefined {
     const begun = this.#begun.get(user)
     return begun && Math.max(begun.at, this.#droppedAt)
   }
 
-  /** Returns whether the log contains all events of the given accounts after a position. */
+  /** Returns whether the event log contains all events of the given accounts after a position. */
   covers(position: ResumePosition.ResumePosition, users: Iterable<string> = []): boolean {
     if (position.epoch !== this.#epoch || position.seq > this.#seq || position.seq < this.#start) return false
     for (const user of users) {
@@ -110,7 +110,7 @@ export class EventLog {
     return found.toReversed().flat().slice(-most)
   }
 
-  /** Returns whether the log contains the row with the given ID from an account's subscription. */
+  /** Returns whether the event log contains the row with the given ID from an account's subscription. */
   has(user: string, name: string, id: string): boolean {
     return this.#streams.get(indexKey(user, name))?.ids.has(id) === true
   }

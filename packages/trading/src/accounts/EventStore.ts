@@ -14,7 +14,7 @@ import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 
 /**
- * The origin of the rows in a log entry.
+ * The origin of the rows in an entry of the event log.
  *
  * - `event`: rows as the venue sent them.
  * - `refill`: rows that a query returned after a lost connection.
@@ -39,7 +39,7 @@ export interface NewEntry {
   readonly rows: ReadonlyArray<Row>
 }
 
-/** An entry of the log. Rows are numbered without gaps; the entry has the number of its last row. */
+/** An entry of the event log. Rows are numbered without gaps; the entry has the number of its last row. */
 export interface Entry extends NewEntry {
   readonly seq: number
   /** The time at which the entry was stored, in milliseconds. */
@@ -58,20 +58,20 @@ export interface Tail {
   readonly epoch: string
   /** The sequence number of the newest entry. */
   readonly seq: number
-  /** The sequence number of the newest entry that was dropped from the log; 0 if no entry was dropped. */
+  /** The sequence number of the newest entry that was dropped from the event log; 0 if no entry was dropped. */
   readonly start: number
   /** The point at which each account's log starts, by the account's address. */
   readonly begun: ReadonlyMap<string, Pick<Entry, "at" | "seq">>
   readonly entries: ReadonlyArray<Entry>
 }
 
-/** The store is unreachable; `detail` is the reason. */
+/** The store of the event log is unreachable; `detail` is the reason. */
 export class StoreAway extends Data.TaggedError("StoreAway")<{ readonly detail: string }> {}
 
-/** Another replica owns the log. Nothing was written. */
+/** Another replica owns the event log. Nothing was written. */
 export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 
-/** The maximum size and age of the log. */
+/** The maximum size and age of the event log. */
 export interface Bounds {
   /** The maximum number of rows, in total for all accounts. */
   readonly rows: number
@@ -79,10 +79,10 @@ export interface Bounds {
   readonly age: number
 }
 
-/** The default maximum size and age of the log. */
+/** The default maximum size and age of the event log. */
 export const defaultBounds: Bounds = { rows: 50_000, age: 24 * 3_600_000 }
 
-/** How long the lease lasts without a renewal, in milliseconds. */
+/** How long the lease of the event log lasts without a renewal, in milliseconds. */
 export const leaseFor = 5000
 
 /**
@@ -109,15 +109,17 @@ export const leaseFor = 5000
 export class EventStore extends Context.Service<EventStore, {
   readonly backing: "memory" | "Redis" | "Postgres"
   /**
-   * Acquires or renews the right to write the log (the lease) for an owner. Returns the fencing token of the lease;
-   * `undefined` while another replica owns the log.
+   * Acquires or renews the right to write the event log (the lease) for an owner. Returns the fencing token of the
+   * lease; `undefined` while another replica owns the log.
    */
   readonly lease: (owner: string) => Effect.Effect<number | undefined, StoreAway>
-  /** Ends the lease with the given fencing token, so that another replica can acquire the lease immediately. */
+  /**
+   * Ends the lease of the event log with the given fencing token, so that another replica can acquire it immediately.
+   */
   readonly release: (token: number) => Effect.Effect<void, StoreAway>
   /**
-   * Appends entries after the log's last sequence number, in order. Returns the sequence number of the last entry. If
-   * an earlier attempt appended the entries but its confirmation was lost, they are not appended again.
+   * Appends entries after the event log's last sequence number, in order. Returns the sequence number of the last
+   * entry. If an earlier attempt appended the entries but its confirmation was lost, they are not appended again.
    */
   readonly append: (
     token: number,
@@ -128,7 +130,7 @@ export class EventStore extends Context.Service<EventStore, {
    * Reads the entries after a sequence number, oldest first. If there are many entries, returns only the first page.
    */
   readonly readAfter: (seq: number) => Effect.Effect<Tail, StoreAway>
-  /** Asks the owner of the log to watch an account for the next {@link wantFor} milliseconds. */
+  /** Asks the owner of the event log to watch an account for the next {@link wantFor} milliseconds. */
   readonly want: (user: string) => Effect.Effect<void, StoreAway>
   /** Returns the accounts that replicas have requested with `want`. */
   readonly wanted: Effect.Effect<ReadonlyArray<string>, StoreAway>
@@ -144,7 +146,8 @@ export const makeName = Effect.map(
 )
 
 /**
- * Makes a store for one process. `EventLog` contains the entries, so this store contains only the last sequence number.
+ * Makes an in-memory event store for one process. `EventLog` contains the entries, so this store contains only the last
+ * sequence number.
  */
 export const makeMemory = Effect.gen(function*() {
   const epoch = yield* makeName

@@ -16,7 +16,7 @@ export type ReadCloid = () => string | undefined
 
 /** The order events of watched accounts. */
 export interface OrderEvents {
-  /** Starts to report the events of a log. */
+  /** Starts to report the events of an event log. */
   readonly follow: (log: EventLog) => void
   /** Calls a function at each reported event, until the scope ends. */
   readonly listen: (listener: (readCloid: ReadCloid) => void) => Effect.Effect<void, never, Scope.Scope>

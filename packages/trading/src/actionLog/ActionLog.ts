@@ -42,7 +42,7 @@ import type {
   Unsettled
 } from "./LoggedAction.ts"
 
-/** The storage backend of a log. */
+/** The storage backend of an action log. */
 export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
 
 /**
@@ -52,13 +52,13 @@ export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
  */
 export interface Options {
   /**
-   * Maximum number of unanswered actions (state `sent` or `unknown`). Default: 10 000. While the log is full, further
-   * actions are refused.
+   * Maximum number of unanswered actions (state `sent` or `unknown`). Default: 10 000. While the action log is full,
+   * further actions are refused.
    */
   readonly capacity?: number
   /**
-   * Maximum total size, in bytes, of unanswered bodies. Default: 64 MiB. While the log is full, further actions are
-   * refused.
+   * Maximum total size, in bytes, of unanswered bodies. Default: 64 MiB. While the action log is full, further actions
+   * are refused.
    */
   readonly maxBytes?: number
   /**
@@ -107,7 +107,7 @@ export class ActionLog extends Context.Service<ActionLog, {
   /**
    * Records an action as `sent`. Must succeed before any byte of the action is sent.
    *
-   * Fails with `NonceAlreadyUsed` if the log has an action with this nonce that is `sent` or settled, or that is
+   * Fails with `NonceAlreadyUsed` if the action log has an action with this nonce that is `sent` or settled, or that is
    * `unknown` and has different signed content. An action without a signer does not claim a nonce. Fails with
    * `UpstreamUnavailable` if the log is full or cannot be written.
    */
@@ -115,8 +115,8 @@ export class ActionLog extends Context.Service<ActionLog, {
   /** Returns the actions in state `sent` or `unknown`, oldest first. */
   readonly unanswered: Effect.Effect<ReadonlyArray<Unanswered>, UpstreamUnavailable>
   /**
-   * Removes an unanswered action by its fingerprint. Returns whether the action was in the log. The nonce of the action
-   * stays used.
+   * Removes an unanswered action by its fingerprint. Returns whether the action was in the action log. The nonce of the
+   * action stays used.
    */
   readonly forget: (fingerprint: string) => Effect.Effect<boolean, UpstreamUnavailable>
   /**
@@ -139,9 +139,9 @@ export class ActionLog extends Context.Service<ActionLog, {
    * being sent again or its outcome is already known.
    */
   readonly conclude: (fingerprint: string, conclusion: Conclusion) => Effect.Effect<boolean, UpstreamUnavailable>
-  /** Returns the used fraction of the log's capacity for unanswered actions, as far as this process knows. */
+  /** Returns the used fraction of the action log's capacity for unanswered actions, as far as this process knows. */
   readonly used: Effect.Effect<ActionLogQuota.Used>
-  /** Returns whether the store is reachable; always `true` in memory. */
+  /** Returns whether the store of the action log is reachable; always `true` for a log in memory. */
   readonly isUp: Effect.Effect<boolean>
 }>()("@trigate/trading/actionLog/ActionLog") {}
 
@@ -184,12 +184,12 @@ const scarcities: { readonly [S in ActionLogQuota.Scarcity]: string } = {
     "accepted action, or if it is on an allow-list"
 }
 
-/** Makes the error for an action that exceeds its quota of the log. */
+/** Makes the error for an action that exceeds its quota of the action log. */
 export const overQuota = (scarcity: ActionLogQuota.Scarcity): UpstreamUnavailable => notSent(scarcities[scarcity])
 
 /**
- * Returns the capacity of the log that an action uses, and the owner of the action: the signer, or the caller if the
- * signer is unknown.
+ * Returns the capacity of the action log that an action uses, and the owner of the action: the signer, or the caller if
+ * the signer is unknown.
  */
 export const quotaHolding = (part: ActionLogQuota.Part, sending: Sending): ActionLogQuota.Holding => ({
   part,

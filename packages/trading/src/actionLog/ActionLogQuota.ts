@@ -13,12 +13,12 @@
  */
 import { local } from "@trigate/domain/Caller"
 
-/** A part of the log's capacity: `familiar` for known signers, `strangers` for all other signers. */
+/** A part of the action log's capacity: `familiar` for known signers, `strangers` for all other signers. */
 export type Part = "familiar" | "strangers"
 
 /**
- * The capacity that some actions use: the part of the log, the signer or caller that owns the actions, the number of
- * actions, and the total size of their bodies.
+ * The capacity that some actions use: the part of the action log, the signer or caller that owns the actions, the
+ * number of actions, and the total size of their bodies.
  */
 export interface Holding {
   readonly part: Part
@@ -28,21 +28,21 @@ export interface Holding {
 }
 
 /**
- * The exceeded limit. `full`: the part for known signers is full. `share`: the known signer has used its share.
- * `strangers`: the part for unknown signers is full, or the caller has used its share of that part.
+ * The exceeded limit of the action log. `full`: the part for known signers is full. `share`: the known signer has used
+ * its share. `strangers`: the part for unknown signers is full, or the caller has used its share of that part.
  */
 export type Scarcity = "full" | "share" | "strangers"
 
-/** The used fraction of each part of the log's capacity, from 0 to 1. */
+/** The used fraction of each part of the action log's capacity, from 0 to 1. */
 export type Used = { readonly [P in Part]: number }
 
-/** The capacity of one part of the log. */
+/** The capacity of one part of the action log. */
 export interface Limits {
   readonly capacity: number
   readonly maxBytes: number
 }
 
-/** Returns the limits of the part for unknown signers: a tenth of the given limits. */
+/** Returns the limits of the action log's part for unknown signers: a tenth of the given limits. */
 export const strangersLimits = ({ capacity, maxBytes }: Limits): Limits => ({
   capacity: Math.ceil(capacity / 10),
   maxBytes: Math.ceil(maxBytes / 10)
@@ -98,7 +98,7 @@ const makePart = ({ capacity, maxBytes }: Limits, part: Part) => {
   }
 }
 
-/** Tracks how much of the capacity of a log is used. */
+/** Tracks how much of an action log's capacity is used. */
 export interface Room {
   readonly add: (holding: Holding) => void
   readonly remove: (holding: Holding) => void
@@ -110,7 +110,8 @@ export interface Room {
 }
 
 /**
- * Makes the tracker of a log's used capacity, initially empty. `limits` are the limits of the part for known signers.
+ * Makes the tracker of an action log's used capacity, initially empty. `limits` are the limits of the part for known
+ * signers.
  */
 export const make = (limits: Limits): Room => {
   const parts = { familiar: makePart(limits, "familiar"), strangers: makePart(strangersLimits(limits), "strangers") }
@@ -134,8 +135,8 @@ export const make = (limits: Limits): Room => {
 export const maxSigners = 100_000
 
 /**
- * How long a signer remains known after an accepted action, in milliseconds. Applies only to a log that stores its
- * known signers outside the process.
+ * How long a signer remains known after an accepted action, in milliseconds. Applies only to an action log that stores
+ * its known signers outside the process.
  */
 export const knownFor = 30 * 86_400_000
 

@@ -303,7 +303,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * Provides the log that all processes with the same Redis and prefix share.
+ * Provides the action log that all processes with the same Redis and prefix share.
  *
  * @since 0.1.0
  * @category layers

@@ -194,7 +194,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
 
   /**
    * Claims a nonce. On success, returns the number of attempts including this one, and the log capacity that they use.
-   * Otherwise returns the state of the action that has the nonce, or the exceeded limit of the log.
+   * Otherwise returns the state of the action that has the nonce, or the exceeded limit of the action log.
    */
   const write = Effect.fnUntraced(function*(sending: LoggedAction.Sending, token: string, now: number) {
     yield* ready
@@ -308,7 +308,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
 })
 
 /**
- * Provides the log of a gateway. Creates its table.
+ * Provides the action log of a gateway. Creates its table.
  *
  * A SQLite file belongs to one gateway: actions that an earlier run left `sent` become `unknown` immediately. In
  * Postgres, which several replicas can share, they become `unknown` after the lease.
@@ -335,7 +335,7 @@ export const layer = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, n
   Layer.effect(ActionLog.ActionLog, make(options, true))
 
 /**
- * Provides the log for a tool that only reads it. Creates no table and changes no entries by itself.
+ * Provides the action log for a tool that only reads it. Creates no table and changes no entries by itself.
  *
  * @since 0.1.0
  * @category layers

@@ -107,8 +107,8 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
   })
 
   /**
-   * Returns whether a different action of the log may have placed an order with this client order ID. The order then
-   * cannot be attributed to one action.
+   * Returns whether another action in the action log may have placed an order with this client order ID. The order
+   * then cannot be attributed to one action.
    */
   const isShared = (cloid: Cloid, own: string) =>
     Effect.map(
@@ -228,7 +228,7 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
 })
 
 /**
- * Periodically looks up the log's actions of unknown outcome while the layer is open.
+ * Periodically looks up the action log's actions of unknown outcome at the venue, while the layer is open.
  *
  * @since 0.1.0
  * @category layers

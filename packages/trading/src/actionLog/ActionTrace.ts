@@ -62,7 +62,7 @@ const legFrom = ({ b, c, p, s }: typeof Order.Type): Leg => ({
 const listLegs = ({ orders, type }: SentAction): ReadonlyArray<Leg> =>
   type === "order" ? Option.getOrElse(decodeOrders(orders), () => []).map(legFrom) : []
 
-/** Returns whether the signature of an action's type covers `expiresAfter`. */
+/** Returns whether signatures of this type of action cover `expiresAfter`. */
 const signsExpiry = ({ type }: SentAction): boolean => isActionType(type) && actionCatalog[type].scheme === "l1"
 
 /** Returns the trace of a signed action. */

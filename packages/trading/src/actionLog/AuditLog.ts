@@ -16,7 +16,7 @@ import type { Claim, Sending, Settlement } from "./LoggedAction.ts"
 
 /** The audit record of one attempt. */
 export interface Entry {
-  /** The time at which the attempt ended, in milliseconds since 1970. */
+  /** The time at which the attempt to send the action ended, in milliseconds since 1970. */
   readonly time: number
   /** The ID of the request for which the action was sent; absent without a request. */
   readonly requestId: string | undefined

@@ -29,7 +29,7 @@ export interface Signed {
 export interface Sending extends Signed {
   /** The `id` of the `Caller` for whom the action is sent. */
   readonly caller: string
-  /** Whether the signer is on an allow-list; the log then treats it as a known signer. */
+  /** Whether the signer is on an allow-list. The action log treats such a signer as a known signer. */
   readonly isListed: boolean
   /** The ID of the request for which the action is sent; absent without a request. */
   readonly requestId?: string
@@ -58,7 +58,7 @@ export interface Unanswered extends Signed {
   readonly state: "sent" | "unknown"
 }
 
-/** An action of the log, in any state. */
+/** An action of the action log, in any state. */
 export interface Recorded extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   readonly state: ActionState
   /**
@@ -115,17 +115,17 @@ export interface Claim {
 /**
  * The reason why an action must not be sent.
  *
- * `NonceAlreadyUsed`: the nonce was sent before. `UpstreamUnavailable`: the log is full or cannot be written.
+ * `NonceAlreadyUsed`: the nonce was sent before. `UpstreamUnavailable`: the action log is full or cannot be written.
  */
 export type ClaimRefusal = NonceAlreadyUsed | UpstreamUnavailable
 
 const upstream = "action-log"
 
-/** Makes the error for an action that the log cannot record. */
+/** Makes the error for an action that the action log cannot record. */
 export const notSent = (why: string): UpstreamUnavailable =>
   new UpstreamUnavailable({ upstream, attempts: 0, detail: `The action was not sent: the action log ${why}` })
 
-/** Makes the error for a log that cannot be read. */
+/** Makes the error for an action log that cannot be read. */
 export const unreadable = (why: string): UpstreamUnavailable =>
   new UpstreamUnavailable({ upstream, attempts: 1, detail: `The action log ${why}` })
 
@@ -152,7 +152,7 @@ export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame
 export const claimantId = ({ fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">): string =>
   signer?.toLowerCase() ?? fingerprint
 
-/** Returns the key of a log entry. Each nonce of a signer has one key; see {@link claimantId}. */
+/** Returns the key of an entry in the action log. Each nonce of a signer has one key; see {@link claimantId}. */
 export const entryKey = (sending: Signed): string => `${claimantId(sending)}:${sending.nonce}`
 
 /**
@@ -181,7 +181,7 @@ export const isNamed = (
 /** Returns the time, in milliseconds, at which the entry of an action that is sent now expires. */
 export const expiryTime = (nonce: number, now: number, keep: number): number => Math.max(nonce, now) + keep
 
-/** The state of a log entry after an attempt. `gone`: the entry is removed. */
+/** The state of an entry in the action log after an attempt to send the action. `gone`: the entry is removed. */
 export type Remains = "accepted" | "rejected" | "unknown" | "gone"
 
 /**
@@ -201,7 +201,7 @@ export const storedState = ({ state }: Conclusion): "accepted" | "rejected" =>
 const shownState = (state: State, settled: Settled | undefined): ActionState =>
   state === "rejected" && settled?.by === "expiry" ? "neverArrived" : state
 
-/** Converts an entry of the log to the form that `find` returns. */
+/** Converts an entry of the action log to the form that `find` returns. */
 export const recordedFrom = (
   { expiresAfter, fingerprint, nonce, settled, signer, state }:
     & Pick<Signed, "fingerprint" | "nonce" | "signer">
@@ -224,7 +224,8 @@ const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement
 }
 
 /**
- * Makes a claim. Its first `settle` calls `write` with the resulting state of the log entry; later calls do nothing.
+ * Makes a claim (the right to make one attempt to send an action). Its first `settle` calls `write` with the resulting
+ * state of the log entry; later calls do nothing.
  */
 export const makeClaim = (
   { signer }: Signed,

@@ -20,7 +20,7 @@ import type { Pacer } from "./Pacer.ts"
 import * as RateWindow from "./RateWindow.ts"
 import type { Bounds, Slot, Taken, Units, WindowCall } from "./RateWindow.ts"
 
-/** A call that requests units of a limit. */
+/** A call that requests units of a rate limit. */
 export interface Ask {
   readonly upstream: UpstreamLabel
   /** The method class. A part of the limit is reserved for actions (`once`), and actions do not wait for reads. */
@@ -33,7 +33,7 @@ export interface Ask {
   readonly isRefresh?: boolean | undefined
 }
 
-/** The units that a call has taken from the limit. */
+/** The units that a call has taken from a rate limit. */
 export interface Permits {
   /** Refunds unused units of the call, at most all of its units. */
   readonly refund: (unused: number) => void
@@ -64,18 +64,19 @@ export type SharedWindow = (
 export interface Alone {
   readonly part: number
   /**
-   * Records a call that starts while the window is unreachable, so that the call can be reported to the window later.
+   * Records a call that starts while the shared window is unreachable, so that the call can be reported to the window
+   * later.
    */
   readonly started: (call: WindowCall) => void
 }
 
-/** The response of a shared window to a call. */
+/** The response of a rate window that replicas share to a request to count a call. */
 export interface SharedAnswer extends Permits, Full {
-  /** The current use of the window. */
+  /** The current use of the shared window. */
   readonly held: Units
   /**
-   * The part of the limit that this replica is allowed to use, such as 0.5, if the window does not know the use of all
-   * other replicas; otherwise `undefined`.
+   * The part of the limit that this replica is allowed to use, such as 0.5, if the shared window does not know the use
+   * of all other replicas; otherwise `undefined`.
    */
   readonly part?: number
   /** The units that refreshes of cached responses are allowed to use now, if a `Pacer` limits refreshes. */
@@ -110,7 +111,7 @@ type Queue = Map<string | undefined, Waiting>
 // when other replicas refund units or when units expire.
 const recheckAfter = 250
 
-/** A limit: the window that counts its use, and the errors and metrics of waiting and refused calls. */
+/** A rate limit: the window that counts its use, and the errors and metrics of waiting and refused calls. */
 export interface Limited {
   readonly bounds: Bounds
   readonly window: RateWindow.RateWindow
@@ -121,7 +122,7 @@ export interface Limited {
   readonly refused: (full: Full) => Metric.Counter<number>
 }
 
-/** Enforces one limit in this process, and in the shared window, if any. */
+/** Enforces one rate limit in this process, and in the shared window, if any. */
 export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }: Limited) => {
   const queues: { readonly [Class in MethodClass]: Queue } = { read: new Map(), once: new Map() }
   /** The use of other replicas, as last reported by the shared window, and the time until which the report is valid. */

@@ -6,17 +6,17 @@
  * capacity immediately.
  */
 
-/** Returns the units available to holders above their shares: three quarters of the limit. */
+/** Returns the units that callers (holders) can use above their shares: three quarters of the limit. */
 export const lendable = (limit: number): number => limit - Math.floor(limit / 4)
 
-/** Returns the equal share of one holder; `holders` is the number of holders. */
+/** Returns the equal share of one caller (holder) in a rate limit; `holders` is the number of holders. */
 export const equalShare = (limit: number, holders: number): number => lendable(limit) / holders
 
-/** Returns the maximum units of one holder while the other holders use `others` units in total. */
+/** Returns the maximum units of one caller (holder) while the other holders use `others` units in total. */
 export const shareCap = (limit: number, holders: number, others: number): number =>
   Math.max(equalShare(limit, holders), lendable(limit) - others)
 
-/** The use of a limit in total and by one holder, and the number of holders including this one. */
+/** The use of a limit in total and by one caller (holder), and the number of holders including this one. */
 export interface Holding {
   readonly limit: number
   readonly all: number
@@ -24,6 +24,6 @@ export interface Holding {
   readonly holders: number
 }
 
-/** Returns whether a holder is allowed to take `units` additional units. */
+/** Returns whether a caller (holder) is allowed to take `units` additional units. */
 export const mayTake = ({ all, holders, limit, own }: Holding, units: number): boolean =>
   all + units <= limit && own + units <= shareCap(limit, holders, all - own)

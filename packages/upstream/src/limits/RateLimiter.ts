@@ -187,7 +187,7 @@ const ofUpstream = Effect.fnUntraced(function*(
   return { ...limiter, pacer }
 })
 
-/** The functions that take units of one limit. */
+/** The functions that take units of one rate limit. */
 type Takes = Pick<RateLimiter["Service"], "take" | "tryTake">
 
 /**

@@ -13,7 +13,7 @@ import { local } from "@trigate/domain/Caller"
 import type { MethodClass } from "@trigate/domain/operations/Operation"
 import * as FairShare from "./FairShare.ts"
 
-/** The maximum use of a window. */
+/** The maximum use of a rate window, in units. */
 export interface Limit {
   /** Maximum units of all calls. */
   readonly limit: number
@@ -21,7 +21,7 @@ export interface Limit {
   readonly readLimit: number
 }
 
-/** The limit of a window, which has a length of `slots` times `width` milliseconds. */
+/** The limit of a rate window. The window has a length of `slots` times `width` milliseconds. */
 export interface Bounds extends Limit {
   readonly slots: number
   readonly width: number

@@ -28,7 +28,7 @@ import * as StreamLimits from "./StreamLimits.ts"
 import { Frame } from "./Topic.ts"
 import type { Incoming, StreamProtocol, Topic } from "./Topic.ts"
 
-/** The state of the hub, for metrics and the console. */
+/** The state of a stream hub, for metrics and the console. */
 export interface Status {
   readonly connections: number
   readonly subscriptions: number
@@ -98,7 +98,7 @@ const lastAsked = (
   return found
 }
 
-/** Makes the hub. It connects at the first subscription, and closes its connections when its scope closes. */
+/** Makes a stream hub. It connects at the first subscription, and closes its connections when its scope closes. */
 export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol, replicas, ...options }: Options) {
   const limits: StreamLimits.Limits = { ...StreamLimits.defaults, ...options.limits }
   const transport = yield* SocketTransport

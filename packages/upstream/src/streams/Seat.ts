@@ -1,4 +1,4 @@
-/** A caller's seat in the hub (its subscriptions on one connection), and the destination of the frames. */
+/** A caller's seat in the stream hub (the subscriptions of one connection), and the destination of their frames. */
 import type { Frame, Topic } from "./Topic.ts"
 
 /** The destination of one caller's frames. Its functions are called in the order of the upstream's frames. */
@@ -14,7 +14,7 @@ export interface Sink {
   readonly flush: () => void
 }
 
-/** The seat of one caller's connection in the hub, through which the connection subscribes. */
+/** The seat of a caller's connection in the stream hub. The connection subscribes through its seat. */
 export interface Seat {
   /** Returns the seat's subscriptions. */
   readonly topics: () => Iterable<Topic>

@@ -1,6 +1,6 @@
-/** The counters of the hub, by topic name. */
+/** The counters of a stream hub, by topic name. */
 
-/** The counters since the hub was made. */
+/** The counters of a stream hub, since it was made. */
 export interface Counts {
   /** Number of frames received from the upstream, by the name of their topic. */
   readonly frames: Map<string, number>

@@ -1,4 +1,4 @@
-/** Chain-independent subscriptions, as the hub handles them. */
+/** Chain-independent subscriptions, as the stream hub handles them. */
 import type * as Effect from "effect/Effect"
 
 /** A row of a frame. */

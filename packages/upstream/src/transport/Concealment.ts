@@ -77,8 +77,8 @@ const isEscaped = (text: string, at: number): boolean => {
 }
 
 /**
- * Makes the step that removes one endpoint key. A cheap scan excludes most texts; the remaining texts are matched
- * against a pattern that is made on first use.
+ * Makes the function that removes one endpoint key from a text. A cheap scan excludes most texts; the remaining texts
+ * are matched against a pattern that is made on first use.
  */
 const step = (makePattern: () => RegExp, candidates: ReadonlyArray<string>): Step => {
   let pattern: RegExp | undefined

@@ -1,4 +1,4 @@
-/** Records the events of watched accounts in the store of the context. */
+/** Records the events of watched accounts in the event store of the context. */
 import type { Topic } from "@trigate/upstream/streams/Topic"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

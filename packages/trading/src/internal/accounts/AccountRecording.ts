@@ -1,8 +1,8 @@
 /**
  * Records the events of one account from the venue's frames.
  *
- * If the log already contains the account, new events are buffered until the missed ones have been queried. The missed
- * and the new events are then merged and written to the log.
+ * If the event log already contains the account, new events are buffered until the missed ones have been queried. The
+ * missed and the new events are then merged and written to the log.
  */
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
@@ -20,16 +20,16 @@ export const logged = Subscriptions.table.filter(({ isLogged }) => isLogged === 
 /** Returns whether the rows of a topic are logged while the topic's account is watched. */
 export const isLogged = ({ name }: Topic): boolean => logged.some((declaration) => declaration.name === name)
 
-/** The dependencies of recordings. */
+/** The dependencies of account recordings. */
 export interface Options {
   readonly log: EventLog
   readonly join: (caller: string, sink: Sink) => Seat
   readonly states: StateObserver | undefined
-  /** Writes an entry to the log. */
+  /** Writes an entry to the event log. */
   readonly push: (entry: NewEntry) => void
   /** Reports that events of an account are missing. */
   readonly interrupted: (user: string) => void
-  /** Runs an effect in the background, and interrupts it when the log ends. */
+  /** Runs an effect in the background, and interrupts it when the event log ends. */
   readonly fork: (effect: Effect.Effect<void>) => void
 }
 
@@ -55,7 +55,7 @@ export const make = (
 ): AccountRecording => {
   const recorded = topics.filter(isLogged)
   const ready = new Set<string>()
-  /** Whether the log already contains the account. If it does, missed events must be queried. */
+  /** Whether the event log already contains the account. If it does, missed events must be queried. */
   const isKnown = log.since(user) !== undefined
   /** The buffered events, until all subscriptions are accepted and the missed events have been queried. */
   let buffered: Array<NewEntry> | undefined = []
@@ -71,7 +71,7 @@ export const make = (
     begin()
   }
 
-  /** Writes the refilled and the buffered entries to the log. */
+  /** Writes the refilled and the buffered entries to the event log. */
   const release = ({ entries: refilled, isComplete }: MissedEvents.MissedEvents): void => {
     const waiting = buffered ?? []
     buffered = undefined

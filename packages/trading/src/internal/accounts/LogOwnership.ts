@@ -18,27 +18,27 @@ type Store = EventStore.EventStore["Service"]
 /** The dependencies of the election. */
 export interface Options {
   readonly log: EventLog
-  /** Called when this process begins to write a log. */
+  /** Called when this process begins to write an event log. */
   readonly acquired: () => void
-  /** Ends the recordings, and drops entries that are not written yet. */
+  /** Ends the recordings of accounts, and drops entries that are not written yet. */
   readonly ended: Effect.Effect<void>
   /**
-   * Exchanges, with other replicas, the requests to watch accounts: the owner of the log receives requests, and every
-   * other replica sends its own.
+   * Exchanges, with other replicas, the requests to watch accounts: the owner of the event log receives requests, and
+   * every other replica sends its own.
    */
   readonly exchange: (store: Store, isOwner: boolean) => Effect.Effect<void, EventStore.StoreAway>
 }
 
-/** The right to write to a store. */
+/** The right to write to an event store. */
 export interface Lease {
   readonly store: Store
   readonly token: number
 }
 
-/** Milliseconds for which the store must be unreachable before the process continues with its own log. */
+/** Milliseconds for which the event store must be unreachable before the process continues with its own log. */
 export const awayAfter = 3000
 
-/** Makes the election among the replicas that share the store of the context. */
+/** Makes the election of the event log's owner among the replicas that share the event store of the context. */
 export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log }: Options) {
   const primary = yield* EventStore.EventStore
   const fallback = yield* EventStore.makeMemory
@@ -47,7 +47,7 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
   const name = yield* EventStore.makeName
   const away = metrics.sharedStateDegraded.series({ use: "account-events" })
   let store = primary
-  /** The fencing token of this process; undefined while it does not own the log. */
+  /** The fencing token of this process; `undefined` while the process does not own the event log. */
   let token: number | undefined
   /** The last fencing token that this process received from the primary store. */
   let leased: number | undefined
@@ -90,7 +90,7 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
     log.replace({ ...tail, entries })
   }))
 
-  /** Begins to write to a store. */
+  /** Begins to write to an event store. */
   const own = Effect.fnUntraced(function*(next: Lease) {
     yield* ended
     store = next.store
@@ -142,11 +142,14 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
     backing: primary.backing,
     isUp: (): boolean => awaySince === undefined,
     role: (): Role => store !== primary ? "alone" : token === undefined ? "reader" : "writer",
-    /** Returns the right to write; `undefined` while another replica has this right. */
+    /** Returns the right to write the event log; `undefined` while another replica has this right. */
     lease: (): Lease | undefined => token === undefined ? undefined : { store, token },
-    /** Reports that a step in the store failed. The argument is the time, in milliseconds, at which the step began. */
+    /**
+     * Reports that a step in the event store failed. The argument is the time, in milliseconds, at which the step
+     * began.
+     */
     noteAway,
-    /** Stops writing, because another replica owns the log. */
+    /** Stops writing, because another replica owns the event log. */
     lose,
     /** Renews this process's lease of the event log, or tries to acquire the lease. */
     elect: Effect.suspend(() => {
@@ -163,5 +166,5 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
   }
 })
 
-/** The election among the replicas that share a store. */
+/** The election of the event log's owner among the replicas that share an event store. */
 export type LogOwnership = Effect.Success<ReturnType<typeof make>>

@@ -22,9 +22,9 @@ export interface CallerShares {
 const maxReserved = 3
 
 /**
- * Makes a record of the subscriptions of each caller, without callers at first. `topics` are all current upstream
- * subscriptions. `familiar` are the users who have priority. `others` returns how much of the same limits is used by
- * other replicas.
+ * Makes a record of the subscriptions of each caller of a stream hub, without callers at first. `topics` are all current
+ * upstream subscriptions of the hub. `familiar` are the users who have priority. `others` returns how much of the same
+ * limits is used by other replicas.
  */
 export const make = (
   limits: Limits,

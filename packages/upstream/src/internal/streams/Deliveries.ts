@@ -30,7 +30,7 @@ const firstFrame = ({ last, lastAt, liveSince, rows: history, topic }: SharedTop
     : new Frame(rows.write(history.latest(rows.replayed), kind), topic)
 }
 
-/** Makes the deliveries of a hub. */
+/** Makes the deliveries of a stream hub. */
 export const make = (counts: Counts): Deliveries => {
   let dirty: Array<CallerSeat> = []
 

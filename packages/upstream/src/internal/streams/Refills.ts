@@ -7,7 +7,7 @@ import type { Deliveries } from "./Deliveries.ts"
 import type { SharedTopic } from "./SharedTopic.ts"
 import type { TopicFrames } from "./TopicFrames.ts"
 
-/** The refills of a hub. */
+/** The refills (queries of missed data) of a stream hub. */
 export interface Refills {
   /**
    * Queries the missed data of a topic. The topic's frames are buffered during the query.
@@ -27,7 +27,7 @@ export interface Options {
   readonly deliveries: Deliveries
   readonly counts: Counts
   readonly reportGap: (shared: SharedTopic, cause: string) => void
-  /** Runs an effect in the background, and interrupts it when the hub ends. */
+  /** Runs an effect in the background, and interrupts it when the stream hub ends. */
   readonly fork: (effect: Effect.Effect<void>) => void
 }
 
@@ -47,7 +47,7 @@ const isHoleBefore = ({ liveSince, rows, topic }: SharedTopic, text: string): bo
   return read.rows.length > 0 && !read.rows.some((row) => rows.has(row))
 }
 
-/** Makes the refills of a hub. */
+/** Makes the refills of a stream hub. */
 export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: Options): Refills => {
   let queued: Array<{ readonly rank: number; readonly loading: Effect.Effect<void> }> = []
   let isRunning = false

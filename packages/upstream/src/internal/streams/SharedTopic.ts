@@ -1,4 +1,4 @@
-/** The state of the hub: topics that callers share, their connections, and the callers' seats. */
+/** The state of a stream hub: topics that callers share, their connections, and the callers' seats. */
 import type * as Fiber from "effect/Fiber"
 import type * as Link from "../../streams/Link.ts"
 import type { Seat, Sink } from "../../streams/Seat.ts"
@@ -74,7 +74,7 @@ export interface TopicConnection {
   heardAt: number | undefined
 }
 
-/** The functions of the hub that all seats use. */
+/** The functions of the stream hub that all seats use. */
 export interface SeatHub {
   readonly subscribe: (seat: CallerSeat, topic: Topic) => void
   readonly detach: (shared: SharedTopic, seat: CallerSeat) => void

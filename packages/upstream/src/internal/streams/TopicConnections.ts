@@ -14,7 +14,7 @@ import type { SharedTopic, TopicConnection } from "./SharedTopic.ts"
 import * as Suspects from "./Suspects.ts"
 import type { TopicRegistry } from "./TopicRegistry.ts"
 
-/** The connections of a hub. */
+/** The upstream connections of a stream hub. */
 export interface TopicConnections {
   readonly open: ReadonlySet<TopicConnection>
   /**
@@ -53,7 +53,7 @@ export interface Options {
   readonly registry: TopicRegistry
   readonly deliveries: Deliveries
   readonly now: () => number
-  /** Runs an effect in the background, and interrupts it when the hub ends. */
+  /** Runs an effect in the background, and interrupts it when the stream hub ends. */
   readonly fork: (effect: Effect.Effect<never>) => Fiber.Fiber<never>
   readonly onText: (connection: TopicConnection, text: string) => void
 }
@@ -61,7 +61,7 @@ export interface Options {
 /** The HTTP status with which an upstream refuses a further connection. */
 const tooMany = 429
 
-/** Makes the connections of a hub. */
+/** Makes the upstream connections of a stream hub. */
 export const make = (options: Options): TopicConnections => {
   const { addresses, counts, deliveries, fork, messages, newConnections, now, protocol, registry, transport } = options
   const open = new Set<TopicConnection>()

@@ -1,10 +1,10 @@
-/** The upstream topics of a hub, with the callers of each topic. */
+/** The upstream topics of a stream hub, with the callers of each topic. */
 import type { CallerShares } from "./CallerShares.ts"
 import type { Deliveries } from "./Deliveries.ts"
 import { isWanted } from "./SharedTopic.ts"
 import type { CallerSeat, SharedTopic } from "./SharedTopic.ts"
 
-/** The topics of a hub, and the callers of each topic. */
+/** The topics of a stream hub, and the callers of each topic. */
 export interface TopicRegistry {
   /** Adds a caller to a topic. The caller then waits for the acknowledgement of the topic. */
   readonly attach: (shared: SharedTopic, seat: CallerSeat) => void
@@ -15,7 +15,7 @@ export interface TopicRegistry {
   readonly refuse: (shared: SharedTopic, message: string) => void
 }
 
-/** Makes the registry over the topics of a hub. */
+/** Makes the registry over the topics of a stream hub. */
 export const make = (
   topics: Map<string, SharedTopic>,
   shares: CallerShares,

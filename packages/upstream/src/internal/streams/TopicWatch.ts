@@ -1,4 +1,4 @@
-/** Checks the topics of a hub once a second, for expired grace periods, missing responses and silent streams. */
+/** Checks the topics of a stream hub once a second, for expired grace periods, missing responses and silent streams. */
 import { countUp } from "../../streams/StreamCounts.ts"
 import type { Counts } from "../../streams/StreamCounts.ts"
 import type { SharedTopic } from "./SharedTopic.ts"
