@@ -226,7 +226,7 @@ export const makeShared = Effect.fnUntraced(function*(
   }
 })
 
-/** Makes the service over shared streams. */
+/** Makes the `Streams` service over shared streams. */
 export const make = (shared: SharedStreams): Streams["Service"] => {
   const methods = Struct.map(
     Subscriptions.subscriptions,

@@ -54,7 +54,7 @@ export class AddressState {
     this.#nextProbe.updateUnsafe(millis / 1000, this.#context)
   }
 
-  /** Updates the gauge of the address's state. With a cause, also counts an ejection. */
+  /** Updates the gauge of the address's state. If `cause` is set, also counts an ejection. */
   report(cause?: EjectionCause) {
     this.#ejected.updateUnsafe(this.isEjected ? 1 : 0, this.#context)
     if (cause === undefined) return

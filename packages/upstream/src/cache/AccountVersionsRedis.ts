@@ -14,7 +14,7 @@ import * as SharedState from "../SharedState.ts"
 import * as AccountVersions from "./AccountVersions.ts"
 import { cachedFor, searchFor, versionSlot } from "./AccountVersions.ts"
 
-/** The location of the versions in Redis. */
+/** The Redis key prefix of the versions, and the timeout of operations. */
 export interface Options {
   /** Prefix of the keys. Default: `trigate:{accounts}:`. */
   readonly prefix?: string

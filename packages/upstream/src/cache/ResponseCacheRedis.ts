@@ -25,7 +25,7 @@ export interface Replicas {
  */
 const finalFor = 3_600_000
 
-/** The location in Redis, and the timeout. */
+/** The Redis key prefix of the responses, and the timeout of operations. */
 export interface Options {
   /** Prefix of the keys. Default: `trigate:cache:`. */
   readonly prefix?: string

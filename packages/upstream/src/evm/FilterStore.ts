@@ -135,7 +135,7 @@ const removeScript = Redis.script(keys, {
 return redis.call('DEL', KEYS[1])`
 }).withReturnType<unknown>()
 
-/** The location in Redis. */
+/** The location of the filters in Redis. */
 export interface RedisOptions {
   /** Prefix of the keys. Default: `trigate:{evm-filters}:`. */
   readonly prefix?: string

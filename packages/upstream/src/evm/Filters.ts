@@ -115,7 +115,7 @@ const quantityHex = (value: bigint): string => `0x${value.toString(16)}`
 const newId = (): string =>
   `0x${[...SecureRandom.randomBytesUnsafe(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 
-/** Makes the filters of one chain. */
+/** Makes the handlers of the filter methods of one chain. */
 export const make = ({ most = 100, reads, search, serving, store }: Options): Filters => {
   const getLogs = EvmReads.getLogs(serving)
   // a second poll of a filter waits for the first one, and returns the changes after the first poll

@@ -44,7 +44,7 @@ export interface Bounds {
 /** The default limits. The maximum response size equals that of other reads. */
 export const defaults: Bounds = { requests: 40, logs: 100_000, characters: 16 * 1024 * 1024 }
 
-/** The dependencies and options of a search. */
+/** The dependencies and options of a log search. */
 export interface Options {
   readonly serving: Serving
   readonly ask: AskNode
@@ -132,7 +132,7 @@ export const servedBlocks = (answer: RpcAnswer): number | undefined => {
   return JsonRpc.member(data, "_tag") === "LogRangeTooWide" && Predicate.isNumber(served) ? served : undefined
 }
 
-/** Makes the search of one chain. */
+/** Makes the log search of one chain. */
 export const make = ({ ask, reads, serving, ...options }: Options): LogSearch => {
   const bounds: Bounds = { ...defaults, ...options.bounds }
   const operation = EvmReads.getLogs(serving)

@@ -66,7 +66,7 @@ export interface NodeReads {
   readonly pending: Effect.Effect<ReadonlyArray<string>, CommonFailure>
   /** Returns the header with a given hash (in lower case), if it was among the latest headers read or announced. */
   readonly known: (hash: string) => Header | undefined
-  /** Adds a header that a node announced. */
+  /** Stores a header that a node announced. */
   readonly remember: (header: Header) => void
 }
 

@@ -10,7 +10,7 @@ import type { EventLog } from "../../accounts/EventLog.ts"
 import * as EventStore from "../../accounts/EventStore.ts"
 import * as AccountRecording from "./AccountRecording.ts"
 
-/** The source of the recorded frames. */
+/** The streams whose frames are recorded. */
 export interface Source {
   readonly join: (caller: string, sink: Sink) => Seat
   /** Returns the topic of a user's subscription, given the subscription's name. */

@@ -31,7 +31,7 @@ export const makeIndex = () => {
   }
 }
 
-/** Minimum number of dropped keys before they are removed from the list of keys. */
+/** The list of keys is compacted only if it contains at least this many dropped keys. */
 const droppedKeys = 1_000
 
 /**
