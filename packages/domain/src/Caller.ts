@@ -1,11 +1,11 @@
 /** The caller of a request, its scope, and its quota. */
 import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
+import type * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import * as Schema from "effect/Schema"
 import { chains } from "./Chain.ts"
 import { Address } from "./encoding/Hex.ts"
+import * as Continuation from "./operations/Continuation.ts"
 
 /** The name of a caller. Its characters need no escaping in logs, lists, paths and command lines. */
 export const CallerName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/u))
@@ -94,10 +94,6 @@ export const CurrentKeepCounted = Context.Reference<KeepCounted>("@trigate/domai
  * Until the effect ends, the request counts against the caller's quota.
  */
 export const detached = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.withFiber((fiber) => {
-    const release = fiber.getRef(CurrentKeepCounted)()
-    return Effect.flatMap(
-      Effect.forkDetach(Effect.ensuring(effect, Effect.sync(release)), { startImmediately: true }),
-      Fiber.join
-    )
-  })
+  Continuation.withContext((context) =>
+    Continuation.detached(Continuation.onExit(effect, Context.get(context, CurrentKeepCounted)()))
+  )

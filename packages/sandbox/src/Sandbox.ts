@@ -9,6 +9,7 @@ import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import { serving as evmServing } from "@trigate/domain/evm/EvmOperations"
 import type { EvmBackend } from "@trigate/domain/evm/EvmProtocol"
 import { serving as layer2Serving } from "@trigate/domain/evm/Layer2Operations"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
 import type { TokenOnce, TokenRead } from "@trigate/domain/tokens/TokenProtocol"
 import * as Layer2 from "@trigate/layer2/Layer2"
@@ -28,6 +29,7 @@ import * as TradingEvm from "@trigate/trading/TradingEvm"
 import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -71,23 +73,26 @@ const exchange = Effect.gen(function*() {
     yield* Admission.Admission,
     yield* ActionLog.ActionLog,
     ({ body, nonce, signed, signer }) =>
-      Effect.filterOrFail(
+      Continuation.flatMap(
         state.faults.ask(
-          Effect.provideService(
+          Continuation.provide(
             VenueExchange.submit(profile, state, body, { signed, signer }),
             Secp256k1.Secp256k1,
             engine
           )
         ),
-        ({ status }) => status !== 200 || !state.faults.happens("lostReplies"),
-        ({ upstream }) =>
-          new OutcomeUnknown({
-            upstream,
-            nonce,
-            ...(signer === undefined ? {} : { signer }),
-            advice: operationFor(signed.action).advice,
-            detail: `${upstream}: the sandbox executed the action and, as an injected fault, sent no reply`
-          })
+        (answer) => {
+          const { status, upstream } = answer
+          return status !== 200 || !state.faults.happens("lostReplies") ? Exit.succeed(answer) : Exit.fail(
+            new OutcomeUnknown({
+              upstream,
+              nonce,
+              ...(signer === undefined ? {} : { signer }),
+              advice: operationFor(signed.action).advice,
+              detail: `${upstream}: the sandbox executed the action and, as an injected fault, sent no reply`
+            })
+          )
+        }
       )
   )
 })

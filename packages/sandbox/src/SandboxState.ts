@@ -92,8 +92,7 @@ export interface Options {
 const make = Effect.fnUntraced(
   function*({ faults, limits, prices = new Map(), seed = defaultSeed, speed = 1, stoppedAt }: Options) {
     const startedAt = yield* Clock.currentTimeMillis
-    const clock = stoppedAt === undefined ? Clock.currentTimeMillis : Effect.succeed(stoppedAt)
-    const beginsAt = yield* clock
+    const beginsAt = stoppedAt ?? startedAt
     const spotMeta = SpotMetaBook.make(seed)
     const listed = Genesis.info(seed, spotMeta)
     const info = yield* Ref.make(listed)
@@ -102,7 +101,7 @@ const make = Effect.fnUntraced(
     venue.path = PricePaths.faster(venue.path, beginsAt, speed)
     const failing = VenueFaults.make(seed, faults)
     venue.rejectsOrder = () => failing.happens("rejectedLegs")
-    const trading = TradingControls.make(venue, { clock, identity, info })
+    const trading = TradingControls.make(venue, { stoppedAt, identity, info })
     const playPrices = Effect.forEach(prices, ([coin, points]) => trading.playPrices(coin, points, speed), {
       discard: true
     })

@@ -110,6 +110,14 @@ export const recoverResult = (
   return Result.succeed({ scheme: found.scheme, signer, digest, inner })
 }
 
+/** Like {@link recover}, with the given engine. */
+export const recoverRequest = (
+  profile: VenueProfile,
+  request: SignedRequest,
+  engine: Secp256k1.Engine
+): Result.Result<RecoveredSigner, ActionHash.Unhashable | Secp256k1.UnrecoverableSignature> =>
+  Result.flatMap(signable(profile, request), (found) => recoverResult(found, request.signature, engine))
+
 /**
  * Recovers all signers of a request with the engine of `Secp256k1.Secp256k1`. Fails with `MsgPackUnencodable`,
  * `UnsignableAction` or `UnrecoverableSignature`.
@@ -122,10 +130,10 @@ export const recover = (
   profile: VenueProfile,
   request: SignedRequest
 ): Effect.Effect<RecoveredSigner, ActionHash.Unhashable | Secp256k1.UnrecoverableSignature> =>
-  Effect.flatMap(Secp256k1.Secp256k1, (engine) =>
-    Effect.fromResult(
-      Result.flatMap(signable(profile, request), (found) => recoverResult(found, request.signature, engine))
-    ))
+  Effect.flatMap(
+    Secp256k1.Secp256k1,
+    (engine) => Effect.fromResult(recoverRequest(profile, request, engine))
+  )
 
 /**
  * Returns the ID of signed content: the keccak-256 of the content and the signature, in 0x hex of 64 digits.

@@ -18,12 +18,14 @@ import { unwrapReason, type WrapReason, wrapReason } from "@trigate/domain/error
 import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@trigate/domain/errors/RequestError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import { invalidRequest, sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
 import type { Surface } from "@trigate/domain/operations/Operation"
 import type * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as ActionLog from "./actionLog/ActionLog.ts"
@@ -193,6 +195,13 @@ const severalFound = Effect.suspend(() =>
   )
 )
 
+/** Returns the result of an effect as a value, like `Effect.result`. */
+const toOutcome = <E>(read: Effect.Effect<ActionResult, E>): Effect.Effect<Result.Result<ActionResult, E>> =>
+  Continuation.match(read, {
+    onFailure: (error) => Exit.succeed(Result.fail(error)),
+    onSuccess: (value) => Exit.succeed(Result.succeed(value))
+  })
+
 /** Encodes a signed action as a body. Fails with `InvalidRequest` if a value of the envelope is out of range. */
 const encoded = (signed: AnySignedAction) => Effect.map(SignedAction.write(signed), Utf8.encode)
 
@@ -231,7 +240,8 @@ export const make = (
   changed: Changed = () => Effect.void
 ): Exchange["Service"] => {
   const sendOnce = (admitted: Admitted, requestId?: string) =>
-    Effect.flatMap(CurrentCaller, (caller) => {
+    Continuation.withContext((context: Context.Context<never>) => {
+      const caller = Context.get(context, CurrentCaller)
       const { actionType, body, fingerprint, nonce, signed, signer } = admitted
       const identity = signer === undefined ? { nonce } : { nonce, signer }
       const isListed = admitted.isListed || caller.scope.signers?.some((each) => each.toLowerCase() === signer) === true
@@ -245,34 +255,43 @@ export const make = (
         ...(requestId === undefined ? {} : { requestId }),
         trace: ActionTrace.make(signed)
       }
-      return ActionLog.claimed(log, sending, ({ isRepeat, settle }) =>
-        Effect.gen(function*() {
-          const settled = (
-            settlement: LoggedAction.Settlement,
-            status?: number,
-            entries?: ReadonlyArray<ActionEntry>
-          ) =>
-            Effect.andThen(
-              // the venue may have accepted the action
-              settlement === "accepted" || settlement === "unknown"
-                ? changed(admitted, settlement === "accepted")
-                : Effect.void,
-              settle(settlement, status, entries)
+      const legs = SignedAction.legCount(signed.action)
+      return ActionLog.claimed(log, sending, ({ isRepeat, settle }) => {
+        const settled = (
+          settlement: LoggedAction.Settlement,
+          status?: number,
+          entries?: ReadonlyArray<ActionEntry>
+        ) =>
+          Continuation.flatMap(
+            // the venue may have accepted the action
+            settlement === "accepted" || settlement === "unknown"
+              ? changed(admitted, settlement === "accepted")
+              : Exit.void,
+            () => settle(settlement, status, entries)
+          )
+        const answered = (answer: UpstreamResponse.UpstreamResponse) => (outcome: SendOutcome) =>
+          Continuation.map(
+            settled(
+              toSettlement(outcome, isRepeat),
+              answer.status,
+              Result.isSuccess(outcome) ? outcome.success.entries : undefined
+            ),
+            () => ({ answer, outcome })
+          )
+        return Continuation.match(send(admitted), {
+          onFailure: (error) =>
+            Continuation.flatMap(
+              // every other failure means that nothing was sent
+              settled(error._tag === "OutcomeUnknown" ? "unknown" : "released"),
+              () => Exit.fail(error)
+            ),
+          onSuccess: (answer) =>
+            Continuation.flatMap(
+              toOutcome(ExchangeProtocol.readOutcome(answer, { ...identity, legs })),
+              answered(answer)
             )
-          const answer = yield* Effect.tapError(
-            send(admitted),
-            // every other failure means that nothing was sent
-            (error) => settled(error._tag === "OutcomeUnknown" ? "unknown" : "released")
-          )
-          const legs = SignedAction.legCount(signed.action)
-          const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, { ...identity, legs }))
-          yield* settled(
-            toSettlement(outcome, isRepeat),
-            answer.status,
-            Result.isSuccess(outcome) ? outcome.success.entries : undefined
-          )
-          return { answer, outcome }
-        }))
+        })
+      })
     })
 
   // if the caller disconnects, neither the request to the venue nor its entry in the action log is interrupted
@@ -281,28 +300,35 @@ export const make = (
   /**
    * Logs and returns the mistakes in the body of a rejected action; returns an empty list if the action was accepted.
    */
-  const logSentences = Effect.fnUntraced(function*(admitted: Admitted, outcome: Result.Result<unknown, unknown>) {
+  const logSentences = (
+    admitted: Admitted,
+    outcome: Result.Result<unknown, unknown>
+  ): Effect.Effect<ReadonlyArray<string>> => {
     const sentences = Result.isFailure(outcome) ? admitted.sentences() : []
-    if (sentences.length > 0) {
-      yield* Effect.logWarning(`The venue refused ${printable(admitted.actionType)}: ${sentences.join("; ")}`)
-    }
-    return sentences
-  })
+    return sentences.length === 0 ? Exit.succeed(sentences) : Effect.as(
+      Effect.logWarning(`The venue refused ${printable(admitted.actionType)}: ${sentences.join("; ")}`),
+      sentences
+    )
+  }
 
-  const relay = Effect.fnUntraced(function*({ body, expectedSigner, requestId, surface }: ExchangeCall) {
-    if (sourcesOn(passthroughAction, surface).length === 0) return yield* unavailableOnNode(passthroughAction)
-    const admitted = yield* admission.admit(body, expectedSigner)
-    const { answer, outcome } = yield* sendDetached(admitted, requestId)
-    // the venue's message stays unchanged; the mistakes are reported separately
-    const sentences = yield* logSentences(admitted, outcome)
-    return {
-      operation: findOperation(admitted.actionType).name,
-      answer,
-      outcome,
-      ...(admitted.signer === undefined ? {} : { signer: admitted.signer }),
-      warnings: [...admitted.warnings, ...sentences]
-    }
-  }, Effect.mapError(wrapReason))
+  const relayAdmitted = (admitted: Admitted, requestId?: string) =>
+    Continuation.flatMap(sendDetached(admitted, requestId), ({ answer, outcome }) =>
+      // the venue's message stays unchanged; the mistakes are reported separately
+      Continuation.map(logSentences(admitted, outcome), (sentences): ExchangeRelay => ({
+        operation: findOperation(admitted.actionType).name,
+        answer,
+        outcome,
+        ...(admitted.signer === undefined ? {} : { signer: admitted.signer }),
+        warnings: [...admitted.warnings, ...sentences]
+      })))
+
+  const relay = ({ body, expectedSigner, requestId, surface }: ExchangeCall) =>
+    sourcesOn(passthroughAction, surface).length === 0
+      ? Exit.fail(wrapReason(unavailableOnNode(passthroughAction)))
+      : Continuation.flatMap(
+        admission.admit(body, expectedSigner),
+        (admitted) => Continuation.mapError(relayAdmitted(admitted, requestId), wrapReason)
+      )
 
   const sendOutcome = (admitted: Admitted) =>
     Effect.flatMap(

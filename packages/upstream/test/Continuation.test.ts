@@ -187,3 +187,132 @@ describe("a read that a fiber runs", () => {
       assert.lengthOf(script.seen, 2)
     }))
 })
+
+/** A resource whose release is counted, and an effect that uses it. */
+const resource = <A, E>(use: Effect.Effect<A, E>, acquire: Effect.Effect<string> = Effect.succeed("it")) => {
+  const released: Array<string> = []
+  const step = Continuation.withContext(() => acquire)
+  return {
+    released,
+    used: Continuation.acquireUseRelease(step, () => use, (of) =>
+      Continuation.withContext(() => {
+        released.push(of)
+        return Exit.void
+      }))
+  }
+}
+
+const waiting = () => {
+  const resumes: Array<(next: Effect.Effect<string>) => void> = []
+  const aborts: Array<string> = []
+  let isOver = false
+  const effect = Continuation.callback<string>((resume) => {
+    resumes.push(resume)
+    return () => {
+      if (!isOver) aborts.push("aborted")
+    }
+  })
+  const resume = (value: string) => {
+    isOver = true
+    resumes[0]?.(Exit.succeed(value))
+  }
+  return { effect, aborts, resume }
+}
+
+const never = Effect.callback<string>(() => {})
+
+describe("a resource that plain calls use", () => {
+  it.effect("is released once, whether its use succeeds, fails or throws", () =>
+    Effect.gen(function*() {
+      const uses: ReadonlyArray<Effect.Effect<string, string>> = [
+        Exit.succeed("done"),
+        Exit.fail("no"),
+        Continuation.withContext((): Effect.Effect<string> => {
+          throw new Error("defect")
+        })
+      ]
+      const found = []
+      for (const use of uses) {
+        const { released, used } = resource(use)
+        const { left } = yield* called(used)
+        found.push([left.map((rest) => Exit.isExit(rest) && Exit.isSuccess(rest)), released])
+      }
+      assert.deepStrictEqual(found, [[[true], ["it"]], [[false], ["it"]], [[false], ["it"]]])
+    }))
+
+  it.effect("is released when its use is cancelled while it waits", () =>
+    Effect.gen(function*() {
+      const { aborts, effect } = waiting()
+      const { released, used } = resource(effect)
+      const { cancel, left } = yield* called(used)
+      assert.deepStrictEqual([left.length, released], [0, []])
+      cancel()
+      assert.deepStrictEqual([aborts, released], [["aborted"], ["it"]])
+    }))
+
+  it.effect("is released once by the fiber that runs the rest, also if that is interrupted or never starts", () =>
+    Effect.gen(function*() {
+      const ended = resource(Effect.sleep(1))
+      const [rest = Effect.void] = (yield* called(ended.used)).left
+      const fiber = yield* Effect.forkChild(rest, { startImmediately: true })
+      assert.deepStrictEqual(ended.released, [])
+      yield* TestClock.adjust(1)
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual(ended.released, ["it"])
+
+      const interrupted = resource(never)
+      const { cancel, left: [other = Effect.void] } = yield* called(interrupted.used)
+      yield* Fiber.interrupt(yield* Effect.forkChild(other, { startImmediately: true }))
+      cancel()
+      assert.deepStrictEqual(interrupted.released, ["it"])
+
+      const unstarted = resource(never)
+      const run = yield* called(unstarted.used)
+      assert.deepStrictEqual([run.left.length, unstarted.released], [1, []])
+      run.cancel()
+      assert.deepStrictEqual(unstarted.released, ["it"])
+    }))
+
+  it.effect("that a fiber has to acquire is used and released by that fiber", () =>
+    Effect.gen(function*() {
+      const { released, used } = resource(Exit.succeed("done"), Effect.as(Effect.sleep(1), "late"))
+      const { left: [rest = Effect.succeed("")] } = yield* called(used)
+      const fiber = yield* Effect.forkChild(rest, { startImmediately: true })
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual([yield* Fiber.join(fiber), released], ["done", ["late"]])
+    }))
+})
+
+describe("a detached effect", () => {
+  it.effect("ends although the run that waits for it is cancelled", () =>
+    Effect.gen(function*() {
+      const { aborts, effect, resume } = waiting()
+      const ends: Array<string> = []
+      const noted = Continuation.map(effect, (value) => void ends.push(value))
+      const { cancel, left } = yield* called(Continuation.detached(noted))
+      cancel()
+      resume("done")
+      assert.deepStrictEqual([left, aborts, ends], [[], [], ["done"]])
+    }))
+
+  it.effect("ends although the fiber that waits for it is interrupted, also where a fiber runs it", () =>
+    Effect.gen(function*() {
+      const ends: Array<string> = []
+      const slow = Effect.andThen(Effect.sleep(1), Effect.sync(() => ends.push("done")))
+      const fiber = yield* Effect.forkChild(Continuation.detached(slow), { startImmediately: true })
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(ends, [])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(ends, ["done"])
+    }))
+
+  it.effect("gives its result to the run that waits for it", () =>
+    Effect.gen(function*() {
+      const at = yield* called(Continuation.detached(Effect.succeed("at once")))
+      const { effect, resume } = waiting()
+      const later = yield* called(Continuation.detached(effect))
+      assert.deepStrictEqual(later.left, [])
+      resume("later")
+      assert.deepStrictEqual([at.left, later.left], [[Exit.succeed("at once")], [Exit.succeed("later")]])
+    }))
+})

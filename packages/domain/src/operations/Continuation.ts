@@ -307,6 +307,78 @@ class Restored<I, S> {
   }
 }
 
+/** The functions of an acquired resource. */
+interface Resource<A, B, E, R, E2, R2, R3> {
+  readonly acquire: Effect.Effect<A, E, R>
+  readonly use: (resource: A) => Effect.Effect<B, E2, R2>
+  readonly release: (resource: A) => Effect.Effect<void, never, R3>
+}
+
+class Acquired<A, B, E, R, E2, R2, R3> extends Continued<A, E, R, B, E | E2, R | R2 | R3> {
+  readonly #resource: Resource<A, B, E, R, E2, R2, R3>
+  constructor(resource: Resource<A, B, E, R, E2, R2, R3>) {
+    super(resource.acquire)
+    this.#resource = resource
+  }
+  resume(exit: Exit.Exit<A, E>): Effect.Effect<B, E | E2, R | R2 | R3> {
+    const { release, use } = this.#resource
+    return Exit.isSuccess(exit) ? new Used(exit.value, use, release) : Exit.failCause(exit.cause)
+  }
+  defer(acquire: Effect.Effect<A, E, R>) {
+    const { release, use } = this.#resource
+    return Effect.acquireUseRelease(acquire, use, release)
+  }
+}
+
+class Used<A, B, E, R, R2> extends Suspended<B, E, R | R2> {
+  readonly #resource: A
+  readonly #use: (resource: A) => Effect.Effect<B, E, R>
+  readonly #release: (resource: A) => Effect.Effect<void, never, R2>
+  constructor(
+    resource: A,
+    use: (resource: A) => Effect.Effect<B, E, R>,
+    release: (resource: A) => Effect.Effect<void, never, R2>
+  ) {
+    super()
+    this.#resource = resource
+    this.#use = use
+    this.#release = release
+  }
+  step(run: Run & { readonly context: Context.Context<R2> }) {
+    run.push(new Releasing(this.#release(this.#resource), run.context))
+    return this.#use(this.#resource)
+  }
+}
+
+/** Runs a finalizer once, when the effect before it ends or is cancelled. */
+class Releasing<R> {
+  readonly #release: Effect.Effect<void, never, R>
+  readonly #context: Context.Context<R>
+  constructor(release: Effect.Effect<void, never, R>, context: Context.Context<R>) {
+    this.#release = release
+    this.#context = context
+  }
+  resume<A, E>(exit: Exit.Exit<A, E>) {
+    return flatMap(uninterruptible(this.#release), () => exit)
+  }
+  defer(effect: AnyEffect, onCancel: (cancel: Cancel) => void) {
+    let isOver = false
+    const release = Effect.suspend(() => {
+      if (isOver) return Effect.void
+      isOver = true
+      return this.#release
+    })
+    // if a fiber is interrupted before it starts, it never runs the finalizer
+    onCancel(() => {
+      Effect.runForkWith(this.#context)(release)
+    })
+    return Effect.ensuring(effect, release)
+  }
+  cancel() {
+    Effect.runForkWith(this.#context)(this.#release)
+  }
+}
+
 class Uninterruptible<A, E, R> extends Continued<A, E, R, A, E, R> {
   resume(exit: Exit.Exit<A, E>) {
     return exit
@@ -404,6 +476,33 @@ export const uninterruptible = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.E
   if (self instanceof Suspended) return new Uninterruptible<A, E, R>(self)
   return isReady(self) ? self : Effect.uninterruptible(self)
 }
+
+/** Like `Effect.acquireUseRelease`; the result runs without a fiber if its effects do. */
+export const acquireUseRelease = <A, B, E, R, E2, R2, R3>(
+  acquire: Effect.Effect<A, E, R>,
+  use: (resource: A) => Effect.Effect<B, E2, R2>,
+  release: (resource: A) => Effect.Effect<void, never, R3>
+): Effect.Effect<B, E | E2, R | R2 | R3> =>
+  acquire instanceof Suspended
+    ? new Acquired<A, B, E, R, E2, R2, R3>({ acquire, use, release })
+    : Effect.acquireUseRelease(acquire, use, release)
+
+/** Runs an effect to its end, also if the effect that waits for it is cancelled or interrupted. */
+export const detached = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  withContext((context: Context.Context<R>) =>
+    callback<A, E>((resume) => {
+      let cancel: Cancel = constVoid
+      const end = (exit: Exit.Exit<A, E>) => {
+        cancel()
+        resume(exit)
+      }
+      cancel = run(self, context, (rest) => {
+        if (isReady(rest)) end(rest)
+        else Effect.runForkWith(context)(rest).addObserver(end)
+      })
+      return constVoid
+    })
+  )
 
 /** Returns whether a context creates spans: the program has a tracer, and the current request is sampled. */
 export const isTraced = (context: Context.Context<never>): boolean =>

@@ -4,6 +4,7 @@ import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
 import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import { lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -34,6 +35,8 @@ export interface TradingControls {
   readonly tick: Effect.Effect<void>
   /** Delivers pending events to the followers. */
   readonly flush: Effect.Effect<void>
+  /** Like `flush`, as a function. */
+  readonly deliver: () => void
   /** Registers a follower. The returned effect removes it. */
   readonly follow: (follower: Follower) => Effect.Effect<Effect.Effect<void>>
   /**
@@ -60,6 +63,8 @@ export interface TradingControls {
   readonly playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed?: number) => Effect.Effect<void>
   /** Returns the venue's time: the clock's time plus all milliseconds passed to `advance`. */
   readonly now: Effect.Effect<number>
+  /** Like `now`, for a time of the clock in milliseconds. */
+  readonly nowAt: (clock: number) => number
   /**
    * Advances the venue's time immediately by a number of milliseconds. After that, the venue's time remains ahead of
    * the clock by this number.
@@ -85,9 +90,9 @@ const stretch = 300_000
 /** Makes the trading controls for a venue, its accounts and its listings. */
 export const make = (
   venue: Venue,
-  { clock, identity, info }: {
-    /** The venue's time without the milliseconds passed to `advance`. */
-    readonly clock: Effect.Effect<number>
+  { identity, info, stoppedAt }: {
+    /** The time at which the venue's clock is stopped; `undefined` if the clock runs. */
+    readonly stoppedAt: number | undefined
     readonly identity: Ref.Ref<VenueState>
     readonly info: Ref.Ref<InfoState>
   }
@@ -96,19 +101,21 @@ export const make = (
   const { path: base } = venue
   let played: PricePaths.PlayedCoins = new Map()
   let ahead = 0
-  const now = Effect.map(clock, (time) => time + ahead)
+  const nowAt = (clock: number): number => (stoppedAt ?? clock) + ahead
+  const now = Effect.map(Clock.currentTimeMillis, nowAt)
   const setPlayed = (coins: PricePaths.PlayedCoins): void => {
     played = coins
     venue.path = PricePaths.played(base, coins)
     // discards the mark prices and synthetic orders of this second, which are based on the previous price path
     for (const market of venue.state.markets.values()) Object.assign(market, withoutPrices())
   }
-  const flush = Effect.sync(() => {
+  const deliver = () => {
     const { events } = venue
     if (events === undefined || events.length === 0) return
     venue.events = []
     for (const follower of followers) follower(events, venue)
-  })
+  }
+  const flush = Effect.sync(deliver)
   const current = Effect.gen(function*() {
     Advance.to(venue, yield* Ref.get(info), yield* now)
     return venue
@@ -126,6 +133,7 @@ export const make = (
       return venue
     },
     tick: Effect.andThen(current, flush),
+    deliver,
     flush,
     follow: (follower) =>
       Effect.sync(() => {
@@ -180,6 +188,7 @@ export const make = (
         }
       ),
     now,
+    nowAt,
     advance: Effect.fnUntraced(function*(milliseconds) {
       for (let left = milliseconds; left > 0; left -= stretch) {
         ahead += Math.min(left, stretch)

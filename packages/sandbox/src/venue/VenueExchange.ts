@@ -6,14 +6,19 @@ import { legCount, SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as UserSigned from "@trigate/signing/actions/UserSigned"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
-import * as Effect from "effect/Effect"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as HashMap from "effect/HashMap"
+import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
@@ -357,19 +362,28 @@ export interface ExchangeState {
   readonly trading: TradingControls
 }
 
-type Unrecovered = Effect.Error<ReturnType<typeof SignerRecovery.recover>>
+type Unrecovered = Result.Result.Failure<ReturnType<typeof SignerRecovery.recoverRequest>>
 
-const answerTo = Effect.fnUntraced(function*(
+/** The time, in milliseconds, and the engine that recovers signers. */
+interface Surroundings {
+  readonly clock: number
+  readonly engine: Secp256k1.Engine
+}
+
+const answerTo = (
   profile: VenueProfile,
   { info, trading, venue: controls }: ExchangeState,
   request: Option.Option.Value<ReturnType<typeof readEnvelope>>,
-  signer: Address | undefined
-) {
+  signer: Address | undefined,
+  // callers choose nonces and expiry times by the machine's clock, so this clock is used even if the venue's time is
+  // ahead
+  { clock: sentAt, engine }: Surroundings
+): UpstreamResponse.UpstreamResponse => {
   const { action, envelope, wrapper } = request
   const checked = checkAction(profile, action, envelope.nonce)
   if (Result.isFailure(checked)) return refused(checked.failure)
   const recovered: Result.Result<ActionSigner, Unrecovered> = signer === undefined || wrapper !== undefined
-    ? yield* Effect.result(SignerRecovery.recover(profile, envelope))
+    ? SignerRecovery.recoverRequest(profile, envelope, engine)
     : Result.map(UserSigned.signingScheme(action), ({ scheme }) => ({ scheme, signer }))
   if (Result.isFailure(recovered)) {
     const { failure } = recovered
@@ -378,19 +392,17 @@ const answerTo = Effect.fnUntraced(function*(
       failure.innerIndex === undefined ? VenueRefusal.invalidOuterSigner : VenueRefusal.invalidInnerSigner
     )
   }
-  // callers choose nonces and expiry times by the machine's clock, so this clock is used even if the venue's time is
-  // ahead
-  const sentAt = yield* Clock.currentTimeMillis
-  const now = yield* trading.now
-  const listed = yield* Ref.get(info.state)
-  const submission = { ...request, signed: recovered.success }
-  const decision = yield* Ref.modify(controls.state, (state) => {
-    const venue = trading.at(listed, now)
-    return decide(state, venue, submission, sentAt)
-  })
-  yield* trading.flush
+  const venue = trading.at(Ref.getUnsafe(info.state), trading.nowAt(sentAt))
+  const [decision, next] = decide(
+    Ref.getUnsafe(controls.state),
+    venue,
+    { ...request, signed: recovered.success },
+    sentAt
+  )
+  MutableRef.set(controls.state.ref, next)
+  trading.deliver()
   return Result.match(decision, { onFailure: refused, onSuccess: accepted })
-})
+}
 
 /**
  * A request body whose signer the caller of this module has already recovered, because recovery is the slowest step.
@@ -421,16 +433,23 @@ export const submit = (
   state: ExchangeState,
   body: Uint8Array,
   recovered?: Recovered
-): Effect.Effect<UpstreamResponse.UpstreamResponse> => {
-  const handle = (sent: unknown, envelope: Option.Option<SignedEnvelope>) =>
-    Option.match(Option.flatMap(envelope, readEnvelope), {
-      onNone: () => Effect.succeed(wrongShape(sent)),
-      onSome: (request) => answerTo(profile, state, request, recovered?.signer)
-    })
-  if (recovered !== undefined && isAsSent(recovered)) return handle(recovered.signed, Option.some(recovered.signed))
-  const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
-  return Option.match(parsed, {
-    onNone: () => Effect.succeed(notJson),
-    onSome: (sent) => handle(sent, decodeEnvelope(sent))
+): Effect.Effect<UpstreamResponse.UpstreamResponse> =>
+  Continuation.withContext((context) => {
+    const surroundings = {
+      clock: Context.get(context, Clock.Clock).currentTimeMillisUnsafe(),
+      engine: Context.get(context, Secp256k1.Secp256k1)
+    }
+    const handle = (sent: unknown, envelope: Option.Option<SignedEnvelope>) =>
+      Option.match(Option.flatMap(envelope, readEnvelope), {
+        onNone: () => wrongShape(sent),
+        onSome: (request) => answerTo(profile, state, request, recovered?.signer, surroundings)
+      })
+    if (recovered !== undefined && isAsSent(recovered)) {
+      return Exit.succeed(handle(recovered.signed, Option.some(recovered.signed)))
+    }
+    const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
+    return Exit.succeed(Option.match(parsed, {
+      onNone: () => notJson,
+      onSome: (sent) => handle(sent, decodeEnvelope(sent))
+    }))
   })
-}

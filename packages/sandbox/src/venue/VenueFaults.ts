@@ -1,8 +1,10 @@
 /** Injects faults between the venue and its callers. The seed determines which requests are affected. */
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import type { SandboxFaults } from "@trigate/domain/SandboxFaults"
 import { none } from "@trigate/domain/SandboxFaults"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
 
@@ -48,9 +50,9 @@ export const make = (seed: Seed, initial: Partial<SandboxFaults> = {}): VenueFau
       }),
     happens,
     ask: (venue) =>
-      Effect.suspend(() => {
-        const asked = Effect.suspend(() => happens("rateLimited") ? Effect.succeed(rateLimited) : venue)
-        return faults.latency === 0 ? asked : Effect.delay(asked, faults.latency)
+      Continuation.withContext(() => {
+        const asked = () => happens("rateLimited") ? Exit.succeed(rateLimited) : venue
+        return faults.latency === 0 ? asked() : Effect.delay(Effect.suspend(asked), faults.latency)
       })
   }
 }

@@ -2,6 +2,7 @@
 import { ActionPath, ById, ByIdentity } from "@trigate/api/ActionsApi"
 import { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
+import type { NotPermitted } from "@trigate/domain/errors/CallerError"
 import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import { UnsupportedMethod } from "@trigate/domain/errors/RequestError"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
@@ -21,6 +22,7 @@ import { TokenChain } from "@trigate/tokens/TokenChain"
 import type { RestCall } from "@trigate/tokens/TokenChain"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -57,23 +59,32 @@ export const expectedSigner = (request: IncomingRequest): Effect.Effect<Address 
 /** The handler of `/exchange`. */
 export const exchange = Effect.map(
   Exchange,
-  ({ relay }) =>
-    Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
-      const record = yield* CurrentRequestRecord
+  ({ relay }) => (request: IncomingRequest, surface: Surface) =>
+    Continuation.withContext((context: Context.Context<never>) => {
+      const record = Context.get(context, CurrentRequestRecord)
       const refusal = foreignRefusal(record)
-      if (refusal !== undefined) return yield* refusal
-      const body = yield* RequestBody.bytes(request, RequestBody.signedLimit)
-      const expected = yield* expectedSigner(request)
-      const { answer, operation, signer, warnings } = yield* relay({
-        body,
-        surface,
-        ...(expected === undefined ? {} : { expectedSigner: expected }),
-        ...(record.id === undefined ? {} : { requestId: record.id })
-      })
-      return ResponseBody.relayedIn(record, operation, answer, {
-        ...(signer === undefined ? {} : { [signerHeader]: signer }),
-        ...(warnings.length === 0 ? {} : { "x-trigate-warning": warnings.join("; ") })
-      })
+      const read: Effect.Effect<Uint8Array, RequestBody.BodyFailure | NotPermitted> = refusal === undefined
+        ? RequestBody.bytes(request, RequestBody.signedLimit)
+        : Exit.fail(refusal)
+      const given = Continuation.flatMap(
+        read,
+        (body) => Continuation.map(expectedSigner(request), (expected) => ({ body, expected }))
+      )
+      const relayed = Continuation.flatMap(given, ({ body, expected }) =>
+        relay({
+          body,
+          surface,
+          ...(expected === undefined ? {} : { expectedSigner: expected }),
+          ...(record.id === undefined ? {} : { requestId: record.id })
+        }))
+      return Continuation.map(
+        relayed,
+        ({ answer, operation, signer, warnings }) =>
+          ResponseBody.relayedIn(record, operation, answer, {
+            ...(signer === undefined ? {} : { [signerHeader]: signer }),
+            ...(warnings.length === 0 ? {} : { "x-trigate-warning": warnings.join("; ") })
+          })
+      )
     })
 )
 

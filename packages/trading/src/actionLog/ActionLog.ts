@@ -4,10 +4,12 @@
  */
 import type { ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
@@ -161,8 +163,8 @@ export const leaseMillis = (lease: Lease = "1 minute"): () => number => {
 
 /** Records an action as `sent`, in one synchronous step if possible; see {@link ActionLog}. */
 export const take = (log: ActionLog["Service"], sending: Sending): Effect.Effect<Claim, ClaimRefusal> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    const claimed = log.tryClaim(sending, now)
+  Continuation.withContext((context) => {
+    const claimed = log.tryClaim(sending, Context.get(context, Clock.Clock).currentTimeMillisUnsafe())
     return claimed === undefined ? log.claim(sending) : Effect.fromResult(claimed)
   })
 
@@ -175,7 +177,7 @@ export const claimed = <A, E>(
   sending: Sending,
   use: (claim: Claim) => Effect.Effect<A, E>
 ): Effect.Effect<A, E | ClaimRefusal> =>
-  Effect.acquireUseRelease(take(log, sending), use, (claim) => claim.settle("unknown"))
+  Continuation.acquireUseRelease(take(log, sending), use, (claim) => claim.settle("unknown"))
 
 const scarcities: { readonly [S in ActionLogQuota.Scarcity]: string } = {
   full: "is full of unanswered actions; resolve or forget some",
@@ -401,7 +403,11 @@ export const makeMemory = Effect.fnUntraced(
       report()
       if (isRepeat) reportOldest()
       return Result.succeed(
-        makeClaim(sending, isRepeat, (remains, settled) => Effect.sync(() => settle(key, entry, remains, settled)))
+        makeClaim(
+          sending,
+          isRepeat,
+          (remains, settled) => Continuation.withContext(() => Exit.succeed(settle(key, entry, remains, settled)))
+        )
       )
     }
 

@@ -10,7 +10,9 @@ import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionReference, ActionState, Settled } from "@trigate/domain/actions/ActionRecord"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import * as Effect from "effect/Effect"
+import * as Continuation from "@trigate/domain/operations/Continuation"
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as ActionTrace from "./ActionTrace.ts"
 
 /** A signed action. */
@@ -236,8 +238,8 @@ export const makeClaim = (
   return {
     isRepeat,
     settle: (settlement, _status, entries) =>
-      Effect.suspend(() => {
-        if (!isOpen) return Effect.void
+      Continuation.withContext(() => {
+        if (!isOpen) return Exit.void
         isOpen = false
         const remains = entryRemains(signer, isRepeat, settlement)
         return write(

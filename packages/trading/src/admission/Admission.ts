@@ -13,6 +13,7 @@ import type { NotPermitted } from "@trigate/domain/errors/CallerError"
 import { type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import { UnsupportedAction } from "@trigate/domain/errors/RequestError"
+import * as Continuation from "@trigate/domain/operations/Continuation"
 import { invalidRequest, notPermitted, operationNeed } from "@trigate/domain/operations/Operation"
 import * as UserSigned from "@trigate/signing/actions/UserSigned"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
@@ -304,9 +305,9 @@ export const make = (
 
   return Admission.of({
     admit: (body, expectedSigner) =>
-      Effect.withFiber((fiber) => {
-        const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
-        const { scope } = fiber.getRef(CurrentCaller)
+      Continuation.withContext((context) => {
+        const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+        const { scope } = Context.get(context, CurrentCaller)
         const admitted = Result.flatMap(
           ActionDecoder.decodeText(body),
           (text) =>
