@@ -249,6 +249,7 @@ interface Entry extends Unanswered {
   readonly expiry: number
   readonly holding: ActionLogQuota.Holding
   readonly trace: ActionTrace.ActionTrace
+  readonly cloids: ReadonlyArray<string>
   readonly lookUpAt: number
 }
 
@@ -302,18 +303,22 @@ export const makeMemory = Effect.fnUntraced(
       const entry = unanswered.get(key)
       if (entry !== undefined) {
         room.remove(entry.holding)
-        unindexed(key, ActionTrace.cloids(entry.trace), entry)
+        unindexed(key, entry.cloids, entry)
       }
       return unanswered.delete(key)
     }
 
     const remember = (key: string, entry: Entry, state: State, settled?: Settled) => {
-      const { expiry, fingerprint, holding: { part }, nonce, signer } = entry
-      remove(key)
-      if (signer === undefined) return
+      const { cloids, expiry, fingerprint, holding, nonce, signer } = entry
+      const { part } = holding
+      if (signer === undefined) {
+        remove(key)
+        return
+      }
+      // the index keeps the names of the entry
+      room.remove(holding)
+      unanswered.delete(key)
       if (state === "accepted") known.add(signer.toLowerCase())
-      const cloids = ActionTrace.cloids(entry.trace)
-      indexed(key, cloids, entry)
       answered[state === "accepted" ? "familiar" : part].set(key, {
         signer,
         nonce,
@@ -365,8 +370,7 @@ export const makeMemory = Effect.fnUntraced(
     }
 
     const attempt = (key: string, sending: Sending, now: number): Result.Result<Claim, ClaimRefusal> => {
-      const { caller: _caller, isListed, requestId: _requestId, trace = { legs: [] }, ...signed } = sending
-      const { nonce, signer } = signed
+      const { actionType, body, fingerprint, isListed, nonce, signer, trace = { legs: [] } } = sending
       dropAnswered("familiar", now)
       dropAnswered("strangers", now)
       const earlier = unanswered.get(key)
@@ -376,9 +380,9 @@ export const makeMemory = Effect.fnUntraced(
       const isRepeat = earlier !== undefined
       if (
         signer !== undefined && state !== undefined &&
-        !(state === "unknown" && earlier?.fingerprint === signed.fingerprint)
+        !(state === "unknown" && earlier?.fingerprint === fingerprint)
       ) {
-        return Result.fail(alreadyUsed(signer, nonce, state, standing?.fingerprint === signed.fingerprint))
+        return Result.fail(alreadyUsed(signer, nonce, state, standing?.fingerprint === fingerprint))
       }
       const holding = earlier?.holding ??
         quotaHolding(
@@ -389,13 +393,24 @@ export const makeMemory = Effect.fnUntraced(
       if (scarcity !== undefined) return Result.fail(overQuota(scarcity))
       const expiry = expiryTime(nonce, now, keep)
       const entry: Entry = {
-        ...(earlier ?? { ...signed, trace, holding, openedAt: now, lookUpAt: 0 }),
+        ...(earlier ?? {
+          ...(signer === undefined ? {} : { signer }),
+          nonce,
+          actionType,
+          fingerprint,
+          body,
+          trace,
+          cloids: ActionTrace.cloids(trace),
+          holding,
+          openedAt: now,
+          lookUpAt: 0
+        }),
         state: "sent",
         expiry
       }
       if (!isRepeat) {
         room.add(holding)
-        indexed(key, ActionTrace.cloids(trace), signed)
+        indexed(key, entry.cloids, entry)
       }
       firstExpiry = Math.min(firstExpiry, expiry)
       unanswered.set(key, entry)
@@ -422,7 +437,9 @@ export const makeMemory = Effect.fnUntraced(
         ),
       unanswered: Effect.map(Effect.flatMap(Clock.currentTimeMillis, prune), () =>
         [...unanswered.values()]
-          .map(({ expiry: _expiry, holding: _holding, lookUpAt: _lookUpAt, trace: _trace, ...entry }) => entry)
+          .map((
+            { cloids: _cloids, expiry: _expiry, holding: _holding, lookUpAt: _lookUpAt, trace: _trace, ...entry }
+          ) => entry)
           .toSorted((one, other) => one.openedAt - other.openedAt)),
       forget: (fingerprint) =>
         Effect.sync(() => {
