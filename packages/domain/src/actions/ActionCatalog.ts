@@ -138,9 +138,15 @@ export const innerAction = ({ payload, type }: SentAction): SentAction | undefin
   return isSentAction(action) ? action : undefined
 }
 
+const isList = (value: unknown): value is ReadonlyArray<unknown> => Array.isArray(value)
+
 /** Returns the entries of a batch, including a batch inside a multi-sig; `undefined` for an action that is not a batch. */
 export const batchEntries = (action: SentAction): ReadonlyArray<unknown> | undefined => {
   const executed = innerAction(action) ?? action
   // uses `batchMembers` rather than the catalog, so that a browser bundle does not include the catalog
-  return batchMembers.map((member) => executed[member]).find((entries) => Array.isArray(entries))
+  for (const member of batchMembers) {
+    const entries = executed[member]
+    if (isList(entries)) return entries
+  }
+  return undefined
 }

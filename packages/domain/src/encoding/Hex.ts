@@ -31,8 +31,10 @@ export const StorageSlot = hex(
 )
 export type StorageSlot = typeof StorageSlot.Type
 
-/** Converts 0x hex text to lower case. */
-export const lowerCase = (hex: string): `0x${string}` => `0x${hex.slice(2).toLowerCase()}`
+const isLowerCase = (hex: string): hex is `0x${string}` => /^0x[0-9a-f]*$/u.test(hex)
+
+/** Converts 0x hex text to lower case. A lower-case text is returned itself, because its hash is already computed. */
+export const lowerCase = (hex: string): `0x${string}` => isLowerCase(hex) ? hex : `0x${hex.slice(2).toLowerCase()}`
 
 const UINT256_MAX = 2n ** 256n - 1n
 
