@@ -45,12 +45,13 @@ export const below = (family: Series, index: number, bound: number): number =>
 /** Returns a pseudo-random string for a key: `0x` and `digits` hex digits. */
 export const hex = (seed: Seed, key: string, digits: number): `0x${string}` => {
   const family = series(seed, key)
-  // joins all words at once, because a string built by concatenation retains its parts in memory
-  const words = Array.from(
-    { length: Math.ceil(digits / 8) },
-    (_, index) => uint32(family, index).toString(16).padStart(8, "0")
-  )
-  return `0x${words.join("").slice(0, digits)}`
+  // makes the text at once, because a string built by concatenation retains its parts in memory
+  const codes: Array<number> = []
+  for (let at = 0; at < digits; at++) {
+    const digit = (uint32(family, at >>> 3) >>> (28 - (at & 7) * 4)) & 0x0f
+    codes.push(digit + (digit < 10 ? 0x30 : 0x57))
+  }
+  return `0x${String.fromCharCode(...codes)}`
 }
 
 /**

@@ -53,6 +53,8 @@ export interface FeeTier {
   readonly spotAdd: string
 }
 
+const vipTiers = schedule.tiers.vip.map((tier) => ({ tier, cutoff: Decimals.parse(tier.ntlCutoff, 6) ?? 0n }))
+
 /** Returns the first millisecond of the UTC day that contains a time. */
 export const startOfDay = (time: number): number => Math.floor(time / day) * day
 
@@ -67,7 +69,7 @@ export const feeTier = ({ volumes }: TradingAccount, now: number): FeeTier => {
   for (const [start, { add, cross }] of volumes) {
     if (start < today && start >= today - countedDays * day) counted += add + cross
   }
-  return schedule.tiers.vip.findLast(({ ntlCutoff }) => counted > (Decimals.parse(ntlCutoff, 6) ?? 0n)) ?? schedule
+  return vipTiers.findLast(({ cutoff }) => counted > cutoff)?.tier ?? schedule
 }
 
 const rates = new Map<string, bigint>()

@@ -147,9 +147,9 @@ export const useNonce = (
   const lowest = used.length < retainedNonces ? undefined : used[0]
   if (nonce < earliest) return Result.fail(VenueRefusal.nonceTooLow(nonce, earliest))
   if (nonce > latest) return Result.fail(VenueRefusal.nonceTooHigh(nonce, latest))
-  if (used.includes(nonce)) return Result.fail(VenueRefusal.duplicateNonce(nonce))
+  const above = used.findLastIndex((each) => each <= nonce) + 1
+  if (used[above - 1] === nonce) return Result.fail(VenueRefusal.duplicateNonce(nonce))
   if (lowest !== undefined && nonce < lowest) return Result.fail(VenueRefusal.nonceTooLow(nonce, lowest))
-  const above = used.findLastIndex((each) => each < nonce) + 1
   const next = used.toSpliced(above, 0, nonce)
   if (next.length > retainedNonces) next.shift()
   return Result.succeed({ ...state, nonces: HashMap.set(state.nonces, signer, next) })
@@ -199,19 +199,18 @@ const accountBehind = (state: VenueState, signer: Address, now: number): Address
   return user === undefined || hasExpired(accountOrNew(state, user), signer, now) ? undefined : user
 }
 
-const actingUser = (state: VenueState, { envelope, signed }: Submission, now: number): Decision<Address> =>
-  Result.gen(function*() {
-    const user = accountBehind(state, signed.signer, now)
-    if (user === undefined) return yield* Result.fail(VenueRefusal.unknownUser(signed.signer))
-    if (signed.scheme === "userSigned") {
-      yield* refuseIf(user !== signed.signer, VenueRefusal.mustDeposit(signed.signer))
-      return user
-    }
-    const vault = envelope.vaultAddress ?? undefined
-    if (vault === undefined) return user
-    yield* refuseIf(accountOrNew(state, vault).leader !== user, VenueRefusal.unknownVault(vault))
-    return lowerCase(vault)
-  })
+const actingUser = (state: VenueState, { envelope, signed }: Submission, now: number): Decision<Address> => {
+  const user = accountBehind(state, signed.signer, now)
+  if (user === undefined) return Result.fail(VenueRefusal.unknownUser(signed.signer))
+  if (signed.scheme === "userSigned" && user !== signed.signer) {
+    return Result.fail(VenueRefusal.mustDeposit(signed.signer))
+  }
+  const vault = signed.scheme === "userSigned" ? undefined : envelope.vaultAddress ?? undefined
+  if (vault === undefined) return Result.succeed(user)
+  return accountOrNew(state, vault).leader === user
+    ? Result.succeed(lowerCase(vault))
+    : Result.fail(VenueRefusal.unknownVault(vault))
+}
 
 const multiSigUser = (
   state: VenueState,
@@ -254,6 +253,30 @@ const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
   expiresAfter !== undefined && expiresAfter !== null && expiresAfter < now
 
 /**
+ * Counts the request and uses the nonce of a submission. Returns the user for whom it acts, and the next state. Runs
+ * for every order, so it does without generators.
+ */
+const admit = (
+  state: VenueState,
+  venue: Venue,
+  submission: Submission,
+  sentAt: number
+): Decision<{ readonly user: Address; readonly next: VenueState }> => {
+  const { action, envelope, signed, wrapper } = submission
+  const { now } = venue.state
+  const acting = wrapper !== undefined && signed.scheme === "multiSig"
+    ? multiSigUser(state, wrapper, signed, now)
+    : actingUser(state, submission, now)
+  if (Result.isFailure(acting)) return Result.fail(acting.failure)
+  const user = acting.success
+  if (isExpired(envelope, sentAt)) return Result.fail(VenueRefusal.expired)
+  const counted = admitRequest(state, venue, accountBehind(state, signed.signer, now) ?? user, action)
+  if (Result.isFailure(counted)) return Result.fail(counted.failure)
+  const used = useNonce(counted.success, signed.signer, envelope.nonce, sentAt)
+  return Result.isFailure(used) ? Result.fail(used.failure) : Result.succeed({ user, next: used.success })
+}
+
+/**
  * Executes a submission; `sentAt` is the time at which the submission was sent, according to the machine's clock.
  *
  * A refusal before the nonce check changes nothing. After that check, the nonce counts as used, even if the action is
@@ -265,16 +288,8 @@ const decide = (
   submission: Submission,
   sentAt: number
 ): readonly [decision: ActionDecision, next: VenueState] => {
-  const { action, envelope, executable, signed, wrapper } = submission
-  const { now } = venue.state
-  const admitted = Result.gen(function*() {
-    const user = wrapper !== undefined && signed.scheme === "multiSig"
-      ? yield* multiSigUser(state, wrapper, signed, now)
-      : yield* actingUser(state, submission, now)
-    yield* refuseIf(isExpired(envelope, sentAt), VenueRefusal.expired)
-    const counted = yield* admitRequest(state, venue, accountBehind(state, signed.signer, now) ?? user, action)
-    return { user, next: yield* useNonce(counted, signed.signer, envelope.nonce, sentAt) }
-  })
+  const { envelope, executable, signed } = submission
+  const admitted = admit(state, venue, submission, sentAt)
   if (Result.isFailure(admitted)) return [Result.fail(admitted.failure), state]
   const { next, user } = admitted.success
   if (signed.scheme !== "multiSig" && accountOrNew(next, user).multiSig !== undefined) {
@@ -348,12 +363,13 @@ const readExecutable = (action: SentAction): Option.Option<Executable> =>
   )
 
 /** Decodes the multi-sig wrapper (if any) and the action to execute; `None` if the venue cannot decode them. */
-const readEnvelope = (envelope: SignedEnvelope) =>
-  Option.gen(function*() {
-    const wrapper = envelope.action.type === "multiSig" ? yield* decodeMultiSig(envelope.action) : undefined
-    const action: SentAction = wrapper === undefined ? envelope.action : wrapper.payload.action
-    return { envelope, wrapper, action, executable: yield* readExecutable(action) }
-  })
+const readEnvelope = (envelope: SignedEnvelope): Option.Option<Omit<Submission, "signed">> => {
+  const read = (action: SentAction, wrapper: typeof MultiSig.Type | undefined) =>
+    Option.map(readExecutable(action), (executable) => ({ envelope, wrapper, action, executable }))
+  return envelope.action.type === "multiSig"
+    ? Option.flatMap(decodeMultiSig(envelope.action), (wrapper) => read(wrapper.payload.action, wrapper))
+    : read(envelope.action, undefined)
+}
 
 /** The state that actions read and change. */
 export interface ExchangeState {
@@ -373,7 +389,7 @@ interface Surroundings {
 const answerTo = (
   profile: VenueProfile,
   { info, trading, venue: controls }: ExchangeState,
-  request: Option.Option.Value<ReturnType<typeof readEnvelope>>,
+  request: Omit<Submission, "signed">,
   signer: Address | undefined,
   // callers choose nonces and expiry times by the machine's clock, so this clock is used even if the venue's time is
   // ahead
