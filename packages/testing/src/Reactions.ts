@@ -64,7 +64,7 @@ export const drip = (said: Said): Reaction => (socket, asked) => {
   socket.on("close", () => clearInterval(timer))
 }
 
-/** Writes exactly these bytes, then reacts with `then`; text is encoded as latin-1. */
+/** Writes exactly the given bytes, then reacts with `then`. Text is encoded as latin-1. */
 export const write = (words: Words, then: Reaction = silence): Reaction => (socket, asked) => {
   const made = typeof words === "function" ? words(asked) : words
   socket.write(typeof made === "string" ? Buffer.from(made, "latin1") : made, () => then(socket, asked))

@@ -35,10 +35,10 @@ export const answer = (
   body: Utf8.encode(body)
 })
 
-/** The request was not sent. */
+/** The error of a request that was not sent. */
 export const unreachable = new TransportError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" })
 
-/** The connection broke; the request might have been sent. */
+/** The error of a broken connection: the request might have been sent. */
 export const broken = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 
 // without rate limits and without ejection of failing upstream URLs: tests of these features make their own pipeline

@@ -44,7 +44,7 @@ export const layerNoDeps = (options: TokenChainUpstream.Addresses): Layer.Layer<
 export const layer = (options: Options): Layer.Layer<TokenChain> =>
   layerNoDeps(options).pipe(Layer.provide(Pipeline.layer(options)), Layer.provide(HttpTransportUndici.layer()))
 
-/** Reads the options from the settings. `Config.nested` adds a prefix to their names. */
+/** Reads the options from the gateway's settings. `Config.nested` adds a prefix to the names of the settings. */
 export const config: Config.Config<Options> = Config.map(
   Config.all({
     calls: Pipeline.config,

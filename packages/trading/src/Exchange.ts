@@ -140,7 +140,7 @@ export class Exchange extends Context.Service<Exchange, {
     action: Uint8Array | AnySignedAction
   ) => Effect.Effect<Resolution.Resolution, Resolution.StillUnknown>
   /**
-   * Returns the state of an action that this gateway sent, without sending anything. With `wait`, waits up to that
+   * Returns the state of an action that this gateway sent, without sending anything. If `wait` is set, waits up to that
    * duration (at most {@link longestWait}) for the outcome to become known, and then returns the current state.
    *
    * After `OutcomeUnknown`, an order with a client order ID settles within seconds. Fails with `ActionNotFound` if the
@@ -230,8 +230,8 @@ const toSettlement = (outcome: SendOutcome, isRepeat: boolean): LoggedAction.Set
 }
 
 /**
- * Makes the service from an admission check, an action log and a transport. Calls `changed` with each action that the
- * venue may have accepted.
+ * Makes the service `Exchange` from an admission check, an action log and a transport. Calls `changed` with each action
+ * that the venue may have accepted.
  */
 export const make = (
   admission: Admission["Service"],

@@ -14,7 +14,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 
-/** The upstream of queries. */
+/** The backend to which `Info` sends its queries. */
 export type InfoBackend = Pick<Backend<InfoCall, never, UpstreamResponse>, "read">
 
 /** The methods of the service `Info`. Typed methods are derived from the declared operations. */

@@ -53,7 +53,7 @@ const unshifted = ({ r, s, v }: Signature): Signature => {
 
 type Repair = readonly [mistake: Mistake["mistake"], repair: (signature: Signature) => Signature]
 
-/** Repairs of `r` and `s`. Each is tried with both values of `v`. */
+/** Repairs of a signature's `r` and `s`. Each repair is tried with both values of `v`. */
 const halves: ReadonlyArray<Repair> = [["swappedHalves", swapped], ["shiftedHalves", unshifted]]
 
 /** Repairs of a damaged signature, most likely first. */

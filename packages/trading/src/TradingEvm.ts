@@ -45,7 +45,7 @@ export interface TradingEvmMethods
    * account chose.
    */
   readonly gasPriceFor: (account: Account) => Effect.Effect<bigint, CallFailure>
-  /** Returns the maximum cost of an account's transaction at its current gas price. */
+  /** Returns the maximum cost of an account's transaction at the account's current gas price. */
   readonly transactionCost: (
     transaction: Account & { readonly gasLimit: bigint }
   ) => Effect.Effect<bigint, CallFailure>

@@ -93,7 +93,7 @@ export const settings = {
     {
       group: "Relaying",
       meaning:
-        "action types that /exchange relays, alone or inside a multi-sig: the listed types, `*` for any type including unknown ones, " +
+        "action types that /exchange relays, as single actions or inside a multi-sig: the listed types, `*` for any type including unknown ones, " +
         "or `none`",
       takes: "action types, comma separated, `*`, or `none`"
     },
@@ -138,8 +138,8 @@ export const settings = {
         "maximum age of cached responses to /info queries, by type; `0s` disables caching; for `candleSnapshot`, the age of the forming bar. " +
         "Equal queries share a response up to that age",
       takes:
-        "`type=age`, such as `allMids=500ms,openOrders=2s`, comma separated: up to an hour, up to a minute for queries " +
-        "about a user, and never `orderStatus`",
+        "`type=age`, such as `allMids=500ms,openOrders=2s`, comma separated; an age is at most an hour, or a minute " +
+        "for queries about a user; `orderStatus` is never cached",
       isPublic: true
     },
     `unset: ${joinNames([...freshByDefault(1000), "candleSnapshot"])} for a second, ${

@@ -43,7 +43,7 @@ import { settings } from "./TradingSettings.ts"
  * key.
  */
 export interface Addresses {
-  /** The venue's official API. */
+  /** Base URLs of the venue's official API. */
   readonly api?: ReadonlyArray<string | Redacted.Redacted>
   /** Node providers. */
   readonly node?: ReadonlyArray<string | Redacted.Redacted>
@@ -190,8 +190,8 @@ export const layerInfo = (
       const reads = InfoProtocol.readsWith(caching)
       const protocol = mirror === undefined ? reads : mirror.reads(reads)
       /**
-       * Describes a query for the pipeline. Reserves only the rate-limit permits that the longest possible response to
-       * the query costs.
+       * Describes a query for the pipeline. Reserves the rate-limit permits for the longest possible response to the
+       * query, and no more.
        */
       const makeRead = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>, now: number) => {
         const cost = InfoProtocol.callCost(call, now)

@@ -79,7 +79,7 @@ const ofLeaf = ({ path, value }: Leaf): ReadonlyArray<SigningWarning> => {
   return []
 }
 
-/** Returns warnings about the values of an action as sent. */
+/** Returns warnings about the values in a sent action. */
 export const ofValues = (action: unknown): ReadonlyArray<SigningWarning> => leaves(action).flatMap(ofLeaf)
 
 const maxKeys = 16

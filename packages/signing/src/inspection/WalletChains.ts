@@ -3,7 +3,7 @@
  * another chain ID. The inspector tries the IDs in this list to find this mistake.
  */
 
-/** A chain by its ID. */
+/** A chain: its ID and its name. */
 export interface WalletChain {
   readonly id: number
   readonly name: string

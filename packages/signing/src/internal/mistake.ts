@@ -72,7 +72,7 @@ const editAt = (value: unknown, [key, ...rest]: ActionForm.Path, edit: Edit): un
     : value
 }
 
-/** Returns a copy of the view in which the action is edited at the given paths. */
+/** Returns a copy of a signing hypothesis (view) in which the action is edited at the given paths. */
 export const edited = (view: View, paths: ReadonlyArray<ActionForm.Path>, edit: Edit): View => {
   let action: unknown = view.action
   for (const path of paths) action = editAt(action, path, edit)

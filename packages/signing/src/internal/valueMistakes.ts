@@ -9,7 +9,10 @@ import { AsDouble, standard } from "./looseEncoding.ts"
 import type { Edit, MistakenView, Subject, Vary } from "./mistake.ts"
 import { edited, leavesIn, maxLeaves, ofText, rewriter } from "./mistake.ts"
 
-/** Returns the decimal numbers in a view's action, including the amounts of user-signed actions, which are text. */
+/**
+ * Returns the decimal numbers in the action of a signing hypothesis (view), including the amounts of user-signed
+ * actions, which are text.
+ */
 export const decimalsIn = (view: View): ReadonlyArray<ActionForm.Leaf> => [
   ...leavesIn(view, "decimal"),
   ...leavesIn(view, "text").filter(({ path }) => path.at(-1) === "amount")

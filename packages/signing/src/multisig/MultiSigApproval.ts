@@ -152,8 +152,8 @@ const check = Effect.fnUntraced(function*(
 })
 
 /**
- * Returns the proposal, derived again from its terms, if the co-signer `signer` may approve it now. Fails if it was
- * altered, has expired, or is already approved by this co-signer, or if the co-signer is not authorized.
+ * Returns the proposal, derived again from its terms, if the co-signer `signer` may approve it now. Fails if the
+ * proposal was altered, has expired, or is already approved by this co-signer, or if the co-signer is not authorized.
  */
 const open = Effect.fnUntraced(function*(
   given: MultiSigProposal,

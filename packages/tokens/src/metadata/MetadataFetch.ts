@@ -32,7 +32,7 @@ export class MetadataFetch extends Context.Service<MetadataFetch, {
 }>()("@trigate/tokens/metadata/MetadataFetch") {}
 
 /**
- * Fetches nothing: for programs that must not send external requests, and for tests.
+ * Provides a `MetadataFetch` that fetches nothing: for programs that must not send external requests, and for tests.
  *
  * @since 0.1.0
  * @category layers
@@ -43,7 +43,7 @@ export const layerNone: Layer.Layer<MetadataFetch> = Layer.succeed(
 )
 
 /**
- * Returns the given documents, which are in memory, by their URI.
+ * Provides a `MetadataFetch` that returns the given documents by their URI.
  *
  * @since 0.1.0
  * @category layers

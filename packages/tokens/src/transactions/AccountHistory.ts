@@ -24,12 +24,12 @@ export interface PageRequest {
   readonly archival: boolean
 }
 
-/** Why a page was not returned. */
+/** The failure to read a page of transactions. */
 export interface PageFailure<E> {
   /** `retry`: a temporary failure. `absent`: the server does not have the position. `failed`: a permanent failure. */
   readonly kind: "retry" | "absent" | "failed"
   readonly error: E
-  /** The pause that the server requires. */
+  /** The pause that the server requires before the next request. */
   readonly retryAfter?: Duration.Duration
 }
 

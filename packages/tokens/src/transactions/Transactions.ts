@@ -111,7 +111,7 @@ const makePace = (requestsPerSecond: number) =>
  */
 const loadCells = Effect.cached(Effect.promise(() => import("./TransactionCell.ts")))
 
-/** Makes the streams over a backend. The streams end when the scope closes. */
+/** Makes the streams of the token chain over a backend. The streams end when the scope closes. */
 export const make = Effect.fnUntraced(function*(
   backend: Pick<TokenBackend, "read">,
   { pollInterval, requestsPerSecond }: Options

@@ -19,7 +19,7 @@ export const metrics = {
   ),
   accountAgentsExpiring: gauge(
     "trigate_account_agents_expiring",
-    "Agents (API wallets) that expire within a time, by this process's latest query about `TRIGATE_WATCH_ACCOUNTS`",
+    "Agents (API wallets) that expire within a time, according to this process's latest query about `TRIGATE_WATCH_ACCOUNTS`",
     ["within"]
   ),
   accountChecksFailing: gauge(

@@ -102,7 +102,7 @@ const detailedQuery = (query: string): string | undefined => {
     : undefined
 }
 
-/** Converts the orders of a detailed response to the response to the brief query. */
+/** Converts the orders in the response to a detailed query to the response to the brief query. */
 const briefOrders = (orders: string): string => {
   const rows = (Json.elements(orders) ?? []).map((order) =>
     Json.stringify(briefOrder(Result.getOrUndefined(Json.parse(order))))
@@ -194,7 +194,7 @@ export interface AccountMirror {
    * detailed and the brief query; {@link brief} converts the response. Returns `undefined` for any other query.
    */
   readonly detailed: (call: InfoCall) => Effect.Effect<InfoCall> | undefined
-  /** Starts to cache states as responses through the given port. */
+  /** Starts to cache states as responses, with the given functions of the response cache. */
   readonly connect: (port: Port) => void
   /** Stores the fills of an account from the venue's response. */
   readonly learn: (call: InfoCall, response: UpstreamResponse.UpstreamResponse) => void

@@ -25,7 +25,7 @@ export class EventLog {
   #epoch = ""
   #seq = 0
   #start = 0
-  /** A time at or after the time of the newest dropped entry; 0 before an entry is dropped. */
+  /** A time that is not before the time of any dropped entry; 0 if no entry was dropped. */
   #droppedAt = 0
 
   constructor(bounds: Bounds) {

@@ -24,7 +24,7 @@ import * as Schema from "effect/Schema"
 export const EntryKind = Schema.Literals(["event", "refill", "past", "begin"])
 export type EntryKind = typeof EntryKind.Type
 
-/** The rows of an entry as stored: JSON text. */
+/** The schema of an entry's rows as they are stored: JSON text. */
 export const RowsText = Schema.fromJsonString(
   Schema.Array(Schema.Struct({ id: Schema.String, text: Schema.String, time: Schema.Finite }))
 )
@@ -49,7 +49,7 @@ export interface Entry extends NewEntry {
 /** Returns how many sequence numbers an entry uses: one for each row, but at least one. */
 export const span = ({ rows }: NewEntry): number => Math.max(1, rows.length)
 
-/** Returns how many sequence numbers some entries use in total. */
+/** Returns how many sequence numbers the given entries use in total. */
 export const totalSpan = (entries: ReadonlyArray<NewEntry>): number =>
   entries.reduce((sum, entry) => sum + span(entry), 0)
 
@@ -168,8 +168,8 @@ export const makeMemory = Effect.gen(function*() {
 })
 
 /**
- * Provides the in-memory store of one process. Each call makes its own layer, so two networks in one program share
- * nothing.
+ * Provides the in-memory event store of one process. Each call makes its own layer, so two networks in one program
+ * share nothing.
  *
  * @since 0.1.0
  * @category layers

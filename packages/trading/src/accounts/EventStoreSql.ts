@@ -98,7 +98,7 @@ const decodeTail = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
 
 const encodeRows = Schema.encodeSync(EventStore.RowsText)
 
-/** Describes a failure without the server's message, which can contain its host name. */
+/** Describes a failure without the server's message, which can contain the server's host name. */
 const toStoreAway = (error: { readonly _tag: string } | SqlError): EventStore.StoreAway =>
   new EventStore.StoreAway({ detail: "reason" in error && error._tag === "SqlError" ? error.reason._tag : error._tag })
 
@@ -149,7 +149,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
     sql`INSERT INTO trigate_event_accounts (network, account, begun_seq, begun_at) VALUES (${network}, ${user}, ${seq}, ${at})
       ON CONFLICT (network, account) DO UPDATE SET begun_seq = excluded.begun_seq, begun_at = excluded.begun_at`
 
-  /** Drops the oldest entries beyond the limits. */
+  /** Drops the oldest entries beyond the limits of the event log. */
   const trim = (seq: number, at: number) =>
     sql`WITH dropped AS (
         DELETE FROM trigate_event_entries WHERE network = ${network} AND seq <= greatest(

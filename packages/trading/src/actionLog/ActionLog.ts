@@ -103,7 +103,7 @@ export class ActionLog extends Context.Service<ActionLog, {
   readonly backing: Backing
   /**
    * Records an action as `sent` at the time `now` (milliseconds), like `claim`, but synchronously. Returns `undefined`
-   * if that is not possible.
+   * if the log cannot record the action synchronously.
    */
   readonly tryClaim: (sending: Sending, now: number) => Result.Result<Claim, ClaimRefusal> | undefined
   /**
@@ -260,7 +260,10 @@ interface Answered extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   readonly settled: Settled | undefined
 }
 
-/** Makes an in-memory log, which is lost when the process ends. `known` are the signers that are known at the start. */
+/**
+ * Makes an in-memory action log, which is lost when the process ends. `known` are the signers that are known at the
+ * start.
+ */
 export const makeMemory = Effect.fnUntraced(
   function*(options: Options = {}, known: ActionLogQuota.Signers = ActionLogQuota.makeSigners()) {
     const { capacity, keep, maxBytes, settledCapacity } = resolveLimits(options)
@@ -497,8 +500,8 @@ export const makeMemory = Effect.fnUntraced(
 )
 
 /**
- * Provides the in-memory log of this process. Each call makes its own layer, so two gateways in one process share
- * nothing.
+ * Provides the in-memory action log of this process. Each call makes its own layer, so two gateways in one process
+ * share nothing.
  *
  * @since 0.1.0
  * @category layers

@@ -49,8 +49,8 @@ export const strangersLimits = ({ capacity, maxBytes }: Limits): Limits => ({
 })
 
 /**
- * Returns the fraction of a part's free capacity that one signer or caller is allowed to use. Actions that the program
- * itself submits, without a client, have no such limit.
+ * Returns the fraction that one signer or caller is allowed to use of the free capacity of a part of the action log.
+ * Actions that the program itself submits, without a client, have no such limit.
  */
 const holderShare = (part: Part, holder: string): number =>
   part === "familiar" ? 1 / 10 : holder === local.id ? Infinity : 1 / 4

@@ -72,7 +72,7 @@ const notShown: ActionEntry = {
   raw: "The venue's state does not show the result of this order, cancel or modify"
 }
 
-/** The sources of settlements. */
+/** The sources of outcomes other than periodic queries. */
 export interface Options {
   /**
    * Events of watched accounts. Each event causes an immediate lookup of the action that placed the order. Default:

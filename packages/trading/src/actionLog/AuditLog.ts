@@ -15,7 +15,7 @@ import * as Result from "effect/Result"
 import { ActionLog } from "./ActionLog.ts"
 import type { Claim, Sending, Settlement } from "./LoggedAction.ts"
 
-/** The audit record of one attempt. */
+/** The audit record of one attempt to send an action. */
 export interface Entry {
   /** The time at which the attempt to send the action ended, in milliseconds since 1970. */
   readonly time: number

@@ -63,7 +63,7 @@ export interface Admitted {
   readonly sentences: () => ReadonlyArray<string>
 }
 
-/** Why a body is refused. */
+/** The errors with which a body is refused. */
 export type AdmissionFailure =
   | InvalidRequest
   | UnsupportedAction

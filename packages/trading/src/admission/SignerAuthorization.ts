@@ -16,7 +16,7 @@ import * as Result from "effect/Result"
 import * as ActionDecoder from "./ActionDecoder.ts"
 import type { ReadBody } from "./ActionDecoder.ts"
 
-/** Why a signer is refused. */
+/** The errors with which a signer is refused. */
 export type SignerFailure = InvalidSignature | SignerNotAllowed
 
 type RecoveryFault = Unhashable | Secp256k1.UnrecoverableSignature

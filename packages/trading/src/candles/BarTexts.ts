@@ -93,7 +93,7 @@ const sliceBytes = ({ from, text, to }: Run): Uint8Array =>
 
 const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map(Utf8.encode)
 
-/** Encodes the list as JSON, in chunks. */
+/** Encodes a list of bars as JSON, in chunks. */
 export const write = (list: BarTexts): ReadonlyArray<Uint8Array> => {
   const pieces: Array<Uint8Array | undefined> = [OPEN]
   for (const [index, run] of list.entries()) pieces.push(index === 0 ? undefined : COMMA, sliceBytes(run))
@@ -130,5 +130,5 @@ export const joined = (first: BarTexts, second: BarTexts): BarTexts => {
 
 const decode = Schema.decodeEffect(Schema.fromJsonString(candleSnapshot.response))
 
-/** Decodes the bars. */
+/** Decodes the bars of a list. */
 export const decoded = (list: BarTexts) => decode(Utf8.decodeLossy(Utf8.joined(write(list))))

@@ -70,7 +70,7 @@ export interface Alone {
   readonly started: (call: WindowCall) => void
 }
 
-/** The response of a rate window that replicas share to a request to count a call. */
+/** The result of counting a call in the rate window that replicas share. */
 export interface SharedAnswer extends Permits, Full {
   /** The current use of the shared window. */
   readonly held: Units
@@ -104,7 +104,7 @@ interface Waiting {
   wants: number
 }
 
-/** The waiting calls of one class, by caller. */
+/** The waiting calls of one method class, by caller. */
 type Queue = Map<string | undefined, Waiting>
 
 // The next waiting call checks for capacity again after this many milliseconds, because this process is not notified
@@ -162,7 +162,7 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
       caller === undefined ? units : Math.min(units, limit)
   }
 
-  /** Returns the next call of a class to start: the call whose caller would then have the lowest use. */
+  /** Returns the next call of a method class to start: the call whose caller would then have the lowest use. */
   const nextWaiter = (methodClass: MethodClass): Waiter | undefined => {
     const count = counted()
     let next: Waiter | undefined
@@ -357,8 +357,8 @@ export const make = ({ bounds, pacer, refusal, refused, shared, waits, window }:
   }
 
   /**
-   * Returns this process's use by slot, except for the calls whose request to the shared window is pending, which are
-   * the newest calls.
+   * Returns this process's use by slot. Excludes the calls whose request to the shared window is pending; these are the
+   * newest calls.
    */
   const settled = (): ReadonlyArray<Slot> => {
     const rest = { ...asking }

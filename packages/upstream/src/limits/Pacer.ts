@@ -17,7 +17,7 @@ import type { Bounds } from "./RateWindow.ts"
 export interface Refresh {
   /** The identity of the refresh. Refreshes with equal keys are merged. */
   readonly key: string
-  /** The `id` of the reading caller. */
+  /** The `id` of the caller that read the stale response. */
   readonly caller: string
   /** The cost of the refresh in units. */
   readonly cost: number
@@ -34,7 +34,7 @@ interface Waiting {
   readonly callers: Set<string>
 }
 
-/** Milliseconds after which a refresh is dropped if no further read receives its stale response. */
+/** Milliseconds after which a refresh is dropped if no further read receives the stale response. */
 const FORGOTTEN_AFTER = 10_000
 
 /** Maximum number of waiting refreshes, and of callers whose last turn is stored. */
@@ -43,7 +43,7 @@ const MOST = 10_000
 /** Milliseconds for which refreshes pause after the rate limiter has refused a refresh. */
 const PAUSE = 250
 
-/** Returns the units per millisecond that a limit provides for refreshes, and the maximum burst in units. */
+/** Returns the units per millisecond that a rate limit provides for refreshes, and the maximum burst in units. */
 export const refreshPace = (
   { readLimit, slots, width }: Bounds
 ): { readonly rate: number; readonly burst: number } => ({
@@ -119,7 +119,8 @@ export class Pacer {
   }
 
   /**
-   * Removes and returns the next refresh to start; returns `undefined` if none waits or none is allowed to start now.
+   * Removes and returns the next refresh to start; returns `undefined` if no refresh waits, or none is allowed to start
+   * now.
    */
   next(now: number): Refresh | undefined {
     if (this.isSpent(now)) return undefined

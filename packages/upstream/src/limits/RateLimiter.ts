@@ -313,7 +313,7 @@ export const make = Effect.fnUntraced(function*(
 })
 
 /**
- * Provides a limiter without limits: every call starts immediately.
+ * Provides a rate limiter without limits: every call starts immediately.
  *
  * @since 0.1.0
  * @category layers

@@ -11,7 +11,7 @@ import { SocketLost } from "./SocketTransport.ts"
 import type { SocketTransport } from "./SocketTransport.ts"
 import type { MinuteBudget } from "./StreamLimits.ts"
 
-/** Options of a link. */
+/** Options of a link (a persistent connection to an upstream). */
 export interface Options {
   readonly transport: SocketTransport["Service"]
   /** Returns the URLs in order of preference. After a failure, the next URL is tried. */

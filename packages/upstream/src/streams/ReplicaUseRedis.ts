@@ -8,7 +8,7 @@ import * as ReplicaUse from "./ReplicaUse.ts"
 
 /** The location of the replicas' reports in Redis. */
 export interface Options {
-  /** The key of the hash. Default: `trigate:{streams}:use`. */
+  /** The key of the Redis hash with the reports. Default: `trigate:{streams}:use`. */
   readonly key?: string
 }
 

@@ -16,7 +16,7 @@ export interface Counts {
   unknown: number
 }
 
-/** Returns counts of zero. */
+/** Makes the counters, which begin at zero. */
 export const make = (): Counts => ({
   frames: new Map(),
   deliveries: new Map(),

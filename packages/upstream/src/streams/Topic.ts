@@ -1,7 +1,7 @@
 /** Chain-independent subscriptions, as the stream hub handles them. */
 import type * as Effect from "effect/Effect"
 
-/** A row of a frame. */
+/** A row of a frame, such as one fill. */
 export interface Row {
   /** The ID of the row, unique within its topic. */
   readonly id: string
@@ -61,8 +61,9 @@ export interface Topic {
   readonly isHarmless: boolean
   /** Whether each caller gets its own upstream subscription. */
   readonly isUnshared: boolean
-  /** The messages for subscribing and unsubscribing. */
+  /** The message that subscribes to the topic. */
   readonly subscribe: string
+  /** The message that ends the subscription to the topic. */
   readonly unsubscribe: string
   readonly rows?: RowCodec
   readonly refill?: TopicRefill

@@ -16,10 +16,10 @@ export type Conceal = (status: number, text: string) => string
 
 type Step = (text: string) => string
 
-/** Keys with at least this many characters do not occur by chance inside a longer word. */
+/** Minimum length of an endpoint key that does not occur by chance inside a longer word. */
 const LONG_KEY = 8
 
-/** Keys with fewer characters than this may be common words, and are removed only from quoted paths. */
+/** Length below which an endpoint key may be a common word, and is removed only from quoted paths. */
 const SHORT_KEY = 4
 
 /** Path segments that name routes, networks and versions. These segments stay readable in error messages. */

@@ -136,7 +136,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
     this.#controller?.abort(error)
   }
 
-  /** Aborts the request without a result. */
+  /** Aborts the request without reporting a result. */
   interrupt() {
     if (this.#isOver) return
     this.#release()

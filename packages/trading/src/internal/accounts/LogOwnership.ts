@@ -15,7 +15,7 @@ import * as EventStore from "../../accounts/EventStore.ts"
 
 type Store = EventStore.EventStore["Service"]
 
-/** The dependencies of the election. */
+/** The dependencies of the election of the event log's owner. */
 export interface Options {
   readonly log: EventLog
   /** Called when this process begins to write an event log. */
@@ -69,7 +69,7 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
 
   const one = yield* Semaphore.make(1)
 
-  /** Reads from the store the entries that this process's copy of the log does not contain. */
+  /** Reads from the event store the entries that this process's copy of the log does not contain. */
   const synchronise: Effect.Effect<void, EventStore.StoreAway> = one.withPermits(1)(Effect.gen(function*() {
     const { epoch, seq } = log.head
     let tail = yield* store.readAfter(seq)
@@ -156,9 +156,12 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
       const since = now()
       return election.pipe(Effect.catch(() => goOnAlone(since)))
     }),
-    /** Reads the entries that the owner has appended. */
+    /** Reads the entries that the owner of the event log has appended. */
     follow: Effect.suspend(() => isReader() ? Effect.ignore(synchronise) : Effect.void),
-    /** Reads the entries that the owner has appended, if this process's copy does not reach the given position. */
+    /**
+     * Reads the entries that the owner of the event log has appended, if this process's copy does not reach the given
+     * position.
+     */
     catchUp: (position: ResumePosition): Effect.Effect<void> =>
       log.covers(position) || !isReader() ? Effect.void : Effect.ignore(synchronise),
     /** Ends this process's lease of the event log, so that another replica can acquire the lease immediately. */

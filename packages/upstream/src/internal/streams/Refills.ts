@@ -57,7 +57,7 @@ export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: 
     frames.receive(shared, text, read.kind === "data" ? read.state : undefined, isBuffered)
   }
 
-  /** Delivers the buffered frames. */
+  /** Delivers the buffered frames of a topic. */
   const release = (shared: SharedTopic): void => {
     const buffered = shared.buffered ?? []
     shared.buffered = undefined

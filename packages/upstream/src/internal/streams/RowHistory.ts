@@ -1,4 +1,7 @@
-/** The latest rows of a topic, for callers that join later and to detect duplicates. */
+/**
+ * The latest rows of a topic. Callers that join later receive them, and new rows are compared with them to detect
+ * duplicates.
+ */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { Row } from "../../streams/Topic.ts"
 

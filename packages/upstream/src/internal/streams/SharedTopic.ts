@@ -70,7 +70,7 @@ export interface TopicConnection {
   link: Link.Link | undefined
   fiber: Fiber.Fiber<unknown> | undefined
   isUp: boolean
-  /** The time of the last message of the connection; `undefined` before the first. */
+  /** The time at which the connection last received a message; `undefined` before the first message. */
   heardAt: number | undefined
 }
 
@@ -162,7 +162,7 @@ export const isWanted = ({ seats, waiting }: SharedTopic): boolean => seats.size
 /** Returns whether a topic has no initial frame. Such a topic is live as soon as the upstream has accepted it. */
 export const isLiveAtOnce = ({ delivery, rows }: Topic): boolean => delivery === "events" && (rows?.replayed ?? 0) === 0
 
-/** Returns the distinct users of some topics. */
+/** Returns the distinct users of the given topics. */
 export const distinctUsers = (topics: Iterable<SharedTopic>): Set<string> => {
   const users = new Set<string>()
   for (const { topic } of topics) if (topic.user !== undefined) users.add(topic.user)

@@ -22,8 +22,8 @@ export const suspectFor = 2_000
 const maxStrikes = { asked: 2, accepted: 5, harmless: 20 }
 
 /**
- * Returns the topics that may have caused the loss of a connection. Returns an empty list if the peer or this side
- * closed the connection for another reason.
+ * Returns the topics that may have caused the loss of a connection. Returns an empty list if the upstream or the
+ * gateway closed the connection for another reason.
  */
 export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost, at: number): Array<SharedTopic> => {
   if (code !== 1006 || reason === "silent" || reason === "stale") return []

@@ -38,7 +38,7 @@ export interface TopicConnections {
   readonly closeIfEmpty: (connection: TopicConnection) => void
 }
 
-/** The dependencies of connections. */
+/** The dependencies of upstream connections. */
 export interface Options {
   readonly transport: SocketTransport["Service"]
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
