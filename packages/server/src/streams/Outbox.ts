@@ -28,8 +28,6 @@ export class Outbox {
   #events: Array<Uint8Array> = []
   #eventBytes = 0
   #states: Map<string, Uint8Array> | undefined
-  /** The only frame since the last flush, which {@link flush} writes without corking the socket. */
-  #single: Uint8Array | undefined
   #isFull = false
   #isCorked = false
   #isClosed = false
@@ -61,7 +59,7 @@ export class Outbox {
    */
   push(bytes: Uint8Array, state?: string): void {
     if (this.#isClosed) return
-    if (this.#accepts()) this.#write(bytes)
+    if (!this.#isFull && this.#allowance.left > 0) this.#write(bytes)
     else if (state !== undefined) {
       this.#states ??= new Map()
       if (this.#states.delete(state)) this.conflated++
@@ -84,7 +82,6 @@ export class Outbox {
 
   /** Writes the pending frames in one system call. */
   flush(): void {
-    if (this.#single !== undefined) this.#send(this.#single)
     if (!this.#isCorked) return
     this.#isCorked = false
     this.#socket.uncork()
@@ -100,32 +97,20 @@ export class Outbox {
   }
 
   #write(bytes: Uint8Array): void {
-    this.written++
-    this.#allowance.left -= bytes.length
-    if (this.#isCorked) this.#send(bytes)
-    else this.#single = bytes
-  }
-
-  #send(bytes: Uint8Array): void {
-    this.#single = undefined
-    if (!this.#socket.write(bytes)) this.#isFull = true
-  }
-
-  /** Returns whether a further frame can be written now. */
-  #accepts(): boolean {
-    if (this.#single !== undefined) {
+    if (!this.#isCorked) {
       this.#isCorked = true
       this.#socket.cork()
-      this.#send(this.#single)
     }
-    return !this.#isFull && this.#allowance.left > 0
+    this.written++
+    this.#allowance.left -= bytes.length
+    if (!this.#socket.write(bytes)) this.#isFull = true
   }
 
   /** Writes pending frames, as far as the socket and the allowance permit. */
   resume(): void {
     if (this.#isFull || (this.#events.length === 0 && this.#states === undefined)) return
     let taken = 0
-    while (taken < this.#events.length && this.#accepts()) {
+    while (taken < this.#events.length && !this.#isFull && this.#allowance.left > 0) {
       const bytes = this.#events[taken++]
       if (bytes !== undefined) {
         this.#eventBytes -= bytes.length
@@ -134,7 +119,7 @@ export class Outbox {
     }
     if (taken > 0) this.#events = this.#events.slice(taken)
     for (const [state, bytes] of this.#states ?? []) {
-      if (!this.#accepts()) break
+      if (this.#isFull || this.#allowance.left <= 0) break
       this.#states?.delete(state)
       this.#write(bytes)
     }

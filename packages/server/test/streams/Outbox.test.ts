@@ -40,23 +40,6 @@ describe("an outbox", () => {
     assert.strictEqual(outbox.written, 2)
   })
 
-  it("writes a single frame without corking the socket, and several frames in one system call", () => {
-    const { socket } = unread()
-    let corked = 0
-    const writes: Array<string> = []
-    socket.cork = () => void corked++
-    socket.uncork = () => void writes.push("uncork")
-    socket.write = (chunk: Uint8Array | string) => writes.push(Buffer.from(chunk).toString("utf8")) > 0
-    const outbox = new Outbox(socket, { frames: 2, bytes: 100 }, unlimited(), () => assert.fail("overflow"))
-    outbox.push(bytes("a"))
-    outbox.flush()
-    assert.deepStrictEqual([corked, writes], [0, ["a"]])
-    for (const text of ["b", "c", "d"]) outbox.push(bytes(text))
-    outbox.flush()
-    outbox.flush()
-    assert.deepStrictEqual([corked, writes], [1, ["a", "b", "c", "d", "uncork"]])
-  })
-
   it("keeps the latest of each state for a socket that is not read, and every event in its order", () => {
     const { drain, fill, socket, written } = unread()
     const outbox = new Outbox(socket, { frames: 10, bytes: 100 }, unlimited(), () => assert.fail("overflow"))
