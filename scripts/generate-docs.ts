@@ -233,10 +233,10 @@ const operationsText = document(
   "Operations",
   "A `read` may be sent again. A `once` call is never sent again after a byte may have reached the upstream. Weight counts against the\n" +
     "official API's rate limit. A node provider's plan counts request units: one per operation, unless a table states another cost. A path\n" +
-    `with an endpoint key selects the node; an operation that no node serves fails there with ${
+    `with an endpoint key selects the node; on such a path, an operation that no node serves fails with ${
       errorLink("UnavailableOnNode")
     }.`,
-  `Besides its own errors every call can end in: ${errorLinks(commonFailures.map(tagOf))}.`,
+  `Every call can also fail with these errors, besides its operation's own: ${errorLinks(commonFailures.map(tagOf))}.`,
   `A gateway can also refuse its caller: ${
     errorLinks(callerFailures.map(tagOf))
   }. Of these, an embedded service raises only ${errorLinks(["QuotaExceeded"])}.`,
@@ -369,11 +369,11 @@ const errorsText = document(
     }, then ${codes(["_tag"])} and the error's own fields. On the JSON-RPC\n` +
     "routes the same document is in `error.data`. On `/exchange` and `/info` it also has `code`, the HTTP status, and `msg`, the\n" +
     "`detail`, which the venue's SDKs read.",
-  "The typed client decodes either form into the same class, and so does a gateway in front of another one. The exceptions are the errors\n" +
+  "The typed client decodes both forms into the same class, and so does a gateway in front of another one. The exceptions are the errors\n" +
     `with which a gateway refuses its caller: ${
       callerFailures.map((failure) => errorLink(tagOf(failure), "")).join(", ")
     }.\n` +
-    "The gateway in front interprets these errors by their status, because they refuse the gateway and not its caller.",
+    "The gateway in front interprets these errors by their status, because they refuse that gateway, not its caller.",
   "The JSON-RPC code is -32700 for a request that is not JSON, and -32600 for one with a broken envelope; `error.data` is an\n" +
     "`InvalidRequest` in both cases. Errors that no JSON-RPC route raises have the code -32603.",
   table(
@@ -384,7 +384,7 @@ const errorsText = document(
   "Each error belongs to a group, which says what a caller should do.",
   table(["Group", "What to do"], Object.entries(errorGroups).map(([group, advice]) => [code(group), advice])),
   "## Errors with a reason",
-  "A method of an embedded service or of the typed client fails with at most six tags. Two of them have a `reason`, which is one of\n" +
+  "A method of an embedded service or of the typed client fails with at most six tags. Two of these errors have a `reason`, which is one of\n" +
     "the errors above; `message`, `group` and `retryAfter` are those of the reason. `Effect.catchReason` handles one reason,\n" +
     "`Effect.catchReasons` several. HTTP and JSON-RPC responses have only the reason.",
   table(["Error", "Reasons"], [
@@ -436,15 +436,15 @@ const configurationText = document(
   ]),
   "All processes of a machine can see flags: put addresses with endpoint keys into the environment or a file.",
   "## Settings file",
-  "The gateway reads `trigate.config.json`, `trigate.config.yaml` or `trigate.config.toml` of its working folder, or the file of\n" +
-    "`--config FILE`. Two of them in one folder are refused. A list may be an array, and `on` and `off` may be `true` and `false`.",
+  "The gateway reads `trigate.config.json`, `trigate.config.yaml` or `trigate.config.toml` in its working folder, or the file of\n" +
+    "`--config FILE`. Two of these files in one folder are refused. A list may be an array, and `on` and `off` may be `true` and `false`.",
   ...["json", "yaml", "toml"].map(exampleText),
   "## Environment file",
-  "`--env-file FILE` reads `NAME=value` lines, in the format of Docker, systemd and `node --env-file`. The environment overrides them.",
+  "`--env-file FILE` reads `NAME=value` lines, in the format of Docker, systemd and `node --env-file`. The environment overrides the file.",
   "## Changing settings while the gateway serves",
   "On `SIGHUP` (`kill -HUP PID`, `systemctl reload`, `docker kill -s HUP`) the gateway reads its settings file and its environment\n" +
     "file again.",
-  "- A setting marked under Restart keeps its value until a restart; the log names the changed ones.\n" +
+  "- A setting marked under Restart keeps its value until a restart; the log names such settings if they changed.\n" +
     "- The gateway refuses all changes if a setting is invalid, or if they would change the network or switch between the sandbox and\n" +
     "  real chains. The log then reports the reason in one line, and the previous settings stay in effect.\n" +
     "- Otherwise the changes apply to new requests; requests in flight end with the previous settings. Nonces, rate-limit windows,\n" +
@@ -504,8 +504,8 @@ const fixedLimit = ([file, name, unit]: (typeof fixedLimits)[number]): ReadonlyA
 
 const limitsText = document(
   "Limits",
-  "The bounds of a gateway that no setting changes. The bounds with a setting are in [configuration](configuration.md#limits), the\n" +
-    "venue's own in [upstreams](upstreams.md#rate-limit), and the effects of those of streams in [streams](streams.md#limits).",
+  "These bounds of a gateway are fixed. Bounds with a setting are in [configuration](configuration.md#limits), the venue's limits in\n" +
+    "[upstreams](upstreams.md#rate-limit), and the limits of streams, with their effects, in [streams](streams.md#limits).",
   table(["Bounds", "At most", "Declared in"], fixedLimits.map(fixedLimit))
 )
 
@@ -513,7 +513,7 @@ const isOwn = ({ name }: (typeof rows)[number]): boolean => name.startsWith("tri
 
 const metricsText = document(
   "Metrics",
-  "`GET /metrics` prints these in Prometheus text, and a gateway with a collector exports them over OTLP\n" +
+  "`GET /metrics` prints these metrics in Prometheus text, and a gateway with a collector exports them over OTLP\n" +
     "([guide](guides/observability.md)). Of a metric without a series, only the lines `# HELP` and `# TYPE` are printed. Every label has a\n" +
     "bounded set of values; none contains an address, a key, or a text of a caller.",
   table(
@@ -524,7 +524,6 @@ const metricsText = document(
     rows.filter((row) => !isOwn(row)).map(({ name, onLinux }) => `${code(name)}${onLinux === true ? " (Linux)" : ""}`)
       .join(", ")
   }.`,
-  "A histogram `x` has the series `x_bucket` (with the label `le`), `x_sum` and `x_count`.",
   "## The election of a recorder",
   "Where replicas share a Postgres and record candles, Effect's cluster adds `effect_cluster_…`. `effect_cluster_singletons` is 1 on the\n" +
     "replica that records, and `effect_cluster_runners_healthy` counts the replicas with a recent heartbeat in the database.",

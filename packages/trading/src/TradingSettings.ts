@@ -139,7 +139,7 @@ export const settings = {
         "Equal queries share a response up to that age",
       takes:
         "`type=age`, such as `allMids=500ms,openOrders=2s`, comma separated; an age is at most an hour, or a minute " +
-        "for queries about a user; `orderStatus` is never cached",
+        "for queries about a user; `orderStatus` is not accepted",
       isPublic: true
     },
     `unset: ${joinNames([...freshByDefault(1000), "candleSnapshot"])} for a second, ${

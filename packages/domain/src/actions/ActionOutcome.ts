@@ -121,7 +121,7 @@ export type ActionResult = typeof ActionResult.Type
 
 /**
  * The venue refused the action, or some of its legs (orders, cancels or modifies). `message` is the venue's text;
- * `signer` is the address in that text, if it contains one.
+ * `signer` is the address in that text, if the text contains one.
  *
  * Only embedded services and the typed client raise this error: the HTTP route relays the venue's response unchanged.
  * If the venue refused only some legs, only `requireAll` raises the error. The error then contains the results of all

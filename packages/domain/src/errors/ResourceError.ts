@@ -20,7 +20,7 @@ export class UnknownAsset extends Problem<UnknownAsset>()(
 ) {}
 
 /**
- * The node cannot return the account's transactions after a position: it does not know the position, its pages of
+ * The node cannot return the account's transactions after a position: the node does not know the position, its pages of
  * transactions are not contiguous, or too many pages follow the position.
  * To resume at a different node, pass the error's `after` as the position.
  */

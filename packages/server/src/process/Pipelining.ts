@@ -9,7 +9,7 @@
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** Maximum number of responses on a connection that can wait for the response to an earlier request. */
+/** Maximum number of responses that can wait on one connection for the response to an earlier request. */
 export const maxWaiting = 64
 
 const ignore = (): void => {}

@@ -7,7 +7,7 @@ import * as SocketTransport from "@trigate/upstream/streams/SocketTransport"
 import * as Layer from "effect/Layer"
 import * as Socket from "effect/socket/Socket"
 
-/** Maximum number of bytes of a WebSocket frame from the venue, whose longest frame has 116 KB. */
+/** Maximum number of bytes of a WebSocket frame from the venue; the longest known frame has 116 KB. */
 const maxPayload = 16 * 1024 * 1024
 
 const construct = Layer.succeed(
