@@ -367,8 +367,8 @@ const errorsText = document(
     `(${code("urn:trigate:problem:invalid-request")} for ${code("InvalidRequest")}), ${
       codes(["title", "status", "detail"])
     }, then ${codes(["_tag"])} and the error's own fields. On the JSON-RPC\n` +
-    "routes the same document is in `error.data`. On `/exchange` and `/info` it also has `code`, the HTTP status, and `msg`, the\n" +
-    "`detail`, which the venue's SDKs read.",
+    "routes the same document is in `error.data`. On `/exchange` and `/info` it also has `code` (the HTTP status) and `msg`\n" +
+    "(the `detail`), which the venue's SDKs read.",
   "The typed client decodes both forms into the same class, and so does a gateway in front of another one. The exceptions are the errors\n" +
     `with which a gateway refuses its caller: ${
       callerFailures.map((failure) => errorLink(tagOf(failure), "")).join(", ")
@@ -514,7 +514,7 @@ const isOwn = ({ name }: (typeof rows)[number]): boolean => name.startsWith("tri
 const metricsText = document(
   "Metrics",
   "`GET /metrics` prints these metrics in Prometheus text, and a gateway with a collector exports them over OTLP\n" +
-    "([guide](guides/observability.md)). Of a metric without a series, only the lines `# HELP` and `# TYPE` are printed. Every label has a\n" +
+    "([guide](guides/observability.md)). For a metric without a series, only the lines `# HELP` and `# TYPE` are printed. Every label has a\n" +
     "bounded set of values; none contains an address, a key, or a text of a caller.",
   table(
     ["Metric", "Kind", "Labels", "Meaning"],
