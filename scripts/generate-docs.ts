@@ -553,7 +553,7 @@ const refillTexts = (subscription: Subscription): string =>
 
 const subscriptionsText = document(
   "Subscriptions",
-  "The subscriptions of `GET /ws` ([streams](streams.md)), with the venue's own names.",
+  "The subscriptions of `GET /ws`, under the venue's own names. [Streams](streams.md#subscriptions) explains the kinds.",
   table(
     ["Type", "Members", "Kind", "Sends", "Missed data comes from"],
     subscriptionTable.map((subscription) => [
