@@ -91,10 +91,10 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
     description:
       "The file contains closed bars only, oldest first, with every number as the venue formatted it. In the path, " +
       "write a slash in a coin's name as `%2F`. To resume after a truncated response, drop an incomplete last line, " +
-      "and request `from` = open time of the last bar plus 1. A parquet file cannot be read until it is complete; " +
-      "its metadata member `trigate:known` contains the complete periods. In the caller's quota, a file counts as " +
-      "one request for every 10 000 bars, and as a concurrent request until its transfer ends. A caller can download " +
-      "4 files at a time, and all callers together 8."
+      "and request `from` = open time of the last bar plus 1. A parquet file can be read only after the whole file " +
+      "is downloaded; its metadata entry `trigate:known` lists the periods that are completely recorded. In the " +
+      "caller's quota, a file counts as one request for every 10 000 bars, and as a concurrent request until its transfer " +
+      "ends. A caller can download 4 files at a time, and all callers together 8."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Candles",

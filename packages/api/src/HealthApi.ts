@@ -74,7 +74,7 @@ export const Readiness = Schema.Struct({
           "`refilling`: missed events are being queried. `live`: the log of the account is complete"
       })
   })).annotateKey({
-    description: "The event log of watched accounts; absent if no trading chain is configured"
+    description: "The log of account events, such as fills; absent if no trading chain is configured"
   })
 }).annotate({ identifier: "Readiness" })
 export type Readiness = typeof Readiness.Type

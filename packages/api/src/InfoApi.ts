@@ -43,9 +43,9 @@ export class InfoApi extends HttpApiGroup.make("info").add(
     summary: "Query the trading chain",
     description:
       "Served by the official API; for `spotMeta`, a node is the fallback. The upstream's response is relayed unchanged, with one " +
-      "exception: for an unknown coin of `candleSnapshot`, the upstream's HTTP 500 `null` becomes UnknownAsset. Members of a query whose type is " +
-      "not listed are not validated. A refusal also has `code` (the HTTP status) and `msg` (the detail), as the venue's SDKs " +
-      "read them."
+      "exception: for an unknown coin of `candleSnapshot`, the upstream's HTTP 500 `null` becomes UnknownAsset. " +
+      "If the type of a query is not in this schema, the other members are not validated. A refusal also has `code` " +
+      "(the HTTP status) and `msg` (the detail), as the venue's SDKs read them."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Info",

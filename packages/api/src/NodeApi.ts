@@ -96,5 +96,5 @@ export class NodeApi extends HttpApiGroup.make("node").add(
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2, at the path that node providers use" }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Node surface",
-  description: "Routes with the URLs of a node provider. Each path begins with the caller's endpoint key"
+  description: "Routes whose URLs have the form that node providers use: the path begins with the caller's endpoint key"
 })) {}

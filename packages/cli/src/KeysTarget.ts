@@ -1,4 +1,4 @@
-/** The keys that `trigate keys` changes: the keys in a store, or the keys of a running gateway. */
+/** The target of `trigate keys`: the callers' keys in a file or a database, or the keys of a running gateway. */
 import * as KeyStore from "@trigate/callers/KeyStore"
 import * as Admin from "@trigate/client/Admin"
 import * as Duration from "effect/Duration"

@@ -97,7 +97,7 @@ layer(sandbox)("orders in a sandbox", (it) => {
         code: 4,
         stdout: "",
         stderr:
-          `trigate: ${trader.address} has no open order ${again}; nothing was sent. trigate positions lists its open orders\n`
+          `trigate: ${trader.address} has no open order ${again}; nothing was sent. To list the open orders, run trigate positions\n`
       })
     }))
 

@@ -161,7 +161,8 @@ const unexplained = (profile: VenueProfile, theCase: Case, expectedSigner: Addre
   const first = recovered === undefined
     ? `The signature could not be attributed to ${expectedSigner}`
     : `The signature is by ${recovered.signer}, not by ${expectedSigner}, and no likely mistake explains this: ` +
-      "the address belongs to another key, or is unrelated; the venue's query userRole returns the owner of an API wallet" +
+      "either another key signed, or the mistake is unknown. If an API wallet signed, the venue's query userRole " +
+      "returns its owner" +
       hint
   return {
     expectedSigner,

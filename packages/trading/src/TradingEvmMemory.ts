@@ -52,7 +52,7 @@ export class TradingEvmState extends Context.Service<
     /** Accounts whose transactions use big blocks, in lower case. */
     readonly usingBigBlocks: Ref.Ref<ReadonlySet<string>>
     /**
-     * Sets the response to a method of `evmOperations` that no other member of this state serves, for example
+     * Sets the response to any method of `evmOperations` except those for storage, base fees and big blocks:
      * `answer(evmOperations.blockNumber, () => Effect.succeed(1n))`.
      */
     readonly answer: SetAnswer

@@ -90,8 +90,8 @@ export * as AccountChecks from "./accounts/AccountChecks.ts"
 export * as AccountComparison from "./accounts/AccountComparison.ts"
 
 /**
- * The event log of watched accounts: fills, order updates, funding, ledger updates (including liquidations) and TWAP
- * slices, numbered without gaps.
+ * The log of account events: fills, order updates, funding, ledger updates (including liquidations) and TWAP slices.
+ * The events have consecutive numbers.
  */
 export * as AccountEvents from "./accounts/AccountEvents.ts"
 
@@ -108,14 +108,14 @@ export * as EventLog from "./accounts/EventLog.ts"
 export * as EventStore from "./accounts/EventStore.ts"
 
 /**
- * `EventStore` in a Redis that replicas share: a stream of entries, a lease with a fencing token, and the start of each
- * account's log.
+ * `EventStore` in a Redis that replicas share. Stores the entries of the event log as a Redis stream, the start of each
+ * account's log, and a lease: the exclusive right of one replica to write the log, with a fencing token.
  */
 export * as EventStoreRedis from "./accounts/EventStoreRedis.ts"
 
 /**
- * `EventStore` in a Postgres that replicas share: a row for each entry, a lease with a fencing token, and the start of
- * each account's log.
+ * `EventStore` in a Postgres that replicas share. Stores the entries of the event log, the start of each account's log,
+ * and a lease: the exclusive right of one replica to write the log, with a fencing token.
  */
 export * as EventStoreSql from "./accounts/EventStoreSql.ts"
 

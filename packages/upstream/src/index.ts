@@ -146,7 +146,7 @@ export * as LogDelivery from "./evm/LogDelivery.ts"
  */
 export * as LogSearch from "./evm/LogSearch.ts"
 
-/** Block reads that the gateway makes for logs, filters and heads. */
+/** Reads of blocks that the gateway itself needs to search logs, to serve filters, and to follow new blocks. */
 export * as NodeReads from "./evm/NodeReads.ts"
 
 /** Enforces one rate limit: a call starts if there is capacity; otherwise it waits in a fair queue. */
@@ -185,10 +185,16 @@ export * as Link from "./streams/Link.ts"
  */
 export * as ReplicaUse from "./streams/ReplicaUse.ts"
 
-/** `ReplicaUse` through a Redis that replicas share: one hash with the report of each replica, and one script for each exchange. */
+/**
+ * `ReplicaUse` through a Redis that replicas share: one hash with the report of each replica. A single script writes a
+ * replica's report and reads the other reports.
+ */
 export * as ReplicaUseRedis from "./streams/ReplicaUseRedis.ts"
 
-/** `ReplicaUse` through a Postgres that replicas share: a row for each replica, and one statement for each exchange. */
+/**
+ * `ReplicaUse` through a Postgres that replicas share: a row with the report of each replica. A single statement writes
+ * a replica's report and reads the other reports.
+ */
 export * as ReplicaUseSql from "./streams/ReplicaUseSql.ts"
 
 /** A caller's seat in the stream hub (the subscriptions of one connection), and the destination of their frames. */

@@ -155,7 +155,7 @@ export class NoOpenOrder extends Schema.TaggedError<NoOpenOrder>()("NoOpenOrder"
   override get message() {
     return this.id === ""
       ? `${this.account} has no open orders; nothing was sent`
-      : `${this.account} has no open order ${this.id}; nothing was sent. trigate positions lists its open orders`
+      : `${this.account} has no open order ${this.id}; nothing was sent. To list the open orders, run trigate positions`
   }
 }
 

@@ -13,7 +13,7 @@ import * as Random from "../Seed.ts"
 import { withEntry, withoutEntry } from "../venue/VenueState.ts"
 import { walletCode } from "./JettonCode.ts"
 
-/** A family of servers: the older one is in Python, the newer one in C++. */
+/** The implementation of the TON HTTP API whose formats apply: the older server (Python) or the newer server (C++). */
 export type Dialect = "python" | "cpp"
 
 /** Metadata of a token contract (TEP-64): on-chain attributes, or the URI of a document. */

@@ -242,8 +242,8 @@ interface Extremes {
 }
 
 /**
- * For each block length: the maximum distance between the path and the straight line between the path's values at the
- * ends of the block.
+ * For each block length: the largest contribution to the price's logarithm by movements that are faster than a block.
+ * In units of the daily volatility.
  */
 const reach = blocks.map((block) =>
   priceScales.reduce((total, [step, amplitude]) => step < block ? total + amplitude : total, wick)

@@ -198,7 +198,7 @@ export interface Quote {
   readonly n: number
 }
 
-/** Totals of the trades that accounts made in a minute. */
+/** A market's trades of accounts in one minute: the volume, the number of trades, and the highest and lowest price. */
 export interface MinuteTrades {
   lots: bigint
   count: number
@@ -218,7 +218,7 @@ export interface MarketState {
   quotes: { readonly second: number; readonly bids: Array<Quote>; readonly asks: Array<Quote> }
   /** Trades of accounts, newest last. */
   readonly trades: Array<Trade>
-  /** Totals of the trades of accounts in each minute, by the number of minutes since 1970. */
+  /** The volume, number and price range of trades for each minute. The keys are minutes since 1970. */
   readonly minutes: Map<number, MinuteTrades>
   /** The accounts that have a position in this market. */
   readonly holders: Set<Address>

@@ -217,7 +217,8 @@ export const settings = {
     needsRestart: true,
     meaning:
       "Redis in which replicas share rate limits, quotas, cached responses and, without a database, the nonces of signed " +
-      "actions; while it is unreachable, each replica continues without it, but refuses signed actions",
+      "actions. While Redis is unreachable, each replica counts and caches by itself; " +
+      "actions with nonces in Redis are refused",
     takes: "a redis:// or rediss:// URL, with a database number or no path"
   }),
   actionLogAlone: withDefault("TRIGATE_ACTION_LOG_ALONE", OnOff, "off", {

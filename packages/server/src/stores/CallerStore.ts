@@ -67,8 +67,8 @@ export const placeToChange = (settings: Settings): Option.Option<StoreLocation> 
 export const describeLocation = (place: StoreLocation): string => place.kind === "file" ? place.file : place.kind
 
 /**
- * The keys in a store. In the mode `create`, a SQLite file that does not exist is created. The database driver is
- * loaded when the layer is built.
+ * Provides a `KeyStore` that stores the callers' keys in a file or a database. In the mode `create`, a SQLite file that
+ * does not exist is created. The database driver is loaded when the layer is built.
  *
  * @since 0.1.0
  * @category layers

@@ -46,7 +46,10 @@ export interface View {
   /** Changes the typed data. */
   readonly reshape: (signable: Signable.Signable) => Signable.Signable
   readonly digest: (signable: Signable.Signable) => Uint8Array
-  /** Returns the typed data that was signed for an L1 action instead of the phantom agent. */
+  /**
+   * Makes the typed data that the signer signed for an L1 action, if it was not the phantom agent (the venue's typed
+   * data, which contains the action only as a hash); `undefined` if the signer signed the phantom agent.
+   */
   readonly asTyped: ((action: Action) => Signable.Signable | undefined) | undefined
   /**
    * Whether the signer signed the message of the other role: the leader signed the co-signers' message, or a co-signer

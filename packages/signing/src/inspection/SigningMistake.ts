@@ -36,8 +36,8 @@ export interface Kind {
   /** Whether the venue recovers a wrong address because of the mistake. */
   readonly changesSigner: boolean
   /**
-   * A clause that names the mistake and its correction; it can follow "but" or "and". ASCII, if the mistake's data are
-   * ASCII.
+   * A clause that names the mistake and its correction; it can follow "but" or "and". It is in ASCII: `mistakeClause`
+   * escapes the values that it inserts.
    */
   readonly clause: Clause
 }

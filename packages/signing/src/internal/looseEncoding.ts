@@ -12,12 +12,16 @@ export class AsDouble {
   }
 }
 
-/** The encoding of integers: the smallest type, a minimum width, signed types instead of unsigned types, or doubles. */
+/**
+ * The MessagePack type of integers. `smallest`: the smallest type. `uint16` to `int64`: at least this type. `signed`:
+ * the smallest signed type. `double`: a double.
+ */
 export type IntegerStyle = "smallest" | "uint16" | "uint32" | "uint64" | "int32" | "int64" | "signed" | "double"
 
 /**
- * The encoding of text: strings with the shortest header, with a header of a minimum width, or with the shortest header
- * other than `str8`; or binary data instead of strings (`addressBytes`: only for addresses).
+ * The MessagePack type of text. `shortest`: a string with the shortest header. `str8`, `str16`, `str32`: a string with
+ * at least this header. `noStr8`: a string with the shortest header except `str8`. `bin`: binary data, except for keys.
+ * `addressBytes`: binary data for addresses and client order IDs.
  */
 export type TextStyle = "shortest" | "str8" | "str16" | "str32" | "noStr8" | "bin" | "addressBytes"
 

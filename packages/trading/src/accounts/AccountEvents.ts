@@ -1,9 +1,9 @@
 /**
- * The event log of watched accounts: fills, order updates, funding, ledger updates (including liquidations) and TWAP
- * slices, numbered without gaps.
+ * The log of account events: fills, order updates, funding, ledger updates (including liquidations) and TWAP slices.
+ * The events have consecutive numbers.
  *
- * An account is watched while a caller reads its events, or if a setting names it. The replica that owns the log
- * subscribes at the venue and appends received events.
+ * The log contains the events of watched accounts. An account is watched while a caller reads its events, or if a
+ * setting names it. The replica that owns the log subscribes at the venue and appends received events.
  *
  * If the log already contains the account, the replica buffers new events and queries the missed ones. It merges both
  * by the venue's row IDs, and then appends them. If events may still be missing, the account begins a new epoch: no
@@ -72,7 +72,7 @@ export interface Status extends Pick<AccountEvents, "backing"> {
   readonly accounts: ReadonlyArray<{ readonly user: string; readonly phase: Phase }>
 }
 
-/** The event log of watched accounts. */
+/** The log of account events. An account is logged while a caller reads its events, or if a setting names it. */
 export interface AccountEvents {
   readonly log: EventLog
   readonly backing: EventStore["Service"]["backing"]

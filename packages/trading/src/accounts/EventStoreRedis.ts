@@ -1,6 +1,6 @@
 /**
- * `EventStore` in a Redis that replicas share: a stream of entries, a lease with a fencing token, and the start of each
- * account's log.
+ * `EventStore` in a Redis that replicas share. Stores the entries of the event log as a Redis stream, the start of each
+ * account's log, and a lease: the exclusive right of one replica to write the log, with a fencing token.
  *
  * Each step is one script, so the check of the fencing token and the write are atomic. A token is a time in
  * milliseconds. If tokens were counted from 1 instead, they would repeat after Redis restarts empty, and the owner

@@ -1,6 +1,6 @@
 /**
- * `EventStore` in a Postgres that replicas share: a row for each entry, a lease with a fencing token, and the start of
- * each account's log.
+ * `EventStore` in a Postgres that replicas share. Stores the entries of the event log, the start of each account's log,
+ * and a lease: the exclusive right of one replica to write the log, with a fencing token.
  *
  * The lease uses the database's clock. An append locks the row of its log and checks the token in one transaction, so
  * no other owner can write in between. A read is one statement, and therefore one snapshot.

@@ -180,7 +180,10 @@ export const isNamed = (
     ? fingerprint === reference.id
     : reference.signer === undefined || signer?.toLowerCase() === reference.signer.toLowerCase()
 
-/** Returns the time, in milliseconds, at which the entry of an action that is sent now expires. */
+/**
+ * Returns the time at which the log entry of an action expires: `keep` after its nonce or the current time, whichever
+ * is later. All values are in milliseconds.
+ */
 export const expiryTime = (nonce: number, now: number, keep: number): number => Math.max(nonce, now) + keep
 
 /** The state of an entry in the action log after an attempt to send the action. `gone`: the entry is removed. */

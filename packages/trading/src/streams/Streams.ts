@@ -62,7 +62,7 @@ export interface SharedStreams {
   readonly knows: (subscription: Subscription.Normalised) => boolean
   /** Returns why a subscription must not be sent to the venue; `undefined` if it is allowed. */
   readonly check: (subscription: Subscription.Normalised) => Effect.Effect<string | undefined>
-  /** The event log of watched accounts. */
+  /** The log of account events, such as fills and order updates. */
   readonly events: AccountEvents
   readonly status: () => Hub.Status
   readonly counts: Counts

@@ -89,9 +89,9 @@ export const layerAlways: Layer.Layer<OutlierDetection> = Layer.succeed(
 
 /** The conditions for ejecting an address, and the upstreams whose addresses must be on one chain. */
 export interface Options {
-  /** Number of consecutive suspicious attempts before a probe. Default: 5. */
+  /** Number of consecutive suspicious attempts at an address after which the address is probed. Default: 5. */
   readonly failures?: number
-  /** The duration of the first ejection. Each further ejection is twice as long. Default: 1 second. */
+  /** Time from an ejection to the next probe. The time doubles after each failed probe. Default: 1 second. */
   readonly shortest?: Duration.Input
   /** Maximum time between two probes of an ejected address. Default: 10 seconds. */
   readonly longest?: Duration.Input

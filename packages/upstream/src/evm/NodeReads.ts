@@ -1,4 +1,4 @@
-/** Block reads that the gateway makes for logs, filters and heads. */
+/** Reads of blocks that the gateway itself needs to search logs, to serve filters, and to follow new blocks. */
 import { Hash, Quantity } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"

@@ -4,8 +4,9 @@
  * While all calls use the limit more slowly than it refills, a read that needs an upstream request is sent immediately.
  * Otherwise, reads receive the cached response, and the refreshes of cached responses take turns. The next turn goes to
  * the caller that was served longest ago. Of that caller's refreshes, the refresh with the highest score starts first.
- * The score is the sum of the ages at which reads received the response, divided by the cost of the refresh. A response
- * that many callers poll therefore stays younger than a response that a single caller polls.
+ * Each read that receives a cached response adds the age of that response to a sum. The score is this sum, divided by
+ * the cost of the refresh. A response that many callers poll therefore stays younger than a response that a single
+ * caller polls.
  *
  * Refreshes receive nine tenths of the limit for reads at a constant rate, and can accumulate a burst of 8 % of that
  * limit. Refreshes alone therefore never exhaust a window.
@@ -29,7 +30,7 @@ interface Waiting {
   refresh: Refresh
   /** The time of the last read that requested the refresh. */
   seen: number
-  /** The sum, in milliseconds, of the ages that the cached response had when reads received it. */
+  /** A sum in milliseconds. Each read that receives the cached response adds the response's age at that time. */
   waited: number
   readonly callers: Set<string>
 }

@@ -72,7 +72,7 @@ export const expiresAfter = 5000
 export interface Store {
   /** The name of the store in log lines. */
   readonly name: string
-  /** Timeout of one exchange. Default: 250 milliseconds. */
+  /** Timeout of one exchange of reports. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
   /** Stores the report of a replica. Returns the unexpired reports of the other replicas. */
   readonly exchange: (

@@ -1,4 +1,7 @@
-/** `ReplicaUse` through a Redis that replicas share: one hash with the report of each replica, and one script for each exchange. */
+/**
+ * `ReplicaUse` through a Redis that replicas share: one hash with the report of each replica. A single script writes a
+ * replica's report and reads the other reports.
+ */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"

@@ -1,4 +1,7 @@
-/** `ReplicaUse` through a Postgres that replicas share: a row for each replica, and one statement for each exchange. */
+/**
+ * `ReplicaUse` through a Postgres that replicas share: a row with the report of each replica. A single statement writes
+ * a replica's report and reads the other reports.
+ */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"

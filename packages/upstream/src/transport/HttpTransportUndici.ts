@@ -29,7 +29,7 @@ const decoders: { readonly [encoding: string]: Decoder } = {
   br: brotliDecompress
 }
 
-/** Decompresses the body of a response, to at most `limit` bytes. */
+/** Decompresses the body of a response. Fails if the decompressed body is longer than `limit` bytes. */
 const decompress = (
   answer: TransportResponse & { readonly body: ReadonlyArray<Uint8Array> },
   limit: number

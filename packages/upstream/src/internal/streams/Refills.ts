@@ -40,7 +40,10 @@ const clockMargin = 5_000
 /** Maximum number of frames that are buffered during a refill. */
 const maxBuffered = 10_000
 
-/** Returns whether rows may be missing before a snapshot, because none of the snapshot's rows was delivered before. */
+/**
+ * Returns whether rows may be missing between the last delivered row and a snapshot: the snapshot has rows, but none of
+ * those rows was delivered before.
+ */
 const isHoleBefore = ({ liveSince, rows, topic }: SharedTopic, text: string): boolean => {
   const read = topic.delivery === "snapshot" && liveSince !== undefined ? topic.rows?.read(text) : undefined
   if (read === undefined) return false
