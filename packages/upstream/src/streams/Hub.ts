@@ -54,8 +54,9 @@ export interface Hub {
    */
   readonly join: (caller: string, sink: Sink) => Seat
   /**
-   * Returns the time, in milliseconds, at which the connection of a topic last received a frame; `undefined` while the
-   * upstream has not accepted the topic.
+   * Returns the time, in milliseconds, at which the connection of a topic last received a frame. Returns `undefined`
+   * while data of the topic may be missing: until the upstream has accepted the topic and sent its initial frame, and
+   * during a refill.
    */
   readonly heardAt: (topicKey: string) => number | undefined
   readonly status: () => Status
@@ -296,7 +297,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     counts,
     heardAt: (key) => {
       const shared = topics.get(key)
-      return shared?.phase === "accepted" ? shared.connection.heardAt : undefined
+      return shared !== undefined && SharedTopic.isUpToDate(shared) ? shared.connection.heardAt : undefined
     },
     join: (caller, sink) => {
       const seat = new SharedTopic.CallerSeat(++lastSeat, caller, sink, seatHub)

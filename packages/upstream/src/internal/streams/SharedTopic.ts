@@ -162,6 +162,13 @@ export const isWanted = ({ seats, waiting }: SharedTopic): boolean => seats.size
 /** Returns whether a topic has no initial frame. Such a topic is live as soon as the upstream has accepted it. */
 export const isLiveAtOnce = ({ delivery, rows }: Topic): boolean => delivery === "events" && (rows?.replayed ?? 0) === 0
 
+/**
+ * Returns whether all data of a topic has been delivered that the upstream sent until its connection last received a
+ * frame. After a reconnect, this is the case once the initial frame has been received and missed data has been queried.
+ */
+export const isUpToDate = ({ buffered, isFirst, phase, topic }: SharedTopic): boolean =>
+  phase === "accepted" && buffered === undefined && (!isFirst || isLiveAtOnce(topic))
+
 /** Returns the distinct users of the given topics. */
 export const distinctUsers = (topics: Iterable<SharedTopic>): Set<string> => {
   const users = new Set<string>()
