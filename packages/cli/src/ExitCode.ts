@@ -11,7 +11,7 @@ import * as Predicate from "effect/Predicate"
 /** Each exit code with its class and meaning, in the order of the codes. */
 export const codes = {
   ok: { code: 0, meaning: "done" },
-  unexpected: { code: 1, meaning: "failed for any other reason" },
+  unexpected: { code: 1, meaning: "failed for a reason that is not listed below" },
   usage: { code: 2, meaning: "a wrong flag, argument, file or key; nothing was sent" },
   refused: { code: 3, meaning: "the request was refused before it reached an upstream" },
   notFound: { code: 4, meaning: "the requested resource does not exist (yet)" },
