@@ -10,11 +10,12 @@ export const textFrame = (text: string): Uint8Array => {
   const body = Utf8.encode(text)
   const { length } = body
   const head = length < 126 ? 2 : length < 65_536 ? 4 : 10
-  const bytes = new Uint8Array(head + length)
+  // a socket would make a Buffer of any other Uint8Array, at each of the frame's deliveries
+  const bytes = Buffer.alloc(head + length)
   bytes[0] = TEXT
   if (head === 2) bytes[1] = length
   else {
-    const view = new DataView(bytes.buffer)
+    const view = new DataView(bytes.buffer, bytes.byteOffset)
     bytes[1] = head === 4 ? 126 : 127
     if (head === 4) view.setUint16(2, length)
     else view.setBigUint64(2, BigInt(length))
