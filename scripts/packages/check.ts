@@ -282,6 +282,19 @@ const candles = (gateway: string): string => {
   return `trigate serve answers trigate info candles: ${lines.length - 1} bars`
 }
 
+/** The page of the console, and the script that it loads, as the installed program serves them. */
+const consolePage = async (gateway: string): Promise<string> => {
+  const page = await fetch(gateway)
+  const script = /<script[^>]+src="\.\/(?<path>[^"]+)"/u.exec(await page.text())?.groups?.["path"] ?? ""
+  const code = await fetch(`${gateway}/${script}`)
+  equal("the console", [page.status, code.status, code.headers.get("content-type")], [
+    200,
+    200,
+    "text/javascript; charset=utf-8"
+  ])
+  return `the page and its script, ${(await code.arrayBuffer()).byteLength} bytes`
+}
+
 /** An old Node is told in one line, if this machine has one. */
 const oldNode = (): string => {
   const old = ["/usr/bin/node", "/usr/local/bin/node"].find((node) =>
@@ -304,6 +317,7 @@ const tryAll = Effect.gen(function*() {
   step("old node", oldNode)
   const gateway = yield* gatewayProcess({ TRIGATE_CORS_ORIGINS: "*" }, { program: fs.realpathSync(trigate) })
   step("serve", () => candles(gateway.url))
+  yield* steps("console", Effect.promise(() => consolePage(gateway.url)))
   step("pack", packAll)
   // the steps of a row need each other, and the rows do not
   const installed = Effect.gen(function*() {

@@ -11,7 +11,8 @@ import * as Path from "effect/Path"
 import * as ProblemResponse from "../requests/ProblemResponse.ts"
 import * as StaticPage from "./StaticPage.ts"
 
-const folder = new URL("../../console", import.meta.url)
+/** The folders that can contain the console: beside the folder of this package's modules, or of the bundled program. */
+const folders = [new URL("../../console", import.meta.url), new URL("../console", import.meta.url)]
 
 const types: { readonly [extension: string]: string } = {
   ".css": "text/css; charset=utf-8",
@@ -43,16 +44,21 @@ const notBuilt = ProblemResponse.plainProblem(404, "Not Found", "The console is 
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const root = yield* Effect.orDie(path.fromFileUrl(folder))
-  const names = yield* Effect.orElseSucceed(files.readDirectory(root, { recursive: true }), () => [])
-  const found = names.flatMap((name) => {
-    const contentType = types[path.extname(name)]
-    return contentType === undefined ? [] : [{ contentType, name }]
-  })
+  const found = (yield* Effect.forEach(
+    folders,
+    Effect.fnUntraced(function*(folder) {
+      const root = yield* Effect.orDie(path.fromFileUrl(folder))
+      const names = yield* Effect.orElseSucceed(files.readDirectory(root, { recursive: true }), () => [])
+      return names.flatMap((name) => {
+        const contentType = types[path.extname(name)]
+        return contentType === undefined ? [] : [{ contentType, name, file: path.join(root, name) }]
+      })
+    })
+  )).flat()
   if (found.length === 0) return yield* router.add("GET", "/", Effect.succeed(notBuilt))
-  yield* Effect.forEach(found, ({ contentType, name }) =>
+  yield* Effect.forEach(found, ({ contentType, file, name }) =>
     Effect.gen(function*() {
-      const content = Effect.map(Effect.orDie(files.readFile(path.join(root, name))), (body) => ({
+      const content = Effect.map(Effect.orDie(files.readFile(file)), (body) => ({
         body,
         contentType,
         policy
