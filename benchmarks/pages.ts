@@ -52,8 +52,7 @@ const opening = async (url: string, whole: (page: Page) => Promise<unknown>): Pr
 
 const pages: ReadonlyArray<readonly [name: string, path: string, whole: (page: Page) => Promise<unknown>]> = [
   ["console", "/", (page) => page.getByText("Trading chain").first().waitFor()],
-  // the outline is gone once the reference is drawn
-  ["reference", "/docs", (page) => page.getByText("POST /exchange", { exact: true }).waitFor({ state: "detached" })]
+  ["reference", "/docs", (page) => page.getByText("POST /exchange", { exact: true }).first().waitFor()]
 ]
 
 await run("pages", async () => {
