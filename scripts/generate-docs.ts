@@ -369,11 +369,9 @@ const errorsText = document(
     }, then ${codes(["_tag"])} and the error's own fields. On the JSON-RPC\n` +
     "routes the same document is in `error.data`. On `/exchange` and `/info` it also has `code` (the HTTP status) and `msg`\n" +
     "(the `detail`), which the venue's SDKs read.",
-  "The typed client decodes both forms into the same class, and so does a gateway in front of another one. The exceptions are the errors\n" +
-    `with which a gateway refuses its caller: ${
-      callerFailures.map((failure) => errorLink(tagOf(failure), "")).join(", ")
-    }.\n` +
-    "The gateway in front interprets these errors by their status, because they refuse that gateway, not its caller.",
+  "The typed client decodes the document into this class. A gateway whose upstream is another gateway does the same, except for\n" +
+    `${callerFailures.map((failure) => errorLink(tagOf(failure), "")).join(", ")}.\n` +
+    "With these errors the upstream refuses the gateway, not the gateway's caller, so the gateway interprets only their HTTP status.",
   "The JSON-RPC code is -32700 for a request that is not JSON, and -32600 for one with a broken envelope; `error.data` is an\n" +
     "`InvalidRequest` in both cases. Errors that no JSON-RPC route raises have the code -32603.",
   table(
@@ -384,8 +382,8 @@ const errorsText = document(
   "Each error belongs to a group, which says what a caller should do.",
   table(["Group", "What to do"], Object.entries(errorGroups).map(([group, advice]) => [code(group), advice])),
   "## Errors with a reason",
-  "A method of an embedded service or of the typed client fails with at most six tags. Two of these errors have a `reason`, which is one of\n" +
-    "the errors above; `message`, `group` and `retryAfter` are those of the reason. `Effect.catchReason` handles one reason,\n" +
+  "The error type of each method, in an embedded service or the typed client, has at most six tags. Two of these errors wrap an error from\n" +
+    "the first table as their `reason`, and have its `message`, `group` and `retryAfter`. `Effect.catchReason` handles one reason,\n" +
     "`Effect.catchReasons` several. HTTP and JSON-RPC responses have only the reason.",
   table(["Error", "Reasons"], [
     ["`RequestError`: the request was refused before any of it was sent", reasonLinks(requestReasons)],

@@ -137,5 +137,5 @@ export const table = (rows: ReadonlyArray<Row>, title = "What was done"): string
 export const anyFormLine = (rows: ReadonlyArray<Row>): string => {
   const wrong = rows.reduce((sum, row) => sum + row.wrong.length, 0)
   const share = (100 * unnamedShare(rows)).toFixed(1)
-  return `Pairs of any form: ${bodiesOf(rows)} bodies, ${share} % unnamed, ${wrong} wrong.`
+  return `Two mistakes of any form: ${bodiesOf(rows)} bodies, ${share} % unnamed, ${wrong} wrong.`
 }

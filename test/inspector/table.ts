@@ -42,5 +42,5 @@ fs.writeFileSync(
     .replace(/\| Name [^]*?\n\n/u, `${kindTable(kinds)}\n\n`)
     .replace(/^One mistake: .*$/mu, `One mistake: ${totals(printed.rows)}.`)
     .replace(/^Two mistakes: .*$/mu, `Two mistakes: ${totals(printed.pairs)}.`)
-    .replace(/^Pairs of any form: .*$/mu, printed.rare)
+    .replace(/^Two mistakes of any form: .*$/mu, printed.rare)
 )

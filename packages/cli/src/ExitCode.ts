@@ -18,7 +18,7 @@ export const codes = {
   unavailable: { code: 5, meaning: "the gateway or an upstream did not respond, or its rate limit is used up" },
   rejected: { code: 6, meaning: "the venue rejected the signed action" },
   unknownOutcome: { code: 7, meaning: "a signed action was sent and its outcome is unknown" },
-  interrupted: { code: 130, meaning: "interrupted, or declined at the prompt" },
+  interrupted: { code: 130, meaning: "interrupted, or not confirmed at the prompt" },
   closed: { code: 141, meaning: "standard output was closed by its reader" }
 } as const
 

@@ -124,8 +124,8 @@ export type ActionResult = typeof ActionResult.Type
  * `signer` is the address in that text, if the text contains one.
  *
  * Only embedded services and the typed client raise this error: the HTTP route relays the venue's response unchanged.
- * If the venue refused only some legs, only `requireAll` raises the error. The error then contains the results of all
- * legs and the whole response.
+ * If the venue refused only some legs, the call succeeds, and only `requireAll` fails with this error. The error then
+ * contains the results of all legs and the whole response.
  */
 export class ActionRejected extends Schema.TaggedError<ActionRejected>()("ActionRejected", {
   reason: RejectionReason,

@@ -13,7 +13,7 @@ export class Unauthorized extends Problem<Unauthorized>()(
 ) {}
 
 /**
- * The caller lacks the permission `needed`. `missing` names the list that does not contain this permission: a list in
+ * The caller lacks the permission `needed`. `missing` names the list to which the operator would add `needed`: a list in
  * the key's scope, or the list of web origins that are allowed to sign and send.
  */
 export class NotPermitted extends Problem<NotPermitted>()(

@@ -20,9 +20,9 @@ export class UnknownAsset extends Problem<UnknownAsset>()(
 ) {}
 
 /**
- * The node cannot return the account's transactions after a position: the node does not know the position, its pages of
- * transactions are not contiguous, or too many pages follow the position.
- * To resume at a different node, pass the error's `after` as the position.
+ * The node cannot return the account's transactions that follow the position `after`. The node does not know this
+ * position, its pages of transactions are not contiguous, or too many pages follow the position.
+ * To resume at a different node, pass `after` as the position.
  */
 export class HistoryUnavailable extends Problem<HistoryUnavailable>()(
   "HistoryUnavailable",
