@@ -27,13 +27,14 @@ export const run = (
 /** Runs a program to its end while other fibers run theirs; its output is shown if it fails. */
 export const runBeside = (command: string, args: ReadonlyArray<string>, cwd: string): Effect.Effect<string> =>
   Effect.callback((resume) => {
-    execFile(command, [...args], { cwd, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+    const child = execFile(command, [...args], { cwd, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
       resume(
         error === null
           ? Effect.succeed(stdout)
           : Effect.die(failure(command, args, String(error.code ?? error.signal), `${stdout}\n${stderr}`))
       )
     })
+    return Effect.sync(() => child.kill())
   })
 
 /** Fails if two values are not the same as JSON. */

@@ -11,8 +11,11 @@ import * as Path from "effect/Path"
 import * as ProblemResponse from "../requests/ProblemResponse.ts"
 import * as StaticPage from "./StaticPage.ts"
 
-/** The folders that can contain the console: beside the folder of this package's modules, or of the bundled program. */
-const folders = [new URL("../../console", import.meta.url), new URL("../console", import.meta.url)]
+/**
+ * The folders that can contain the console: beside the folder of the bundled program, or in this package. The first one
+ * that contains files is used.
+ */
+const folders = [new URL("../console", import.meta.url), new URL("../../console", import.meta.url)]
 
 const types: { readonly [extension: string]: string } = {
   ".css": "text/css; charset=utf-8",
@@ -54,7 +57,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
         return contentType === undefined ? [] : [{ contentType, name, file: path.join(root, name) }]
       })
     })
-  )).flat()
+  )).find((listed) => listed.length > 0) ?? []
   if (found.length === 0) return yield* router.add("GET", "/", Effect.succeed(notBuilt))
   yield* Effect.forEach(found, ({ contentType, file, name }) =>
     Effect.gen(function*() {
