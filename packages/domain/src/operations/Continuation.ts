@@ -477,7 +477,12 @@ export const uninterruptible = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.E
   return isReady(self) ? self : Effect.uninterruptible(self)
 }
 
-/** Like `Effect.acquireUseRelease`; the result runs without a fiber if its effects do. */
+/**
+ * Like `Effect.acquireUseRelease`; the result runs without a fiber if its effects do.
+ *
+ * Run the result within {@link detached}: otherwise, if the caller cancels, the release can start before the fiber of
+ * `use` has ended.
+ */
 export const acquireUseRelease = <A, B, E, R, E2, R2, R3>(
   acquire: Effect.Effect<A, E, R>,
   use: (resource: A) => Effect.Effect<B, E2, R2>,
