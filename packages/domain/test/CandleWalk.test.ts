@@ -87,7 +87,7 @@ describe("walk", () => {
       assert.strictEqual(venue.asked.length, 1)
       assert.strictEqual(stretch?.coverage, "truncated")
       assert.strictEqual(stretch?.candles.length, 5000)
-      assert.strictEqual(stretch?.candles[0]?.t, CandleWindow.retentionHorizon("1m", now))
+      assert.strictEqual(stretch?.candles[0]?.t, CandleWindow.openTime("1m", CandleWindow.oldestRetainedBar("1m", now)))
     })
   })
 

@@ -75,8 +75,8 @@ describe("where bars begin", () => {
   })
 
   it("the horizon is the 5000th bar counted from the forming one", () => {
-    assert.strictEqual(CandleWindow.retentionHorizon("1h", now), oldest * hour)
-    assert.strictEqual(CandleWindow.retentionHorizon("1m", 10_000 * 60_000), (10_000 - 4999) * 60_000)
+    assert.strictEqual(CandleWindow.oldestRetainedBar("1h", now), oldest)
+    assert.strictEqual(CandleWindow.oldestRetainedBar("1m", 10_000 * 60_000), 10_000 - 4999)
   })
 
   it.effect.prop(

@@ -6,7 +6,6 @@ import * as TokenOperations from "@trigate/domain/tokens/TokenOperations"
 import * as TokenProtocol from "@trigate/domain/tokens/TokenProtocol"
 import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
 import clients from "./fixtures/ton-client-requests.json" with { type: "json" }
@@ -77,25 +76,6 @@ describe("TokenOperations", () => {
     }
   })
 
-  it("finds a method by name, and no others", () => {
-    assert.strictEqual(Option.getOrThrow(TokenOperations.findTokenMethod("shards")), tokenRpcOperations.shards)
-    for (
-      const name of [
-        "sendBoc",
-        "sendBocReturnHash",
-        "sendBocReturnHashNoError",
-        "sendQuery",
-        "sendQuerySimple",
-        "constructor",
-        "__proto__",
-        "",
-        "PackAddress"
-      ]
-    ) {
-      assert.isTrue(Option.isNone(TokenOperations.findTokenMethod(name)), name)
-    }
-  })
-
   it("declares the REST call with both errors that it has of its own", () => {
     assert.deepStrictEqual(TokenOperations.getTokenData.failures.map((failure) => failure.identifier), [
       "InvalidAddress",
@@ -144,7 +124,8 @@ describe("readParams", () => {
         const text = JSON.stringify(body)
         const call = yield* Effect.fromResult(TokenRpc.readCall(Json.of(text)))
         assert.strictEqual(call.id, JSON.stringify(body.id))
-        const operation = yield* Effect.fromOption(TokenOperations.findTokenMethod(call.method))
+        const operation = Object.values(tokenRpcOperations).find(({ name }) => name === call.method)
+        assert.isDefined(operation)
         assert.deepEqual(yield* readParams<AnyCodec>(operation)(call.params.text), body.params)
       }
     }))

@@ -370,14 +370,9 @@ describe("a caller's quota", () => {
 })
 
 describe("a share of anything that is counted by its holder", () => {
-  it("lets a holder alone have three quarters, a new one the rest at once, and each its share afterwards", () => {
-    const limit = 10
-    assert.isTrue(FairShare.mayTake({ limit, all: 0, own: 0, holders: 1 }, 8))
-    assert.isFalse(FairShare.mayTake({ limit, all: 8, own: 8, holders: 1 }, 1))
-    assert.isTrue(FairShare.mayTake({ limit, all: 8, own: 0, holders: 2 }, 2))
-    assert.isFalse(FairShare.mayTake({ limit, all: 10, own: 2, holders: 2 }, 1))
-    // the first one has given up five
-    assert.isTrue(FairShare.mayTake({ limit, all: 5, own: 2, holders: 2 }, 3))
-    assert.isFalse(FairShare.mayTake({ limit, all: 8, own: 5, holders: 2 }, 1))
+  it("lets a holder alone have three quarters, and each of two what the other leaves, at least a half of them", () => {
+    assert.strictEqual(FairShare.shareCap(10, 1, 0), 8)
+    assert.strictEqual(FairShare.shareCap(10, 2, 8), 4)
+    assert.strictEqual(FairShare.shareCap(10, 2, 3), 5)
   })
 })

@@ -117,10 +117,6 @@ export type ActionTypeOf<Scheme extends SigningScheme> = {
 /** Returns whether a type is in the catalog. */
 export const isActionType = (type: string): type is ActionType => Object.hasOwn(actionCatalog, type)
 
-/** Returns the known action of a type; `undefined` for a type outside the catalog. */
-export const knownAction = (type: string): KnownAction | undefined =>
-  isActionType(type) ? actionCatalog[type] : undefined
-
 /** An action as it occurs in a request body. */
 export interface SentAction {
   readonly type: string

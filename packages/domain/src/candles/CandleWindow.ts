@@ -84,10 +84,6 @@ export const belongsTo = ({ coin, interval }: Series, { T, i, s, t }: Candle): b
 export const oldestRetainedBar = (interval: CandleInterval, now: number): number =>
   barAt(interval, now) - retainedBars + 1
 
-/** Returns the open time of {@link oldestRetainedBar}, in milliseconds; negative for long intervals. */
-export const retentionHorizon = (interval: CandleInterval, now: number): number =>
-  openTime(interval, oldestRetainedBar(interval, now))
-
 /**
  * Shortens a window to the oldest bars that fit into one response. For a longer window, the venue would return
  * the newest bars.

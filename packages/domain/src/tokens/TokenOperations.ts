@@ -4,7 +4,6 @@
  * The methods are those that both families of TON HTTP API servers (Python and C++) document. Methods that write
  * (`send…`) are sent at most once.
  */
-import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { Json } from "../encoding/Json.ts"
@@ -325,15 +324,6 @@ export const tokenSendOperations = {
 
 /** Any method that sends a message. */
 export type TokenSendOperation = (typeof tokenSendOperations)[keyof typeof tokenSendOperations]
-
-const byName: ReadonlyMap<string, TokenRpcOperation> = new Map(Object.entries(tokenRpcOperations))
-
-/**
- * Returns the read method with the given name; `None` for methods that write, and for methods that the gateway does not
- * relay.
- */
-export const findTokenMethod = (name: string): Option.Option<TokenRpcOperation> =>
-  Option.fromUndefinedOr(byName.get(name))
 
 /** The read methods of `GET /api/v2/{method}`; `getTokenData` has its own route. */
 export const tokenRestReads: ReadonlyArray<TokenRpcOperation> = Object.values(tokenRpcOperations)

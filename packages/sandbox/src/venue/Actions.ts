@@ -140,9 +140,6 @@ const handlers = {
   spotUser: play(actionSchemas.spotUser, spotUser)
 } satisfies { readonly [Type in ActionType]?: Reader }
 
-/** A type of action that this module executes. */
-export type PlayedType = keyof typeof handlers
-
 const readers: ReadonlyMap<string, Reader> = new Map(Object.entries(handlers))
 
 /** The types of actions that this module executes. */

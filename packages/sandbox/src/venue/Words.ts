@@ -111,6 +111,4 @@ export const insufficientStaking = "Insufficient staking balance available"
 /** Refusal with Trigate's own text, because the venue's text is not known. */
 export const stakingLink = "Invalid staking link"
 /** Refusal with Trigate's own text, because the venue's text is not known. */
-export const invalidAbstraction = "Invalid abstraction"
-/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const invalidSigners = "Invalid multi-sig signers"

@@ -155,12 +155,6 @@ export const digester = (part: Part, sent: unknown): DigestOf => {
 }
 
 /**
- * Returns the digest that the outer or inner signatures cover according to a view (a hypothesis about the signing);
- * `sent` is the action as sent.
- */
-export const viewDigest = (view: View, part: Part, sent: unknown): Bytes => digester(part, sent)(view)
-
-/**
  * Returns the typed data that the outer or inner signatures cover according to a view (a hypothesis about the signing),
  * after {@link View.reshape} was applied; `undefined` if the view's action cannot be converted to typed data.
  */

@@ -15,15 +15,3 @@ export const equalShare = (limit: number, holders: number): number => lendable(l
 /** Returns the maximum units of one caller (holder) while the other holders use `others` units in total. */
 export const shareCap = (limit: number, holders: number, others: number): number =>
   Math.max(equalShare(limit, holders), lendable(limit) - others)
-
-/** The use of a limit in total and by one caller (holder), and the number of holders including this one. */
-export interface Holding {
-  readonly limit: number
-  readonly all: number
-  readonly own: number
-  readonly holders: number
-}
-
-/** Returns whether a caller (holder) is allowed to take `units` additional units. */
-export const mayTake = ({ all, holders, limit, own }: Holding, units: number): boolean =>
-  all + units <= limit && own + units <= shareCap(limit, holders, all - own)
