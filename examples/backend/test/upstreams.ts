@@ -6,7 +6,7 @@ import * as NonceSource from "@trigate/signing/NonceSource"
 import type { Venue } from "@trigate/signing/VenueProfile"
 import type { TokenChain } from "@trigate/tokens/TokenChain"
 import * as TokenChainMemory from "@trigate/tokens/TokenChainMemory"
-import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
 import type { Inspector } from "@trigate/trading/Inspector"
@@ -56,7 +56,7 @@ export const over = (react: Reaction) => {
     Trading.layerNoDeps({ network: "mainnet", addresses: { api: ["https://venue.example"], node } }),
     Layer2Upstream.layerNoDeps({ addresses: node })
   ).pipe(
-    Layer.provide([ActionLog.layerMemory(), Pipeline.layer()]),
+    Layer.provide([ActionLogMemory.layer(), Pipeline.layer()]),
     Layer.provide(transport),
     Layer.merge(Layer.merge(NonceSource.layerMemory(), TokenChainMemory.layer()))
   )

@@ -19,6 +19,7 @@ import * as VenueProfile from "@trigate/signing/VenueProfile"
 import type { MetadataFetch } from "@trigate/tokens/metadata/MetadataFetch"
 import * as TokenChain from "@trigate/tokens/TokenChain"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as ActionSettlement from "@trigate/trading/actionLog/ActionSettlement"
 import * as Admission from "@trigate/trading/admission/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
@@ -238,5 +239,5 @@ export const layer = (
   layerNoDeps(options).pipe(
     Layer.provide(Admission.layer()),
     Layer.merge(Inspector.layer()),
-    Layer.provideMerge(Layer.mergeAll(VenueProfile.layer(network), ActionLog.layerMemory(), NonceSource.layerMemory()))
+    Layer.provideMerge(Layer.mergeAll(VenueProfile.layer(network), ActionLogMemory.layer(), NonceSource.layerMemory()))
   )

@@ -28,6 +28,7 @@ import * as EventStore from "@trigate/trading/accounts/EventStore"
 import * as EventStoreRedis from "@trigate/trading/accounts/EventStoreRedis"
 import * as OrderEvents from "@trigate/trading/accounts/OrderEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as AuditLog from "@trigate/trading/actionLog/AuditLog"
 import * as Admission from "@trigate/trading/admission/Admission"
 import type { Exchange } from "@trigate/trading/Exchange"
@@ -485,7 +486,7 @@ export const layer = (
 ): Layer.Layer<Chains | Quotas.Quotas, SettingsError, AuditLogWriter | FileSystem> =>
   GatewayStatus.isSandbox(settings)
     ? Layer.merge(
-      Layer.provide(sandbox(), [audited(ActionLog.layerMemory()), sandboxState(settings)]),
+      Layer.provide(sandbox(), [audited(ActionLogMemory.layer()), sandboxState(settings)]),
       Quotas.layerMemory
     )
     : live(settings)

@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as GatewayStatus from "@trigate/server/GatewayStatus"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
@@ -16,7 +17,7 @@ for (const [used, room] of rooms) {
   it.effect(`an action log with ${used.familiar} and ${used.strangers} of its parts used is told as: ${room}`, () => {
     const log = Layer.effect(
       ActionLog.ActionLog,
-      Effect.map(ActionLog.makeMemory(), (log) => ActionLog.ActionLog.of({ ...log, used: Effect.succeed(used) }))
+      Effect.map(ActionLogMemory.make(), (log) => ActionLog.ActionLog.of({ ...log, used: Effect.succeed(used) }))
     )
     return Effect.gen(function*() {
       assert.deepStrictEqual(yield* GatewayStatus.StoreReadiness.use(({ probe }) => probe), {

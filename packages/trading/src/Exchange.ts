@@ -28,9 +28,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import * as ActionLog from "./actionLog/ActionLog.ts"
+import type * as ActionLog from "./actionLog/ActionLog.ts"
 import * as ActionTrace from "./actionLog/ActionTrace.ts"
-import type * as LoggedAction from "./actionLog/LoggedAction.ts"
+import * as LoggedAction from "./actionLog/LoggedAction.ts"
 import type { Changed } from "./admission/AccountChanges.ts"
 import type { Admission, AdmissionFailure, Admitted } from "./admission/Admission.ts"
 
@@ -256,7 +256,7 @@ export const make = (
         trace: ActionTrace.make(signed)
       }
       const legs = SignedAction.legCount(signed.action)
-      return ActionLog.claimed(log, sending, ({ isRepeat, settle }) => {
+      return LoggedAction.claimed(log, sending, ({ isRepeat, settle }) => {
         const settled = (
           settlement: LoggedAction.Settlement,
           status?: number,

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as ActionLog from "./actionLog/ActionLog.ts"
+import * as ActionLogMemory from "./actionLog/ActionLogMemory.ts"
 import * as Admission from "./admission/Admission.ts"
 import * as Exchange from "./Exchange.ts"
 
@@ -114,6 +115,6 @@ export const layer = (
   { network = "mainnet", ...options }: Admission.Options & { readonly network?: VenueProfile.Network } = {}
 ): Layer.Layer<Exchange.Exchange | ExchangeState | VenueProfile.Venue> =>
   layerNoDeps().pipe(
-    Layer.provide([Admission.layer(options), ActionLog.layerMemory()]),
+    Layer.provide([Admission.layer(options), ActionLogMemory.layer()]),
     Layer.provideMerge(VenueProfile.layer(network))
   )

@@ -7,7 +7,7 @@ import * as TransportLayers from "@trigate/upstream/transport/TransportLayers"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
-import * as ActionLog from "./actionLog/ActionLog.ts"
+import * as ActionLogMemory from "./actionLog/ActionLogMemory.ts"
 import * as Admission from "./admission/Admission.ts"
 import type { Exchange } from "./Exchange.ts"
 import * as TradingUpstream from "./TradingUpstream.ts"
@@ -35,7 +35,7 @@ export const layer = (
   { network, url, ...options }: Options
 ): Layer.Layer<Exchange | VenueProfile.Venue, never, HttpTransport> =>
   TradingUpstream.layerExchange({ api: [url] }).pipe(
-    Layer.provide([Admission.layer(options), ActionLog.layerMemory(), Pipeline.layer(options)]),
+    Layer.provide([Admission.layer(options), ActionLogMemory.layer(), Pipeline.layer(options)]),
     Layer.provideMerge(VenueProfile.layer(network))
   )
 

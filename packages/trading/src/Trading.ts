@@ -8,7 +8,8 @@ import { settings as upstreamSettings } from "@trigate/upstream/UpstreamSettings
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as ActionLog from "./actionLog/ActionLog.ts"
+import type * as ActionLog from "./actionLog/ActionLog.ts"
+import * as ActionLogMemory from "./actionLog/ActionLogMemory.ts"
 import * as ActionSettlement from "./actionLog/ActionSettlement.ts"
 import * as Admission from "./admission/Admission.ts"
 import type { Exchange } from "./Exchange.ts"
@@ -89,7 +90,7 @@ export const layer = (options: Options): Layer.Layer<Services | Signing> =>
       Pipeline.layer({ ...options, oneChain: [{ upstream: TradingUpstream.make(options.addresses).node }] })
     ),
     Layer.provide(HttpTransportUndici.layer()),
-    Layer.provideMerge(Layer.merge(ActionLog.layerMemory(), NonceSource.layerMemory()))
+    Layer.provideMerge(Layer.merge(ActionLogMemory.layer(), NonceSource.layerMemory()))
   )
 
 /** Reads the options from the gateway's settings. `Config.nested` adds a prefix to the names of the settings. */

@@ -131,6 +131,9 @@ export * as OrderEvents from "./accounts/OrderEvents.ts"
  */
 export * as ActionLog from "./actionLog/ActionLog.ts"
 
+/** `ActionLog` in the memory of this process: lost when the process ends, and not shared with replicas. */
+export * as ActionLogMemory from "./actionLog/ActionLogMemory.ts"
+
 /** Metrics of the action log. */
 export * as ActionLogMetrics from "./actionLog/ActionLogMetrics.ts"
 

@@ -4,7 +4,7 @@ import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
-import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
@@ -71,7 +71,7 @@ const setup = ({ exchange = accepted, gate, role = itself }: Script = {}) => {
     TradingUpstream.layerInfo(addresses, { infoFreshness: [cached] }),
     TradingUpstream.layerExchange(addresses)
   ).pipe(
-    Layer.provide([admission.layer({ relayActions: "all" }), ActionLog.layerMemory(), transport.layer])
+    Layer.provide([admission.layer({ relayActions: "all" }), ActionLogMemory.layer(), transport.layer])
   )
   return { layer, count: (type: string) => asked.filter((each) => each === type).length }
 }

@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { now, sending, settled, suite } from "./actionLogSuite.ts"
 
 describe("the action log in memory", () => {
-  suite((options) => Effect.succeed(ActionLog.layerMemory(options)))
+  suite((options) => Effect.succeed(ActionLogMemory.layer(options)))
 
   it.effect("forgets thousands one by one, in the order of their answers, with all their names", () =>
     Effect.gen(function*() {
@@ -27,11 +28,11 @@ describe("the action log in memory", () => {
       assert.deepStrictEqual(yield* remembered, expected)
       const named = yield* log.find({ cloid: `0x${"0".repeat(32)}` })
       assert.deepStrictEqual(named.map(({ nonce }) => nonce - now), [count - 6, count - 4, count - 2])
-    }).pipe(Effect.provide(ActionLog.layerMemory({ settledCapacity: 5 }))))
+    }).pipe(Effect.provide(ActionLogMemory.layer({ settledCapacity: 5 }))))
 
   it.effect("claims in one synchronous step", () =>
     Effect.gen(function*() {
-      const log = yield* ActionLog.makeMemory()
+      const log = yield* ActionLogMemory.make()
       const claimed = log.tryClaim(sending(), 0)
       assert(claimed !== undefined && Result.isSuccess(claimed))
       const again = log.tryClaim(sending(), 0)

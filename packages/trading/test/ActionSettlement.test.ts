@@ -18,9 +18,11 @@ import { EventLog } from "@trigate/trading/accounts/EventLog"
 import * as EventStore from "@trigate/trading/accounts/EventStore"
 import * as OrderEvents from "@trigate/trading/accounts/OrderEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
 import * as ActionSettlement from "@trigate/trading/actionLog/ActionSettlement"
+import * as LoggedAction from "@trigate/trading/actionLog/LoggedAction"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as Clock from "effect/Clock"
@@ -233,7 +235,7 @@ const sqlOptions = { ...generous, countEvery: "365 days" } as const
 
 const stores: { readonly [name: string]: Store } = {
   memory: Effect.gen(function*() {
-    const log = yield* ActionLog.makeMemory()
+    const log = yield* ActionLogMemory.make()
     return () => Layer.succeed(ActionLog.ActionLog, log)
   }),
   SQLite: Effect.map(
@@ -312,7 +314,7 @@ for (const [name, store] of Object.entries(stores)) {
           new TextEncoder().encode(JSON.stringify(action))
         )
         yield* ActionLog.ActionLog.use((each) =>
-          ActionLog.take(each, {
+          LoggedAction.take(each, {
             caller: "local",
             isListed: true,
             ...(signer === undefined ? {} : { signer }),
@@ -347,7 +349,7 @@ describe("an unknown outcome", () => {
       for (const at of cloids.keys()) records.push((yield* settledWithin(venue, byNonce(now + at), 10)).record)
       assert.strictEqual(venue.state.actions, cloids.length)
       return records
-    }).pipe(Effect.provide(replica(venue, ActionLog.layerMemory())))
+    }).pipe(Effect.provide(replica(venue, ActionLogMemory.layer())))
 
   it.effect("without a cloid is never settled, and costs no query", () => {
     const venue = makeVenue(() => assert.fail("asked for an order"))
@@ -409,7 +411,7 @@ describe("an unknown outcome", () => {
         "Resting",
         "Unrecognised"
       ])
-    }).pipe(Effect.provide(replica(venue, ActionLog.layerMemory())))
+    }).pipe(Effect.provide(replica(venue, ActionLogMemory.layer())))
   })
 
   it.effect("is looked up at once when the event log of the account has an event with its cloid", () => {
@@ -459,7 +461,7 @@ describe("an unknown outcome", () => {
       })
       assert.isAbove(periodic, before + 1)
       assert.deepStrictEqual([lookups(), venue.state.actions], [periodic + 1, 1])
-    }).pipe(Effect.provide(replica(venue, ActionLog.layerMemory(), events)))
+    }).pipe(Effect.provide(replica(venue, ActionLogMemory.layer(), events)))
   })
 
   it.effect("is waited for, and a foreign id is not found", () => {
@@ -479,6 +481,6 @@ describe("an unknown outcome", () => {
       for (const reference of [byNonce(now + 1), { id: "0xabc" }, { cloid: cloidOf(9) }]) {
         assert.strictEqual((yield* Effect.flip(outcome(reference)))._tag, "ActionNotFound")
       }
-    }).pipe(Effect.provide(replica(venue, ActionLog.layerMemory())))
+    }).pipe(Effect.provide(replica(venue, ActionLogMemory.layer())))
   })
 })

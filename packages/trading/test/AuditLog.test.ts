@@ -6,7 +6,7 @@ import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
-import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as AuditLog from "@trigate/trading/actionLog/AuditLog"
 import * as Admission from "@trigate/trading/admission/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
@@ -25,7 +25,7 @@ const signer = keys.trader.address
 const audited = () => {
   const entries: Array<AuditLog.Entry> = []
   const log = AuditLog.layerAudited().pipe(
-    Layer.provideMerge(ActionLog.layerMemory()),
+    Layer.provideMerge(ActionLogMemory.layer()),
     Layer.provide(Layer.succeed(AuditLog.AuditLog, { write: (entry) => void entries.push(entry) }))
   )
   return {

@@ -8,7 +8,7 @@ import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { testnet } from "@trigate/signing/VenueProfile"
 import { flipReason } from "@trigate/testing/Reason"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
-import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
@@ -62,7 +62,7 @@ const over = (
   options: admission.Options = {}
 ) =>
   TradingUpstream.layerExchange(addresses).pipe(
-    Layer.provide([admission.layer(options), ActionLog.layerMemory(), transport.layer])
+    Layer.provide([admission.layer(options), ActionLogMemory.layer(), transport.layer])
   )
 
 const at = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(TestClock.setTime(now), effect)
@@ -243,7 +243,7 @@ describe("submit", () => {
       const live = TradingUpstream.layerExchange({ api: [`http://127.0.0.1:${port}/`] }).pipe(
         Layer.provide([
           admission.layer({ nonceWindow: { past: "36500 days", future: "1 day" } }),
-          ActionLog.layerMemory(),
+          ActionLogMemory.layer(),
           Pipeline.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
         ])
       )
@@ -393,7 +393,7 @@ describe("the addresses of the configuration", () => {
         Layer.unwrap(Effect.map(TradingUpstream.config, TradingUpstream.layerExchange)).pipe(
           Layer.provide([
             admission.layer(),
-            ActionLog.layerMemory(),
+            ActionLogMemory.layer(),
             transport.layer,
             ConfigProvider.layer(ConfigProvider.fromUnknown(environment))
           ])

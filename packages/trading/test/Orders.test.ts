@@ -12,7 +12,7 @@ import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import { flipReason } from "@trigate/testing/Reason"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
-import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as Effect from "effect/Effect"
@@ -75,7 +75,7 @@ const venue = (...reactions: ReadonlyArray<ScriptedTransport.Reaction>) => {
   const transport = ScriptedTransport.make(() => reactions[at++] ?? assert.fail("one request too many"))
   const exchange = TradingUpstream.layerExchange({ api: ["https://venue.example"] }).pipe(
     Layer.provide([admission.layer({ relayActions: "all" }), transport.layer]),
-    Layer.provideMerge(ActionLog.layerMemory())
+    Layer.provideMerge(ActionLogMemory.layer())
   )
   return {
     transport,

@@ -6,6 +6,7 @@ import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { flipReason } from "@trigate/testing/Reason"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
@@ -36,7 +37,7 @@ const venue = (...reactions: ReadonlyArray<TransportResponse | TransportError>) 
   const transport = ScriptedTransport.make(() => reactions[at++] ?? assert.fail("one request too many"))
   const gateway = TradingUpstream.layerExchange({ api: ["https://venue.example"] }).pipe(
     Layer.provide([admission.layer(), transport.layer]),
-    Layer.provideMerge(ActionLog.layerMemory())
+    Layer.provideMerge(ActionLogMemory.layer())
   )
   return { transport, run: Effect.provide(gateway) }
 }
@@ -165,7 +166,7 @@ const watched = Effect.gen(function*() {
 })
 
 const inMemory = ExchangeMemory.layerNoDeps().pipe(
-  Layer.provideMerge(ActionLog.layerMemory()),
+  Layer.provideMerge(ActionLogMemory.layer()),
   Layer.provide(admission.layer())
 )
 
@@ -203,7 +204,7 @@ describe("the action log of a gateway", () => {
       request.body.includes(String(now)) ? ScriptedTransport.broken : ok
     )
     const gateway = TradingUpstream.layerExchange({ api: ["https://venue.example"] }).pipe(
-      Layer.provideMerge(ActionLog.layerMemory({ capacity: 1 })),
+      Layer.provideMerge(ActionLogMemory.layer({ capacity: 1 })),
       Layer.provide([admission.layer(), transport.layer])
     )
     return Effect.gen(function*() {

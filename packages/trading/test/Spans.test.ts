@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as SpanTree from "@trigate/testing/SpanTree"
-import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as Info from "@trigate/trading/Info"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
@@ -43,7 +43,7 @@ const traced = (react: (sent: ScriptedTransport.Sent) => ScriptedTransport.React
     TradingUpstream.layerEvm(addresses),
     TradingUpstream.layerExchange(addresses)
   ).pipe(
-    Layer.provide([admission.layer(), ActionLog.layerMemory(), transport.layer]),
+    Layer.provide([admission.layer(), ActionLogMemory.layer(), transport.layer]),
     Layer.provideMerge(Layer.merge(logger, Layer.succeed(Tracer.Tracer, spans.tracer)))
   )
   const run = <A, E>(effect: Effect.Effect<A, E, Info.Info | TradingEvm.TradingEvm | Exchange.Exchange>) =>

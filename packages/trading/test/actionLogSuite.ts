@@ -2,10 +2,10 @@
 import { assert, it } from "@effect/vitest"
 import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import * as ActionLogModule from "@trigate/trading/actionLog/ActionLog"
 import type { Options } from "@trigate/trading/actionLog/ActionLog"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import type { Sending, Settlement } from "@trigate/trading/actionLog/LoggedAction"
+import { claimed, take } from "@trigate/trading/actionLog/LoggedAction"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -46,9 +46,7 @@ export const unsigned = (change: Change = {}): Sending => {
 
 /** Claims, and says how the use of the claim ends. */
 export const openAs = (action: Sending) =>
-  ActionLog.use((log) =>
-    Effect.map(ActionLogModule.take(log, action), (claim) => ({ ...claim, close: claim.settle("unknown") }))
-  )
+  ActionLog.use((log) => Effect.map(take(log, action), (claim) => ({ ...claim, close: claim.settle("unknown") })))
 export const open = (change: Change = {}) => openAs(sending(change))
 
 /** Claims and settles at once. */
@@ -273,7 +271,7 @@ export const suite = <E>(make: Make<E>): void => {
     Effect.gen(function*() {
       const log = yield* ActionLog
       const fibre = yield* Effect.forkChild(
-        ActionLogModule.claimed(log, sending(), () => Effect.never),
+        claimed(log, sending(), () => Effect.never),
         { startImmediately: true }
       )
       while ((yield* unanswered).length === 0) yield* Effect.yieldNow

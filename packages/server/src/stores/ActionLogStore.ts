@@ -2,8 +2,9 @@
  * Selects the action log's store from the settings: for the gateway that writes the log, and for the tool that reads
  * it.
  */
-import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import type * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import type { Backing } from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
 import * as Duration from "effect/Duration"
@@ -82,7 +83,7 @@ export const layer = (
   const lease = () => leaseTime(onceDeadline())
   const inRedis = () =>
     Option.match(redis, {
-      onNone: () => ActionLog.layerMemory(),
+      onNone: () => ActionLogMemory.layer(),
       onSome: (shared) =>
         ActionLogRedis.layer({ prefix: `trigate:{actions:${network}}:`, lease, alone: actionLogAlone }).pipe(
           Layer.provide(shared)

@@ -6,7 +6,7 @@ import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import type { FaultyUpstream } from "@trigate/testing/FaultyUpstream"
-import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as Admission from "@trigate/trading/admission/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
@@ -42,7 +42,7 @@ const exchangeOver = (api: Addresses) =>
     Layer.provide(
       Admission.layer().pipe(Layer.provide(VenueProfile.layer("mainnet")))
     ),
-    Layer.provide(ActionLog.layerMemory())
+    Layer.provide(ActionLogMemory.layer())
   )
 
 /** Serves the gateway's routes with `/exchange` live over a client; the other services are the sandbox's. */

@@ -12,6 +12,9 @@
  * A signer or caller without an unanswered action in the log is admitted as long as its part has any free capacity.
  */
 import { local } from "@trigate/domain/Caller"
+import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import type { Sending } from "./LoggedAction.ts"
+import { claimantId, notSent } from "./LoggedAction.ts"
 
 /** A part of the action log's capacity: `familiar` for known signers, `strangers` for all other signers. */
 export type Part = "familiar" | "strangers"
@@ -161,3 +164,24 @@ export const makeSigners = (): Signers => {
     }
   }
 }
+
+const scarcities: { readonly [S in Scarcity]: string } = {
+  full: "is full of unanswered actions; resolve or forget some",
+  share: "contains the maximum number of unanswered actions of this signer; resolve or forget some",
+  strangers: "contains the maximum number of unanswered actions of unknown signers: a signer is known after an " +
+    "accepted action, or if it is on an allow-list"
+}
+
+/** Makes the error for an action that exceeds its quota of the action log. */
+export const overQuota = (scarcity: Scarcity): UpstreamUnavailable => notSent(scarcities[scarcity])
+
+/**
+ * Returns the capacity of the action log that an action uses, and the owner of the action: the signer, or the caller if
+ * the signer is unknown.
+ */
+export const holdingFor = (part: Part, sending: Sending): Holding => ({
+  part,
+  holder: part === "familiar" ? claimantId(sending) : sending.caller,
+  count: 1,
+  bytes: sending.body.length
+})

@@ -27,6 +27,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as ActionLogScripts from "../internal/actionLog/ActionLogScripts.ts"
 import * as ActionLog from "./ActionLog.ts"
+import * as ActionLogMemory from "./ActionLogMemory.ts"
 import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionLogQuota from "./ActionLogQuota.ts"
 import * as ActionTrace from "./ActionTrace.ts"
@@ -56,7 +57,7 @@ const awayGauge = metrics.actionLogDegraded.series({})
 const make = Effect.fnUntraced(function*(options: Options) {
   const redis = yield* Redis.Redis
   const known = ActionLogQuota.makeSigners()
-  const own = yield* ActionLog.makeMemory(options, known)
+  const own = yield* ActionLogMemory.make(options, known)
   const { alone = false } = options
   const scope = yield* Effect.scope
   const shared = yield* SharedState.make({
@@ -133,7 +134,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     function*(sending: LoggedAction.Sending): Effect.fn.Return<LoggedAction.Claim, LoggedAction.ClaimRefusal> {
       const { fingerprint, nonce, signer } = sending
       yield* learn(sending)
-      const mine = yield* ActionLog.take(own, sending)
+      const mine = yield* LoggedAction.take(own, sending)
       if (signer === undefined) return mine
       const now = yield* Clock.currentTimeMillis
       const member = LoggedAction.entryKey(sending)

@@ -199,7 +199,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const write = Effect.fnUntraced(function*(sending: LoggedAction.Sending, token: string, now: number) {
     yield* ready
     const part = yield* quotaPart(sending)
-    const holding = ActionLog.quotaHolding(part, sending)
+    const holding = ActionLogQuota.holdingFor(part, sending)
     let scarcity: ActionLogQuota.Scarcity | undefined
     for (const isLast of [false, true]) {
       scarcity = room.scarcity(part, holding.holder, holding.bytes)
@@ -242,10 +242,10 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
       const { nonce, signer } = sending
       if ("state" in written) {
         return yield* signer === undefined
-          ? ActionLog.overQuota("full")
+          ? ActionLogQuota.overQuota("full")
           : LoggedAction.alreadyUsed(signer, nonce, written.state, written.isSame === true)
       }
-      if ("scarcity" in written) return yield* ActionLog.overQuota(written.scarcity)
+      if ("scarcity" in written) return yield* ActionLogQuota.overQuota(written.scarcity)
       yield* reportInFlight(1)
       if (now - prunedAt > ActionLog.pruneInterval || claims % claimsBetweenPrunes === 0) {
         prunedAt = now

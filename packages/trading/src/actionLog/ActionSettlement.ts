@@ -234,11 +234,11 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
  * @category layers
  * @example
  * ```ts
- * import { ActionLog, ActionSettlement, InfoUpstream } from "@trigate/trading"
+ * import { ActionLogMemory, ActionSettlement, InfoUpstream } from "@trigate/trading"
  * import { Layer } from "effect"
  *
  * export const settling = ActionSettlement.layer().pipe(
- *   Layer.provideMerge(ActionLog.layerMemory()),
+ *   Layer.provideMerge(ActionLogMemory.layer()),
  *   Layer.provide(InfoUpstream.layerUndici({ url: "https://api.hyperliquid.xyz" }))
  * )
  * ```

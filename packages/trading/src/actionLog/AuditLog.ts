@@ -11,9 +11,9 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Result from "effect/Result"
 import { ActionLog } from "./ActionLog.ts"
 import type { Claim, Sending, Settlement } from "./LoggedAction.ts"
+import { wrapClaims } from "./LoggedAction.ts"
 
 /** The audit record of one attempt to send an action. */
 export interface Entry {
@@ -41,14 +41,14 @@ export interface Entry {
  * @category services
  * @example
  * ```ts
- * import { ActionLog, AuditLog } from "@trigate/trading"
+ * import { ActionLogMemory, AuditLog } from "@trigate/trading"
  * import { Layer } from "effect"
  *
  * const audit = Layer.succeed(AuditLog.AuditLog, {
  *   write: ({ actionType, outcome, signer }) => console.log(signer, actionType, outcome)
  * })
  *
- * export const audited = AuditLog.layerAudited().pipe(Layer.provide([ActionLog.layerMemory(), audit]))
+ * export const audited = AuditLog.layerAudited().pipe(Layer.provide([ActionLogMemory.layer(), audit]))
  * ```
  */
 export class AuditLog extends Context.Service<AuditLog, {
@@ -83,10 +83,6 @@ export const layerAudited = (): Layer.Layer<ActionLog, never, ActionLog | AuditL
     Effect.zipWith(ActionLog, AuditLog, (log, audit) =>
       ActionLog.of({
         ...log,
-        tryClaim: (sending, now) => {
-          const claimed = log.tryClaim(sending, now)
-          return claimed === undefined ? undefined : Result.map(claimed, audited(audit, sending))
-        },
-        claim: (sending) => Effect.map(log.claim(sending), audited(audit, sending))
+        ...wrapClaims(log, (sending) => audited(audit, sending))
       }))
   )

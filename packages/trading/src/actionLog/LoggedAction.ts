@@ -11,8 +11,11 @@ import type { ActionReference, ActionState, Settled } from "@trigate/domain/acti
 import type { Address } from "@trigate/domain/encoding/Hex"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import * as Continuation from "@trigate/domain/operations/Continuation"
-import type * as Effect from "effect/Effect"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
 import type * as ActionTrace from "./ActionTrace.ts"
 
 /** A signed action. */
@@ -254,3 +257,50 @@ export const makeClaim = (
       })
   }
 }
+
+/** The functions of an action log that record actions before they are sent. */
+export interface Claims {
+  /**
+   * Records an action as `sent` at the time `now` (milliseconds), like `claim`, but synchronously. Returns `undefined`
+   * if the log cannot record the action synchronously.
+   */
+  readonly tryClaim: (sending: Sending, now: number) => Result.Result<Claim, ClaimRefusal> | undefined
+  /**
+   * Records an action as `sent`. Must succeed before any byte of the action is sent.
+   *
+   * Fails with `NonceAlreadyUsed` if the action log has an action with this nonce that is `sent` or settled, or that is
+   * `unknown` and has different signed content. An action without a signer does not claim a nonce. Fails with
+   * `UpstreamUnavailable` if the log is full or cannot be written.
+   */
+  readonly claim: (sending: Sending) => Effect.Effect<Claim, ClaimRefusal>
+}
+
+/** Returns the functions of an action log, extended so that `wrap` converts each claim. */
+export const wrapClaims = (
+  log: Claims,
+  wrap: (sending: Sending) => (claim: Claim) => Claim
+): Claims => ({
+  tryClaim: (sending, now) => {
+    const claimed = log.tryClaim(sending, now)
+    return claimed === undefined ? undefined : Result.map(claimed, wrap(sending))
+  },
+  claim: (sending) => Effect.map(log.claim(sending), wrap(sending))
+})
+
+/** Records an action as `sent`, in one synchronous step if possible; see {@link Claims}. */
+export const take = (log: Claims, sending: Sending): Effect.Effect<Claim, ClaimRefusal> =>
+  Continuation.withContext((context) => {
+    const claimed = log.tryClaim(sending, Context.get(context, Clock.Clock).currentTimeMillisUnsafe())
+    return claimed === undefined ? log.claim(sending) : Effect.fromResult(claimed)
+  })
+
+/**
+ * Claims the right to send an action for the duration of an effect. If the result is not recorded when the effect ends,
+ * the action becomes `unknown`.
+ */
+export const claimed = <A, E>(
+  log: Claims,
+  sending: Sending,
+  use: (claim: Claim) => Effect.Effect<A, E>
+): Effect.Effect<A, E | ClaimRefusal> =>
+  Continuation.acquireUseRelease(take(log, sending), use, (claim) => claim.settle("unknown"))

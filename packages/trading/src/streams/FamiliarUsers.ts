@@ -4,9 +4,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Result from "effect/Result"
 import { ActionLog } from "../actionLog/ActionLog.ts"
 import type { Claim, Sending } from "../actionLog/LoggedAction.ts"
+import { wrapClaims } from "../actionLog/LoggedAction.ts"
 
 /** Maximum number of remembered users. The venue allows subscriptions for ten users at a time. */
 const most = 1000
@@ -27,12 +27,12 @@ const noting = (familiar: Set<string>, { signer }: Sending) => (claim: Claim): C
  * @category layers
  * @example
  * ```ts
- * import { ActionLog, FamiliarUsers } from "@trigate/trading"
+ * import { ActionLogMemory, FamiliarUsers } from "@trigate/trading"
  * import { Layer } from "effect"
  *
  * const familiar = new Set<string>()
  *
- * export const log = Layer.provide(FamiliarUsers.layerNoting(familiar), ActionLog.layerMemory())
+ * export const log = Layer.provide(FamiliarUsers.layerNoting(familiar), ActionLogMemory.layer())
  * ```
  */
 export const layerNoting = (familiar: Set<string>): Layer.Layer<ActionLog, never, ActionLog> =>
@@ -41,10 +41,6 @@ export const layerNoting = (familiar: Set<string>): Layer.Layer<ActionLog, never
     Effect.map(ActionLog, (log) =>
       ActionLog.of({
         ...log,
-        tryClaim: (sending, now) => {
-          const claimed = log.tryClaim(sending, now)
-          return claimed === undefined ? undefined : Result.map(claimed, noting(familiar, sending))
-        },
-        claim: (sending) => Effect.map(log.claim(sending), noting(familiar, sending))
+        ...wrapClaims(log, (sending) => noting(familiar, sending))
       }))
   )
