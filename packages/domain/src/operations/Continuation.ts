@@ -307,61 +307,46 @@ class Restored<I, S> {
   }
 }
 
-/** The functions of an acquired resource. */
-interface Resource<A, B, E, R, E2, R2, R3> {
-  readonly acquire: Effect.Effect<A, E, R>
-  readonly use: (resource: A) => Effect.Effect<B, E2, R2>
-  readonly release: (resource: A) => Effect.Effect<void, never, R3>
-}
-
+/** Acquires a resource, and continues with its use. */
 class Acquired<A, B, E, R, E2, R2, R3> extends Continued<A, E, R, B, E | E2, R | R2 | R3> {
-  readonly #resource: Resource<A, B, E, R, E2, R2, R3>
-  constructor(resource: Resource<A, B, E, R, E2, R2, R3>) {
-    super(resource.acquire)
-    this.#resource = resource
-  }
-  resume(exit: Exit.Exit<A, E>): Effect.Effect<B, E | E2, R | R2 | R3> {
-    const { release, use } = this.#resource
-    return Exit.isSuccess(exit) ? new Used(exit.value, use, release) : Exit.failCause(exit.cause)
-  }
-  defer(acquire: Effect.Effect<A, E, R>) {
-    const { release, use } = this.#resource
-    return Effect.acquireUseRelease(acquire, use, release)
-  }
-}
-
-class Used<A, B, E, R, R2> extends Suspended<B, E, R | R2> {
-  readonly #resource: A
-  readonly #use: (resource: A) => Effect.Effect<B, E, R>
-  readonly #release: (resource: A) => Effect.Effect<void, never, R2>
+  readonly #use: (resource: A) => Effect.Effect<B, E2, R2>
+  readonly #release: (resource: A) => Effect.Effect<void, never, R3>
+  readonly #context: Context.Context<R3>
   constructor(
-    resource: A,
-    use: (resource: A) => Effect.Effect<B, E, R>,
-    release: (resource: A) => Effect.Effect<void, never, R2>
+    acquire: Effect.Effect<A, E, R>,
+    use: (resource: A) => Effect.Effect<B, E2, R2>,
+    release: (resource: A) => Effect.Effect<void, never, R3>,
+    context: Context.Context<R3>
   ) {
-    super()
-    this.#resource = resource
+    super(acquire)
     this.#use = use
     this.#release = release
+    this.#context = context
   }
-  step(run: Run & { readonly context: Context.Context<R2> }) {
-    run.push(new Releasing(this.#release(this.#resource), run.context))
-    return this.#use(this.#resource)
+  resume(exit: Exit.Exit<A, E>): Effect.Effect<B, E | E2, R | R2 | R3> {
+    if (Exit.isFailure(exit)) return Exit.failCause(exit.cause)
+    // `use` runs as a step, so that the resource is also released if `use` throws
+    const used = withContext(() => this.#use(exit.value))
+    return new Releasing<B, E2, R2, R3>(used, this.#release(exit.value), this.#context)
+  }
+  defer(acquire: Effect.Effect<A, E, R>) {
+    return Effect.acquireUseRelease(acquire, this.#use, this.#release)
   }
 }
 
 /** Runs a finalizer once, when the effect before it ends or is cancelled. */
-class Releasing<R> {
-  readonly #release: Effect.Effect<void, never, R>
-  readonly #context: Context.Context<R>
-  constructor(release: Effect.Effect<void, never, R>, context: Context.Context<R>) {
+class Releasing<A, E, R, R2> extends Continued<A, E, R, A, E, R | R2> {
+  readonly #release: Effect.Effect<void, never, R2>
+  readonly #context: Context.Context<R2>
+  constructor(first: Effect.Effect<A, E, R>, release: Effect.Effect<void, never, R2>, context: Context.Context<R2>) {
+    super(first)
     this.#release = release
     this.#context = context
   }
-  resume<A, E>(exit: Exit.Exit<A, E>) {
+  resume(exit: Exit.Exit<A, E>) {
     return flatMap(uninterruptible(this.#release), () => exit)
   }
-  defer(effect: AnyEffect, onCancel: (cancel: Cancel) => void) {
+  defer(effect: Effect.Effect<A, E, R>, onCancel: (cancel: Cancel) => void) {
     let isOver = false
     const release = Effect.suspend(() => {
       if (isOver) return Effect.void
@@ -489,7 +474,7 @@ export const acquireUseRelease = <A, B, E, R, E2, R2, R3>(
   release: (resource: A) => Effect.Effect<void, never, R3>
 ): Effect.Effect<B, E | E2, R | R2 | R3> =>
   acquire instanceof Suspended
-    ? new Acquired<A, B, E, R, E2, R2, R3>({ acquire, use, release })
+    ? withContext((context) => new Acquired<A, B, E, R, E2, R2, R3>(acquire, use, release, context))
     : Effect.acquireUseRelease(acquire, use, release)
 
 /** Runs an effect to its end, also if the effect that waits for it is cancelled or interrupted. */
