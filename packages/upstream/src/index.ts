@@ -152,9 +152,6 @@ export * as NodeReads from "./evm/NodeReads.ts"
 /** Enforces one rate limit: a call starts if there is capacity; otherwise it waits in a fair queue. */
 export * as FairQueue from "./limits/FairQueue.ts"
 
-/** Divides a rate limit among the callers that use it (holders). */
-export * as FairShare from "./limits/FairShare.ts"
-
 /** Paces the refreshes of cached responses at the refill rate of a rate limit. */
 export * as Pacer from "./limits/Pacer.ts"
 

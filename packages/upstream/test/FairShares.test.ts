@@ -3,7 +3,6 @@ import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
 import type { Cost } from "@trigate/domain/operations/Operation"
 import { isExhaustive } from "@trigate/testing/Sample"
-import * as FairShare from "@trigate/upstream/limits/FairShare"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as RateWindow from "@trigate/upstream/limits/RateWindow"
 import * as Clock from "effect/Clock"
@@ -371,8 +370,8 @@ describe("a caller's quota", () => {
 
 describe("a share of anything that is counted by its holder", () => {
   it("lets a holder alone have three quarters, and each of two what the other leaves, at least a half of them", () => {
-    assert.strictEqual(FairShare.shareCap(10, 1, 0), 8)
-    assert.strictEqual(FairShare.shareCap(10, 2, 8), 4)
-    assert.strictEqual(FairShare.shareCap(10, 2, 3), 5)
+    assert.strictEqual(RateWindow.shareCap(10, 1, 0), 8)
+    assert.strictEqual(RateWindow.shareCap(10, 2, 8), 4)
+    assert.strictEqual(RateWindow.shareCap(10, 2, 3), 5)
   })
 })

@@ -21,7 +21,6 @@ import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import * as SharedState from "../SharedState.ts"
 import type * as FairQueue from "./FairQueue.ts"
-import * as FairShare from "./FairShare.ts"
 import { refreshPace } from "./Pacer.ts"
 import * as RateLimiter from "./RateLimiter.ts"
 import * as RateWindow from "./RateWindow.ts"
@@ -307,8 +306,8 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           call.caller ?? "",
           slotOfCaller,
           ofCaller.slots,
-          FairShare.lendable(bounds.limit),
-          FairShare.lendable(bounds.readLimit),
+          RateWindow.lendable(bounds.limit),
+          RateWindow.lendable(bounds.readLimit),
           callers,
           timeToLiveOfCallers,
           now,

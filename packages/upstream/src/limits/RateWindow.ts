@@ -3,7 +3,8 @@
  *
  * Time is divided into slots. The window consists of the current slot and the `slots` slots before it.
  *
- * Callers divide the limit as defined by {@link FairShare}. Each caller that was active in this window or the previous
+ * Callers divide three quarters of the limit into equal shares. The remaining quarter is reserved for callers within
+ * their share, so that a new caller finds capacity immediately. Each caller that was active in this window or the previous
  * one has a share. Above its share, a caller is allowed to use the capacity that other callers do not use. For this
  * purpose, the use of another caller is the higher of two values: its use in this window, and its use in the previous
  * window up to the size of a share. The program itself is not a caller, and is allowed to use the whole limit.
@@ -11,7 +12,6 @@
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
 import type { MethodClass } from "@trigate/domain/operations/Operation"
-import * as FairShare from "./FairShare.ts"
 
 /** The maximum use of a rate window, in units. */
 export interface Limit {
@@ -133,10 +133,20 @@ export const waitTime = (
   )
 }
 
+/** Returns the units that callers (holders) can use above their shares: three quarters of the limit. */
+export const lendable = (limit: number): number => limit - Math.floor(limit / 4)
+
+/** Returns the equal share of one caller (holder) in a rate limit; `holders` is the number of holders. */
+export const equalShare = (limit: number, holders: number): number => lendable(limit) / holders
+
+/** Returns the maximum units of one caller (holder) while the other holders use `others` units in total. */
+export const shareCap = (limit: number, holders: number, others: number): number =>
+  Math.max(equalShare(limit, holders), lendable(limit) - others)
+
 /** Returns the share of each caller; `callers` is the number of callers. */
 export const callerShare = ({ limit, readLimit }: Limit, callers: number): Limit => ({
-  limit: FairShare.equalShare(limit, callers),
-  readLimit: FairShare.equalShare(readLimit, callers)
+  limit: equalShare(limit, callers),
+  readLimit: equalShare(readLimit, callers)
 })
 
 /** Counts the calls that started in a window. Allocates one object per slot, and none per call. */
@@ -371,8 +381,8 @@ export class RateWindow {
       used.all += Math.max(sumUnits(now), Math.min(share.limit, before.all))
     }
     return {
-      limit: FairShare.shareCap(bounds.limit, callers, used.all + Math.max(0, held.all)),
-      readLimit: FairShare.shareCap(bounds.readLimit, callers, used.read + Math.max(0, held.read))
+      limit: shareCap(bounds.limit, callers, used.all + Math.max(0, held.all)),
+      readLimit: shareCap(bounds.readLimit, callers, used.read + Math.max(0, held.read))
     }
   }
 }
