@@ -9,7 +9,7 @@ import * as Layer2Chain from "./evm/Layer2Chain.ts"
 import * as VenueEvm from "./evm/VenueEvm.ts"
 import * as Genesis from "./Genesis.ts"
 import { defaultSeed, type Seed } from "./Seed.ts"
-import * as TokenServer from "./tokens/TokenServer.ts"
+import * as TokenState from "./tokens/TokenState.ts"
 import * as PricePaths from "./venue/PricePaths.ts"
 import * as SpotMetaBook from "./venue/SpotMetaBook.ts"
 import * as TradingControls from "./venue/TradingControls.ts"
@@ -66,7 +66,7 @@ export class SandboxState extends Context.Service<SandboxState, {
   /** Accounts, contracts and gas prices of the EVM. */
   readonly evm: VenueEvm.EvmControls
   /** Contracts of the token chain. */
-  readonly tokens: TokenServer.TokenControls
+  readonly tokens: TokenState.TokenControls
   /** Transactions and finality of the layer 2. */
   readonly layer2: Layer2Chain.Layer2Controls
 }>()("@trigate/sandbox/SandboxState") {}
@@ -126,7 +126,7 @@ const make = Effect.fnUntraced(
           info: listed
         })).pipe(Effect.andThen(playPrices)),
       evm: VenueEvm.controls(yield* Ref.make(Genesis.evm(seed, spotMeta, startedAt))),
-      tokens: TokenServer.controls(yield* Ref.make(Genesis.tokenChain)),
+      tokens: TokenState.controls(yield* Ref.make(Genesis.tokenChain)),
       layer2: Layer2Chain.controls(seed, yield* Ref.make(Genesis.layer2(seed, startedAt)))
     })
   }

@@ -101,14 +101,20 @@ export * as TokenMachine from "./tokens/TokenMachine.ts"
 /** The methods of the HTTP API v2 that run contract code: for accounts, get methods, messages and transactions. */
 export * as TokenMethods from "./tokens/TokenMethods.ts"
 
-/** The token chain: its contracts, and its HTTP API v2 in the formats of both server families (Python and C++). */
+/** The token chain's HTTP API v2 in the formats of both server families (Python and C++). */
 export * as TokenServer from "./tokens/TokenServer.ts"
+
+/** The state of the token chain: its contracts and metadata documents, and the controls that change them. */
+export * as TokenState from "./tokens/TokenState.ts"
 
 /** Account settings: API wallets, builders, referrals, sub-accounts, names, signers, and flags. */
 export * as AccountActions from "./venue/AccountActions.ts"
 
 /** Margin, balances, limits and fees of an account, as queries and streams list them. */
 export * as AccountReads from "./venue/AccountReads.ts"
+
+/** Decides whether the venue executes an action: the account behind its signer, its expiry, the request limit, its nonce. */
+export * as ActionAdmission from "./venue/ActionAdmission.ts"
 
 /** The context and the result of executing an action. */
 export * as ActionContext from "./venue/ActionContext.ts"
@@ -204,6 +210,9 @@ export * as Settlement from "./venue/Settlement.ts"
 /** The spot tokens and pairs of the venue: a few real ones and many generated ones. The sequence of indexes has gaps. */
 export * as SpotMetaBook from "./venue/SpotMetaBook.ts"
 
+/** Actions about stake and validators: delegates stake, and jails validators. */
+export * as StakeActions from "./venue/StakeActions.ts"
+
 /** The interface to the simulated trading. Actions, queries, streams and tests use it. */
 export * as TradingControls from "./venue/TradingControls.ts"
 
@@ -255,8 +264,11 @@ export * as VenueExchange from "./venue/VenueExchange.ts"
 /** Injects faults between the venue and its callers. The seed determines which requests are affected. */
 export * as VenueFaults from "./venue/VenueFaults.ts"
 
-/** The venue's `POST /info`: spot metadata, candles, markets, prices and books. */
+/** The venue's `POST /info`: decodes a query, and serves it from the venue's markets and accounts. */
 export * as VenueInfo from "./venue/VenueInfo.ts"
+
+/** The venue's responses to queries about markets: their metadata, prices, books, trades and funding. */
+export * as VenueMarkets from "./venue/VenueMarkets.ts"
 
 /**
  * The venue's refusals, verbatim. The sources are the venue's documentation, the tests of client libraries, and a

@@ -6,6 +6,7 @@ import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { tokens } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as TokenServer from "@trigate/sandbox/tokens/TokenServer"
+import type * as TokenState from "@trigate/sandbox/tokens/TokenState"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -16,7 +17,7 @@ type Method = keyof typeof tokenRpcOperations
 
 const python = { ...Genesis.tokenChain, dialect: "python" } as const
 
-const ask = (method: Method, address: string, state: TokenServer.TokenState = Genesis.tokenChain) =>
+const ask = (method: Method, address: string, state: TokenState.TokenState = Genesis.tokenChain) =>
   TokenServer.answer(TokenServer.makeView("trigate", state, start), method, { address })
 
 const view = TokenServer.makeView("trigate", Genesis.tokenChain, start)
@@ -25,7 +26,7 @@ const Envelope = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unkno
 
 const body = (answer: TokenServer.TokenAnswer) => TokenServer.rpc(answer, start, "7").text
 
-const result = (method: Method, address: string, state?: TokenServer.TokenState) => {
+const result = (method: Method, address: string, state?: TokenState.TokenState) => {
   const answer = ask(method, address, state)
   return "result" in answer ? answer.result : answer.error
 }
@@ -120,7 +121,7 @@ describe("two families of servers", () => {
     const url = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
     const plain = "EQDXZ2c5LnA12Eum+DlguTmfYkMOvNeFCh4rBD0tgmwjcFI+"
     // a plain wallet that nothing is deployed at, so that the family is the default one
-    const empty = (state: TokenServer.TokenState): TokenServer.TokenState => ({ ...state, contracts: new Map() })
+    const empty = (state: TokenState.TokenState): TokenState.TokenState => ({ ...state, contracts: new Map() })
     assert.strictEqual(result("packAddress", raw, empty(python)), plain)
     assert.strictEqual(result("packAddress", raw), url)
     assert.strictEqual(result("unpackAddress", url, empty(python)), raw)

@@ -5,6 +5,7 @@ import { bars as barsOf, dayStatistics, makeBook, markets } from "@trigate/sandb
 import * as SpotMetaBook from "@trigate/sandbox/venue/SpotMetaBook"
 import type { InfoView } from "@trigate/sandbox/venue/VenueAnswer"
 import * as VenueInfo from "@trigate/sandbox/venue/VenueInfo"
+import * as VenueMarkets from "@trigate/sandbox/venue/VenueMarkets"
 import { start } from "./venue.ts"
 
 const seed = "trigate"
@@ -32,21 +33,21 @@ const marketOf = (name: string): CandleMarket => {
 
 describe("what is listed", () => {
   it("is the venue's perpetuals in one universe, a builder's in another", () => {
-    assert.deepStrictEqual(VenueInfo.meta(listing, "")?.universe.map(({ name }) => name), [
+    assert.deepStrictEqual(VenueMarkets.meta(listing, "")?.universe.map(({ name }) => name), [
       "BTC",
       "ETH",
       "SOL",
       "HYPE",
       "kPEPE"
     ])
-    assert.deepStrictEqual(VenueInfo.meta(listing, "xyz")?.universe.map(({ name }) => name), ["xyz:XYZ100"])
-    assert.deepStrictEqual(ask({ type: "meta" }).json(), VenueInfo.meta(listing, ""))
+    assert.deepStrictEqual(VenueMarkets.meta(listing, "xyz")?.universe.map(({ name }) => name), ["xyz:XYZ100"])
+    assert.deepStrictEqual(ask({ type: "meta" }).json(), VenueMarkets.meta(listing, ""))
     assert.deepStrictEqual(ask({ type: "meta", dex: "nope" }).text, "null")
     assert.strictEqual(ask({ type: "meta", dex: "nope" }).status, 500)
   })
 
   it("names builders after a null for the venue itself", () => {
-    const [own, builder, ...rest] = VenueInfo.perpDexs(listing)
+    const [own, builder, ...rest] = VenueMarkets.perpDexs(listing)
     assert.isNull(own)
     assert.strictEqual(builder?.name, "xyz")
     assert.deepStrictEqual(builder?.assetToStreamingOiCap, [["xyz:XYZ100", "100000000.0"]])
@@ -55,13 +56,13 @@ describe("what is listed", () => {
 
   it("is not yet there before its listing", () => {
     const before = viewAt(marketOf("xyz:XYZ100").listedAt)
-    assert.deepStrictEqual(VenueInfo.perpDexs(before), [null])
-    assert.isUndefined(VenueInfo.metaAndContexts(before, "xyz"))
-    assert.isNull(VenueInfo.l2Book(before, "xyz:XYZ100"))
+    assert.deepStrictEqual(VenueMarkets.perpDexs(before), [null])
+    assert.isUndefined(VenueMarkets.metaAndContexts(before, "xyz"))
+    assert.isNull(VenueMarkets.l2Book(before, "xyz:XYZ100"))
   })
 
   it("has the contexts of spot pairs at their index, holes included", () => {
-    const [meta, contexts] = VenueInfo.spotMetaAndContexts(listing)
+    const [meta, contexts] = VenueMarkets.spotMetaAndContexts(listing)
     assert.strictEqual(meta, state.spotMeta)
     assert.isArray(contexts)
     const pairs = Array.isArray(contexts) ? contexts : []
@@ -111,24 +112,24 @@ describe("prices", () => {
   })
 
   it("are middle prices by coin", () => {
-    const mids = VenueInfo.allMids(listing, "")
+    const mids = VenueMarkets.allMids(listing, "")
     assert.deepStrictEqual(Object.keys(mids).slice(0, 7), ["BTC", "ETH", "SOL", "HYPE", "kPEPE", "PURR/USDC", "@107"])
     assert.deepStrictEqual(
       new Set(Object.keys(mids).slice(5)),
       new Set(state.spotMeta.universe.map(({ name }) => name))
     )
-    assert.deepStrictEqual(Object.keys(VenueInfo.allMids(listing, "xyz")), ["xyz:XYZ100"])
-    assert.deepStrictEqual(VenueInfo.allMids(listing, "nope"), {})
+    assert.deepStrictEqual(Object.keys(VenueMarkets.allMids(listing, "xyz")), ["xyz:XYZ100"])
+    assert.deepStrictEqual(VenueMarkets.allMids(listing, "nope"), {})
   })
 })
 
 describe("a book", () => {
   it("is null where nothing trades, and joined by digits on demand", () => {
-    assert.deepStrictEqual(ask({ type: "l2Book", coin: "BTC" }).json(), VenueInfo.l2Book(listing, "BTC"))
+    assert.deepStrictEqual(ask({ type: "l2Book", coin: "BTC" }).json(), VenueMarkets.l2Book(listing, "BTC"))
     assert.deepStrictEqual(ask({ type: "l2Book", coin: "BTC", nSigFigs: 5, mantissa: null }).status, 200)
     assert.deepStrictEqual(ask({ type: "l2Book", coin: "NOPE" }).text, "null")
     assert.deepStrictEqual(ask({ type: "l2Book", coin: "NOPE" }).status, 200)
-    const [bids = []] = VenueInfo.l2Book(listing, "BTC", { nSigFigs: 2, mantissa: 1 })?.levels ?? []
+    const [bids = []] = VenueMarkets.l2Book(listing, "BTC", { nSigFigs: 2, mantissa: 1 })?.levels ?? []
     assert.strictEqual(bids.length, 1)
     assert.match(bids[0]?.px ?? "", /^[0-9]{2}000\.0$/u)
     assert.strictEqual(ask({ type: "l2Book", coin: "BTC", nSigFigs: 6 }).status, 422)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
-import * as VenueExchange from "@trigate/sandbox/venue/VenueExchange"
+import * as ActionAdmission from "@trigate/sandbox/venue/ActionAdmission"
 import * as VenueState from "@trigate/sandbox/venue/VenueState"
 import * as Effect from "effect/Effect"
 import * as HashMap from "effect/HashMap"
@@ -17,7 +17,7 @@ const signer = trader.address
 
 const useAll = (nonces: ReadonlyArray<number>) =>
   nonces.reduce<VenueState.VenueState>(
-    (state, nonce) => Result.getOrElse(VenueExchange.useNonce(state, signer, nonce, start), () => state),
+    (state, nonce) => Result.getOrElse(ActionAdmission.useNonce(state, signer, nonce, start), () => state),
     VenueState.empty
   )
 
@@ -25,7 +25,7 @@ const useAll = (nonces: ReadonlyArray<number>) =>
 const usedOf = ({ nonces }: VenueState.VenueState) => Option.getOrThrow(HashMap.get(nonces, signer))
 
 const refusal = (state: VenueState.VenueState, nonce: number) =>
-  Result.match(VenueExchange.useNonce(state, signer, nonce, start), {
+  Result.match(ActionAdmission.useNonce(state, signer, nonce, start), {
     onFailure: (text) => text,
     onSuccess: () => "ok"
   })
@@ -69,7 +69,7 @@ describe("VenueNonce", () => {
       let state = VenueState.empty
       const taken = new Set<number>()
       for (const offset of offsets) {
-        const used = VenueExchange.useNonce(state, signer, start + offset, start)
+        const used = ActionAdmission.useNonce(state, signer, start + offset, start)
         assert.strictEqual(Result.isSuccess(used), !taken.has(offset))
         if (Result.isSuccess(used)) {
           taken.add(offset)

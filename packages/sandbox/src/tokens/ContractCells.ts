@@ -5,7 +5,7 @@
 import { Address, beginCell, Cell, Dictionary } from "@ton/core"
 import { sha256_sync as sha256 } from "@ton/crypto"
 import { minterCode, walletCode } from "./JettonCode.ts"
-import type { Content, Contract } from "./TokenServer.ts"
+import type { Content, Contract } from "./TokenState.ts"
 
 /** Code and data of a contract. */
 export interface Cells {

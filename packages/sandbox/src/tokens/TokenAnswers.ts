@@ -8,8 +8,10 @@ import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import type { Seed } from "../Seed.ts"
 import type * as TokenMachine from "./TokenMachine.ts"
-import type { TokenAnswer, TokenState } from "./TokenServer.ts"
+import type { TokenAnswer } from "./TokenServer.ts"
 import * as TokenServer from "./TokenServer.ts"
+import type { TokenState } from "./TokenState.ts"
+import { isDescribed } from "./TokenState.ts"
 
 /**
  * Methods about balance and transactions. The virtual machine serves them for all contracts, even those without code.
@@ -55,7 +57,7 @@ export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<Token
     if (!needsCode && !(following.has(method) && (yield* Ref.get(isLoaded)))) return described()
     const asked = TokenServer.parseAsked(view, params)
     if (Result.isFailure(asked)) return asked.failure
-    if (TokenServer.isDescribed(asked.success.contract) && !ledger.has(method)) {
+    if (isDescribed(asked.success.contract) && !ledger.has(method)) {
       return described()
     }
     const { machine: loaded, methods } = yield* machine

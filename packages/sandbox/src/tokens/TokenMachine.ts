@@ -15,7 +15,7 @@ import * as Predicate from "effect/Predicate"
 import * as Ref from "effect/Ref"
 import * as Semaphore from "effect/Semaphore"
 import * as ContractCells from "./ContractCells.ts"
-import type { Contract, TokenState } from "./TokenServer.ts"
+import type { Contract, TokenState } from "./TokenState.ts"
 
 /** The current state of an account. */
 export interface AccountView {

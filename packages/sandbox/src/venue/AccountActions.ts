@@ -1,4 +1,5 @@
 /** Account settings: API wallets, builders, referrals, sub-accounts, names, signers, and flags. */
+import type { EvmUserModify } from "@trigate/domain/actions/Action"
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Option from "effect/Option"
@@ -294,5 +295,14 @@ export const convertToMultiSig = (
   const refusal = multiSigRefusal(context.identity, context.user, multiSig)
   if (refusal !== undefined) return refuse(refusal)
   context.identity = changeAccount(context.identity, context.user, { multiSig })
+  return done
+}
+
+/** Executes the action `evmUserModify`: selects the size of the blocks for the account's EVM transactions. */
+export const selectBlocks = (
+  context: ActionContext,
+  { usingBigBlocks }: typeof EvmUserModify.Type
+): ActionDecision => {
+  context.identity = changeAccount(context.identity, context.user, { usingBigBlocks })
   return done
 }

@@ -1,4 +1,5 @@
 /** The actions that the sandbox supports, by type. Each action is decoded by the schema of its type and executed. */
+import { EvmUserModify, JailSelf, TokenDelegate, UnjailSelf } from "@trigate/domain/actions/Action"
 import type { ActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
@@ -11,6 +12,7 @@ import type { ActionContext, ActionDecision } from "./ActionContext.ts"
 import { actor, done, refuse } from "./ActionContext.ts"
 import * as MarginActions from "./MarginActions.ts"
 import * as Orders from "./Orders.ts"
+import * as StakeActions from "./StakeActions.ts"
 import * as Transfers from "./Transfers.ts"
 import * as Twaps from "./Twaps.ts"
 import * as Vaults from "./Vaults.ts"
@@ -59,7 +61,14 @@ const play = <S extends AnyCodec>(
   return (action) => Option.map(decode(action), (decoded): Executable => (context) => handler(context, decoded))
 }
 
-/** The actions that this module executes. `VenueExchange` executes the actions about stake, jailing and blocks. */
+/**
+ * `tokenDelegate` in the form that the venue accepts: with the member `hyperliquidChain`, which the venue's
+ * documentation calls `venueChain`.
+ */
+const WireTokenDelegate = TokenDelegate.check(
+  Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
+)
+
 const handlers = {
   order: play(actionSchemas.order, ({ user, venue }, action) => ofLegs("order", Orders.placeAll(venue, user, action))),
   cancel: play(
@@ -137,7 +146,10 @@ const handlers = {
   claimRewards: play(actionSchemas.claimRewards, AccountActions.claimRewards),
   setDisplayName: play(actionSchemas.setDisplayName, AccountActions.setDisplayName),
   reserveRequestWeight: play(actionSchemas.reserveRequestWeight, AccountActions.reserveRequests),
-  spotUser: play(actionSchemas.spotUser, spotUser)
+  spotUser: play(actionSchemas.spotUser, spotUser),
+  tokenDelegate: play(WireTokenDelegate, StakeActions.delegate),
+  CSignerAction: play(Schema.Union([JailSelf, UnjailSelf]), StakeActions.setJailed),
+  evmUserModify: play(EvmUserModify, AccountActions.selectBlocks)
 } satisfies { readonly [Type in ActionType]?: Reader }
 
 const readers: ReadonlyMap<string, Reader> = new Map(Object.entries(handlers))

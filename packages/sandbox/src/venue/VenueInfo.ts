@@ -1,336 +1,23 @@
-/** The venue's `POST /info`: spot metadata, candles, markets, prices and books. */
+/** The venue's `POST /info`: decodes a query, and serves it from the venue's markets and accounts. */
 import { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
-import type { AssetContext, Meta, MetaAndAssetContexts, PerpDex } from "@trigate/domain/info/Market"
 import type * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
-import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Random from "../Seed.ts"
 import * as AccountReads from "./AccountReads.ts"
-import { maxLeverage, printPx, printSz, printUsd } from "./Assets.ts"
-import {
-  bars,
-  type CandleMarket,
-  coinDex,
-  dayStatistics,
-  findMarket,
-  isGrowing,
-  makeBook,
-  priceAt,
-  printPrice,
-  printSize
-} from "./CandleMarket.ts"
-import { fundingRate } from "./Funding.ts"
+import { type CandleMarket, findMarket } from "./CandleMarket.ts"
 import * as MarketReads from "./MarketReads.ts"
-import { bestPrices } from "./Matching.ts"
-import { markPrice } from "./Quotes.ts"
 import { findAccount } from "./TradingState.ts"
 import * as VenueAccounts from "./VenueAccounts.ts"
-import {
-  type InfoState,
-  type InfoView,
-  known,
-  type Listing,
-  notJson,
-  on,
-  type QueryHandler,
-  wrongShape
-} from "./VenueAnswer.ts"
+import { type InfoState, type InfoView, known, notJson, on, type QueryHandler, wrongShape } from "./VenueAnswer.ts"
+import * as VenueMarkets from "./VenueMarkets.ts"
 import { withEntry } from "./VenueState.ts"
 import * as VenueTrading from "./VenueTrading.ts"
-
-const minute = 60_000
-const hour = 60 * minute
-
-/** Returns the coins that have been listed, including delisted ones. */
-const listedIn = ({ markets, now }: Listing): ReadonlyArray<CandleMarket> =>
-  [...markets.values()].filter(({ listedAt }) => listedAt < now)
-
-const isTraded = ({ delistedAt }: CandleMarket): boolean => delistedAt === undefined
-
-/** Returns the perpetuals of a dex, in the order of their asset IDs. */
-const universe = (listing: Listing, dex: string): ReadonlyArray<CandleMarket> =>
-  listedIn(listing).filter(({ coin }) => coinDex(coin) === dex)
-
-const perpetuals = (listing: Listing, dex: string): ReadonlyArray<CandleMarket> =>
-  universe(listing, dex).filter(isTraded)
-
-const dexes = (listing: Listing): ReadonlyArray<string> =>
-  [...new Set(listedIn(listing).map(({ coin }) => coinDex(coin)))].filter((dex) => dex !== undefined && dex !== "")
-    .map(String)
-
-const context = ({ now, seed, trading }: InfoView, market: CandleMarket) => {
-  const { before, lots, price } = dayStatistics(seed, market, now)
-  const asset = trading.listing.byCoin.get(market.coin)
-  const printed = asset === undefined ? printPrice(market, price) : printPx(asset, markPrice(trading, asset))
-  const size = printSize(market, lots)
-  return {
-    prevDayPx: printPrice(market, before),
-    dayNtlVlm: (Number(size) * Number(printed)).toFixed(2),
-    markPx: printed,
-    midPx: asset === undefined ? printed : MarketReads.mid(trading, asset),
-    dayBaseVlm: size
-  }
-}
-
-/** Formats a time as the venue does: in UTC without the suffix `Z`, and without milliseconds if they are zero. */
-const printTime = (time: number): string =>
-  DateTime.formatIso(DateTime.makeUnsafe(time)).replace(/Z$/u, "").replace(/\.000$/u, "")
-
-const listedPerpetual = (market: CandleMarket, now: number) => ({
-  szDecimals: market.sizeDecimals,
-  name: market.coin,
-  maxLeverage,
-  marginTableId: maxLeverage,
-  ...(market.marginMode === undefined ? {} : { onlyIsolated: true }),
-  ...(isTraded(market) ? {} : { isDelisted: true }),
-  ...(market.marginMode === undefined ? {} : { marginMode: market.marginMode }),
-  ...(market.growingSince !== undefined && isGrowing(market, now)
-    ? { growthMode: "enabled", lastGrowthModeChangeTime: printTime(market.growingSince) }
-    : {})
-})
-
-/** Returns the response to the query `meta`: the perpetuals of a dex; `undefined` for an unknown dex. */
-export const meta = (listing: Listing, dex: string): Meta | undefined => {
-  const listed = universe(listing, dex)
-  return listed.length === 0 ? undefined : {
-    universe: listed.map((market) => listedPerpetual(market, listing.now)),
-    marginTables: [[maxLeverage, { description: "", marginTiers: [{ lowerBound: "0.0", maxLeverage }] }]],
-    collateralToken: 0
-  }
-}
-
-const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
-
-/** Returns the market data of a perpetual, such as its prices. The data of a delisted perpetual are constant. */
-export const perpetualContext = (view: InfoView, market: CandleMarket): AssetContext => {
-  if (market.delistedAt !== undefined) {
-    const last = printPrice(market, priceAt(view.seed, market, market.delistedAt))
-    return {
-      ...untraded,
-      prevDayPx: last,
-      markPx: last,
-      oraclePx: last,
-      funding: "0.0",
-      openInterest: "0.0",
-      premium: null,
-      impactPxs: null
-    }
-  }
-  const known = context(view, market)
-  const { trading } = view
-  const asset = trading.listing.byCoin.get(market.coin)
-  const { ask, bid } = asset === undefined ? {} : bestPrices(trading, asset)
-  return {
-    ...known,
-    funding: fundingRate,
-    openInterest: asset === undefined ? "0.0" : printSz(asset, MarketReads.openInterest(trading, asset)),
-    premium: "0.0",
-    oraclePx: known.markPx,
-    impactPxs: asset === undefined || bid === undefined || ask === undefined
-      ? null
-      : [printPx(asset, bid), printPx(asset, ask)]
-  }
-}
-
-/** Returns the response to the query `metaAndAssetCtxs`: the perpetuals of a dex with their prices. */
-export const metaAndContexts = (listing: InfoView, dex: string): MetaAndAssetContexts | undefined => {
-  const listed = meta(listing, dex)
-  return listed === undefined
-    ? undefined
-    : [listed, universe(listing, dex).map((market) => perpetualContext(listing, market))]
-}
-
-/** Returns the hourly funding rates of a perpetual in a window: at most 500 rows, oldest first. */
-const fundingHistory = (listing: Listing, coin: string, startTime: number, endTime: number) => {
-  const market = findMarket(listing.markets, coin)
-  if (market === undefined || coinDex(coin) === undefined) return undefined
-  const first = Math.ceil(Math.max(startTime, market.listedAt + 1) / hour)
-  const last = Math.floor(Math.min(endTime, listing.now) / hour)
-  return Array.from({ length: Math.max(0, Math.min(500, last - first + 1)) }, (_, offset) => ({
-    coin,
-    fundingRate,
-    premium: "0.0",
-    time: (first + offset) * hour
-  }))
-}
-
-/** Returns the next funding rate of each perpetual of the venue's own dex. */
-const predictedFundings = (listing: Listing) =>
-  perpetuals(listing, "").map(({ coin }) => [coin, [["HlPerp", {
-    fundingRate,
-    nextFundingTime: (Math.floor(listing.now / hour) + 1) * hour,
-    fundingIntervalHours: 1
-  }]]])
-
-/**
- * Returns the response to the query `spotMetaAndAssetCtxs`: all spot pairs, and prices for the pairs that trade in the
- * sandbox.
- *
- * The sequence of pair indexes has gaps. Libraries use a pair's index as its position in the second list (the prices),
- * so this list also has an entry for each missing index. Every entry contains its coin.
- */
-export const spotMetaAndContexts = (listing: InfoView) => {
-  const { markets, spotMeta } = listing
-  const names = new Map(spotMeta.universe.map(({ index, name }) => [index, name]))
-  const last = spotMeta.universe.reduce((highest, { index }) => Math.max(highest, index), -1)
-  return [
-    spotMeta,
-    Array.from({ length: last + 1 }, (_, index) => {
-      const coin = names.get(index) ?? `@${index}`
-      const market = findMarket(markets, coin)
-      return {
-        ...(market === undefined || market.listedAt >= listing.now ? untraded : context(listing, market)),
-        circulatingSupply: "0.0",
-        coin,
-        totalSupply: "0.0"
-      }
-    })
-  ]
-}
-
-const openInterestCaps = (listing: Listing, dex: string): ReadonlyArray<readonly [coin: string, cap: string]> =>
-  perpetuals(listing, dex).flatMap(({ coin, openInterestCap }) =>
-    openInterestCap === undefined ? [] : [[coin, `${openInterestCap}.0`]]
-  )
-
-/**
- * Returns the response to the query `perpDexs`: first `null` for the venue's own dex, then the builder-deployed dexes.
- */
-export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
-  null,
-  ...dexes(listing).map((name) => ({
-    name,
-    fullName: name.toUpperCase(),
-    deployer: Random.hex(listing.seed, `dex/${name}`, 40),
-    oracleUpdater: null,
-    feeRecipient: null,
-    assetToStreamingOiCap: openInterestCaps(listing, name),
-    // only `perpDeploy` actions change these members, and the sandbox does not support such actions
-    subDeployers: [],
-    deployerFeeScale: "1.0",
-    lastDeployerFeeScaleChangeTime: "1970-01-01T00:00:00",
-    assetToFundingMultiplier: []
-  }))
-]
-
-/** The limits of a builder-deployed dex, and of one transfer between dexes, in dollars. */
-const dexLimits = { totalOiCap: "400000000.0", oiSzCapPerPerp: "1000000000.0", maxTransferNtl: "150000000.0" } as const
-
-/**
- * Returns the response to the query `perpDexLimits`: `null` for the venue's own dex, `undefined` for an unknown dex.
- */
-const perpDexLimits = (listing: Listing, dex: string) =>
-  dex === "" ? null : dexes(listing).includes(dex)
-    ? { ...dexLimits, coinToOiCap: openInterestCaps(listing, dex) }
-    : undefined
-
-/** Returns the response to the query `perpDexStatus`; `undefined` for an unknown dex. */
-const perpDexStatus = (view: InfoView, dex: string) =>
-  dex === "" || dexes(view).includes(dex)
-    ? { totalNetDeposit: printUsd(view.trading.state.netDeposits.get(dex) ?? 0n) }
-    : undefined
-
-/** Returns those coins of a dex whose open interest has reached its cap. No position in such a coin can grow. */
-const cappedCoins = (view: InfoView, dex: string): ReadonlyArray<string> =>
-  perpetuals(view, dex).flatMap(({ coin }) => {
-    const asset = view.trading.listing.byCoin.get(coin)
-    return asset?.kind === "perpetual" && MarketReads.isCapped(view.trading, asset) ? [coin] : []
-  })
-
-/**
- * Duration of an auction for the right to deploy a perpetual, in seconds. When an auction ends, the next one begins.
- */
-const auctionSeconds = 111_600
-
-/** The price at the end of every auction, in HYPE. */
-const lowestGas = 500
-
-/**
- * Returns the response to the query `perpDeployAuctionStatus`. The auctions have no bidders, so the price falls
- * linearly from an initial price, which depends on the seed, to the lowest price.
- */
-const deployAuction = ({ now, seed }: Listing) => {
-  const seconds = now / 1_000
-  const index = Math.floor(seconds / auctionSeconds)
-  const start = lowestGas * (1 + 3 * Random.fraction(Random.series(seed, "auction/perp"), index))
-  const passed = seconds / auctionSeconds - index
-  return {
-    startTimeSeconds: index * auctionSeconds,
-    durationSeconds: auctionSeconds,
-    startGas: start.toFixed(8),
-    currentGas: (start - (start - lowestGas) * passed).toFixed(8),
-    endGas: null
-  }
-}
-
-/**
- * Returns the response to the query `allMids`: the mid prices of a dex. The venue's own dex includes the spot pairs.
- */
-export const allMids = (view: InfoView, dex: string) =>
-  Object.fromEntries(
-    listedIn(view).filter((market) => isTraded(market) && (coinDex(market.coin) ?? "") === dex).map((market) => {
-      const asset = view.trading.listing.byCoin.get(market.coin)
-      return [
-        market.coin,
-        asset === undefined
-          ? printPrice(market, dayStatistics(view.seed, market, view.now).price)
-          : MarketReads.mid(view.trading, asset)
-      ]
-    })
-  )
-
-/**
- * Returns the response to the query `l2Book`: 20 levels of each side; `null` for a coin that does not trade in the
- * sandbox.
- */
-export const l2Book = ({ markets, now, seed, trading }: InfoView, coin: string, by?: MarketReads.Aggregation) => {
-  const market = findMarket(markets, coin)
-  if (market === undefined || market.listedAt >= now) return null
-  const asset = trading.listing.byCoin.get(coin)
-  return {
-    coin,
-    time: now,
-    levels: asset === undefined ? makeBook(seed, market, now) : MarketReads.book(trading, asset, by)
-  }
-}
-
-/** Maximum number of trades in a query's response. */
-const listedTrades = 30
-
-/**
- * Returns the latest trades of a coin: the trades of accounts, and a synthetic trade at the end of each of the last ten
- * minutes.
- */
-export const recentTrades = ({ markets, now, seed, trading }: InfoView, coin: string) => {
-  const market = findMarket(markets, coin)
-  if (market === undefined) return undefined
-  const last = bars(seed, market, { coin, interval: "1m", startTime: now - 11 * minute }, now).filter(({ T }) =>
-    T < now
-  )
-  const made = last.slice(-10).toReversed().map(({ T, c, t }) => {
-    const name = `trade/${coin}/${t}`
-    const series = Random.series(seed, name)
-    return {
-      coin,
-      side: Random.below(series, 0, 2) === 0 ? "A" as const : "B" as const,
-      px: c,
-      sz: printSize(market, 1 + Random.below(series, 1, 2 * market.tradeLots)),
-      time: T,
-      hash: Random.hex(seed, name, 64),
-      tid: t / minute,
-      users: [Random.hex(seed, `${name}/buyer`, 40), Random.hex(seed, `${name}/seller`, 40)]
-    }
-  })
-  const traded = MarketReads.tradeRows(trading, coin).slice(0, listedTrades)
-  return traded.length === 0 ? made : [...traded, ...made].toSorted((a, b) => b.time - a.time).slice(0, listedTrades)
-}
 
 /** The handlers of the queries that have a response schema, by query type. */
 const typed = {
@@ -340,14 +27,17 @@ const typed = {
     const market = findMarket(markets, window.coin)
     return market === undefined ? undefined : MarketReads.bars(trading, market, window, now)
   }),
-  meta: on(infoOperations.meta, (view, { dex }) => meta(view, dex ?? "")),
-  metaAndAssetCtxs: on(infoOperations.metaAndAssetCtxs, (view, { dex }) => metaAndContexts(view, dex ?? "")),
-  perpDexs: on(infoOperations.perpDexs, perpDexs),
-  allMids: on(infoOperations.allMids, (view, { dex }) => allMids(view, dex ?? "")),
+  meta: on(infoOperations.meta, (view, { dex }) => VenueMarkets.meta(view, dex ?? "")),
+  metaAndAssetCtxs: on(
+    infoOperations.metaAndAssetCtxs,
+    (view, { dex }) => VenueMarkets.metaAndContexts(view, dex ?? "")
+  ),
+  perpDexs: on(infoOperations.perpDexs, VenueMarkets.perpDexs),
+  allMids: on(infoOperations.allMids, (view, { dex }) => VenueMarkets.allMids(view, dex ?? "")),
   l2Book: on(
     infoOperations.l2Book,
     (view, { coin, mantissa, nSigFigs }) =>
-      l2Book(
+      VenueMarkets.l2Book(
         view,
         coin,
         nSigFigs === undefined || nSigFigs === null ? undefined : { nSigFigs, mantissa: mantissa ?? 1 }
@@ -356,10 +46,11 @@ const typed = {
       (nSigFigs === null || nSigFigs >= 2 && nSigFigs <= 5) &&
       (mantissa === null || nSigFigs === 5 && (mantissa === 2 || mantissa === 5))
   ),
-  recentTrades: on(infoOperations.recentTrades, (view, { coin }) => recentTrades(view, coin)),
+  recentTrades: on(infoOperations.recentTrades, (view, { coin }) => VenueMarkets.recentTrades(view, coin)),
   fundingHistory: on(
     infoOperations.fundingHistory,
-    (view, { coin, endTime, startTime }) => fundingHistory(view, coin, Number(startTime), Number(endTime ?? view.now))
+    (view, { coin, endTime, startTime }) =>
+      VenueMarkets.fundingHistory(view, coin, Number(startTime), Number(endTime ?? view.now))
   )
 } satisfies { readonly [Name in keyof typeof infoOperations]: QueryHandler }
 
@@ -397,19 +88,19 @@ const passthroughTypes = new Set<string>(
 const passthroughAnswer = (listing: InfoView, read: typeof PassthroughRead.Type): unknown => {
   switch (read.type) {
     case "spotMetaAndAssetCtxs":
-      return spotMetaAndContexts(listing)
+      return VenueMarkets.spotMetaAndContexts(listing)
     case "exchangeStatus":
       return { time: listing.now, specialStatuses: null }
     case "predictedFundings":
-      return predictedFundings(listing)
+      return VenueMarkets.predictedFundings(listing)
     case "perpDeployAuctionStatus":
-      return deployAuction(listing)
+      return VenueMarkets.deployAuction(listing)
     case "perpDexLimits":
-      return perpDexLimits(listing, read.dex)
+      return VenueMarkets.perpDexLimits(listing, read.dex)
     case "perpDexStatus":
-      return perpDexStatus(listing, read.dex)
+      return VenueMarkets.perpDexStatus(listing, read.dex)
     case "perpsAtOpenInterestCap":
-      return cappedCoins(listing, read.dex ?? "")
+      return VenueMarkets.cappedCoins(listing, read.dex ?? "")
     case "validatorSummaries":
       return VenueAccounts.validators(listing.venue)
     case "activeAssetData":
