@@ -4,7 +4,9 @@ import * as Predicate from "effect/Predicate"
 import * as ActionForm from "../actions/ActionForm.ts"
 import type * as ActionHash from "../actions/ActionHash.ts"
 import * as ActionOrder from "../actions/ActionOrder.ts"
+import type * as Signable from "../actions/Signable.ts"
 import * as UserSigned from "../actions/UserSigned.ts"
+import * as SignedDigest from "../inspection/SignedDigest.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import type { Part, Rewrite, View } from "../inspection/SignedView.ts"
 import type { SignedRequest } from "../SignerRecovery.ts"
@@ -111,3 +113,15 @@ export const isGiven = (value: unknown): value is string | number | bigint => va
 export const sameHex = (a: unknown, b: unknown): boolean =>
   Predicate.isString(a) && Predicate.isString(b) && /^0x[0-9a-fA-F]+$/.test(a) && /^0x[0-9a-fA-F]+$/.test(b) &&
   trimmedHex(a) === trimmedHex(b)
+
+type Reshape = View["reshape"]
+
+/** Returns a signing hypothesis (view) whose typed data are changed by `reshape`. */
+export const reshaped = (view: View, reshape: Reshape, finding: Omit<Mistake, "mistake">): MistakenView => ({
+  view: { ...view, reshape: (signable) => reshape(view.reshape(signable)) },
+  finding
+})
+
+/** Returns the typed data of a signing hypothesis (view); `undefined` if the hypothesis has none. */
+export const subjectTypedData = ({ part, request, view }: Subject): Signable.Signable | undefined =>
+  SignedDigest.viewTypedData(view, part, request.action)

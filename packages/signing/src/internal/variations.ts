@@ -7,6 +7,7 @@ import * as Predicate from "effect/Predicate"
 import * as SignedView from "../inspection/SignedView.ts"
 import { documentedChainField, otherThan } from "../VenueProfile.ts"
 import { isAddress } from "./bytes.ts"
+import { chainMistakes, domainMistakes } from "./domainMistakes.ts"
 import {
   addedNulls,
   chainIds,
@@ -47,15 +48,7 @@ import {
   withoutExpiryMarker,
   withoutVaultMarker
 } from "./preimageMistakes.ts"
-import {
-  agentMistakes,
-  chainMistakes,
-  domainMistakes,
-  fieldSets,
-  fieldTypes,
-  primaryTypes,
-  typedActions
-} from "./typedDataMistakes.ts"
+import { agentMistakes, fieldSets, fieldTypes, primaryTypes, typedActions } from "./typedDataMistakes.ts"
 import {
   addressesIn,
   checksummed,
