@@ -11,6 +11,7 @@ import * as EvmReads from "@trigate/domain/evm/EvmReads"
 import * as EvmStreams_ from "@trigate/domain/evm/EvmStreams"
 import * as EvmSubscriptions from "@trigate/domain/evm/EvmSubscriptions"
 import type { EvmSubscription } from "@trigate/domain/evm/EvmSubscriptions"
+import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import { encodeRequest } from "@trigate/domain/operations/Operation"
@@ -73,7 +74,7 @@ type SocketFailure = StreamLost | UpstreamMalformed
 
 /** A JSON-RPC WebSocket of a gateway. */
 interface RpcSocket {
-  readonly ask: EvmProtocol.Ask<SocketFailure>
+  readonly ask: EvmTypedCalls.Ask<SocketFailure>
   /** The notifications of the subscription on this socket. */
   readonly notifications: Stream.Stream<unknown, StreamLost>
 }
@@ -125,9 +126,9 @@ const streamsAt = (
   path: string,
   serving: Serving
 ): Methods => {
-  const blockNumber = EvmProtocol.makeRead(EvmReads.blockNumber(serving))
-  const subscribe = EvmProtocol.makeRead(EvmStreams_.subscribeOperation(serving))
-  const getReceipt = EvmProtocol.makeRead(EvmReads.getTransactionReceipt(serving))
+  const blockNumber = EvmTypedCalls.makeRead(EvmReads.blockNumber(serving))
+  const subscribe = EvmTypedCalls.makeRead(EvmStreams_.subscribeOperation(serving))
+  const getReceipt = EvmTypedCalls.makeRead(EvmReads.getTransactionReceipt(serving))
 
   /** Streams the items of a subscription, each converted by the function `each`. */
   const stream = <S extends EvmSubscription, A>(

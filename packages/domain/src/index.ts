@@ -91,10 +91,13 @@ export * as BarRanges from "./candles/BarRanges.ts"
 export * as Candle from "./candles/Candle.ts"
 
 /**
- * Processes responses to candle queries: counts the bars, decides whether a response is cacheable, encodes bars, and
- * reports the sources of the bars.
+ * Recognizes and encodes responses to candle queries: counts and locates the bars, and checks that they are
+ * the requested ones before they are cached.
  */
 export * as CandleAnswer from "./candles/CandleAnswer.ts"
+
+/** The sources of the bars in a gateway's response to a candle query, and the header that reports them. */
+export * as CandleSources from "./candles/CandleSources.ts"
 
 /** Formats and parses files of bars as lines of text: NDJSON in the venue's form, and CSV with a header line. */
 export * as CandleText from "./candles/CandleText.ts"
@@ -197,6 +200,9 @@ export * as EvmStreams from "./evm/EvmStreams.ts"
  * derived from them.
  */
 export * as EvmSubscriptions from "./evm/EvmSubscriptions.ts"
+
+/** Typed calls of EVM nodes: encodes requests as params, and decodes results, typed errors and the nodes' own errors. */
+export * as EvmTypedCalls from "./evm/EvmTypedCalls.ts"
 
 /**
  * Converts token amounts between an exact `bigint` of smallest units and a decimal string. Converts gas prices and fees

@@ -38,19 +38,19 @@ const int = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetw
 describe("Answers to a window of bars", () => {
   it("are kept from 5 seconds after the last bar closed", () => {
     const request = window(newest * hour - 3 * hour, newest * hour - 1)
-    assert.isUndefined(CandleAnswer.cachePolicy(request, newest * hour - 1))
-    assert.isUndefined(CandleAnswer.cachePolicy(request, newest * hour + 4999))
-    assert.deepStrictEqual(CandleAnswer.cachePolicy(request, newest * hour + 5000), kept)
-    assert.isUndefined(CandleAnswer.cachePolicy(window(newest * hour - 3 * hour, newest * hour), newest * hour + 5000))
+    assert.isUndefined(CandleWindow.cachePolicy(request, newest * hour - 1))
+    assert.isUndefined(CandleWindow.cachePolicy(request, newest * hour + 4999))
+    assert.deepStrictEqual(CandleWindow.cachePolicy(request, newest * hour + 5000), kept)
+    assert.isUndefined(CandleWindow.cachePolicy(window(newest * hour - 3 * hour, newest * hour), newest * hour + 5000))
   })
 
   it("are not kept without an end, with one that is to come, or with one before the start", () => {
     const start = (newest - 10) * hour
     for (const end of [undefined, null, now, now + 1, Number.MAX_SAFE_INTEGER, start - 1]) {
-      assert.isUndefined(CandleAnswer.cachePolicy(window(start, end), now))
+      assert.isUndefined(CandleWindow.cachePolicy(window(start, end), now))
     }
     const months = { ...window(0, Number.MAX_SAFE_INTEGER), interval: "1M" as const }
-    assert.isUndefined(CandleAnswer.cachePolicy(months, now))
+    assert.isUndefined(CandleWindow.cachePolicy(months, now))
     assert.isFalse(CandleAnswer.isCacheable({ ...months, startTime: 9e15, endTime: 1 }, Json.of("[]")))
     assert.isFalse(CandleAnswer.isCacheable(months, Json.of(JSON.stringify([{ s: "BTC", i: "1M", t: 9e15 }]))))
   })
@@ -59,10 +59,10 @@ describe("Answers to a window of bars", () => {
     const oldest = (newest - 4999) * hour
     const end = (newest - 4000) * hour
     const beforeTheHour = (newest + 1) * hour - 60_000
-    assert.deepStrictEqual(CandleAnswer.cachePolicy(window(oldest, end), now), kept)
-    assert.isUndefined(CandleAnswer.cachePolicy(window(oldest - 1, end), now))
-    assert.deepStrictEqual(CandleAnswer.cachePolicy(window(oldest, end), beforeTheHour - 1), kept)
-    assert.isUndefined(CandleAnswer.cachePolicy(window(oldest, end), beforeTheHour))
+    assert.deepStrictEqual(CandleWindow.cachePolicy(window(oldest, end), now), kept)
+    assert.isUndefined(CandleWindow.cachePolicy(window(oldest - 1, end), now))
+    assert.deepStrictEqual(CandleWindow.cachePolicy(window(oldest, end), beforeTheHour - 1), kept)
+    assert.isUndefined(CandleWindow.cachePolicy(window(oldest, end), beforeTheHour))
   })
 
   it("are kept only where every row is one of the window, in order", () => {
@@ -105,7 +105,7 @@ describe("Answers to a window of bars", () => {
         const request = { coin: "BTC", interval, startTime, endTime }
         const first = CandleWindow.barAt(interval, startTime)
         const last = CandleWindow.barAt(interval, endTime)
-        const isCached = CandleAnswer.cachePolicy(request, at) !== undefined
+        const isCached = CandleWindow.cachePolicy(request, at) !== undefined
         const isSettled = endTime >= startTime && CandleWindow.closeTime(interval, last) + 5000 < at &&
           first >= CandleWindow.oldestRetainedBar(interval, at + 60_000)
         assert.strictEqual(isCached, isSettled)

@@ -6,6 +6,7 @@ import type { GatewayError } from "@trigate/domain/errors/GatewayError"
 import { GatewayError as GatewayErrorSchema, gatewayErrors, rpcCodes } from "@trigate/domain/errors/GatewayError"
 import { CallReverted } from "@trigate/domain/errors/UpstreamError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import * as Operation from "@trigate/domain/operations/Operation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
@@ -272,8 +273,8 @@ const operation = Operation.read({
   failures: []
 })
 
-const reader = EvmProtocol.makeReader(operation)
-const readerOfAll = EvmProtocol.makeReader({ ...operation, failures: gatewayErrors })
+const reader = EvmTypedCalls.makeReader(operation)
+const readerOfAll = EvmTypedCalls.makeReader({ ...operation, failures: gatewayErrors })
 
 const errorAnswer = (code: number, message: string, error: string): JsonRpc.RpcAnswer => ({
   _tag: "Error",
@@ -282,7 +283,7 @@ const errorAnswer = (code: number, message: string, error: string): JsonRpc.RpcA
   error: json(error)
 })
 
-const calls = EvmProtocol.makeReader({ ...operation, failures: [CallReverted] })
+const calls = EvmTypedCalls.makeReader({ ...operation, failures: [CallReverted] })
 
 /** Reads the error of a node that answers with a status. */
 const refusalOf = (status: number, error: string, read: typeof calls | typeof reader = calls) =>

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Hash } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
-import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
 import { getTransactionReceipt } from "@trigate/domain/evm/Layer2Operations"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import * as Effect from "effect/Effect"
@@ -53,7 +53,7 @@ describe("eth_getTransactionReceipt", () => {
 
   it.effect("answers a receipt, or null for a transaction that is in no block", () =>
     Effect.gen(function*() {
-      const read = EvmProtocol.makeReader(getTransactionReceipt)
+      const read = EvmTypedCalls.makeReader(getTransactionReceipt)
       assert.isNull(yield* read("layer2", { _tag: "Result", result: Json.of("null") }))
       const recorded = anvil.records.find(({ name }) => name === "call with 3 logs")
       assert.isDefined(recorded)

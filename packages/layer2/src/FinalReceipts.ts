@@ -8,7 +8,7 @@
 import { Hash as HashSchema, Quantity } from "@trigate/domain/encoding/Hex"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
-import { makeMethod } from "@trigate/domain/evm/EvmProtocol"
+import { makeMethod } from "@trigate/domain/evm/EvmTypedCalls"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { isPreconfirmed } from "@trigate/domain/evm/Receipt"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"

@@ -4,6 +4,7 @@ import type { UnsupportedBlock } from "@trigate/domain/errors/RequestError"
 import type { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import * as EvmStreams from "@trigate/domain/evm/EvmStreams"
+import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
 import { layer2Operations, serving } from "@trigate/domain/evm/Layer2Operations"
 import type { Receipt } from "@trigate/domain/evm/Receipt"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
@@ -63,7 +64,7 @@ export class Layer2 extends Context.Service<Layer2, Layer2Methods>()("@trigate/l
 /** Makes the `Layer2` service over a backend. */
 export const make = (backend: EvmProtocol.StreamingBackend): Layer2["Service"] => {
   const label = "layer2"
-  const methods = EvmProtocol.makeMethods(layer2Operations, "Layer2", label, backend)
+  const methods = EvmTypedCalls.makeMethods(layer2Operations, "Layer2", label, backend)
   return Layer2.of({
     ...methods,
     ...EvmStreams.make({ serving, label, methods, subscribe: backend.subscribe }),

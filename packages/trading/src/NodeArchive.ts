@@ -9,6 +9,7 @@ import { served } from "@trigate/domain/evm/EvmMethods"
 import { archiveSetting } from "@trigate/domain/evm/EvmMethodTable"
 import { archiveServing } from "@trigate/domain/evm/EvmOperations"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
 import * as Operation from "@trigate/domain/operations/Operation"
 import type { Pipeline } from "@trigate/upstream/Pipeline"
 import { requestIds } from "@trigate/upstream/Pipeline"
@@ -22,7 +23,7 @@ const Block = Schema.Struct({
   transactions: Schema.Array(Schema.Struct({ from: Address, gasPrice: Schema.optionalKey(Quantity) }))
 })
 
-const askBlock = EvmProtocol.makeMethod(Operation.read({
+const askBlock = EvmTypedCalls.makeMethod(Operation.read({
   ...served(archiveServing),
   name: "eth_getBlockByNumber",
   summary: "A block with its transactions",
@@ -31,7 +32,7 @@ const askBlock = EvmProtocol.makeMethod(Operation.read({
   failures: []
 }))
 
-const askCount = EvmProtocol.makeMethod(Operation.read({
+const askCount = EvmTypedCalls.makeMethod(Operation.read({
   ...served(archiveServing),
   name: "eth_getTransactionCount",
   summary: "Number of transactions that an account has sent",

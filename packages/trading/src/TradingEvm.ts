@@ -8,6 +8,7 @@ import * as EvmOperations from "@trigate/domain/evm/EvmOperations"
 import type { evmOperations } from "@trigate/domain/evm/EvmOperations"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import * as EvmStreams from "@trigate/domain/evm/EvmStreams"
+import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
 import * as Gas from "@trigate/domain/evm/Gas"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { Methods } from "@trigate/domain/operations/Operation"
@@ -85,7 +86,7 @@ export const make = (
   serving: Serving = EvmOperations.serving
 ): TradingEvm["Service"] => {
   const label = "trading-node"
-  const methods = EvmProtocol.makeMethods(EvmOperations.makeOperations(serving), "TradingEvm", label, backend)
+  const methods = EvmTypedCalls.makeMethods(EvmOperations.makeOperations(serving), "TradingEvm", label, backend)
   const gasPriceFor = Effect.fn("TradingEvm.gasPriceFor")(function*(account: Account) {
     return yield* (yield* methods.usingBigBlocks(account)) ? methods.bigBlockGasPrice() : methods.gasPrice()
   })

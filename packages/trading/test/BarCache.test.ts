@@ -4,6 +4,7 @@ import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { CandleWindowRequest as RequestSchema } from "@trigate/domain/candles/Candle"
 import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
+import * as CandleSources from "@trigate/domain/candles/CandleSources"
 import { barAt, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Json from "@trigate/domain/encoding/Json"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
@@ -491,10 +492,10 @@ describe("candle queries", () => {
         { held: 7, asked: 0, isCut: true, gaps, corrected: [180_000] }
       ]
     ) {
-      assert.deepStrictEqual(CandleAnswer.readSources(CandleAnswer.printSources(sources)), sources)
+      assert.deepStrictEqual(CandleSources.readSources(CandleSources.printSources(sources)), sources)
     }
     for (const other of [undefined, "", "complete", "held=1, asked=x", "held=1, asked=2, complete, cut"]) {
-      assert.strictEqual(CandleAnswer.readSources(other), undefined)
+      assert.strictEqual(CandleSources.readSources(other), undefined)
     }
   })
 })

@@ -1,6 +1,7 @@
 /** Calls of an EVM chain. Each call is one request; the ID of its response is verified. */
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
 import { parseAnswer } from "@trigate/domain/operations/JsonRpc"
 import { typedMethodMapper } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
@@ -12,7 +13,7 @@ import { ask, served } from "./Served.ts"
  */
 export const callAt = (path: string) =>
   typedMethodMapper<CallFailure, Connection>((operation) =>
-    EvmProtocol.makeMethod(served(operation))(
+    EvmTypedCalls.makeMethod(served(operation))(
       "GatewayClient",
       label,
       Effect.fnUntraced(function*(call) {

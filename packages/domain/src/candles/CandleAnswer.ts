@@ -1,6 +1,6 @@
 /**
- * Processes responses to candle queries: counts the bars, decides whether a response is cacheable, encodes bars, and
- * reports the sources of the bars.
+ * Recognizes and encodes responses to candle queries: counts and locates the bars, and checks that they are
+ * the requested ones before they are cached.
  *
  * A response in the venue's exact format is recognized from its bytes, without joining its chunks. A full response has
  * 700 KB: recognizing it is faster than joining and decoding it, and ten times as fast as parsing it. A body that is
@@ -10,11 +10,10 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Json from "../encoding/Json.ts"
 import * as Utf8 from "../encoding/Utf8.ts"
-import type { CachePolicy } from "../operations/Operation.ts"
 import { Millis } from "../Time.ts"
 import { type Candle, CandleInterval, type CandleWindowRequest } from "./Candle.ts"
-import type { Series, Sources } from "./CandleWindow.ts"
-import { barAt, closeTime, oldestRetainedBar, openTime } from "./CandleWindow.ts"
+import type { Series } from "./CandleWindow.ts"
+import { barAt, closeTime, openTime } from "./CandleWindow.ts"
 
 const COMMA = 0x2c
 const MINUS = 0x2d
@@ -315,36 +314,8 @@ export const placesIn = (
   }
 }
 
-/**
- * Milliseconds to wait after a bar's close time before its values count as final, because the venue's clock may be
- * behind, or the venue may write the bar late.
- */
-const graceMillis = 5000
-
-/**
- * A response is cached only if the venue retains its bars for at least this many milliseconds longer. The value exceeds
- * the longest request deadline plus the difference between the clocks of the gateway and the venue.
- */
-const marginMillis = 60_000
-
-const day = 24 * 60 * 60_000
-
 /** The maximum value of a JavaScript date, in milliseconds. */
 const lastInstant = 8_640_000_000_000_000
-
-/**
- * Returns a cache policy of one day for a window that is in the past: its last bar is closed, and the venue retains its
- * first bar for at least `marginMillis` longer. Returns `undefined` for any other window.
- */
-export const cachePolicy = (
-  { endTime, interval, startTime }: CandleWindowRequest,
-  now: number
-): CachePolicy | undefined => {
-  if (!Predicate.isNotNullish(endTime) || endTime < startTime || endTime > now) return undefined
-  const isClosed = closeTime(interval, barAt(interval, endTime)) + graceMillis < now
-  const isRetained = barAt(interval, startTime) >= oldestRetainedBar(interval, now + marginMillis)
-  return isClosed && isRetained ? { fresh: day, staleIfError: day } : undefined
-}
 
 const isMillis = Schema.is(Millis)
 
@@ -389,43 +360,4 @@ export const write = (bars: ReadonlyArray<Candle>): string => {
       `{"t":${t},"T":${T},"s":${coin},"i":"${i}","o":"${o}","c":"${c}","h":"${h}","l":"${l}","v":"${v}","n":${n}}`
     ).join(",")
   }]`
-}
-
-/** The header in which a gateway reports the sources of the bars; a structured field (RFC 9651). */
-export const sourcesHeader = "x-trigate-candles"
-
-/**
- * Maximum number of gaps in the header, and also the maximum number of corrections. This limits the size of the header.
- */
-const MAX_REPORTED = 16
-
-const headerMember = (name: string, texts: ReadonlyArray<string>): ReadonlyArray<string> =>
-  texts.length === 0 ? [] : [`${name}="${texts.slice(0, MAX_REPORTED).join(" ")}"`]
-
-/** Formats the sources of a response's bars as the value of {@link sourcesHeader}. */
-export const printSources = ({ asked, corrected, gaps, held, isCut }: Sources): string =>
-  [
-    `held=${held}`,
-    `asked=${asked}`,
-    ...(isCut ? ["cut"] : gaps.length === 0 ? ["complete"] : []),
-    ...headerMember("gaps", gaps.map(({ from, to }) => `${from}-${to}`)),
-    ...headerMember("corrected", corrected.map(String))
-  ].join(", ")
-
-const printed =
-  /^held=(?<held>[0-9]{1,9}), asked=(?<asked>[0-9]{1,9})(?<cut>, cut)?(?:, complete)?(?:, gaps="(?<gaps>[0-9 -]*)")?(?:, corrected="(?<corrected>[0-9 ]*)")?$/u
-
-/** Returns the sources that a header reports; `undefined` if the header is absent or invalid. */
-export const readSources = (header: string | undefined): Sources | undefined => {
-  const match = header === undefined ? undefined : printed.exec(header)?.groups
-  return match === undefined ? undefined : {
-    held: Number(match["held"]),
-    asked: Number(match["asked"]),
-    isCut: match["cut"] !== undefined,
-    gaps: Array.from((match["gaps"] ?? "").matchAll(/(?<from>[0-9]+)-(?<to>[0-9]+)/gu), ({ groups }) => ({
-      from: Number(groups?.["from"]),
-      to: Number(groups?.["to"])
-    })),
-    corrected: Array.from((match["corrected"] ?? "").matchAll(/[0-9]+/gu), ([time]) => Number(time))
-  }
 }

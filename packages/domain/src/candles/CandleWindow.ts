@@ -5,7 +5,10 @@
  * truncates a window that reaches further back, and returns `[]` for a window that is entirely older. Missing bars can
  * therefore only be determined from the clock and from the bars received.
  */
+import * as Predicate from "effect/Predicate"
+import type { CachePolicy } from "../operations/Operation.ts"
 import type { Candle, CandleInterval, CandleWindowRequest } from "./Candle.ts"
+import type { Sources } from "./CandleSources.ts"
 
 /** The number of bars that the venue retains for each coin and interval. It is also the maximum in one response. */
 export const retainedBars = 5000
@@ -114,26 +117,6 @@ export const maxBars = ({ endTime, interval, startTime }: CandleWindowRequest, n
  */
 export type Coverage = "complete" | "truncated" | "agedOut"
 
-/** A period of time, from its first to its last millisecond. */
-export interface Stretch {
-  readonly from: number
-  readonly to: number
-}
-
-/** The sources of the bars in a gateway's response. A response contains at most the newest 5000 bars of the window. */
-export interface Sources {
-  /** The number of bars that were in the gateway's store. */
-  readonly held: number
-  /** The number of bars that the gateway requested from the venue. */
-  readonly asked: number
-  /** The periods, oldest first, whose bars the gateway neither stores nor can request from the venue. */
-  readonly gaps: ReadonlyArray<Stretch>
-  /** Whether the response omits the window's oldest bars, although the gateway stores them. */
-  readonly isCut: boolean
-  /** Open times, oldest first, of closed bars that the venue changed later. An archive also keeps the earlier values. */
-  readonly corrected: ReadonlyArray<number>
-}
-
 /** Bars of a window, oldest first. `coverage` is their completeness; `forming` is the bar that can still change. */
 export interface CandleWindow {
   /** Every bar of the response, including the forming one. */
@@ -209,4 +192,30 @@ export const fromSnapshot = (
   return sources === undefined
     ? { candles, coverage: windowCoverage(request, candles, now), forming }
     : { candles, coverage: coverageBy(sources, candles), forming, sources }
+}
+
+/**
+ * Milliseconds to wait after a bar's close time before its values count as final, because the venue's clock may be
+ * behind, or the venue may write the bar late.
+ */
+const graceMillis = 5000
+
+/**
+ * A response is cached only if the venue retains its bars for at least this many milliseconds longer. The value exceeds
+ * the longest request deadline plus the difference between the clocks of the gateway and the venue.
+ */
+const marginMillis = 60_000
+
+/**
+ * Returns a cache policy of one day for a window that is in the past: its last bar is closed, and the venue retains its
+ * first bar for at least `marginMillis` longer. Returns `undefined` for any other window.
+ */
+export const cachePolicy = (
+  { endTime, interval, startTime }: CandleWindowRequest,
+  now: number
+): CachePolicy | undefined => {
+  if (!Predicate.isNotNullish(endTime) || endTime < startTime || endTime > now) return undefined
+  const isClosed = closeTime(interval, barAt(interval, endTime)) + graceMillis < now
+  const isRetained = barAt(interval, startTime) >= oldestRetainedBar(interval, now + marginMillis)
+  return isClosed && isRetained ? { fresh: day, staleIfError: day } : undefined
 }

@@ -19,10 +19,10 @@ import * as JsonRpc from "../operations/JsonRpc.ts"
 import { malformed } from "../operations/Protocol.ts"
 import { SlowConsumer } from "../streams/StreamError.ts"
 import { type Serving, typedRead } from "./EvmMethods.ts"
-import * as EvmProtocol from "./EvmProtocol.ts"
 import * as EvmReads from "./EvmReads.ts"
 import * as EvmSubscriptions from "./EvmSubscriptions.ts"
 import type { EvmFrame, EvmSubscription, Subscribe } from "./EvmSubscriptions.ts"
+import * as EvmTypedCalls from "./EvmTypedCalls.ts"
 import { isPreconfirmed } from "./Receipt.ts"
 import type { Receipt } from "./Receipt.ts"
 
@@ -74,7 +74,7 @@ export type Notice<Item> = { readonly item: Item } | typeof EvmSubscriptions.Log
 export const reader = <S extends EvmSubscription>({ item }: S, serving: Serving, label: string) => {
   const decodeItem = Schema.decodeUnknownEffect<S["item"]>(item)
   const decodePosition = Schema.decodeUnknownOption(EvmSubscriptions.LogPosition)
-  const readError = EvmProtocol.makeReader(EvmReads.getLogs(serving))
+  const readError = EvmTypedCalls.makeReader(EvmReads.getLogs(serving))
   return (notification: unknown): Effect.Effect<Notice<S["item"]["Type"]>, CommonFailure | LogRangeTooWide> => {
     const params = JsonRpc.member(notification, "params")
     const error = JsonRpc.member(params, "error")

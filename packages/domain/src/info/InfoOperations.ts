@@ -3,6 +3,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Candle, CandleWindowRequest } from "../candles/Candle.ts"
 import * as CandleAnswer from "../candles/CandleAnswer.ts"
+import * as CandleWindow from "../candles/CandleWindow.ts"
 import { maxBars, retainedBars } from "../candles/CandleWindow.ts"
 import { Address } from "../encoding/Hex.ts"
 import { Natural64 } from "../encoding/Integer.ts"
@@ -139,7 +140,7 @@ export const candleSnapshot = query({
   response: Schema.Array(Candle),
   recognized: CandleAnswer.barsIn,
   mostRows: maxBars,
-  cachePolicy: CandleAnswer.cachePolicy,
+  cachePolicy: CandleWindow.cachePolicy,
   isCacheable: CandleAnswer.isCacheable,
   example: { req: { coin: "BTC", interval: "1d", startTime: instant, endTime: instant + 30 * 1440 * minute } }
 })

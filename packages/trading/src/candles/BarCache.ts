@@ -14,6 +14,7 @@ import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
 import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
+import * as CandleSources from "@trigate/domain/candles/CandleSources"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
 import {
   barAt,
@@ -380,7 +381,7 @@ export const make = Effect.fnUntraced(function*<E>(
       contentType: "application/json",
       body: Texts.write(bars),
       ...(age === undefined ? {} : { age }),
-      candles: CandleAnswer.printSources({
+      candles: CandleSources.printSources({
         held: size - count,
         asked: count,
         isCut: Texts.size(all) > size,
