@@ -118,12 +118,6 @@ const isFirst = ({ known }: Track): boolean => known.length === 0
 
 const lastKnown = ({ known }: Track): number => known.at(-1)?.to ?? -1
 
-const makeSeries = (interval: CandleInterval) => ({
-  bars: metrics.archiveBars.series({ interval }),
-  corrections: metrics.archiveCorrections.series({ interval }),
-  differences: metrics.archiveDifferences.series({ interval })
-})
-
 const behind = metrics.archiveBehind.series({})
 const away = metrics.archiveDegraded.series({})
 
@@ -136,7 +130,6 @@ const start = Effect.fnUntraced(function*(
   const archive = yield* CandleArchive
   const live = LiveBars.make(source.listen, maxLive)
   const tracks = new Map<string, Track>()
-  const counters = new Map(Interval.literals.map((interval) => [interval, makeSeries(interval)]))
   const everyCoin = wishes.find(({ coin }) => coin === "*")
   const named = new Map(wishes.flatMap(({ coin, interval }) => coin === "*" ? [] : [[coin, interval]]))
   const reported = new Set<string>()
@@ -251,11 +244,10 @@ const start = Effect.fnUntraced(function*(
   const write = Effect.fnUntraced(function*(track: Track, range: BarRange, bars: ReadonlyArray<Candle>) {
     const { added, corrected } = yield* archive.write(track, range, bars)
     track.known = Ranges.add(track.known, range)
-    const own = counters.get(track.interval)
-    if (own !== undefined) {
-      yield* Metric.update(own.bars, added)
-      yield* Metric.update(track.base === undefined ? own.corrections : own.differences, corrected)
-    }
+    const { base, interval } = track
+    const replaced = base === undefined ? metrics.archiveCorrections : metrics.archiveDifferences
+    yield* Metric.update(metrics.archiveBars.series({ interval }), added)
+    yield* Metric.update(replaced.series({ interval }), corrected)
     if (corrected === 0) return
     yield* Effect.logWarning(
       track.base === undefined

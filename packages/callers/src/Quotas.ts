@@ -130,11 +130,6 @@ const exceeded = ({ quota, wait }: Beyond, calls: number) => {
   })
 }
 
-const refusals = {
-  requests: quotaExceeded.series({ quota: "requests" }),
-  concurrent: quotaExceeded.series({ quota: "concurrent" })
-}
-
 /**
  * Makes `Quotas` from a function that counts requests. Uses {@link monotonicMillis}, so that setting the system clock
  * back does not cause refusals.
@@ -148,7 +143,7 @@ export const make = (
         const now = monotonicMillis(Context.get(context, Clock.Clock))
         return Continuation.flatMap(count(caller, quotaRate(caller.quota), now, calls), (counted) => {
           if (!("wait" in counted)) return Exit.succeed(counted)
-          refusals[counted.quota].updateUnsafe(1, context)
+          quotaExceeded.series({ quota: counted.quota }).updateUnsafe(1, context)
           return Exit.fail(exceeded(counted, calls))
         })
       })

@@ -46,10 +46,37 @@ export interface Declared<L extends Label = Label, M = unknown> {
   /** Whether the metric exists on Linux only. */
   readonly onLinux?: true
   /**
-   * Returns the time series with the given label values. Creating a series costs ten times as much as updating it, so
-   * create each series once and reuse it.
+   * Returns the time series with the given label values. A series is made on first use and cached, because creating it
+   * costs ten times as much as updating it.
    */
   readonly series: (attributes: { readonly [Name in L]: string }) => M
+}
+
+/** A node of a tree that finds series by their label values, one label per level. */
+interface Branch<Series> {
+  readonly next: Map<string, Branch<Series>>
+  series?: Series
+}
+
+const findBranch = <Series>({ next }: Branch<Series>, value: string): Branch<Series> => {
+  const known = next.get(value)
+  if (known !== undefined) return known
+  const branch: Branch<Series> = { next: new Map() }
+  next.set(value, branch)
+  return branch
+}
+
+/** Caches the series that `make` makes; Effect would build a key from the attributes at each update (decision 23). */
+const cached = <L extends Label, M>(
+  labels: ReadonlyArray<L>,
+  make: Declared<L, M>["series"]
+): Declared<L, M>["series"] => {
+  const root: Branch<M> = { next: new Map() }
+  return (values) => {
+    let branch = root
+    for (const label of labels) branch = findBranch(branch, values[label])
+    return branch.series ??= make(values)
+  }
 }
 
 /** Declares a counter. */
@@ -62,7 +89,10 @@ export const counter = <const L extends Label = never>(
   kind: "counter",
   labels,
   meaning,
-  series: (attributes) => Metric.counter(name, { description: meaning, incremental: true, attributes })
+  series: cached(
+    labels,
+    (attributes) => Metric.counter(name, { description: meaning, incremental: true, attributes })
+  )
 })
 
 /** Declares a gauge. */
@@ -75,7 +105,7 @@ export const gauge = <const L extends Label = never>(
   kind: "gauge",
   labels,
   meaning,
-  series: (attributes) => Metric.gauge(name, { description: meaning, attributes })
+  series: cached(labels, (attributes) => Metric.gauge(name, { description: meaning, attributes }))
 })
 
 /** Declares a histogram of durations in seconds. */
@@ -89,7 +119,7 @@ export const seconds = <const L extends Label>(
   kind: "histogram",
   labels,
   meaning,
-  series: (attributes) => Metric.histogram(name, { description: meaning, boundaries, attributes })
+  series: cached(labels, (attributes) => Metric.histogram(name, { description: meaning, boundaries, attributes }))
 })
 
 /**

@@ -8,7 +8,7 @@
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Continuation from "@trigate/domain/operations/Continuation"
-import { Freshness, MaxAge } from "@trigate/upstream/cache/ResponseCache"
+import { Freshness, MaxAge } from "@trigate/upstream/cache/Freshness"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -38,7 +38,6 @@ import * as RequestSpan from "./RequestSpan.ts"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the response is Node's own
 import { ServerResponse } from "node:http"
 import * as AccessLog from "./AccessLog.ts"
-import * as RequestMetrics from "./RequestMetrics.ts"
 
 /** Options for observing requests. */
 export interface Options extends NotFoundRoutes.Options {
@@ -228,7 +227,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     const { id = "", method, span } = record
     const time = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
     const milliseconds = time - start
-    RequestMetrics.count(context, record, status, milliseconds)
+    RequestRecord.count(context, record, status, milliseconds)
     const isWatched = time < watch.until
     // successful probes are not logged, because they arrive every few seconds
     const isQuiet = status < 400 && record.route.startsWith("health.")

@@ -14,6 +14,7 @@ import type * as Redacted from "effect/Redacted"
 import type * as Tracer from "effect/Tracer"
 import type { BodyReservation, Load } from "../process/Load.ts"
 import { unlimited } from "../process/Load.ts"
+import { metrics } from "../process/Metrics.ts"
 
 /** An admitted request, counted against its caller's quota. */
 export interface Admitted {
@@ -119,3 +120,36 @@ export const foreignRefusal = ({ foreign }: RequestRecord): NotPermitted | undef
 /** Returns the tag of the request's error, otherwise the result of the first operation that failed. */
 export const recordedError = ({ error, operations }: RequestRecord): string | undefined =>
   error ?? operations.find(({ outcome }) => outcome !== "ok")?.outcome
+
+/** Maximum number of key names that metrics distinguish. */
+const maxGroups = 100
+
+const groups = new Set<string>()
+
+/** Returns the label of a caller's group: the operator's name for a key, never an address. */
+const callerGroup = ({ id, key }: Caller): string => {
+  if (key === undefined) return "address"
+  if (!groups.has(id) && groups.size >= maxGroups) return "others"
+  groups.add(id)
+  return id.slice(id.indexOf(":") + 1)
+}
+
+/** Counts a completed request in the metrics registry of the context. */
+export const count = (
+  context: Context.Context<never>,
+  record: RequestRecord,
+  status: number,
+  milliseconds: number
+): void => {
+  const outcome = record.error ?? (status < 400 ? "ok" : "refused")
+  metrics.requests.series({ route: record.route, status: String(status), outcome }).updateUnsafe(1, context)
+  metrics.requestSeconds.series({ route: record.route }).updateUnsafe(milliseconds / 1000, context)
+  if (record.caller !== undefined) {
+    metrics.callerRequests.series({ group: callerGroup(record.caller), limited: status === 429 ? "yes" : "no" })
+      .updateUnsafe(
+        1,
+        context
+      )
+  }
+  for (const noted of record.operations) metrics.operations.series(noted).updateUnsafe(1, context)
+}

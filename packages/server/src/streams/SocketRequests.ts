@@ -13,7 +13,6 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { FeedChain } from "../Chains.ts"
 import type { Load } from "../process/Load.ts"
-import * as RequestMetrics from "../requests/RequestMetrics.ts"
 import * as RequestRecord from "../requests/RequestRecord.ts"
 import type { Route } from "../routes/RpcRoutes.ts"
 import { idIn } from "./RpcSession.ts"
@@ -70,7 +69,7 @@ export const make = (context: Context.Context<never>, now: () => number, service
         Effect.map(({ error, operation, response, status }) => {
           record.error = error
           record.operations.push({ operation, outcome: error ?? "ok" })
-          RequestMetrics.count(context, record, status, now() - start)
+          RequestRecord.count(context, record, status, now() - start)
           return response
         })
       )
@@ -110,7 +109,7 @@ export const make = (context: Context.Context<never>, now: () => number, service
           })),
           Effect.provideService(CurrentCaller, caller),
           Effect.map((response) => {
-            RequestMetrics.count(context, record, 200, now() - start)
+            RequestRecord.count(context, record, 200, now() - start)
             return response
           })
         )

@@ -11,15 +11,12 @@ type Series = (value: string) => Metric.Metric<number, unknown>
 /** Makes a function that publishes the increase of each named count since the previous call. */
 const growing = (series: Series, context: Context.Context<never>) => {
   const seen = new Map<string, number>()
-  const known = new Map<string, Metric.Metric<number, unknown>>()
   return (counts: ReadonlyMap<string, number>): void => {
     for (const [name, count] of counts) {
       const grown = count - (seen.get(name) ?? 0)
       if (grown === 0) continue
       seen.set(name, count)
-      const metric = known.get(name) ?? series(name)
-      known.set(name, metric)
-      metric.updateUnsafe(grown, context)
+      series(name).updateUnsafe(grown, context)
     }
   }
 }
@@ -47,7 +44,6 @@ export const make = (context: Context.Context<never>) => {
   const reorganisations = growing((chain) => metrics.evmReorganisations.series({ chain }), context)
   const polls = growing((chain) => metrics.evmPolls.series({ chain }), context)
   const followed = new Set<string>()
-  const age = new Map<string, Metric.Metric<number, unknown>>()
   const closings = new Map<string, number>()
   let unknownSeen = 0
   return {
@@ -94,9 +90,7 @@ export const make = (context: Context.Context<never>) => {
         if (topic.age !== undefined) oldest.set(topic.name, Math.max(oldest.get(topic.name) ?? 0, topic.age / 1000))
       }
       for (const [channel, seconds] of oldest) {
-        const metric = age.get(channel) ?? metrics.streamAge.series({ channel })
-        age.set(channel, metric)
-        metric.updateUnsafe(seconds, context)
+        metrics.streamAge.series({ channel }).updateUnsafe(seconds, context)
       }
     }
   }

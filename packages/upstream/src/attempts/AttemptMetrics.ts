@@ -29,7 +29,6 @@ export interface Meter {
   readonly hedged: (registry: Registry, won: "first" | "second") => void
 }
 
-// creating a metric series costs ten times as much as updating it, so every series is created once and cached
 const memo = <Key, Value>(make: (key: Key) => Value) => {
   const made = new Map<Key, Value>()
   return (key: Key): Value => {
@@ -44,22 +43,19 @@ const memo = <Key, Value>(make: (key: Key) => Value) => {
 const make = (upstream: UpstreamLabel, operation: string): Meter => {
   const at = { upstream }
   const named = { upstream, operation }
-  const ended = memo((outcome: AttemptOutcome) => metrics.upstreamCalls.series({ ...named, outcome }))
   const took = metrics.upstreamSeconds.series(at)
   const weighed = metrics.upstreamWeight.series(at)
   const billed = metrics.upstreamRequestUnits.series(at)
-  const again = memo((cause: RetryableFault) => metrics.upstreamRetries.series({ ...named, cause }))
-  const beside = memo((won: "first" | "second") => metrics.upstreamHedges.series({ ...named, won }))
   return {
     attempted: (registry, cost, outcome, milliseconds, rows) => {
-      ended(outcome).updateUnsafe(1, registry)
+      metrics.upstreamCalls.series({ ...named, outcome }).updateUnsafe(1, registry)
       took.updateUnsafe(milliseconds / 1000, registry)
       if (outcome === "not_sent") return
       if (upstream === "trading-api") weighed.updateUnsafe(responseWeight({ cost }, rows), registry)
       else billed.updateUnsafe(cost.requestUnits, registry)
     },
-    retried: (registry, fault) => again(fault).updateUnsafe(1, registry),
-    hedged: (registry, won) => beside(won).updateUnsafe(1, registry)
+    retried: (registry, cause) => metrics.upstreamRetries.series({ ...named, cause }).updateUnsafe(1, registry),
+    hedged: (registry, won) => metrics.upstreamHedges.series({ ...named, won }).updateUnsafe(1, registry)
   }
 }
 

@@ -20,6 +20,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { memoize } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
@@ -232,15 +233,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
   const { outliers } = parts
   const retryBudgets = budgets(options.retries)
   const findMeter = meters()
-  const latencies = new Map<Meter, Latencies>()
-
-  const findLatencies = (meter: Meter): Latencies => {
-    const found = latencies.get(meter)
-    if (found !== undefined) return found
-    const fresh = new Latencies()
-    latencies.set(meter, fresh)
-    return fresh
-  }
+  const findLatencies = memoize((_meter: Meter) => new Latencies())
 
   /** Makes the attempts of one read. If all of them fail, fails with the most useful failure. */
   const attempting = <A, E>(
