@@ -27,7 +27,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import * as AccountMirror from "./accounts/AccountMirror.ts"
+import type * as AccountMirror from "./accounts/AccountMirror.ts"
+import * as MirroredQueries from "./accounts/MirroredQueries.ts"
 import { ActionLog } from "./actionLog/ActionLog.ts"
 import * as AccountChanges from "./admission/AccountChanges.ts"
 import { Admission } from "./admission/Admission.ts"
@@ -228,7 +229,7 @@ export const layerInfo = (
           const detailed = mirror.detailed(call)
           return detailed === undefined
             ? backend.read(call)
-            : Effect.map(Effect.flatMap(detailed, backend.read), AccountMirror.brief)
+            : Effect.map(Effect.flatMap(detailed, backend.read), MirroredQueries.brief)
         }
       })
     })

@@ -119,6 +119,9 @@ export * as EventStoreRedis from "./accounts/EventStoreRedis.ts"
  */
 export * as EventStoreSql from "./accounts/EventStoreSql.ts"
 
+/** The queries about an account whose responses are contained in the frames of a subscription. */
+export * as MirroredQueries from "./accounts/MirroredQueries.ts"
+
 /**
  * Reports the orders and fills of watched accounts (accounts whose events the gateway logs). The action log uses these
  * reports to settle actions of unknown outcome.

@@ -13,7 +13,7 @@ import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamRespon
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import { Info } from "@trigate/trading/Info"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
-import { Freshness } from "@trigate/upstream/cache/ResponseCache"
+import { Freshness } from "@trigate/upstream/cache/Freshness"
 import { metrics } from "@trigate/upstream/UpstreamMetrics"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -28,6 +28,7 @@ import * as OutlierDetection_ from "./attempts/OutlierDetection.ts"
 import { OutlierDetection } from "./attempts/OutlierDetection.ts"
 import type * as Batching from "./Batching.ts"
 import type { AccountVersions } from "./cache/AccountVersions.ts"
+import type * as CacheableRead from "./cache/CacheableRead.ts"
 import * as ResponseCache from "./cache/ResponseCache.ts"
 import type { Refresh } from "./limits/Pacer.ts"
 import * as RateLimiter_ from "./limits/RateLimiter.ts"
@@ -68,7 +69,7 @@ export interface Reads<Call extends { readonly operation: ReadOperation }, A, E,
   readonly targetsOf: (call: Call) => Result.Result<NonEmptyReadonlyArray<Target>, F>
   /** Sends a call. Default: one request for each call. */
   readonly ask?: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
-  /** Determines by further reads how long a response can be cached; see {@link ResponseCache.Query}. */
+  /** Determines by further reads how long a response can be cached; see {@link CacheableRead.Query}. */
   readonly confirm?: (call: Call, answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 
@@ -88,7 +89,7 @@ export class Pipeline extends Context.Service<Pipeline, {
   ) => Effect.Effect<{
     readonly read: (call: Call) => Effect.Effect<A, E | F | CommonFailure>
     /** Caches a response that the upstream pushed. */
-    readonly put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => Effect.Effect<void>
+    readonly put: (call: Call, answer: A, receipt: CacheableRead.Receipt) => Effect.Effect<void>
   }>
   /** The versions of accounts. The cache keys of account state contain these versions. */
   readonly accounts: AccountVersions["Service"]
@@ -162,7 +163,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       const makeQuery = (
         call: Call,
         targets: NonEmptyReadonlyArray<Target>
-      ): ResponseCache.Query<A, E | CommonFailure> => ({
+      ): CacheableRead.Query<A, E | CommonFailure> => ({
         operation: call.operation.name,
         upstream: targets[0].label,
         key: protocol.key(call),
@@ -175,7 +176,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         confirm: confirm === undefined ? undefined : (answer) => confirm(call, answer)
       })
       return {
-        put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => {
+        put: (call: Call, answer: A, receipt: CacheableRead.Receipt) => {
           const found = targetsOf(call)
           return Result.isFailure(found) ? Effect.void : reader.put(makeQuery(call, found.success), answer, receipt)
         },

@@ -80,10 +80,19 @@ export * as AccountVersions from "./cache/AccountVersions.ts"
 /** `AccountVersions` that all processes with the same Redis and key prefix share. */
 export * as AccountVersionsRedis from "./cache/AccountVersionsRedis.ts"
 
+/** Serves one group of reads without an upstream request: from a cached response, or from an equal call in flight. */
+export * as CacheReader from "./cache/CacheReader.ts"
+
 /** Cached responses of this process, limited in bytes; the least recently used one is evicted first. */
 export * as CacheStore from "./cache/CacheStore.ts"
 
-/** Serves reads without an upstream request: from a cached response, or from an equal call in flight. */
+/** A read whose response can be cached, and the rules for caching it. */
+export * as CacheableRead from "./cache/CacheableRead.ts"
+
+/** How old a response may be for the current caller. */
+export * as Freshness from "./cache/Freshness.ts"
+
+/** Caches and coalesces reads in this process, or together with other replicas through Redis. */
 export * as ResponseCache from "./cache/ResponseCache.ts"
 
 /** The cached responses that the replicas of a gateway share: one Redis key each, with an expiry. */

@@ -16,8 +16,9 @@ import * as Metric from "effect/Metric"
 import * as Result from "effect/Result"
 import type { AccountEvents } from "./AccountEvents.ts"
 import { metrics } from "./AccountMetrics.ts"
-import * as AccountMirror from "./AccountMirror.ts"
+import type * as AccountMirror from "./AccountMirror.ts"
 import type { MirroredStates } from "./AccountMirror.ts"
+import * as MirroredQueries from "./MirroredQueries.ts"
 
 /**
  * The event log and the account mirror, which are compared with the venue's responses, and the connection to the venue.
@@ -55,7 +56,7 @@ const clockMargin = 5000
 /** Maximum number of seconds to wait for a frame after the queries. An idle connection is pinged after 20 seconds. */
 const longestWait = 30
 
-const compared = [...AccountMirror.answered].flatMap(([query, { answer, declaration }]) =>
+const compared = [...MirroredQueries.answered].flatMap(([query, { answer, declaration }]) =>
   answer.compared === undefined ? [] : [{ query, parts: answer.compared, subscription: declaration.name }]
 )
 
@@ -72,7 +73,7 @@ const print = (response: string, { members, rows }: NonNullable<AnsweredQuery["c
 
 /** Returns the responses contained in the frames that the venue pushed, by the name of their query. */
 const responses = ({ frames }: MirroredStates): ReadonlyMap<string, string> =>
-  new Map([...frames.values()].flatMap(AccountMirror.responsesIn))
+  new Map([...frames.values()].flatMap(MirroredQueries.responsesIn))
 
 const count = (outcome: ComparisonOutcome | "failed") =>
   Metric.update(metrics.accountComparisons.series({ outcome }), 1)
@@ -115,7 +116,7 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
       const { frames } = mirror.states(user) ?? {}
       const hasStates = compared.every(({ subscription }) => (frames?.get(subscription)?.receivedAt ?? 0) > time)
       const hasEvents = ["userFills", "orderUpdates"].every((name) =>
-        (heardAt(AccountMirror.topicKey(name, user) ?? "") ?? 0) > time
+        (heardAt(MirroredQueries.topicKey(name, user) ?? "") ?? 0) > time
       )
       if (hasStates && hasEvents) return true
     }

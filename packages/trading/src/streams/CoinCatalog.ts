@@ -5,7 +5,7 @@
  * subscriptions. So names are checked before a subscription is sent.
  */
 import type { Normalised } from "@trigate/domain/streams/Subscription"
-import { Freshness } from "@trigate/upstream/cache/ResponseCache"
+import { Freshness } from "@trigate/upstream/cache/Freshness"
 import * as SingleFlight from "@trigate/upstream/cache/SingleFlight"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
