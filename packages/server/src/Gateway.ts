@@ -4,205 +4,38 @@
  *
  * Provide `layer` with the services of the chains (live, memory or sandbox) and with `layerDefaults`, and serve its
  * `HttpRouter`. `NodeServer.layer` is the HTTP server of the bundled gateway, with its connection limits.
- *
- * A route that relays has nothing to decode or encode. It is therefore registered directly on the router, with its HTTP
- * method and path in the API definition. HttpApiBuilder would add 10 microseconds to each request, a fifth of the
- * request's total time, to merge the context of the endpoint's group.
  */
-import { KeyedPath } from "@trigate/api/EndpointKey"
-import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
+import { ChainsApi } from "@trigate/api/GatewayApi"
 import type { Readiness } from "@trigate/api/HealthApi"
-import { endpointPaths } from "@trigate/api/TokensApi"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Quotas from "@trigate/callers/Quotas"
-import { type CallError, unwrapReason } from "@trigate/domain/errors/GatewayError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
-import { decodeFaults, invalidRequest } from "@trigate/domain/operations/Operation"
-import type { Surface } from "@trigate/domain/operations/Operation"
-import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as ErrorReporter from "effect/ErrorReporter"
-import * as Exit from "effect/Exit"
-import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpRouter from "effect/http/HttpRouter"
-import { HttpServerError, RouteNotFound } from "effect/http/HttpServerError"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
-import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import type { unhandled } from "effect/Types"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import * as Drain from "./process/Drain.ts"
 import * as Load from "./process/Load.ts"
 import * as MetricHistory from "./process/MetricHistory.ts"
 import * as AccessLog from "./requests/AccessLog.ts"
+import * as CanonicalPath from "./requests/CanonicalPath.ts"
 import type * as Cors from "./requests/Cors.ts"
 import * as FastLane from "./requests/FastLane.ts"
 import type * as Hosts from "./requests/Hosts.ts"
-import { fromAdapter, sentTarget } from "./requests/IncomingRequest.ts"
-import type { IncomingRequest } from "./requests/IncomingRequest.ts"
 import * as LiveRequests from "./requests/LiveRequests.ts"
 import * as Observe from "./requests/Observe.ts"
 import * as ProblemResponse from "./requests/ProblemResponse.ts"
-import * as RequestCaller from "./requests/RequestCaller.ts"
-import * as RequestSpan from "./requests/RequestSpan.ts"
 import * as AdminRoutes from "./routes/AdminRoutes.ts"
 import * as CandleRoutes from "./routes/CandleRoutes.ts"
 import * as ConsolePage from "./routes/ConsolePage.ts"
 import * as DocsPage from "./routes/DocsPage.ts"
 import * as HttpApiRoutes from "./routes/HttpApiRoutes.ts"
 import * as NotFoundRoutes from "./routes/NotFoundRoutes.ts"
-import * as RelayRoutes from "./routes/RelayRoutes.ts"
-import * as RpcRoutes from "./routes/RpcRoutes.ts"
+import * as RelayEndpoints from "./routes/RelayEndpoints.ts"
 import * as SandboxRoutes from "./routes/SandboxRoutes.ts"
 import * as Sessions from "./streams/Sessions.ts"
-import * as StreamRoutes from "./streams/StreamRoutes.ts"
-import * as TransactionRoutes from "./streams/TransactionRoutes.ts"
-
-/** The relay options: undocumented operations to relay, and the maximum size of a batch. */
-export interface Options extends RpcRoutes.Options {
-  /** Whether `/info` relays queries of any type. */
-  readonly anyInfo: boolean
-}
-
-/** The default relay options, equal to the defaults of the settings. */
-const relayDefaults: Options = { anyInfo: true, methods: [], maxBatch: 100 }
-
-type NameIn<Groups extends { readonly [group: string]: { readonly endpoints: object } }> = {
-  [Group in keyof Groups & string]: `${Group}.${keyof Groups[Group]["endpoints"] & string}`
-}[keyof Groups & string]
-
-type RelayedName = Exclude<
-  NameIn<typeof GatewayApi.groups>,
-  | NameIn<typeof HttpApiRoutes.EncodedApi.groups>
-  | NameIn<typeof HttpApiRoutes.HealthApi.groups>
-  | NameIn<typeof AdminRoutes.AdminApi.groups>
-  | NameIn<typeof SandboxRoutes.SandboxApi.groups>
-  | NameIn<typeof CandleRoutes.CandlesApi.groups>
->
-
-/**
- * Handles a request on a surface, which is either the gateway's own routes or the node routes behind an endpoint key.
- */
-type Handle = (request: IncomingRequest, surface: Surface) => Effect.Effect<HttpServerResponse, CallError>
-
-const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
-  Effect.mapBoth({
-    onFailure: (error) => invalidRequest(decodeFaults(error, ["path"])),
-    onSuccess: ({ endpointKey }) => Redacted.make(endpointKey)
-  })
-)
-
-type Handler = (request: IncomingRequest) => Effect.Effect<HttpServerResponse, CallError>
-
-const relays = Effect.fnUntraced(function*(options: Options) {
-  const { serve } = yield* RequestCaller.serving
-  const exchange = yield* RelayRoutes.exchange
-  const info = yield* RelayRoutes.info(options.anyInfo)
-  const outcome = yield* RelayRoutes.outcome
-  const evm = yield* RpcRoutes.evm(options)
-  const layer2 = yield* RpcRoutes.layer2(options)
-  const tokens = yield* RpcRoutes.tokens
-  const tokenRest = yield* RelayRoutes.tokenRest
-  const { events, rpc: rpcSocket, socket } = yield* StreamRoutes.make(options.anyInfo)
-  const transactionRoutes = yield* TransactionRoutes.make
-  const transactions: Handler = (request) => serve(request, transactionRoutes.transactions(request))
-  const jettonTransfers: Handler = (request) => serve(request, transactionRoutes.jettonTransfers(request))
-  const evmSocket = rpcSocket("trading", evm)
-  const layer2Socket = rpcSocket("layer2", layer2)
-  const relay = (handle: Handle): Handler => (request) =>
-    serve(request, handle(request, request.keyInPath === undefined ? "gateway" : "node"))
-  const rpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
-    Continuation.match(relay(handle)(request), { onFailure: refuse, onSuccess: Exit.succeed })
-  return new Map<string, Handler>(Object.entries<Handler>(
-    {
-      "exchange.submit": relay(exchange),
-      "actions.outcome": relay(outcome),
-      "actions.find": relay(outcome),
-      "info.query": relay(info),
-      "evm.rpc": rpc(evm),
-      "layer2.rpc": rpc(layer2),
-      "tokens.rpc": rpc(tokens),
-      "tokens.rest": relay(tokenRest),
-      "tokens.restPost": relay(tokenRest),
-      "streams.socket": (request) => serve(request, socket(request)),
-      "node.socket": (request) => serve(request, socket(request)),
-      "evm.socket": (request) => serve(request, evmSocket(request)),
-      "layer2.socket": (request) => serve(request, layer2Socket(request)),
-      "node.evmSocket": (request) => serve(request, evmSocket(request)),
-      "node.layer2Socket": (request) => serve(request, layer2Socket(request)),
-      "node.rootSocket": (request) => serve(request, layer2Socket(request)),
-      "streams.events": (request) => serve(request, events(request)),
-      "node.events": (request) => serve(request, events(request)),
-      "node.exchange": relay(exchange),
-      "node.outcome": relay(outcome),
-      "node.findOutcome": relay(outcome),
-      "node.info": relay(info),
-      "node.evm": rpc(evm),
-      "node.tokenRpc": rpc(tokens),
-      "node.tokenRest": relay(tokenRest),
-      "node.tokenRestPost": relay(tokenRest),
-      "tokens.transactions": transactions,
-      "tokens.jettonTransfers": jettonTransfers,
-      "node.transactions": transactions,
-      "node.jettonTransfers": jettonTransfers,
-      "node.layer2": rpc(layer2),
-      "node.root": rpc(layer2)
-    } satisfies { readonly [Name in RelayedName]: Handler }
-  ))
-})
-
-/**
- * Responds to a typed error with a problem document. Any other cause remains a failure, as with HttpApiBuilder, and is
- * reported unless it is an interruption.
- */
-const respondToError = (path: string) => (cause: Cause.Cause<CallError>) =>
-  Result.match(Cause.findError(cause), {
-    onSuccess: (error) => ProblemResponse.answerProblem(unwrapReason(error), path),
-    onFailure: (fault) =>
-      Cause.hasInterruptsOnly(fault)
-        ? Exit.failCause(fault)
-        : Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
-  })
-
-/** Makes the relaying routes, and adds each route to the `FastLane`, which serves requests without Effect's router. */
-const relayed = (options: Options) =>
-  HttpRouter.addAll(Effect.gen(function*() {
-    const handlers = yield* relays(options)
-    const lane = yield* FastLane.FastLane
-    const routes: Array<HttpRouter.Route> = []
-    HttpApi.reflect(GatewayApi, {
-      onGroup: () => {},
-      onEndpoint: ({ endpoint, group }) => {
-        const name = `${group.identifier}.${endpoint.identifier}`
-        const handle = handlers.get(name)
-        if (handle === undefined) return
-        const problems = {
-          onFailure: respondToError(endpoint.path),
-          onSuccess: (response: HttpServerResponse) => Exit.succeed(response)
-        }
-        const isKeyed = endpoint.path.startsWith("/:endpointKey")
-        const answer: FastLane.RequestHandler = (request) =>
-          RequestSpan.named(name, Continuation.matchCause(handle(request), problems), endpoint.path)
-        const adapted = Effect.flatMap(HttpServerRequest, (request) => {
-          if (!isKeyed) return answer(fromAdapter(request))
-          return Effect.matchCauseEffect(endpointKey, {
-            onFailure: (cause) => RequestSpan.named(name, respondToError(endpoint.path)(cause), endpoint.path),
-            onSuccess: (key) => answer(fromAdapter(request, key))
-          })
-        })
-        for (const path of endpointPaths(endpoint)) {
-          routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, adapted))
-          FastLane.add(lane, endpoint.method, path, answer)
-        }
-      }
-    })
-    return routes
-  }))
 
 /** The options of the routes in an embedding server: their path prefix, which routes exist, and the allowed origins. */
 export interface Mount {
@@ -241,43 +74,7 @@ export interface Mount {
    * The operations that are relayed in addition to the documented ones. Default: `/info` queries of any type, no
    * additional JSON-RPC methods, and batches of at most 100 calls.
    */
-  readonly relay?: Options
-}
-
-/** Returns a pattern for the request targets of a route: its segments, then an optional query. */
-const targetPattern = (path: string): RegExp =>
-  new RegExp(`^${path.replace(/[.*+^$(){}|[\]\\]/gu, "\\$&").replace(/:[^/]+/gu, "[^/?#;]+")}(?:\\?|$)`, "u")
-
-/**
- * Returns whether the first segment of a request's path is not an endpoint key, although the router would interpret the
- * segment as a key. Such a request is for a page or for a route without a key.
- */
-const lacksKey = ({ headers, url }: HttpServerRequest): boolean => {
-  const path = url.split("?", 1)[0] ?? ""
-  if (NotFoundRoutes.isDeclared(path)) return true
-  // a GET of a one-segment path probably requests a missing page, unless the request opens a WebSocket
-  return path.indexOf("/", 1) < 0 && headers["upgrade"]?.toLowerCase() !== "websocket"
-}
-
-/**
- * Serves a path only in its canonical form; any other form gets a 404.
- *
- * The router itself also accepts other letter cases, doubled and trailing slashes, percent-encoded letters, and text
- * after a semicolon. Without this check, `/METRICS` would bypass a proxy's rule for `/metrics`. On a listener without
- * admin routes, `/admin/actions` would be routed as `/actions` with the endpoint key `admin`.
- */
-const spelled = <E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
-  let spelling: RegExp | undefined
-  return Effect.withFiber<HttpServerResponse, E | HttpServerError, R>((fiber) => {
-    const request = Context.getUnsafe(fiber.context, HttpServerRequest)
-    const { route } = Context.getUnsafe(fiber.context, HttpRouter.RouteContext)
-    spelling ??= targetPattern(route.path)
-    const isKeyed = route.method === "GET" && route.path.includes("/:endpointKey")
-    return spelling.test(Option.isNone(route.prefix) ? request.url : sentTarget(request)) &&
-        !(isKeyed && lacksKey(request))
-      ? handled
-      : Effect.fail(new HttpServerError({ reason: new RouteNotFound({ request }) }))
-  })
+  readonly relay?: RelayEndpoints.Options
 }
 
 /** Authorizes requests before a route handles them. */
@@ -300,7 +97,8 @@ const layerObserved = (
     const observed = yield* Observe.make(options)
     if (fastLane !== undefined) fastLane.lane = yield* FastLane.make(observed)
     yield* router.addGlobalMiddleware(observed.server)
-    return (handled: Effect.Effect<HttpServerResponse, unhandled>) => observed.route(spelled(handled))
+    return (handled: Effect.Effect<HttpServerResponse, unhandled>) =>
+      observed.route(CanonicalPath.requireCanonical(handled))
   })).layer
 
 /** Requires a key whose scope contains `admin` for the routes of the context. */
@@ -351,7 +149,7 @@ const mountRoutes = (mount: Mount) =>
   Layer.mergeAll(
     HttpApiRoutes.layer,
     CandleRoutes.layer,
-    relayed(mount.relay ?? relayDefaults),
+    RelayEndpoints.layer(mount.relay ?? RelayEndpoints.relayDefaults),
     healthRoutes(mount).routes
   )
 

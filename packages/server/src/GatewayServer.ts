@@ -34,6 +34,7 @@ import * as Struct from "effect/Struct"
 import * as Chains from "./Chains.ts"
 import * as Gateway from "./Gateway.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
+import * as LiveChains from "./LiveChains.ts"
 import type * as Connections from "./process/Connections.ts"
 import * as Drain from "./process/Drain.ts"
 import * as Load from "./process/Load.ts"
@@ -46,6 +47,7 @@ import * as Hosts from "./requests/Hosts.ts"
 import * as LiveRequests from "./requests/LiveRequests.ts"
 import { TrustedProxies } from "./requests/RequestCaller.ts"
 import * as SandboxRoutes from "./routes/SandboxRoutes.ts"
+import * as SandboxChains from "./SandboxChains.ts"
 import * as EffectiveSettings from "./settings/EffectiveSettings.ts"
 import type { Settings } from "./settings/Settings.ts"
 import { settings as declared } from "./settings/Settings.ts"
@@ -349,7 +351,7 @@ export const layer = (settings: Settings, { fastLane = true }: Options = {}) =>
       yield* orStartError(place, NodeServer.checkAddress(place))
     }
     return Layer.effectContext(make(settings, admin, fastLane)).pipe(
-      Layer.provide(Chains.layer(settings)),
+      Layer.provide(GatewayStatus.isSandbox(settings) ? SandboxChains.layer(settings) : LiveChains.layer(settings)),
       Layer.provide(CallerStore.layer(keys)),
       Layer.provideMerge(Layer.mergeAll(
         AuditLogWriter.layer(settings.auditLog),

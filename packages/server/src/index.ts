@@ -26,6 +26,12 @@ export * as GatewayServer from "./GatewayServer.ts"
  */
 export * as GatewayStatus from "./GatewayStatus.ts"
 
+/** The chains over the network, with the stores that the settings select. */
+export * as LiveChains from "./LiveChains.ts"
+
+/** The simulated chains of the sandbox. */
+export * as SandboxChains from "./SandboxChains.ts"
+
 /**
  * The checks of `trigate serve --check`: whether each configured upstream URL and store responds, and to which chain
  * each URL belongs.
@@ -80,6 +86,9 @@ export * as AccessLog from "./requests/AccessLog.ts"
 /** A caller's WebSocket after the handshake, from Effect's HTTP adapter or from the package `ws`. */
 export * as CallerSocket from "./requests/CallerSocket.ts"
 
+/** The canonical form of a request's path. */
+export * as CanonicalPath from "./requests/CanonicalPath.ts"
+
 /**
  * CORS (Fetch standard): allows pages of configured origins to read the gateway's responses, and detects pages of other
  * origins.
@@ -113,9 +122,6 @@ export * as RequestBody from "./requests/RequestBody.ts"
 /** Determines the caller of a request: by its key, or without a key by the client's address. */
 export * as RequestCaller from "./requests/RequestCaller.ts"
 
-/** The metrics of requests, by route, status, operation and caller group. */
-export * as RequestMetrics from "./requests/RequestMetrics.ts"
-
 /** The record of a request. When the request ends, the record becomes metrics, a span and a line of the access log. */
 export * as RequestRecord from "./requests/RequestRecord.ts"
 
@@ -145,6 +151,9 @@ export * as HttpApiRoutes from "./routes/HttpApiRoutes.ts"
 
 /** Responds to requests that match no route: 404, or 405 with the allowed HTTP methods if only the method is wrong. */
 export * as NotFoundRoutes from "./routes/NotFoundRoutes.ts"
+
+/** The endpoints whose requests and responses are relayed. */
+export * as RelayEndpoints from "./routes/RelayEndpoints.ts"
 
 /** The relaying routes except JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST API. */
 export * as RelayRoutes from "./routes/RelayRoutes.ts"
@@ -212,6 +221,12 @@ export * as QuotasSql from "./stores/QuotasSql.ts"
 /** Elects the candle recorder among the replicas that share a Postgres database, with Effect's cluster. */
 export * as RecorderElection from "./stores/RecorderElection.ts"
 
+/**
+ * Selects the stores that replicas share from the settings: Redis if it is configured, otherwise Postgres, otherwise
+ * the memory of the process.
+ */
+export * as ReplicaStores from "./stores/ReplicaStores.ts"
+
 /** Reads the recorded prices that a sandbox replays: bars from files and from the candle archive. */
 export * as SandboxPrices from "./stores/SandboxPrices.ts"
 
@@ -268,6 +283,9 @@ export * as SocketTransportWs from "./streams/SocketTransportWs.ts"
 
 /** The metrics of streams. Frames are counted in plain numbers and published to the registry once a second. */
 export * as StreamMetrics from "./streams/StreamMetrics.ts"
+
+/** The options of streams, from the settings. */
+export * as StreamOptions from "./streams/StreamOptions.ts"
 
 /** The WebSocket method `post`: queries and signed actions, served like `POST /info` and `POST /exchange`. */
 export * as StreamPosts from "./streams/StreamPosts.ts"

@@ -7,7 +7,8 @@
  */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
-import type * as AuditLog from "@trigate/trading/actionLog/AuditLog"
+import type { ActionLog } from "@trigate/trading/actionLog/ActionLog"
+import * as AuditLog from "@trigate/trading/actionLog/AuditLog"
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -180,3 +181,10 @@ export const layer = (place: Option.Option<string>): Layer.Layer<AuditLogWriter,
         ? Layer.provide(layerStdout, NodeStdio.layer)
         : Layer.provide(layerFile(path), NodeFileSystem.layer)
   })
+
+/** Provides an action log that also writes to the context's audit log, if the context has one. */
+export const audited = (log: Layer.Layer<ActionLog>): Layer.Layer<ActionLog, never, AuditLogWriter> =>
+  Layer.unwrap(Effect.map(AuditLogWriter, ({ write }) =>
+    write === undefined
+      ? log
+      : Layer.provide(AuditLog.layerAudited(), [log, Layer.succeed(AuditLog.AuditLog, { write })])))

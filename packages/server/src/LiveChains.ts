@@ -1,0 +1,253 @@
+/** The chains over the network, with the stores that the settings select. */
+import { CandleArchive } from "@trigate/archive/CandleArchive"
+import { ExportedArchive } from "@trigate/archive/CandleExport"
+import type * as Quotas from "@trigate/callers/Quotas"
+import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
+import { MetadataFetch } from "@trigate/tokens/metadata/MetadataFetch"
+import * as MetadataFetchUndici from "@trigate/tokens/metadata/MetadataFetchUndici"
+import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
+import * as AccountMirror from "@trigate/trading/accounts/AccountMirror"
+import * as EventStore from "@trigate/trading/accounts/EventStore"
+import * as OrderEvents from "@trigate/trading/accounts/OrderEvents"
+import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as Admission from "@trigate/trading/admission/Admission"
+import type { Info } from "@trigate/trading/Info"
+import * as FamiliarUsers from "@trigate/trading/streams/FamiliarUsers"
+import * as Streams from "@trigate/trading/streams/Streams"
+import type { SharedStreams } from "@trigate/trading/streams/Streams"
+import * as Trading from "@trigate/trading/Trading"
+import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
+import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
+import * as EvmFeed from "@trigate/upstream/evm/EvmFeed"
+import * as FilterStore from "@trigate/upstream/evm/FilterStore"
+import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
+import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
+import * as RateLimiterRedis from "@trigate/upstream/limits/RateLimiterRedis"
+import type { RateWindow } from "@trigate/upstream/limits/RateWindow"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as ReplicaUse from "@trigate/upstream/streams/ReplicaUse"
+import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
+import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
+import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
+import * as Upstream from "@trigate/upstream/Upstream"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as LayerMap from "effect/LayerMap"
+import * as Option from "effect/Option"
+import * as Redis from "effect/persistence/Redis"
+import { Chains, feedServing } from "./Chains.ts"
+import * as GatewayStatus from "./GatewayStatus.ts"
+import type { Settings } from "./settings/Settings.ts"
+import type { SettingsError } from "./settings/SettingsSources.ts"
+import * as ActionLogStore from "./stores/ActionLogStore.ts"
+import { audited, type AuditLogWriter } from "./stores/AuditLogWriter.ts"
+import * as ReplicaStores from "./stores/ReplicaStores.ts"
+import * as SharedRedis from "./stores/SharedRedis.ts"
+import * as SocketTransportWs from "./streams/SocketTransportWs.ts"
+import * as StreamOptions from "./streams/StreamOptions.ts"
+
+const outliers = (addresses: Pick<Settings, "tradingNodeUrl" | "layer2Url">) =>
+  OutlierDetection.layer({
+    oneChain: [
+      { upstream: Upstream.make("trading-node", addresses.tradingNodeUrl) },
+      { upstream: Upstream.make("layer2", addresses.layer2Url) }
+    ]
+  })
+
+/**
+ * Returns the layer of the configured candle archive. Loads its module only if at least one series is to be recorded.
+ */
+const archiveLayer = (settings: Settings): Layer.Layer<never> =>
+  settings.archive.length === 0
+    ? Layer.empty
+    : Layer.unwrap(Effect.map(Effect.promise(() => import("./stores/ArchiveStore.ts")), ({ layer }) => layer(settings)))
+
+/** Returns the layer of the candle recorder; an empty layer if no series is to be recorded. */
+const recorderLayer = (
+  settings: Settings,
+  streams: SharedStreams | undefined
+): Layer.Layer<never, never, CandleArchive | Info | RateLimiter.RateLimiter> =>
+  settings.archive.length === 0
+    ? Layer.empty
+    : Layer.unwrap(Effect.map(
+      Effect.promise(() => import("./stores/ArchiveStore.ts")),
+      ({ layerRecorder }) => layerRecorder(settings, streams)
+    ))
+
+const services = (settings: Settings, watched: Pick<Trading.ChainOptions, "mirror" | "orders">) =>
+  Layer.mergeAll(
+    Trading.layerNoDeps({
+      ...Admission.toOptions(settings),
+      ...watched,
+      network: settings.network,
+      infoFreshness: settings.infoFreshness,
+      staleWhenLimited: settings.staleWhenLimited,
+      evm: GatewayReads.toBounds(settings, {
+        logBlocks: settings.tradingNodeLogBlocks,
+        batch: settings.tradingNodeBatch,
+        sockets: settings.tradingNodeWsUrl
+      }),
+      addresses: {
+        api: settings.tradingApiUrl,
+        node: settings.tradingNodeUrl,
+        nodeArchive: settings.tradingNodeArchive
+      }
+    }),
+    TokenChainUpstream.layerNoDeps({
+      addresses: settings.tokenChainUrl,
+      streamRequestsPerSecond: settings.tokenChainStreamRps
+    }),
+    Layer2Upstream.layerNoDeps({
+      addresses: settings.layer2Url,
+      evm: GatewayReads.toBounds(settings, {
+        logBlocks: settings.layer2LogBlocks,
+        batch: settings.layer2Batch,
+        sockets: settings.layer2WsUrl
+      })
+    })
+  )
+
+const rateLimiter = (
+  settings: Settings,
+  redis: Option.Option<Redis.Redis["Service"]>,
+  windows: RateLimiter.Windows["Service"]
+) => {
+  const limits = RateLimiter.toLimits(settings)
+  return Option.match(redis, {
+    onNone: () => RateLimiter.layerMemory(limits, windows),
+    onSome: (shared) =>
+      // the venue limits the request weight of an IP address on each network separately
+      RateLimiterRedis.layer({ ...limits, prefix: `trigate:{rate-limit:${settings.network}}:`, windows }).pipe(
+        Layer.provide(Layer.succeed(Redis.Redis, shared))
+      )
+  })
+}
+
+const feedSettings = {
+  trading: { sockets: "tradingNodeWsUrl", units: "tradingNodeRps" },
+  layer2: { sockets: "layer2WsUrl", units: "layer2Rps" }
+} as const
+
+/**
+ * Returns the minimum milliseconds between two polls for an EVM chain's newest block. Polls use at most three fifths of
+ * the node plan's request units per second. If no plan is configured, the minimum is one second.
+ */
+const pollAtLeast = (units: Option.Option<number>): number =>
+  Option.match(units, { onNone: () => 1000, onSome: (rps) => 1000 / (0.6 * rps) })
+
+/**
+ * Provides the live chains and the callers' quotas. If Redis is configured, replicas share rate limits and cached
+ * responses through it.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (
+  first: Settings
+): Layer.Layer<Chains | Quotas.Quotas, SettingsError, AuditLogWriter> =>
+  Layer.unwrap(Effect.sync(() => {
+    let longest = first.onceDeadline
+    const familiar = new Set<string>()
+    const make = Effect.gen(function*() {
+      const kept = Context.pick(
+        ActionLog.ActionLog,
+        FilterStore.FilterStore,
+        HttpTransport,
+        EventStore.EventStore,
+        MetadataFetch,
+        ReplicaUse.ReplicaUse,
+        ResponseCache.ResponseCache,
+        SocketTransport
+      )(
+        yield* Effect.context<
+          | ActionLog.ActionLog
+          | FilterStore.FilterStore
+          | EventStore.EventStore
+          | HttpTransport
+          | MetadataFetch
+          | ReplicaUse.ReplicaUse
+          | ResponseCache.ResponseCache
+          | SocketTransport
+        >()
+      )
+      const windows = new Map<string, RateWindow>()
+      const redis = yield* Effect.serviceOption(Redis.Redis)
+      const archive = yield* Effect.serviceOption(CandleArchive)
+      const mirrorAge = Duration.toMillis(first.mirrorAge)
+      const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
+      const orders = OrderEvents.make()
+      let streams: SharedStreams | undefined
+      // settings with the same upstream URLs share one outlier detection, and therefore its ejected URLs
+      const detections = yield* LayerMap.make(outliers)
+      return Chains.of({
+        actionLog: Context.get(kept, ActionLog.ActionLog),
+        windows,
+        sandbox: undefined,
+        openStreams: Effect.fnUntraced(function*(queries, settings) {
+          const shared = yield* Effect.provide(
+            Streams.makeShared(queries, {
+              addresses: () => StreamOptions.toAddresses(settings()),
+              familiar,
+              replicas: Context.get(kept, ReplicaUse.ReplicaUse),
+              limits: StreamOptions.toLimits(settings()),
+              events: StreamOptions.toEventLog(settings()),
+              mirror,
+              orders
+            }),
+            kept
+          )
+          streams = shared
+          return () => settings().tradingApiUrl.length === 0 ? undefined : shared
+        }),
+        openFeed: (chain, ask, settings) =>
+          Effect.provide(
+            EvmFeed.make({
+              serving: feedServing[chain],
+              ask,
+              addresses: () => settings()[feedSettings[chain].sockets],
+              pollAtLeast: () => pollAtLeast(settings()[feedSettings[chain].units])
+            }),
+            kept
+          ),
+        layerOf: (settings) => {
+          const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
+          // the longest deadline never decreases, because an action that was sent with older settings can be in flight
+          // until the deadline of those settings
+          longest = Duration.max(longest, onceDeadline)
+          const recorder = Option.match(archive, {
+            onNone: () => Layer.empty,
+            onSome: (found) => Layer.provide(recorderLayer(settings, streams), Layer.succeed(CandleArchive, found))
+          })
+          return recorder.pipe(
+            Layer.merge(Option.match(archive, { onNone: () => Layer.empty, onSome: Layer.succeed(ExportedArchive) })),
+            Layer.provideMerge(services(settings, { mirror, orders })),
+            Layer.provide(Pipeline.layerNoDeps({ readDeadline, onceDeadline, traceUpstream })),
+            Layer.provide(detections.get({ tradingNodeUrl, layer2Url })),
+            Layer.provide(rateLimiter(settings, redis, windows)),
+            Layer.provide(Layer.succeedContext(kept)),
+            Layer.provide(Option.match(archive, { onNone: () => Layer.empty, onSome: Layer.succeed(CandleArchive) }))
+          )
+        }
+      })
+    })
+    const redis = Option.map(first.redisUrl, SharedRedis.layer)
+    const kept = Layer.effect(Chains, make).pipe(
+      Layer.provideMerge(GatewayStatus.layerStoreReadiness),
+      Layer.provide(
+        Layer.provide(FamiliarUsers.layerNoting(familiar), audited(ActionLogStore.layer(first, redis, () => longest)))
+      ),
+      Layer.provide(archiveLayer(first)),
+      Layer.provide(MetadataFetchUndici.layer()),
+      Layer.provide([
+        HttpTransportUndici.layer({ connections: 512 }),
+        SocketTransportWs.layer,
+        ReplicaStores.layer(first, redis)
+      ])
+    )
+    return Layer.merge(
+      Option.match(redis, { onNone: () => kept, onSome: (shared) => Layer.provide(kept, shared) }),
+      ReplicaStores.quotas(first, redis)
+    )
+  }))
