@@ -1,5 +1,7 @@
 /** One suite: runs, prints its rows, and hands what it measured to the run that started it. */
+import { execFileSync } from "node:child_process"
 import * as os from "node:os"
+import { pinning } from "./machine.ts"
 import { stopAll } from "./processes.ts"
 import type { Row, SuiteResult } from "./results.ts"
 
@@ -18,6 +20,8 @@ export const line = ({ aim, beside, met, title, unit, value, values }: Row): str
 /** Runs a suite in this process, which ends with it. */
 export const run = async (suite: string, measure: () => Promise<Measured>): Promise<never> => {
   const loadBefore = os.loadavg()[0] ?? 0
+  // a suite that makes the load itself runs where load runs, beside no peer
+  if (pinning !== undefined) execFileSync("taskset", ["-a", "-p", "-c", pinning.load, String(process.pid)])
   const began = performance.now()
   const { notes = [], rows, samples = {}, tables = [] } = await measure()
   console.log()
