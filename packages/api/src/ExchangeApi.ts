@@ -36,9 +36,9 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
       "The body is checked, then sent unchanged to the official API, at most once. The venue's response is returned " +
       "unchanged: HTTP 200 does not mean success, check `status`. After OutcomeUnknown resend exactly the same bytes; never " +
       "sign again with a new nonce. The response contains the signer in the header `x-trigate-signer`. If you send the expected " +
-      "signer in the header `x-trigate-expected-signer`, the action is refused if another key signed it. A refusal also has the members that the " +
-      "venue's SDKs read: `code` (the HTTP status), `msg` (the detail), and, if the same request would be refused again, `error` (also the " +
-      "detail)."
+      "signer in the header `x-trigate-expected-signer`, the action is refused if another key signed it. A refusal also " +
+      "has the members that the venue's SDKs read: `code` (the HTTP status) and `msg` (the detail). If the same request " +
+      "would be refused again, it also has `error` (the detail)."
   })),
   HttpApiEndpoint.post("inspect", Paths.inspect, {
     disableCodecs: true,

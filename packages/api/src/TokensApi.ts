@@ -34,8 +34,8 @@ export const TokenRpcCall = Schema.Struct({
 }).annotate({ identifier: "TokenRpcCall", examples: Examples.tokenCalls })
 
 /**
- * The token chain's response envelope. A success has `ok` and `result`. A failure has `ok`, the text `error`, and
- * `code`.
+ * The token chain's response envelope. A success has `ok: true` and `result`. A failure has `ok: false`, the message
+ * `error`, and the number `code`.
  */
 export const TokenRpcAnswer = Schema.Struct({
   ok: Schema.Boolean,

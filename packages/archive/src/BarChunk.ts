@@ -32,7 +32,8 @@ interface Decimals {
   /** The decimal numbers, as multiples of `step`. */
   readonly values: ReadonlyArray<number>
   /**
-   * For each number, how many more decimal places its text has than the venue's convention requires. Can be negative.
+   * For each number, the number of decimal places of its text in addition to those of the venue's convention. Can be
+   * negative.
    */
   readonly extra: ReadonlyArray<number>
 }
@@ -96,7 +97,10 @@ const scaled = (texts: ReadonlyArray<string>): Decimals | undefined => {
   return { scale, step: whole, values: whole === 1 ? units : units.map((value) => value / whole), extra }
 }
 
-/** Formats `units` × 10^-`scale` with `extra` more decimal places than the venue's convention uses. */
+/**
+ * Formats the number `units` × 10^-`scale`. `extra` is the number of decimal places in addition to those of the venue's
+ * convention; it can be negative.
+ */
 const spell = (units: number, scale: number, extra: number): string => {
   const sign = units < 0 ? "-" : ""
   const written = String(Math.abs(units))

@@ -126,7 +126,7 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
 /**
  * Provides an archive in memory.
  *
- * Each call returns a new layer, so two networks in one program share nothing.
+ * Each call returns a new layer with a separate archive.
  *
  * @since 0.1.0
  * @category layers

@@ -368,7 +368,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
  * Provides the archive in a database. Creates its tables on first use. While the database is unreachable, all
  * operations fail with `ArchiveUnavailable`.
  *
- * Each call returns a new layer, so two networks in one program share nothing.
+ * Layers with the same database and the same `network` share an archive.
  *
  * @since 0.1.0
  * @category layers

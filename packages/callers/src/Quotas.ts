@@ -3,8 +3,8 @@
  *
  * Requests are counted by the generic cell rate algorithm. Each request advances the caller's theoretical arrival time
  * by the interval between two requests. The theoretical arrival time can be ahead of the current time by at most the
- * time that a burst takes at the allowed rate. This one number is the whole state of a caller; the time until the next
- * allowed request is also computed from it.
+ * time that a burst takes at the allowed rate. It is the only number that the rate limit stores for a caller; the time
+ * until the next allowed request is also computed from it. The number of requests in flight is counted separately.
  *
  * Independently of quotas, the rate limiter counts the upstream cost of calls when they are sent.
  */

@@ -7,7 +7,10 @@ import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Target from "./Target.ts"
 
-/** The displayed fields of a key: all except the hash, which a running gateway does not return. */
+/**
+ * The fields of a key that the CLI displays. `hash` is present only if the key was read from a store, because a running
+ * gateway does not return it.
+ */
 export const KeyShown = Schema.Struct({
   ...KeyStore.KeyRecord.fields,
   hash: Schema.optionalKey(KeyStore.KeyRecord.fields.hash)

@@ -147,14 +147,15 @@ export const CorrectedBody = Schema.Struct({
 export type CorrectedBody = typeof CorrectedBody.Type
 
 /**
- * Describes a signed body, which the gateway inspects but does not relay: its form (accepted, documented or unknown),
+ * Describes a signed body, which the gateway inspects but does not relay: its form (`wire`, `documented` or `opaque`),
  * its signer and nonce, and the corrected body.
  */
 export const Inspection = Schema.Struct({
   actionType: Schema.String,
   form: Schema.Literals(["wire", "documented", "opaque"]).annotateKey({
     description:
-      "`documented`: in the venue's documentation, but rejected by the venue; `opaque`: an unknown action type"
+      "`wire`: the form that the venue accepts; `documented`: a form in the venue's documentation that the venue rejects; " +
+      "`opaque`: an unknown action type"
   }),
   network: Schema.Literals(["mainnet", "testnet"]).annotateKey({
     description: "The network for which the signature was checked"

@@ -190,8 +190,8 @@ export * as EvmProtocol from "./evm/EvmProtocol.ts"
 export * as EvmReads from "./evm/EvmReads.ts"
 
 /**
- * The typed streams of an EVM chain: decodes the notifications of its subscriptions, and makes streams from a shared
- * source of blocks and logs.
+ * The typed streams of an EVM chain. This module decodes the notifications of the chain's subscriptions, and makes
+ * typed streams from a shared source of blocks and logs.
  */
 export * as EvmStreams from "./evm/EvmStreams.ts"
 

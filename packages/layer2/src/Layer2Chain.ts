@@ -19,7 +19,7 @@ export interface Options extends Layer2Upstream.Addresses, Omit<Pipeline.Process
 /**
  * Provides the service with all its dependencies.
  *
- * Each call returns a new `Layer`, so two layer-2 chains in one program share nothing.
+ * Each call returns a new layer with separate limits and a separate cache.
  *
  * @since 0.1.0
  * @category layers

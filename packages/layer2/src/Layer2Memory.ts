@@ -94,7 +94,7 @@ const make = Effect.gen(function*() {
 /**
  * Provides a layer 2 without transactions, and its state.
  *
- * Each call returns a new layer, so two instances in one program share no state.
+ * Each call returns a new layer with separate state.
  *
  * @since 0.1.0
  * @category layers

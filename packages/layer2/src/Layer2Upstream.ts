@@ -70,7 +70,7 @@ export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.Pro
  * Provides `Layer2` over the request pipeline (limits, cache, retries) in the context. Use this layer if several chains
  * share a pipeline.
  *
- * Each call returns a new `Layer`, so two layer-2 chains in one program do not share a memoized `Layer`.
+ * Each call returns a new layer with a separate `Layer2`.
  *
  * @since 0.1.0
  * @category layers
@@ -79,7 +79,8 @@ export const layerNoDeps = (addresses: Addresses): Layer.Layer<Layer2, never, Pi
   Layer.effect(Layer2, Effect.map(make(addresses), makeService))
 
 /**
- * Provides `Layer2` over the HTTP transport in the context. Each layer has separate rate limits and a separate cache.
+ * Provides `Layer2` over the HTTP transport in the context. Each call returns a new layer with separate limits and a
+ * separate cache.
  *
  * @since 0.1.0
  * @category layers

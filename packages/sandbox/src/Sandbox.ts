@@ -178,7 +178,7 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
  * Provides the services `Exchange`, `Info`, `TradingEvm`, `TokenChain` and `Layer2` over the `SandboxState` of the
  * context.
  *
- * Each call returns a new layer, so two sandboxes in one program do not share services.
+ * Each call returns a new layer with separate services. Their state is that of the context.
  *
  * @since 0.1.0
  * @category layers
@@ -200,7 +200,7 @@ export const layerServices = (): Layer.Layer<
  * Provides the sandbox's services and their state. Uses the `Venue`, the `Admission` and the `ActionLog` of the
  * context.
  *
- * Each call returns a new layer, so two sandboxes in one program do not share state.
+ * Each call returns a new layer with separate state.
  *
  * @since 0.1.0
  * @category layers

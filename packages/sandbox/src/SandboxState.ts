@@ -135,7 +135,7 @@ const make = Effect.fnUntraced(
 /**
  * Provides the initial state.
  *
- * Each call returns a new layer, so two sandboxes in one program do not share state.
+ * Each call returns a new layer with separate state.
  *
  * @since 0.1.0
  * @category layers

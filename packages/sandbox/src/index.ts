@@ -217,8 +217,8 @@ export * as StakeActions from "./venue/StakeActions.ts"
 export * as TradingControls from "./venue/TradingControls.ts"
 
 /**
- * Converts the venue's events to account events for streams. An action or a simulated second produces at most one
- * account event for each account.
+ * Converts the venue's events to account events for streams. One action, or one second of simulated time, produces at
+ * most one account event per account.
  */
 export * as TradingEvents from "./venue/TradingEvents.ts"
 

@@ -42,7 +42,7 @@ describe("the start", () => {
       assert.strictEqual(url, running.url)
       assert.deepStrictEqual(lines.slice(1), [
         "  serving the sandbox, because no TRIGATE_*_URL is set: nothing here is real",
-        "  actions: every known type, including orders (set TRIGATE_RELAY_ACTIONS to restrict them)",
+        "  actions: every known type, including orders (to relay fewer types, set TRIGATE_RELAY_ACTIONS)",
         `  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`,
         `  venue: ${url}/exchange, ${url}/info, ${url.replace("http", "ws")}/ws  control: ${url}/admin/sandbox`,
         `  console: ${url}/`,

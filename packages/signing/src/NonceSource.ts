@@ -105,8 +105,8 @@ export class NonceSource extends Context.Service<NonceSource, {
 const firstSweep = 1024
 
 /**
- * Provides nonces that are unique within this process. Each call makes its own layer, so that two programs in one
- * process do not share nonces.
+ * Provides nonces that are unique among all users of the layer. Each call returns a new layer with a separate
+ * `NonceSource`. Use one layer for all programs that sign with the same keys.
  *
  * @since 0.1.0
  * @category layers

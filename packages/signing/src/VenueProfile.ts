@@ -87,7 +87,7 @@ export type Network = VenueProfile["name"] | VenueProfile
 export class Venue extends Context.Service<Venue, VenueProfile>()("@trigate/signing/VenueProfile/Venue") {}
 
 /**
- * Provides the network of a program. Each call makes its own layer, so that one program can use two networks.
+ * Provides the network of a program. Each call returns a new layer, so one program can use two networks.
  *
  * @since 0.1.0
  * @category layers

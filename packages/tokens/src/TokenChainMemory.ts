@@ -227,7 +227,7 @@ export const layerNoDeps: Layer.Layer<TokenChain.TokenChain, never, TokenChainSt
 )
 
 /**
- * Provides the token chain with its initially empty state. Each call makes a separate chain with its own state.
+ * Provides `TokenChain` and its state, which is empty at first. Each call returns a new layer with separate state.
  *
  * @since 0.1.0
  * @category layers

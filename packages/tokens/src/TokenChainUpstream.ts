@@ -71,7 +71,7 @@ export interface Options extends Omit<Addresses, "addresses">, Omit<Pipeline.Pro
  * Provides `TokenChain` over the pipeline and the `MetadataFetch` of the context, for a pipeline that several chains
  * share.
  *
- * Each call makes a separate layer, so that two token chains in one program do not share a memoized layer.
+ * Each call returns a new layer with a separate `TokenChain`.
  *
  * @since 0.1.0
  * @category layers
@@ -81,10 +81,11 @@ export const layerNoDeps = (
 ): Layer.Layer<TokenChain, never, Pipeline.Pipeline | MetadataFetch> => Layer.effect(TokenChain, make(addresses))
 
 /**
- * Provides `TokenChain` over the transport of the context, with its own rate limits and cache.
+ * Provides `TokenChain` over the transport of the context. Each call returns a new layer with separate limits and a
+ * separate cache.
  *
- * It does not fetch metadata documents, so the program contacts only the node. The metadata of tokens with off-chain
- * content is therefore `unresolved`; `Tokens.layer` fetches it.
+ * The service does not fetch metadata documents, so the program contacts only the node. The metadata of tokens with
+ * off-chain content is therefore `unresolved`; `Tokens.layer` fetches it.
  *
  * @since 0.1.0
  * @category layers

@@ -22,7 +22,8 @@ export const layerNoDeps = (options: TokenChainUpstream.Addresses): Layer.Layer<
   Layer.provide(TokenChainUpstream.layerNoDeps(options), MetadataFetchUndici.layer())
 
 /**
- * Provides `TokenChain` with all its dependencies. Each call makes a separate layer: two token chains share nothing.
+ * Provides `TokenChain` with all its dependencies. Each call returns a new layer with separate limits and a separate
+ * cache.
  *
  * @since 0.1.0
  * @category layers

@@ -93,8 +93,8 @@ const make = Effect.fnUntraced(function*() {
 })
 
 /**
- * Provides `Exchange` and its state, over the `Admission` and the `ActionLog` of the context. Each call makes its own
- * layer, so two instances share no state.
+ * Provides `Exchange` and its state, over the `Admission` and the `ActionLog` of the context. Each call returns a new
+ * layer with separate state.
  *
  * @since 0.1.0
  * @category layers

@@ -26,7 +26,7 @@ export interface Options extends Admission.Options, Omit<Pipeline.ProcessOptions
  * Provides `Exchange` over the transport of the context. The service's action log is in memory; use
  * `Trading.layerNoDeps` for a persistent one.
  *
- * Each call makes its own layer, so two venues in one program share nothing.
+ * Each call returns a new layer with a separate action log and separate limits.
  *
  * @since 0.1.0
  * @category layers

@@ -103,7 +103,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * Provides `Info` and its state. Each call makes its own layer, so two instances in one program share no state.
+ * Provides `Info` and its state. Each call returns a new layer with separate state.
  *
  * @since 0.1.0
  * @category layers

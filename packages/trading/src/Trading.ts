@@ -61,7 +61,7 @@ export const layerNoDeps = (
 /**
  * Provides the services with all their dependencies. The action log and the nonces are in memory.
  *
- * Each call makes its own layer, so two networks in one program share nothing.
+ * Each call returns a new layer with separate services, limits and caches: call it once for each network of a program.
  *
  * @since 0.1.0
  * @category layers

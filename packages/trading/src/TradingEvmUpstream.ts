@@ -23,9 +23,9 @@ export interface Options
 }
 
 /**
- * Provides `TradingEvm` over the transport of the context, with its own rate limits and cache.
+ * Provides `TradingEvm` over the transport of the context.
  *
- * Each call makes its own layer, so two chains in one program share nothing.
+ * Each call returns a new layer with separate limits and a separate cache.
  *
  * @since 0.1.0
  * @category layers

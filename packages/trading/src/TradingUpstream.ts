@@ -288,7 +288,7 @@ const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
 })
 
 /**
- * Provides `Exchange` over the official API. Each call makes its own layer, so two chains in one program share nothing.
+ * Provides `Exchange` over the official API. Each call returns a new layer with a separate `Exchange`.
  *
  * @since 0.1.0
  * @category layers

@@ -230,9 +230,9 @@ export * as CoinCatalog from "./streams/CoinCatalog.ts"
 export * as FamiliarUsers from "./streams/FamiliarUsers.ts"
 
 /**
- * The seat of a caller that can resume after a lost connection; a seat manages the subscriptions of one connection.
- * Events of watched accounts are read from the event log and carry their log position. All other frames come from the
- * hub, in which callers share subscriptions.
+ * The subscriptions of one connection (a seat) whose caller can resume them after the connection is lost. Events of
+ * watched accounts are read from the event log and carry their log position. All other frames come from the hub, in
+ * which callers share subscriptions.
  */
 export * as ResumableSeat from "./streams/ResumableSeat.ts"
 

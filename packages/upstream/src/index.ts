@@ -192,8 +192,8 @@ export * as Link from "./streams/Link.ts"
 export * as ReplicaUse from "./streams/ReplicaUse.ts"
 
 /**
- * `ReplicaUse` through a Redis that replicas share: one hash with the report of each replica. A single script writes a
- * replica's report and reads the other reports.
+ * `ReplicaUse` through a Redis that the replicas share. Each replica stores its use of the stream limits in one Redis
+ * hash. A single script stores the use of one replica and reads that of the others.
  */
 export * as ReplicaUseRedis from "./streams/ReplicaUseRedis.ts"
 

@@ -43,7 +43,7 @@ export const signAndSend = <E, R>(
     })
   )
 
-/** Provides nonces and signatures. Each call makes its own layer, so that commands do not share nonces. */
+/** Provides nonces and signatures. Each call returns a new layer with a separate `NonceSource`. */
 export const layer = () => Layer.merge(Secp256k1.layer, NonceSource.layerMemory())
 
 /** The arguments of a command that moves stake. */

@@ -115,7 +115,7 @@ const listing = (entries: ReadonlyArray<Listed>, network: string): string => {
 }
 
 const idArgument = Argument.String("id").pipe(
-  Argument.withDescription("The ID of a listed action, or a prefix of this ID only")
+  Argument.withDescription("The ID of an unanswered action (see trigate actions list), or its first digits")
 )
 
 const findEntry = Effect.fnUntraced(function*(prefix: string) {
@@ -292,7 +292,9 @@ const recordLines = ({ id, mayLandUntil, nonce, settled, signer, state }: Action
 
 const show = Command.make("show", {
   id: Argument.String("id").pipe(
-    Argument.withDescription("The full ID of an action, or a unique prefix of a listed action's ID")
+    Argument.withDescription(
+      "The full ID of any action, or the first digits of the ID of an unanswered action (see trigate actions list)"
+    )
   ),
   json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("As JSON")),
   ...where

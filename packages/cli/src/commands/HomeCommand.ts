@@ -19,7 +19,7 @@ const inSandbox: ReadonlyArray<Step> = [
 ]
 
 const live: ReadonlyArray<Step> = [
-  ["trigate status", "chains, addresses, remaining weight, action log"],
+  ["trigate status", "chains, upstreams, remaining weight, action log"],
   ["trigate watch mids", "live prices of all coins"],
   ["trigate positions --key-file key.txt", "your balances, positions and open orders"]
 ]

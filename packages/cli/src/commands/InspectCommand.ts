@@ -124,7 +124,9 @@ export const command = Command.make("inspect", {
   gateway: Flag.String("gateway").pipe(
     Flag.withMetavar("url"),
     Flag.optional,
-    Flag.withDescription("Gateway that inspects the body and recognizes its allowed signers (default: inspect locally)")
+    Flag.withDescription(
+      "Gateway that inspects the body, with its own list of allowed signers (default: inspect locally)"
+    )
   ),
   expectedSigner: Input.addressFlag("expected-signer").pipe(
     Flag.optional,

@@ -137,7 +137,7 @@ export const command = Command.make("status", {}, () =>
     if (readiness.status !== "ready") return yield* new NotReady({ origin: access.origin, status: readiness.status })
   })).pipe(
     Command.withDescription(
-      "Print the state of a gateway: network, chains, addresses, remaining weight, action log. The exit code is 0 " +
+      "Print the state of a gateway: network, chains, upstreams, remaining weight, action log. The exit code is 0 " +
         "if the gateway is ready, otherwise 5"
     ),
     Command.withShortDescription("Print the state of a gateway; the exit code is 0 if the gateway is ready"),

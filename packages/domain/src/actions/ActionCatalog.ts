@@ -97,7 +97,7 @@ export const actionCatalog = {
   spotDeploy: l1("Deploy and operate a spot token or pair"),
   finalizeEvmContract: l1("Link a spot token to its EVM contract"),
   hip3LiquidatorTransfer: l1("Transfer USDC to or from a dex's liquidator"),
-  activateOutcomeDeployer: l1("Activate or deactivate an outcome deployer"),
+  activateOutcomeDeployer: l1("Activate or deactivate a deployer of outcome markets"),
   authorizeAqav2Role: l1("Authorize a role of a quote token"),
   gossipPriorityBid: l1("Bid for gossip priority"),
   CValidatorAction: l1("Register, change or unregister a validator"),

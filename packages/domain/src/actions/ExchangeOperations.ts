@@ -23,17 +23,20 @@ export const exchangeFailures = [
   OutcomeUnknown
 ] as const
 
-/** All errors that a signed action can fail with in an embedded service. */
+/** The errors of an embedded service for a signed action, except `ActionRejected`. */
 export const ExchangeFailure = Schema.Union([...exchangeFailures, NotPermitted, ...commonFailures])
 export type ExchangeFailure = typeof ExchangeFailure.Type
 
-/** The errors that a signed action can fail with when it is sent through a gateway. */
+/**
+ * The errors of a gateway for a signed action. `ActionRejected` is not among them: clients make it from the venue's
+ * response.
+ */
 export const ServedExchangeFailure = Schema.Union([...exchangeFailures, ...servedFailures])
 export type ServedExchangeFailure = typeof ServedExchangeFailure.Type
 
 /**
- * The errors that a submitted action can fail with in the embedded service and in the typed client. Both decode the
- * venue's response, so a refused action is the error `ActionRejected`.
+ * The errors of the methods that submit an action and decode the venue's response, in an embedded service and in the
+ * typed client. If the venue refuses the action, they fail with `ActionRejected`.
  */
 export type SubmitFailure = WrapReason<ServedExchangeFailure> | ActionRejected
 

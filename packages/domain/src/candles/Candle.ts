@@ -32,7 +32,8 @@ export const Candle = Schema.Struct({
 export type Candle = typeof Candle.Type
 
 /**
- * A window of bars: every bar with `T >= startTime` and `t <= endTime`. Default `endTime`: now.
+ * A window of bars: every bar that closes at or after `startTime` (`T >= startTime`) and opens at or before `endTime`
+ * (`t <= endTime`). Default `endTime`: now.
  *
  * `coin` is a perpetual (`BTC`, case-sensitive), a spot pair (`PURR/USDC`, `@107`) or a perpetual of a builder-deployed dex
  * (`dex:COIN`).

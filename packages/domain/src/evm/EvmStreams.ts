@@ -1,6 +1,6 @@
 /**
- * The typed streams of an EVM chain: decodes the notifications of its subscriptions, and makes streams from a shared
- * source of blocks and logs.
+ * The typed streams of an EVM chain. This module decodes the notifications of the chain's subscriptions, and makes
+ * typed streams from a shared source of blocks and logs.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

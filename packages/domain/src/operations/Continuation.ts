@@ -442,8 +442,8 @@ export const onExit = <A, E, R>(
 }
 
 /**
- * Like `Effect.provideService`, for a service that has a default, such as a reference. The result runs without a fiber
- * if `self` does.
+ * Like `Effect.provideService`, for a service that has a default, such as a reference. If `self` can run without a
+ * fiber, the result can too.
  */
 export const provide = <A, E, R, I, S>(
   self: Effect.Effect<A, E, R>,
@@ -463,7 +463,7 @@ export const uninterruptible = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.E
 }
 
 /**
- * Like `Effect.acquireUseRelease`; the result runs without a fiber if its effects do.
+ * Like `Effect.acquireUseRelease`. If all given effects can run without a fiber, the result can too.
  *
  * Run the result within {@link detached}: otherwise, if the caller cancels, the release can start before the fiber of
  * `use` has ended.

@@ -117,13 +117,13 @@ export interface Transaction extends Omit<Sent, "bytes"> {
   readonly type: string | undefined
   /** Effective gas price, in wei; `undefined` for chain families whose receipts omit it. */
   readonly paid: bigint | undefined
-  /** The receipt fields that the chain family of the transaction adds. */
+  /** The receipt fields that the transaction's chain family (such as OP stack) adds. */
   readonly fields: FamilyFields
   /** Additional receipt fields, which override those of the chain family. */
   readonly extras: { readonly [field: string]: unknown }
   /**
-   * A block number. Once the chain has reached this block, the sequencer returns a preconfirmed receipt. `undefined` if
-   * the sequencer does not preconfirm the transaction.
+   * The number of the block from which on the sequencer returns a preconfirmed receipt of the transaction. `undefined`
+   * if the sequencer does not preconfirm it.
    */
   readonly promisedFrom: number | undefined
   /** The signed transaction, as its sender submitted it; `undefined` for a generated transaction. */

@@ -79,8 +79,8 @@ export const book = (
 }
 
 /**
- * Returns the mean of the best bid and the best ask; the mark price if a side of the book is empty. Orders of accounts
- * inside the synthetic spread change this mean.
+ * Returns the mean of the best bid and the best ask; the mark price if a side of the book is empty. The best prices are
+ * taken from the synthetic orders and the orders of accounts.
  */
 export const mid = (venue: Venue, asset: Asset): string => {
   const { asks, bids } = refreshed(venue, asset)

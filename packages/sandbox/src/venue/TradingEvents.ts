@@ -1,6 +1,6 @@
 /**
- * Converts the venue's events to account events for streams. An action or a simulated second produces at most one
- * account event for each account.
+ * Converts the venue's events to account events for streams. One action, or one second of simulated time, produces at
+ * most one account event per account.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Duration from "effect/Duration"

@@ -52,7 +52,7 @@ const actionLines = (settings: Decoded): ReadonlyArray<string> => {
   const { env } = declared.relayActions
   const { relayActions = "known" } = Admission.toOptions(settings)
   const words = {
-    known: `every known type, including orders (set ${env} to restrict them)`,
+    known: `every known type, including orders (to relay fewer types, set ${env})`,
     none: `none (${env}=none)`,
     all: `any type, including unknown ones (${env}=*)`
   } as const

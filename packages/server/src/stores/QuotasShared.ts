@@ -12,7 +12,10 @@ import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 
-/** Milliseconds after which a request in flight expires: longer than any request takes. */
+/**
+ * Milliseconds after which a request no longer counts as in flight, even if its process did not report its end. Longer
+ * than any request takes.
+ */
 export const givenUpAfter = 120_000
 
 /**

@@ -398,8 +398,7 @@ export const defaults: Options = {
 }
 
 /**
- * Provides the sockets of a gateway. This is a function, so that two gateways in one program do not share their
- * sockets.
+ * Provides the sockets of a gateway. Each call returns a new layer with separate sockets.
  *
  * @since 0.1.0
  * @category layers

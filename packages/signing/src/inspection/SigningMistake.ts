@@ -162,9 +162,9 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     false
   ),
   unknownMember: inBody(
-    "a member is unknown to the venue at its position",
+    "an object has a member that the venue does not read",
     ({ expected, where }) =>
-      `${where} is not a member that the venue reads there (the venue reads ${expected}): ` +
+      `the venue does not read the member ${where} (in this object, it reads ${expected}): ` +
       "omit the member, also from the signed data"
   ),
   misplacedMember: inBody(
@@ -300,15 +300,15 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     "the chain field was signed as venueChain, its name in the documentation: sign it as hyperliquidChain"
   ),
   untrimmedSignature: searched(
-    "inner signatures are hashed with leading zeros",
-    "inner signatures were hashed with leading zeros: hash and send them without leading zeros"
+    "a co-signer's r or s is hashed with leading zeros",
+    "r or s of a co-signer's signature was hashed with leading zeros: hash and send r and s without leading zeros"
   ),
   chainIdText: inBody(
     "signatureChainId is a number, decimal text, or has leading zeros",
     ({ expected, found, shown, where }) =>
       shown
         ? `${where} is ${found}: sign and send ${expected}`
-        : "signatureChainId was hashed in another format: sign and send it without leading zeros"
+        : "signatureChainId was hashed with leading zeros: sign and send it without leading zeros"
   ),
   typeHashed: searched(
     "a wrapper is hashed with its type",
@@ -319,12 +319,12 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     "the co-signer signed the bare action, without the multi-sig account and the leader: sign it with both addresses"
   ),
   otherParties: searched(
-    "a co-signer names another account or leader",
+    "a co-signer signs for another multi-sig account or leader",
     ({ expected, found, where }) =>
       `the co-signer signed for another account or leader: ${where} was ${found}, but has to be ${expected}`
   ),
   otherPart: searched(
-    "the leader signs what co-signers sign, or the reverse",
+    "the leader signs the message for co-signers, or the reverse",
     ({ expected, found }) => `${found} was signed: sign ${expected}`
   ),
   otherLeader: ofSigners(

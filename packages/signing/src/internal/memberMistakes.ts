@@ -28,7 +28,10 @@ export const chainIds = (spell: (chainId: Hex) => string): Rewrite =>
       key === "signatureChainId" && Predicate.isString(value) ? spell(trimmedHex(value)) : value
   })
 
-/** Keeps the members in the order in which they were sent. */
+/**
+ * Sorts the members of the canonical action back into the order in which the client sent them. Members that were not
+ * sent are last.
+ */
 export const keysAsSent = rewriter({
   members: (members, sent) => {
     const order = new Map(Predicate.isObject(sent) ? Object.keys(sent).map((key, index) => [key, index]) : [])

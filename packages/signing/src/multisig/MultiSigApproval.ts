@@ -124,7 +124,7 @@ const checkAuthorized = ({ authorizedUsers }: MultiSigProposal, signer: Address)
 
 /**
  * Returns the signature of `digest` in the venue's form, with a `v` of 27 or 28. Fails with `WrongSigner` if the signer
- * is not `expected` (lower case).
+ * is not `expected`, an address in lower case.
  */
 const verified = Effect.fnUntraced(function*(
   role: WrongSigner["role"],

@@ -130,6 +130,11 @@ export const innerSignable = (terms: MultiSigTerms): Result.Result<Signable.Sign
   return MultiSig.innerSignable(profileFor(terms.network), signed, terms)
 }
 
+const limits = {
+  expiresAfter: "its expiresAfter",
+  nonceWindow: "when its nonce becomes too old"
+} as const
+
 /** The venue no longer accepts the action: its expiry has passed, or its nonce is too old. */
 export class ProposalExpired extends Schema.TaggedError<ProposalExpired>()("ProposalExpired", {
   because: Schema.Literals(["expiresAfter", "nonceWindow"]),
@@ -140,13 +145,15 @@ export class ProposalExpired extends Schema.TaggedError<ProposalExpired>()("Prop
     return "fix-request" as const
   }
   override get message() {
-    return `The proposal expired at ${this.deadline} (${this.because}); the time is ${this.now}`
+    return `The proposal expired at ${this.deadline}, ${
+      limits[this.because]
+    }; it is now ${this.now} (Unix milliseconds)`
   }
 }
 
 /**
- * The last time, in milliseconds, at which the venue accepts the action, and the limit that determines this time: the
- * expiry or the nonce.
+ * The time, in Unix milliseconds, from which on the action counts as expired, and the limit that determines this time:
+ * the action's expiry or the age of its nonce.
  */
 export interface Deadline {
   readonly at: number
@@ -156,10 +163,7 @@ export interface Deadline {
 /** Milliseconds after which the venue refuses a nonce: two days (the venue's documentation). */
 const nonceLife = 2 * 86_400_000
 
-/**
- * Returns the earlier of two times: the action's expiry, if any, and the last time at which the venue accepts the
- * nonce.
- */
+/** Returns the earlier of two times: the action's expiry, if any, and the time at which its nonce becomes too old. */
 export const deadline = (
   { expiresAfter, nonce }: { readonly nonce: number; readonly expiresAfter?: number }
 ): Deadline =>

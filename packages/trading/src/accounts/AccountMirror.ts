@@ -223,7 +223,10 @@ export const make = Effect.fnUntraced(function*(age: number) {
     }))
   }
 
-  /** Increments the version of an account after an event of the account was logged. */
+  /**
+   * Sets a new version for an account whose state has changed. Called after an event of the account is stored in the
+   * event log, and when events may be missing.
+   */
   const change = (account: MirroredAccount): void => {
     const to = port
     account.changes++

@@ -168,8 +168,7 @@ export const makeMemory = Effect.gen(function*() {
 })
 
 /**
- * Provides the in-memory event store of one process. Each call makes its own layer, so two networks in one program
- * share nothing.
+ * Provides an event store in the memory of this process. Each call returns a new layer with a separate store.
  *
  * @since 0.1.0
  * @category layers

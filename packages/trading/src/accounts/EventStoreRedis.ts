@@ -210,8 +210,8 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, pr
 })
 
 /**
- * Provides the event log in the Redis of the context. Each call makes its own layer, so two networks in one program
- * share nothing.
+ * Provides the event log in the Redis of the context. Layers with the same `prefix` share the log, so set a different
+ * `prefix` for each network.
  *
  * @since 0.1.0
  * @category layers

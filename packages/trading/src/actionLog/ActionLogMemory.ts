@@ -350,8 +350,7 @@ export const make = Effect.fnUntraced(
 )
 
 /**
- * Provides the in-memory action log of this process. Each call makes its own layer, so two gateways in one process
- * share nothing.
+ * Provides an action log in the memory of this process. Each call returns a new layer with a separate log.
  *
  * @since 0.1.0
  * @category layers

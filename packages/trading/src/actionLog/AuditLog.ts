@@ -72,7 +72,7 @@ const audited = ({ write }: AuditLog["Service"], sending: Sending) => (claim: Cl
 }
 
 /**
- * Provides the action log of the context, and adds an audit entry for each attempt. Each call makes its own layer.
+ * Provides the action log of the context, and adds an audit entry for each attempt to send an action.
  *
  * @since 0.1.0
  * @category layers

@@ -21,7 +21,7 @@ const noting = (familiar: Set<string>, { signer }: Sending) => (claim: Claim): C
 
 /**
  * Provides the action log of the context, extended so that the signer of each accepted action is added to the set
- * `familiar`. Each call makes its own layer.
+ * `familiar`.
  *
  * @since 0.1.0
  * @category layers

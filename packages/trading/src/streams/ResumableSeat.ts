@@ -1,7 +1,7 @@
 /**
- * The seat of a caller that can resume after a lost connection; a seat manages the subscriptions of one connection.
- * Events of watched accounts are read from the event log and carry their log position. All other frames come from the
- * hub, in which callers share subscriptions.
+ * The subscriptions of one connection (a seat) whose caller can resume them after the connection is lost. Events of
+ * watched accounts are read from the event log and carry their log position. All other frames come from the hub, in
+ * which callers share subscriptions.
  *
  * Before any frame, the sink is notified whether events were missed since the position that the caller sent. If events
  * may have been missed, the sink receives a new snapshot of each subscription.

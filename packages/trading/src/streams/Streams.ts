@@ -170,8 +170,8 @@ const notAvailable = (key: string): string =>
   `${VenueProtocol.invalidSubscription(key)}: the venue's list of coins is unavailable, try again`
 
 /**
- * Makes the shared streams of a venue. If `info` is defined, checks the names in each subscription and queries missed
- * data; otherwise does neither.
+ * Makes the shared streams of a venue. With `info`, the streams check the coin and dex names of each subscription, and
+ * query `POST /info` for the data that they missed during a lost connection. Without `info`, they do neither.
  */
 export const makeShared = Effect.fnUntraced(function*(
   info: CoinCatalog.Queries | undefined,
@@ -238,7 +238,7 @@ export const make = (shared: SharedStreams): Streams["Service"] => {
 /**
  * Provides the streams at the given addresses, over the `Info` and the `SocketTransport` of the context.
  *
- * Each call makes its own layer, so two venues in one program share nothing.
+ * Each call returns a new layer with separate upstream connections and a separate event log.
  *
  * @since 0.1.0
  * @category layers

@@ -127,7 +127,7 @@ const make = Effect.gen(function*() {
 })
 
 /**
- * Provides the service and its state. Each call makes its own layer, so two instances in one program share no state.
+ * Provides `Streams` and its state. Each call returns a new layer with separate state.
  *
  * @since 0.1.0
  * @category layers

@@ -79,7 +79,10 @@ export const cachedFor = 60_000
  */
 export const versionSlot = (account: string): string => account.slice(-3)
 
-/** Joins the stored versions of some accounts, and the version that applies to all accounts, into one text. */
+/**
+ * Joins stored versions with dots into one version; a missing version is empty text. `versions` contains the version of
+ * each account in question, and the version that applies to all accounts. Returns empty text if none of them is stored.
+ */
 export const printVersion = (versions: ReadonlyArray<number | string | null | undefined>): string =>
   versions.every((version) => version === null || version === undefined)
     ? ""
@@ -177,8 +180,7 @@ const memoryStore = (): Store => {
 }
 
 /**
- * Provides the versions of one process. Each call makes separate versions, so that two networks in one program share no
- * versions.
+ * Provides versions in the memory of this process. Each call returns a new layer with separate versions.
  *
  * @since 0.1.0
  * @category layers

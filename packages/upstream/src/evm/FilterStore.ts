@@ -101,8 +101,7 @@ export const makeMemory: Effect.Effect<FilterStore["Service"]> = Effect.map(Cloc
 })
 
 /**
- * Provides a store in this process. Each call makes a separate store, so that two gateways in one program share no
- * filters.
+ * Provides a store in the memory of this process. Each call returns a new layer with a separate store.
  *
  * @since 0.1.0
  * @category layers

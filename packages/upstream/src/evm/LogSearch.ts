@@ -217,7 +217,10 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     return header !== undefined && !mayHave(header.logsBloom, selectionIn(filter))
   }
 
-  /** Returns the number of a block; `undefined` if the node has no such block. */
+  /**
+   * Returns the number of the block that a tag names; `undefined` if the node has no such block. Returns a block number
+   * unchanged, without querying the node.
+   */
   const resolveBlock = (block: BlockName): Effect.Effect<bigint | undefined, CommonFailure> => {
     if (typeof block === "bigint") return Effect.succeed(block)
     return block === "earliest" ? Effect.succeed(0n) : Effect.map(reads.header(block), (header) => header?.number)

@@ -20,12 +20,12 @@ export interface Options {
   readonly ping: string
   readonly connections: MinuteBudget
   readonly messages: MinuteBudget
-  /** Called when a connection is open, before its first message. */
+  /** Called when a connection is open, before any message is sent or received over it. */
   readonly onUp: () => void
   readonly onTexts: (texts: ReadonlyArray<string>) => void
   /**
-   * Called when an open connection is lost, or could not be opened (`opened` is `false`). After a loss, the upstream's
-   * responses to earlier messages will not arrive.
+   * Called when an open connection is lost (`opened` is `true`), or when a connection cannot be opened (`opened` is
+   * `false`). The upstream's responses to messages that were sent before the loss will not arrive.
    */
   readonly onDown: (lost: SocketLost, opened: boolean) => void
 }

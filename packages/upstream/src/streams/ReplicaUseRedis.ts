@@ -1,6 +1,6 @@
 /**
- * `ReplicaUse` through a Redis that replicas share: one hash with the report of each replica. A single script writes a
- * replica's report and reads the other reports.
+ * `ReplicaUse` through a Redis that the replicas share. Each replica stores its use of the stream limits in one Redis
+ * hash. A single script stores the use of one replica and reads that of the others.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -9,9 +9,9 @@ import * as Schema from "effect/Schema"
 import * as SharedState from "../SharedState.ts"
 import * as ReplicaUse from "./ReplicaUse.ts"
 
-/** The location of the replicas' reports in Redis. */
+/** The Redis key under which the replicas store their use of the stream limits. */
 export interface Options {
-  /** The key of the Redis hash with the reports. Default: `trigate:{streams}:use`. */
+  /** The key of the Redis hash, which has one field for each replica. Default: `trigate:{streams}:use`. */
   readonly key?: string
 }
 
@@ -40,8 +40,8 @@ return others`
 const decodeReports = Schema.decodeUnknownEffect(Schema.Array(Schema.String))
 
 /**
- * Provides `ReplicaUse` through the Redis of the context. Each call makes a separate layer, so that two networks in one
- * program share nothing.
+ * Provides `ReplicaUse` through the Redis of the context. Replicas with the same `key` share their limits, so set a
+ * different `key` for each network.
  *
  * @since 0.1.0
  * @category layers
