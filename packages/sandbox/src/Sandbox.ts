@@ -178,7 +178,7 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
  * Provides the services `Exchange`, `Info`, `TradingEvm`, `TokenChain` and `Layer2` over the `SandboxState` of the
  * context.
  *
- * Each call returns a new layer with separate services. Their state is that of the context.
+ * Each call returns a new layer with separate services.
  *
  * @since 0.1.0
  * @category layers
