@@ -5,6 +5,7 @@
 import * as Schema from "effect/Schema"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { table } from "../scripts/docs/markdown.ts"
 import { type Row, Run, type SuiteResult, type Table } from "./harness/results.ts"
 import { cells, columns } from "./harness/rounds.ts"
 import { digits } from "./harness/suite.ts"
@@ -20,14 +21,6 @@ const spread = ({ beside, title, unit, value, values }: Row): ReadonlyArray<stri
   `${digits(value)} ${unit}`,
   values.length > 1 ? `${digits(Math.min(...values))} to ${digits(Math.max(...values))} ${unit}` : ""
 ]
-
-/** A table as the formatter lays it out. */
-const table = (head: ReadonlyArray<string>, lines: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const widths = head.map((name, column) => Math.max(3, name.length, ...lines.map((line) => line[column]?.length ?? 0)))
-  const row = (cells: ReadonlyArray<string>) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`
-  return [row(head), `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`, ...lines.map(row)].join("\n")
-}
 
 const list = (facts: { readonly [name: string]: string }): string =>
   Object.entries(facts).map(([name, value]) => `- ${name}: ${value}`).join("\n")

@@ -7,6 +7,7 @@ import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as markdown from "../../scripts/docs/markdown.ts"
 import type { Break, Broken } from "./breaks.ts"
 import { soundOf } from "./breaks.ts"
 import type { Sample } from "./samples.ts"
@@ -113,8 +114,7 @@ export const merged = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
 /** The rows as a table in Markdown. */
 export const table = (rows: ReadonlyArray<Row>, title = "What was done"): string => {
   const sum = (count: (row: Row) => number) => rows.reduce((total, row) => total + count(row), 0)
-  const cells = [
-    [title, "Told as", "Bodies", "Exact", "Unnamed", "Wrong"],
+  return markdown.table([title, "Told as", "Bodies", "Exact", "Unnamed", "Wrong"], [
     ...rows.map(({ cases, exact, mistake, name, unnamed, wrong }) => [
       name,
       mistake === "" ? "" : `\`${mistake}\``,
@@ -126,11 +126,7 @@ export const table = (rows: ReadonlyArray<Row>, title = "What was done"): string
       ...[(row: Row) => row.cases, (row: Row) => row.exact, (row: Row) => row.unnamed, (row: Row) => row.wrong.length]
         .map((count) => String(sum(count)))
     ]
-  ]
-  const widths = cells[0]?.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0))) ?? []
-  const line = (row: ReadonlyArray<string>) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`
-  const [head = [], ...body] = cells
-  return [line(head), `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`, ...body.map(line)].join("\n")
+  ])
 }
 
 /** One sentence about pairs of any form, where a rare form counts as much as a usual one. */

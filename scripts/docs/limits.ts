@@ -1,0 +1,65 @@
+/** docs/limits.md: the bounds that no setting changes. */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { root } from "../packages/manifest.ts"
+import { code, document, table } from "./markdown.ts"
+
+const firstSentence = (meaning: string): string =>
+  (/^[^]*?\.(?=\s|$)/u.exec(meaning)?.[0] ?? meaning).replaceAll(/\s+/gu, " ")
+
+/** The bounds that no setting changes: the file of each constant, its name and its unit. */
+const fixedLimits: ReadonlyArray<readonly [file: string, name: string, unit: "bytes" | "" | "milliseconds"]> = [
+  ["server/src/requests/RequestBody", "bodyLimit", "bytes"],
+  ["server/src/requests/RequestBody", "signedLimit", "bytes"],
+  ["server/src/process/NodeServer", "maxHeaderBytes", "bytes"],
+  ["server/src/requests/CallerSocket", "maxFrameBytes", "bytes"],
+  ["server/src/process/NodeServer", "maxParked", ""],
+  ["server/src/process/Pipelining", "maxWaiting", ""],
+  ["server/src/streams/SocketTransportWs", "maxPayload", "bytes"],
+  ["server/src/requests/LiveRequests", "most", ""],
+  ["server/src/requests/RequestCaller", "maxCached", ""],
+  ["server/src/stores/SandboxPrices", "maxBars", ""],
+  ["signing/src/actions/MsgPack", "maxDepth", ""],
+  ["signing/src/multisig/MultiSig", "maxSigners", ""],
+  ["signing/src/inspection/SignedReading", "maxHashed", "bytes"],
+  ["signing/src/inspection/SignedReading", "maxSearched", "bytes"],
+  ["trading/src/SignatureDiagnosis", "maxRecoveries", ""],
+  ["trading/src/actionLog/ActionLogQuota", "maxSigners", ""],
+  ["trading/src/accounts/AccountEvents", "mostPending", ""],
+  ["tokens/src/transactions/AccountHistory", "maxPages", ""],
+  ["tokens/src/transactions/Transactions", "maxAccounts", ""],
+  ["sandbox/src/evm/EvmChain", "gasLimit", ""],
+  ["sandbox/src/venue/VenueAccounts", "mostRows", ""],
+  ["api/src/SandboxApi", "maxSnapshots", ""],
+  ["cli/src/commands/InspectCommand", "maxBodies", ""]
+]
+
+const grouping = (value: number): string => String(value).replaceAll(/\B(?=(?:\d{3})+$)/gu, " ")
+
+const bytesText = (value: number): string =>
+  value % 1_048_576 === 0 ? `${value / 1_048_576} MiB` : value % 1024 === 0 ? `${value / 1024} KiB` : `${value} bytes`
+
+/** The docstring and the value of a constant that is a number, or a product of numbers. */
+const fixedLimit = ([file, name, unit]: (typeof fixedLimits)[number]): ReadonlyArray<string> => {
+  const source = fs.readFileSync(path.join(root, `packages/${file}.ts`), "utf8")
+  const found = new RegExp(
+    `/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n(?:export )?const ${name}(?::[^=]+)? = ([\\d_n* ]+)\\n`,
+    "u"
+  ).exec(source)
+  if (found === null) throw new Error(`packages/${file}.ts has no constant ${name} with a docstring and a number`)
+  const [, comment = "", factors = ""] = found
+  const value = factors.split("*").reduce((product, factor) => product * Number(factor.replaceAll(/[_n ]/gu, "")), 1)
+  const limit = unit === "bytes" ? bytesText(value) : grouping(value)
+  const meaning = firstSentence(comment.replaceAll(/^ *\* ?/gmu, "").trim()).replace(/\.$/u, "")
+    .replace(/^Maximum (?:number of )?(?:bytes of )?/u, "").replace(`: ${limit}`, "")
+    .replaceAll(/\{@link ([^}]+)\}/gu, "`$1`")
+  return [meaning, limit, code(`packages/${file}.ts`)]
+}
+
+/** The document. */
+export const limitsText = document(
+  "Limits",
+  "These bounds of a gateway are fixed. Bounds with a setting are in [configuration](configuration.md#limits), the venue's limits in\n" +
+    "[upstreams](upstreams.md#rate-limit), and the limits of streams, with their effects, in [streams](streams.md#limits).",
+  table(["Bounds", "At most", "Declared in"], fixedLimits.map(fixedLimit))
+)

@@ -1,0 +1,40 @@
+/** docs/subscriptions.md: the subscriptions of the stream. */
+import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import type { Subscription } from "@trigate/domain/streams/Subscription"
+import { table as subscriptionTable } from "@trigate/domain/streams/Subscriptions"
+import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
+import { code, codes, document, table } from "./markdown.ts"
+
+/** The members of a request as it is sent. */
+const membersOf = (schema: AnyCodec): ReadonlyArray<string> => {
+  const { ast } = Schema.toEncoded(schema)
+  return SchemaAST.isObjects(ast) ? ast.propertySignatures.map(({ name }) => String(name)) : []
+}
+
+const refillTexts = (subscription: Subscription): string =>
+  subscription.refill !== undefined
+    ? code(subscription.refill.query)
+    : subscription.delivery === "state"
+    ? "the next state"
+    : subscription.delivery === "snapshot"
+    ? "the next snapshot"
+    : (subscription.rows?.replayed ?? 0) > 0
+    ? "the venue's replay"
+    : "nothing"
+
+/** The document. */
+export const subscriptionsText = document(
+  "Subscriptions",
+  "The subscriptions of `GET /ws`, under the venue's own names. [Streams](streams.md#subscriptions) explains the kinds.",
+  table(
+    ["Type", "Members", "Kind", "Sends", "Missed data comes from"],
+    subscriptionTable.map((subscription) => [
+      code(subscription.name),
+      codes(membersOf(subscription.request)),
+      subscription.delivery,
+      subscription.summary,
+      refillTexts(subscription)
+    ])
+  )
+)
