@@ -341,9 +341,9 @@ try {
   const client = await start("scripts/trace/client.ts", [gateway.ready], {}, /client is ready/u)
   processes.push(client)
   const kinds: ReadonlyArray<Kind> = [
-    { name: "signed action", limit: 50, process: gateway, send: post(`${gateway.ready}/exchange`, signedAction) },
-    { name: "candle query", limit: 38, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
-    { name: "JSON-RPC read", limit: 32, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
+    { name: "signed action", limit: 60, process: gateway, send: post(`${gateway.ready}/exchange`, signedAction) },
+    { name: "candle query", limit: 48, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
+    { name: "JSON-RPC read", limit: 42, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
     {
       name: "client call",
       process: client,
