@@ -90,7 +90,7 @@ export type IssuedKey = typeof IssuedKey.Type
 
 const Lifetime = Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0)))
 
-/** The request to create a caller's first key, with its scope, quota and lifetime. */
+/** The request to create a key for a caller that has no valid key, with the key's scope, quota and lifetime. */
 export const KeyCreation = Schema.Struct({
   name: CallerName,
   scope: Schema.optionalKey(Scope),

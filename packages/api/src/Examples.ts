@@ -24,7 +24,7 @@ export const actionId = "0xe96687078e0d81d63281ba712b0b246c5df4571362b83c0259d64
 export const actionSigner = "0x14791697260e4c9a71f18484c9f997b308e59325"
 export const actionNonce = "1767225600000"
 
-/** A request to create a caller's first key. */
+/** A request to create a key for a caller that has no valid key. */
 export const keyCreation = {
   name: "desk",
   scope: { classes: ["read", "sign"] },
@@ -32,7 +32,7 @@ export const keyCreation = {
   lifetime: 7_776_000_000
 } as const
 
-/** A request to rotate a caller's key. The earlier keys remain valid for 12 hours. */
+/** A request to rotate a caller's key. The caller's earlier keys remain valid for 12 hours. */
 export const keyRotation = { overlap: 43_200_000 } as const
 
 /** The sequence number of a recorded request. */

@@ -52,10 +52,10 @@ export const forgetAction = "/admin/actions/:id/forget"
 /** Path of the route that sends an action again, if its outcome is unknown. */
 export const resolveAction = "/admin/actions/:id/resolve"
 
-/** Path of the routes that list the keys of callers and create a caller's first key. */
+/** Path of the routes that list the keys of callers, and create a key for a caller that has no valid key. */
 export const keys = "/admin/keys"
 
-/** Path of the route that creates a new key for a caller that already has a key. */
+/** Path of the route that creates a new key for a caller that has a valid key. */
 export const rotateKey = "/admin/keys/:name/rotate"
 
 /** Path of the route that revokes keys of a caller. */

@@ -74,8 +74,9 @@ const GRACE = 5000
 const OVERLAP = 5
 
 /**
- * Safety margin in bars. The venue has dropped no bars of a series if a response from its beginning has fewer bars than
- * the venue retains, minus this margin. The margin allows for retained bars that are newer than the response.
+ * Safety margin in bars. The venue has dropped no bars of a series if the response for a window from the beginning of
+ * the series has fewer bars than the venue retains, minus this margin. The margin allows for retained bars that are
+ * newer than the response.
  */
 const NEWEST = 5
 

@@ -1,8 +1,8 @@
 /**
  * The bars that are received from the streams of series (coin and interval).
  *
- * A stream sends the current bar repeatedly. A bar is final as soon as the stream has sent the next bar. If the stream
- * skips the next bar, the bar before it does not become final, and the recorder requests that bar from the venue.
+ * A stream sends the current bar repeatedly. A bar is final as soon as the stream has sent the bar with the next
+ * number. If the stream skips that number, the bar does not become final, and the recorder requests it from the venue.
  */
 import type { Candle } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"

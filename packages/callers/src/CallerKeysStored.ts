@@ -27,8 +27,8 @@ import type { KeyRecord } from "./KeyStore.ts"
 /** The intervals and the timeout of reads from the store. */
 export interface Options {
   /**
-   * Time between two queries for changed keys, and therefore the longest time for which a revoked key remains valid.
-   * Default: 1 second.
+   * Time between two queries for changed keys. While the store is reachable, a revoked key is refused after at most
+   * this time. Default: 1 second.
    */
   readonly interval?: Duration.Input
   /**

@@ -73,8 +73,8 @@ export class KeyStoreFault extends Schema.TaggedError<KeyStoreFault>()("KeyStore
 }) {}
 
 /**
- * The requested change contradicts the existing keys, for example because a caller name already has a key; the message
- * is one line.
+ * The requested change contradicts the existing keys, for example because the caller already has a valid key. The
+ * message is one line.
  */
 export class KeyRefusal extends Schema.TaggedError<KeyRefusal>()("KeyRefusal", { message: Schema.String }) {}
 
@@ -84,7 +84,7 @@ export interface Issued {
   readonly record: KeyRecord
 }
 
-/** A caller's first key: the caller's name, and the key's scope, quota and lifetime. */
+/** A key for a caller that has no valid key: the caller's name, and the key's scope, quota and lifetime. */
 export interface Creation {
   readonly name: string
   readonly scope?: Scope
@@ -157,7 +157,10 @@ export class KeyStore extends Context.Service<
   Pick<Backend, "since" | "noteUses"> & {
     /** Returns all keys, including expired and revoked ones, in the order of creation. */
     readonly list: Effect.Effect<ReadonlyArray<KeyRecord>, KeyStoreFault>
-    /** Creates the first key of a caller. Fails with `KeyRefusal` if the caller has a valid key. */
+    /**
+     * Creates a key for a caller that has no valid key. Fails with `KeyRefusal` if the caller has a valid key, or if
+     * the name is malformed.
+     */
     readonly create: (creation: Creation) => Effect.Effect<Issued, KeyStoreFault | KeyRefusal>
     /**
      * Creates a new key with the scope and quota of a caller's existing key. The earlier keys of the caller expire

@@ -278,7 +278,7 @@ describe("trigate actions", () => {
       assert.strictEqual((yield* over("list")).stdout, "No signed action is unanswered (mainnet)\n")
       assert.strictEqual(
         (yield* over("forget", second)).stderr,
-        `trigate: ${second} is not an action of unknown outcome\n`
+        `trigate: No action of the log has the ID ${second}: trigate actions list prints the IDs of unanswered actions\n`
       )
     }))
 
@@ -311,6 +311,9 @@ describe("trigate actions", () => {
         "No signed action is unanswered (mainnet)\n"
       )
       const absent = yield* actions(`file:${path}`, "forget", "0xabc")
-      assert.deepStrictEqual([absent.code, absent.stderr], [4, "trigate: 0xabc is not an action of unknown outcome\n"])
+      assert.deepStrictEqual([absent.code, absent.stderr], [
+        4,
+        "trigate: No action of the log has the ID 0xabc: trigate actions list prints the IDs of unanswered actions\n"
+      ])
     }))
 })

@@ -150,7 +150,7 @@ export const keys: () => Effect.Effect<KeyList, CallFailure, Connection> = Effec
 )
 
 /**
- * Creates the first key of a caller. Fails with `InvalidRequest` if the caller already has a valid key.
+ * Creates a key for a caller that has no valid key. Fails with `InvalidRequest` if the caller has a valid key.
  *
  * @since 0.1.0
  * @category calls
@@ -179,7 +179,7 @@ export const createKey: (creation: KeyCreation) => Effect.Effect<IssuedKey, Call
 })
 
 /**
- * Creates a new key for a caller that already has one. The earlier keys remain valid for the overlap. Default overlap:
+ * Creates a new key for a caller that has a valid key. The earlier keys remain valid for the overlap. Default overlap:
  * one day.
  *
  * @since 0.1.0

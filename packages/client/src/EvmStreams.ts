@@ -41,8 +41,9 @@ export type Methods = EvmStreams_.Methods<EvmStreamFailure>
  * The streams of the EVM chains of a gateway.
  *
  * Each running stream has its own WebSocket. If the connection is lost, the stream reconnects and continues without
- * gaps or duplicates, and reports a reorg that occurred during the outage. It fails with `StreamLost` if the gateway is
- * unreachable for more than two minutes, and with the gateway's error if the outage lasted for too many blocks.
+ * gaps or duplicates, and reports a reorg of up to 64 blocks that occurred during the outage. It fails with
+ * `StreamLost` if the gateway is unreachable for more than two minutes, and with the gateway's error if the outage
+ * lasted for too many blocks.
  *
  * @since 0.1.0
  * @category services

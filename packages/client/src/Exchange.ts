@@ -161,7 +161,7 @@ const actionPath = (reference: ActionReference, wait: Duration.Input): string =>
  * Returns the gateway's record of an action, without sending anything to the venue. If `wait` is set, waits up to that
  * long (at most 30 seconds) for the outcome to become known, and then returns the current record.
  *
- * After `OutcomeUnknown`, the outcome of an order with a client order ID is known within seconds. Fails with
+ * After `OutcomeUnknown`, the outcome of an order with a client order ID is usually known within seconds. Fails with
  * `ActionNotFound` for an action that the gateway did not send.
  *
  * @since 0.1.0

@@ -224,8 +224,8 @@ const formatStart = (after: StartPosition | undefined): string | undefined =>
  * Streams an account's finalized transactions, oldest first: the transactions after a position, and then each new
  * transaction.
  *
- * The stream never ends, has no gaps, and resumes after a lost connection. To resume it in another process, pass the
- * last received transaction as `after`.
+ * The stream ends only with an error, has no gaps, and resumes after a lost connection. To resume it in another
+ * process, pass the last received transaction as `after`.
  *
  * @since 0.1.0
  * @category streams

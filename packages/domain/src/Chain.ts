@@ -4,7 +4,7 @@
 export const chains = ["trading", "tokens", "layer2"] as const
 export type Chain = (typeof chains)[number]
 
-/** The labels that name upstreams in errors, metrics and the readiness response. There are no other labels. */
+/** The labels that name the chains' upstreams in errors, metrics and the readiness response. */
 export const upstreamLabels = ["trading-api", "trading-node", "token-chain", "layer2"] as const
 export type UpstreamLabel = (typeof upstreamLabels)[number]
 

@@ -19,7 +19,7 @@ const longest = 64
 
 /**
  * Returns the known word with the smallest edit distance to `word`; `undefined` if that distance exceeds a third of the
- * length of `word`.
+ * length of `word`, or if `word` is longer than 64 characters.
  *
  * Ignores letter case.
  */

@@ -11,8 +11,9 @@ export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).
 /**
  * The mistakes that the inspector finds in signed bodies. The module `SigningMistake` contains a message for each mistake.
  *
- * Some mistakes are visible in the body. In all other cases, the signer signed a message that differs from the body.
- * The inspector then tries each known difference until the signature recovers to the expected signer.
+ * Some mistakes are visible in the body, in the numbers of the signature, or in the recovered signers. Otherwise, the
+ * signer signed a message that differs from the body: the inspector tries each known difference until the signature
+ * recovers to the expected signer.
  */
 export const SignatureMistake = Schema.Literals([
   // mistakes in the wrapper around a body

@@ -150,7 +150,10 @@ export * as GatewayError from "./errors/GatewayError.ts"
 /** The base of typed errors: an RFC 9457 problem with a stable type URI, a tag and a group. */
 export * as Problem from "./errors/Problem.ts"
 
-/** Errors of requests that the gateway refuses because of their content or caller. Nothing was sent to an upstream. */
+/**
+ * Errors of requests that the gateway refuses because of their content or their caller, or because of its own
+ * configuration. Nothing was sent to an upstream.
+ */
 export * as RequestError from "./errors/RequestError.ts"
 
 /** Errors for a resource that does not exist at the upstream. */

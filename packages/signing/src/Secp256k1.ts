@@ -1,4 +1,4 @@
-/** The secp256k1 curve: keys, signatures, and signer recovery, with the fastest library that loads. */
+/** The secp256k1 curve: keys, signatures, and signer recovery, with libsecp256k1 or with noble. */
 import { secp256k1 } from "@noble/curves/secp256k1"
 import type { Signature as VenueSignature } from "@trigate/domain/actions/Signature"
 import * as Context from "effect/Context"

@@ -17,7 +17,7 @@ export * as NonceSource from "./NonceSource.ts"
 /** A `NonceSource` that several processes share: each nonce is issued atomically in Redis. */
 export * as NonceSourceRedis from "./NonceSourceRedis.ts"
 
-/** The secp256k1 curve: keys, signatures, and signer recovery, with the fastest library that loads. */
+/** The secp256k1 curve: keys, signatures, and signer recovery, with libsecp256k1 or with noble. */
 export * as Secp256k1 from "./Secp256k1.ts"
 
 /** Signers: a private key in this process, a wallet, or an external key store. */

@@ -112,9 +112,10 @@ export class TokenChain extends Context.Service<TokenChain, {
   /**
    * Streams an account's finalized transactions, oldest first: those after a position, and then each new one.
    *
-   * The stream never ends, and has no gaps, because each transaction names its predecessor. To resume, pass the last
-   * received transaction as `after`. All readers of an account share the requests to the node. The stream continues
-   * after outages of the node. Fails with `HistoryUnavailable` if the node's history does not reach back to `after`.
+   * The stream ends only with an error, and has no gaps, because each transaction names its predecessor. To resume,
+   * pass the last received transaction as `after`. All readers of an account share the requests to the node. The stream
+   * continues after outages of the node. Fails with `HistoryUnavailable` if the node's history does not reach back to
+   * `after`.
    */
   readonly transactions: (
     request: TransactionsRequest

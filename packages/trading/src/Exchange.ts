@@ -143,9 +143,9 @@ export class Exchange extends Context.Service<Exchange, {
    * Returns the state of an action that this gateway sent, without sending anything. If `wait` is set, waits up to that
    * duration (at most {@link longestWait}) for the outcome to become known, and then returns the current state.
    *
-   * After `OutcomeUnknown`, an order with a client order ID settles within seconds. Fails with `ActionNotFound` if the
-   * action is not in the log, or if the caller is not allowed to act for the action's signer. Fails with
-   * `InvalidRequest` for a client order ID that several actions share.
+   * After `OutcomeUnknown`, the outcome of an order with a client order ID is usually known within seconds. Fails with
+   * `ActionNotFound` if the action is not in the log, or if the caller is not allowed to act for the action's signer.
+   * Fails with `InvalidRequest` for a client order ID that several actions share.
    */
   readonly outcome: (
     reference: ActionReference,

@@ -1,4 +1,4 @@
-/** The trading chain's EVM: storage at the latest block, and transaction costs. */
+/** The trading chain's EVM: relayed calls, typed reads, streams, and transaction costs. */
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import type { UnsupportedBlock } from "@trigate/domain/errors/RequestError"

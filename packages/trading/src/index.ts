@@ -56,7 +56,7 @@ export * as SignerSearch from "./SignerSearch.ts"
 /** All services of the trading chain in one layer: one network, over undici, with the defaults of a single-process program. */
 export * as Trading from "./Trading.ts"
 
-/** The trading chain's EVM: storage at the latest block, and transaction costs. */
+/** The trading chain's EVM: relayed calls, typed reads, streams, and transaction costs. */
 export * as TradingEvm from "./TradingEvm.ts"
 
 /**
@@ -129,8 +129,8 @@ export * as MirroredQueries from "./accounts/MirroredQueries.ts"
 export * as OrderEvents from "./accounts/OrderEvents.ts"
 
 /**
- * The action log: records every signed action before its first byte is sent, and retains it until its nonce is too old
- * to use.
+ * The action log: records every signed action before its first byte is sent. Retains an action until its nonce is too
+ * old to use; drops the oldest settled actions earlier if there are too many.
  */
 export * as ActionLog from "./actionLog/ActionLog.ts"
 

@@ -4,8 +4,8 @@
  * A read passes the response cache and request coalescing ({@link ResponseCache}), then batching, then its attempts.
  * Each attempt passes rate limiter, outlier detection and transport ({@link Attempts}). A call that is sent at most
  * once goes directly to its attempts ({@link AtMostOnce}). The types ensure that only reads are repeated: `reads`
- * accepts only read operations, and `once` accepts only once-only operations. No module other than this one sends
- * calls.
+ * accepts only read operations, and `once` accepts only once-only operations. No other module sends calls of declared
+ * operations; the probes of addresses use the transport directly.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"

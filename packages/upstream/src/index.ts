@@ -193,13 +193,13 @@ export * as ReplicaUse from "./streams/ReplicaUse.ts"
 
 /**
  * `ReplicaUse` through a Redis that the replicas share. Each replica stores its use of the stream limits in one Redis
- * hash. A single script stores the use of one replica and reads that of the others.
+ * hash. A single script stores the use of one replica and returns the use of the others.
  */
 export * as ReplicaUseRedis from "./streams/ReplicaUseRedis.ts"
 
 /**
- * `ReplicaUse` through a Postgres that replicas share: a row with the report of each replica. A single statement writes
- * a replica's report and reads the other reports.
+ * `ReplicaUse` through a Postgres that the replicas share. Each replica stores its use of the stream limits in one row.
+ * A single statement stores the use of one replica and returns the use of the others.
  */
 export * as ReplicaUseSql from "./streams/ReplicaUseSql.ts"
 

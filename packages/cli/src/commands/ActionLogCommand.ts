@@ -39,10 +39,10 @@ import type * as ServeCommand from "./ServeCommand.ts"
 /** The action log could not be read; the message is one line. */
 export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFault", { message: Schema.String }) {}
 
-/** The log has no action of unknown outcome with the given ID. */
+/** The log has no action with the given ID, and no unanswered action whose ID starts with it. */
 export class ActionAbsent extends Schema.TaggedError<ActionAbsent>()("ActionAbsent", { id: Schema.String }) {
   override get message() {
-    return `${this.id} is not an action of unknown outcome`
+    return `No action of the log has the ID ${this.id}: trigate actions list prints the IDs of unanswered actions`
   }
 }
 

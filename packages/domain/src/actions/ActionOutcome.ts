@@ -18,11 +18,18 @@ export type ActionAccepted = typeof ActionAccepted.Type
 /**
  * The known classes of the venue's rejection texts. The venue can add texts at any time.
  *
- * The classes from `TickSize` to `UnknownOrder` are rejections of orders. Their causes, in the sequence of the list:
- * a price or size that is not a multiple of the asset's step; an order below the minimum value; insufficient margin or
- * balance; a post-only order that would have been filled immediately; no matching order; a reduce-only order that would
- * not reduce a position; a limit price too far from the oracle price; a trigger price on the wrong side of the market;
- * a cap on open interest or on the position; an order that is no longer open or was never placed.
+ * The classes from `TickSize` to `UnknownOrder` are rejections of orders. Their causes:
+ *
+ * - `TickSize`, `LotSize`: a price or size that is not a multiple of the asset's step;
+ * - `MinimumNotional`: an order below the minimum value;
+ * - `InsufficientMargin`, `InsufficientBalance`: not enough margin or balance;
+ * - `PostOnlyWouldCross`: a post-only order that would have been filled immediately;
+ * - `NoImmediateMatch`: no matching order;
+ * - `ReduceOnly`: a reduce-only order that would not reduce a position;
+ * - `PriceBand`: a limit price too far from the oracle price;
+ * - `TriggerPrice`: a trigger price on the wrong side of the market;
+ * - `OpenInterestCap`, `PositionLimit`: a cap on open interest or on the position;
+ * - `UnknownOrder`: an order that is no longer open or was never placed.
  */
 export const RejectionReason = Schema.Literals([
   "UnknownSigner",

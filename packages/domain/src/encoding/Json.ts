@@ -209,7 +209,10 @@ export const parse = (text: string): Result.Result<unknown, ParseFault> =>
 /** Returns whether a text is JSON. */
 export const isJson = (text: string): boolean => Result.isSuccess(Result.try((): unknown => JSON.parse(text)))
 
-/** Runs `refuse`, then `parse`. Every request body is parsed by this function. */
+/**
+ * Runs `refuse`, then `parse`. The gateway parses requests with this function, except JSON-RPC calls in the formats of
+ * `JsonRpc.usualCall`.
+ */
 export const parseStrict = (text: string, limits: Limits = defaultLimits): Result.Result<unknown, ParseFault> => {
   const refusal = refuse(text, limits)
   return refusal === undefined ? parse(text) : Result.fail(refusal)

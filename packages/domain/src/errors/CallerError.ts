@@ -5,7 +5,7 @@
 import * as Schema from "effect/Schema"
 import { Problem, RetryAfter } from "./Problem.ts"
 
-/** The caller's key is missing, malformed or unknown. */
+/** The caller's key is missing, malformed, unknown, expired or revoked. */
 export class Unauthorized extends Problem<Unauthorized>()(
   "Unauthorized",
   { group: "fix-setup", status: 401, title: "Unauthorized" },

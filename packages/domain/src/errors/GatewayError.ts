@@ -96,8 +96,8 @@ export const CommonFailure = Schema.Union(commonFailures)
 export type CommonFailure = typeof CommonFailure.Type
 
 /**
- * The errors that any request can fail with because of its caller. Of these, an embedded service raises only
- * `QuotaExceeded`.
+ * The errors with which a gateway refuses a request because of its caller, the gateway's load or the request's size. Of
+ * these, an embedded service raises only `QuotaExceeded`.
  */
 export const callerFailures = [Unauthorized, NotPermitted, QuotaExceeded, Overloaded, PayloadTooLarge] as const
 

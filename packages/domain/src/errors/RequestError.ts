@@ -1,4 +1,7 @@
-/** Errors of requests that the gateway refuses because of their content or caller. Nothing was sent to an upstream. */
+/**
+ * Errors of requests that the gateway refuses because of their content or their caller, or because of its own
+ * configuration. Nothing was sent to an upstream.
+ */
 import * as ErrorReporter from "effect/ErrorReporter"
 import * as Schema from "effect/Schema"
 import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, SignerNotAllowed } from "../actions/ActionError.ts"

@@ -3,8 +3,8 @@
  * maximum age of a cached response.
  *
  * By default, market data that bots poll is cached for one second, and market data that changes rarely for one minute.
- * The state of a user is always requested upstream, unless the rate limit is exhausted (see
- * {@link staleWhenLimitedSetting}). The setting {@link freshnessSetting} changes these ages. Only equal queries share a
+ * The state of a user is not cached for the next request, unless the rate limit is exhausted (see {@link
+ * staleWhenLimitedSetting}). The setting {@link freshnessSetting} changes these ages. Only equal queries share a
  * response, so a user's responses are never returned for another user.
  */
 import * as Duration from "effect/Duration"

@@ -385,18 +385,21 @@ export const withContext = <A, E, R>(
   f: (context: Context.Context<R>) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => new InContext(f)
 
-/** Like `Effect.flatMap`; the result runs without a fiber if its effects do. */
+/** Like `Effect.flatMap`. If `self` and the effects from `f` can run without a fiber, the result can too. */
 export const flatMap = <A, E, R, B, E2, R2>(
   self: Effect.Effect<A, E, R>,
   f: (value: A) => Effect.Effect<B, E2, R2>
 ): Effect.Effect<B, E | E2, R | R2> =>
   self instanceof Suspended ? new FlatMap<A, E, R, B, E2, R2>(self, f) : Effect.flatMapEager(self, f)
 
-/** Like `Effect.map`; the result runs without a fiber if `self` does. */
+/** Like `Effect.map`. If `self` can run without a fiber, the result can too. */
 export const map = <A, E, R, B>(self: Effect.Effect<A, E, R>, f: (value: A) => B): Effect.Effect<B, E, R> =>
   flatMap(self, (value) => Exit.succeed(f(value)))
 
-/** Like `Effect.matchCauseEffect`; the result runs without a fiber if its effects do. */
+/**
+ * Like `Effect.matchCauseEffect`. If `self` and the effects from the handlers can run without a fiber, the result can
+ * too.
+ */
 export const matchCause = <A, E, R, B, E2, R2, C, E3, R3>(
   self: Effect.Effect<A, E, R>,
   ends: Ends<A, E, B, E2, R2, C, E3, R3>
@@ -406,7 +409,9 @@ export const matchCause = <A, E, R, B, E2, R2, C, E3, R3>(
   return Exit.isSuccess(self) ? ends.onSuccess(self.value) : ends.onFailure(self.cause)
 }
 
-/** Like `Effect.matchEffect`; the result runs without a fiber if its effects do. */
+/**
+ * Like `Effect.matchEffect`. If `self` and the effects from the handlers can run without a fiber, the result can too.
+ */
 export const match = <A, E, R, B, E2, R2, C, E3, R3>(
   self: Effect.Effect<A, E, R>,
   { onFailure, onSuccess }: {
@@ -422,7 +427,7 @@ export const match = <A, E, R, B, E2, R2, C, E3, R3>(
     onSuccess
   })
 
-/** Like `Effect.mapError`; the result runs without a fiber if `self` does. */
+/** Like `Effect.mapError`. If `self` can run without a fiber, the result can too. */
 export const mapError = <A, E, R, E2>(self: Effect.Effect<A, E, R>, f: (error: E) => E2): Effect.Effect<A, E2, R> => {
   if (self instanceof Suspended) return new MapError<A, E, R, E2>(self, f)
   return isReady(self) ? Exit.mapError(self, f) : Effect.mapError(self, f)

@@ -121,7 +121,8 @@ export interface AccountHistory<E> {
    * Streams the transactions after a position, oldest first, and then each new one. Without a position, streams only
    * new ones.
    *
-   * The stream never ends. Fails with `HistoryUnavailable` if the server's history does not reach back to the position.
+   * The stream ends only with an error, such as `HistoryUnavailable` if the server's history does not reach back to the
+   * position.
    */
   readonly transactions: (after?: StartPosition) => Stream.Stream<AccountTransaction, E | HistoryUnavailable>
 }

@@ -16,7 +16,7 @@ import * as EventStore from "./EventStore.ts"
 
 /** The location and the limits of the event log. */
 export interface Options {
-  /** The prefix of the keys. Default: `trigate:{events}:`. The braces place all keys in one cluster slot. */
+  /** The prefix of the keys. Default: `trigate:{events}:`. The braces place all keys in one slot of a Redis cluster. */
   readonly prefix?: string
   readonly bounds?: EventStore.Bounds
 }

@@ -1,6 +1,6 @@
 /**
- * The action log: records every signed action before its first byte is sent, and retains it until its nonce is too old
- * to use.
+ * The action log: records every signed action before its first byte is sent. Retains an action until its nonce is too
+ * old to use; drops the oldest settled actions earlier if there are too many.
  */
 import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"

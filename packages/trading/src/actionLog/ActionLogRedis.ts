@@ -35,7 +35,7 @@ import * as LoggedAction from "./LoggedAction.ts"
 
 /** The retention limits, the key prefix in Redis, and the timeouts. */
 export interface Options extends ActionLog.Options {
-  /** Prefix of the keys. Default: `trigate:{actions}:`. The braces place all keys in one cluster slot. */
+  /** Prefix of the keys. Default: `trigate:{actions}:`. The braces place all keys in one slot of a Redis cluster. */
   readonly prefix?: string
   /**
    * The time after which an unsettled `sent` action becomes `unknown`. It must exceed the duration of an attempt.

@@ -269,8 +269,8 @@ export interface Claims {
    * Records an action as `sent`. Must succeed before any byte of the action is sent.
    *
    * Fails with `NonceAlreadyUsed` if the action log has an action with this nonce that is `sent` or settled, or that is
-   * `unknown` and has different signed content. An action without a signer does not claim a nonce. Fails with
-   * `UpstreamUnavailable` if the log is full or cannot be written.
+   * `unknown` and has different signed content. For an action whose signer is unknown, only an action with the same
+   * signed content counts. Fails with `UpstreamUnavailable` if the log is full or cannot be written.
    */
   readonly claim: (sending: Sending) => Effect.Effect<Claim, ClaimRefusal>
 }

@@ -44,8 +44,8 @@ export const worstCost = (upstream: UpstreamLabel, call: { readonly cost: Cost }
   upstream === "trading-api" ? worstWeight(call) : call.cost.requestUnits
 
 /**
- * Counts a call in the window that replicas share, if the window has capacity for the call and for the units `ahead`.
- * These are the units of the calls before it in the queue.
+ * Counts a call in the window that replicas share, if the window has capacity for the call and for the units `ahead`,
+ * which are the units of the calls before this call in the queue.
  *
  * `own` returns the use of this process by slot, except for calls whose request to the shared window is pending. If the
  * shared window has lost this use, it is restored from `own`.

@@ -65,16 +65,16 @@ export const layerMemory: Layer.Layer<ReplicaUse> = Layer.succeed(
   ReplicaUse.of({ exchange: () => Effect.succeed(none) })
 )
 
-/** Milliseconds after which the report of a silent replica expires. */
+/** Milliseconds after which the reported use of a replica expires, unless the replica reports its use again. */
 export const expiresAfter = 5000
 
-/** The store of the replicas' reports. */
+/** The store in which the replicas report their use of the stream limits. */
 export interface Store {
   /** The name of the store in log lines. */
   readonly name: string
   /** Timeout of one exchange of reports. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
-  /** Stores the report of a replica. Returns the unexpired reports of the other replicas. */
+  /** Stores the report of a replica: its use, as JSON. Returns the unexpired reports of the other replicas. */
   readonly exchange: (
     replica: string,
     report: string

@@ -1,6 +1,6 @@
 /**
  * `ReplicaUse` through a Redis that the replicas share. Each replica stores its use of the stream limits in one Redis
- * hash. A single script stores the use of one replica and reads that of the others.
+ * hash. A single script stores the use of one replica and returns the use of the others.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

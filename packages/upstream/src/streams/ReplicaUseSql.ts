@@ -1,6 +1,6 @@
 /**
- * `ReplicaUse` through a Postgres that replicas share: a row with the report of each replica. A single statement writes
- * a replica's report and reads the other reports.
+ * `ReplicaUse` through a Postgres that the replicas share. Each replica stores its use of the stream limits in one row.
+ * A single statement stores the use of one replica and returns the use of the others.
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -11,9 +11,9 @@ import * as SqlClient from "effect/sql/SqlClient"
 import * as SharedState from "../SharedState.ts"
 import * as ReplicaUse from "./ReplicaUse.ts"
 
-/** The location of the replicas' reports in the database. */
+/** Where the replicas store their use of the stream limits in the database. */
 export interface Options {
-  /** A name that separates the reports of several networks in one database. Default: `mainnet`. */
+  /** A name that separates the replicas of several networks in one database. Default: `mainnet`. */
   readonly network?: string
 }
 
