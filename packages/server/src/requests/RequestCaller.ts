@@ -192,8 +192,8 @@ const uncounted = (caller: Caller): Admitted => ({
 /**
  * Makes {@link Serving} from the `CallerKeys`, the `Quotas` and the {@link TrustedProxies} of the context.
  *
- * If keys are required, a request without a key, with two different keys, or with an unknown key fails with
- * `Unauthorized`. A request beyond its caller's quota fails with `QuotaExceeded`, before its body is read.
+ * If keys are required, a request without a key, with two different keys, or with an unknown, expired or revoked key
+ * fails with `Unauthorized`. A request beyond its caller's quota fails with `QuotaExceeded`, before its body is read.
  */
 export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> = Effect.gen(function*() {
   const { check } = yield* CallerKeys

@@ -11,7 +11,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import * as SharedState from "../SharedState.ts"
 import * as ReplicaUse from "./ReplicaUse.ts"
 
-/** Where the replicas store their use of the stream limits in the database. */
+/** The part of the database in which the replicas store their use of the stream limits. */
 export interface Options {
   /** A name that separates the replicas of several networks in one database. Default: `mainnet`. */
   readonly network?: string
