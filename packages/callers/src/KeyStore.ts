@@ -102,7 +102,10 @@ export interface Rotation {
   readonly lifetime?: Duration.Input
 }
 
-/** All keys, and the version of the store, which changes whenever a key changes. */
+/**
+ * All keys, and the version of the store. Every change of a key changes the version, except an update of its last-use
+ * time.
+ */
 export interface Snapshot {
   readonly version: string
   readonly records: ReadonlyArray<KeyRecord>

@@ -1,7 +1,8 @@
 /**
  * The initial content of every sandbox, whatever its seed. It contains a working example for each documented call.
  *
- * The private keys are the well-known keys of a public test mnemonic ("test test … junk"). Never send value to them.
+ * The private keys of `keys` are those of a public test mnemonic ("test test … junk"). Never send value to their
+ * addresses.
  */
 import type { Address, Hash } from "@trigate/domain/encoding/Hex"
 import * as SandboxAccounts from "@trigate/domain/SandboxAccounts"

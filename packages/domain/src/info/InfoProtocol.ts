@@ -205,7 +205,10 @@ export const callCost = ({ operation, request }: Pick<InfoCall, "operation" | "r
 
 const accountPattern = /^0x[0-9a-f]{40}$/u
 
-/** Returns the accounts whose state a query reads; `undefined` if it reads no account. */
+/**
+ * Returns the accounts that a query names and whose state it reads; empty if a query about a user's state names none.
+ * Returns `undefined` for market data, and for an unknown query type that names no account.
+ */
 const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
   const about = queryTopic(queryType(call))
   if (about === "market") return undefined

@@ -3,9 +3,9 @@
  * maximum age of a cached response.
  *
  * By default, market data that bots poll is cached for one second, and market data that changes rarely for one minute.
- * The state of a user is not cached for the next request, unless the rate limit is exhausted (see {@link
- * staleWhenLimitedSetting}). The setting {@link freshnessSetting} changes these ages. Only equal queries share a
- * response, so a user's responses are never returned for another user.
+ * A cached response about the state of a user is served only while the rate limit is exhausted (see {@link
+ * staleWhenLimitedSetting}), or if the account is watched. The setting {@link freshnessSetting} changes these ages.
+ * Only equal queries share a response, so a user's responses are never returned for another user.
  */
 import * as Duration from "effect/Duration"
 

@@ -232,8 +232,8 @@ export const once = <
 ): OnceOperation<Name, Request, Response, Failures> => ({ ...declaration, class: "once" })
 
 /**
- * Returns a function `isCacheable` that accepts the responses that `schema` decodes. The function never accepts an
- * error, a truncated response or `null`.
+ * Returns a function `isCacheable` that accepts the responses that `schema` decodes. The function refuses a truncated
+ * response, and refuses `null` unless `schema` allows it.
  */
 export const decodes = (schema: AnyCodec): (request: unknown, answer: Json.Json) => boolean => {
   const decode = Schema.decodeUnknownOption(schema)

@@ -305,7 +305,8 @@ export interface ReadProtocol<Call extends { readonly operation: ReadOperation }
   /** Returns the maximum cost of a call, for a protocol in which the cost depends on the call. */
   readonly costOf?: (call: Call, now: number) => Cost
   /**
-   * Returns the accounts whose state a call reads, in lower case; `undefined` if it reads no account.
+   * Returns the accounts whose state a call reads, in lower case; empty if it reads the state of an account that it
+   * does not name. Returns `undefined` if it reads no account.
    *
    * After an action that changes one of these accounts, responses from before the action are not served.
    */

@@ -154,7 +154,10 @@ export const makeMarkets = (seed: Seed, { tokens, universe }: SpotMeta): Readonl
   return [...markets, ...universe.filter(({ name }) => !named.has(name)).map((pair) => pairMarket(seed, pair, byIndex))]
 }
 
-/** Formats a price as the venue does: five significant digits, whole numbers always allowed, at least one decimal place. */
+/**
+ * Formats a price as the venue does: at most five significant digits (a whole number can have more), and at least one
+ * decimal place.
+ */
 export const printPrice = (market: CandleMarket, price: number): string => {
   const digits = price >= 10_000 ? Math.round(price) : Number(price.toPrecision(5))
   return withDecimal(digits.toFixed(market.priceDecimals))
@@ -328,8 +331,9 @@ const bar = (
 /**
  * Returns the bars of a market in a window, oldest first, at the time `now`.
  *
- * A bar is in the window if `T >= startTime` and `t <= endTime`. Default `endTime`: now. There are no bars that begin
- * at or after `now`, or that end before the listing. Only the newest 5000 bars exist.
+ * A bar is in the window if it closes at or after `startTime` (`T >= startTime`) and opens at or before `endTime` (`t
+ * <= endTime`). Default `endTime`: now. There are no bars that begin at or after `now`, or that end before the listing.
+ * Only the newest 5000 bars exist.
  */
 export const bars = (
   seed: Seed,

@@ -33,8 +33,8 @@ const hostName = (host: string): string => host.replace(/:[0-9]*$/u, "").toLower
  * Makes the `Host` check (`:authority` in HTTP/2) for a gateway that listens on an address.
  *
  * Loopback hosts are always accepted. A request without the header is also accepted: it is not from a browser, because
- * browsers always send the header. If the gateway listens on a loopback address, or if hosts are configured, the only
- * other accepted hosts are the configured hosts. Otherwise every host is accepted.
+ * browsers always send the header. If the gateway listens on a loopback address, or if a list of hosts is configured,
+ * the only other accepted hosts are those of the list. Otherwise every host is accepted.
  */
 export const make = (address: SocketAddress | undefined, hosts: Hosts | undefined) => {
   if (hosts === "*" || (hosts === undefined && (address === undefined || !isLoopback(address)))) return () => true

@@ -126,7 +126,10 @@ const maxGroups = 100
 
 const groups = new Set<string>()
 
-/** Returns the label of a caller's group: the operator's name for a key, never an address. */
+/**
+ * Returns the label of a caller's group: the name of the caller's key. The label is `address` for a caller without a
+ * key, and `others` for further names beyond {@link maxGroups}.
+ */
 const callerGroup = ({ id, key }: Caller): string => {
   if (key === undefined) return "address"
   if (!groups.has(id) && groups.size >= maxGroups) return "others"

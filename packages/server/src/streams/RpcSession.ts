@@ -176,7 +176,7 @@ const subscriptionCall = (text: string): RpcCall | undefined => {
   return Result.getOrUndefined(JsonRpc.readCall(Json.parsed(text, parsed.success)))
 }
 
-/** Returns the ID of a call as JSON; `null` if the call cannot be parsed. */
+/** Returns the ID of a call as JSON; `null` if the call cannot be parsed or has no valid ID. */
 export const idIn = (text: string): string => {
   const parsed = Json.parse(text)
   const id = Result.isSuccess(parsed) ? JsonRpc.member(parsed.success, "id") : undefined

@@ -73,7 +73,10 @@ function* singleMistakes(
   }
 }
 
-/** Combines two mistakes; `undefined` if the effect of one mistake cancels the effect of the second one. */
+/**
+ * Combines two mistakes; `undefined` if they cannot be combined, for example because both change the same part of the
+ * view.
+ */
 const combineMistakes = (start: View, subject: Examined, first: Single, second: Single): View | undefined => {
   if (first.view.action === start.action || second.view.action === start.action) {
     return SignedView.combined(start, first.view, second.view)

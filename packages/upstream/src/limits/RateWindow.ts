@@ -275,7 +275,10 @@ export class RateWindow {
     return this.#now
   }
 
-  /** Returns the name under which a caller is counted, and marks it as active; `undefined` for the program itself. */
+  /**
+   * Returns the name under which a caller is counted, and marks the caller as active; `undefined` for the program
+   * itself.
+   */
   nameOf(caller: Caller): string | undefined {
     if (caller === local) return undefined
     const isToldApart = this.#callers.has(caller.id) || this.#hasRoom() || isKey(caller.id)

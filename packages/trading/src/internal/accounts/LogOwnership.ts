@@ -142,7 +142,7 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
     backing: primary.backing,
     isUp: (): boolean => awaySince === undefined,
     role: (): Role => store !== primary ? "alone" : token === undefined ? "reader" : "writer",
-    /** Returns the right to write the event log; `undefined` while another replica has this right. */
+    /** Returns the right to write the event log; `undefined` while this process does not have this right. */
     lease: (): Lease | undefined => token === undefined ? undefined : { store, token },
     /**
      * Reports that a step in the event store failed. The argument is the time, in milliseconds, at which the step
