@@ -30,7 +30,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     // files share a process, since each would spend a second on the same modules: what a file replaces in it, it puts back
     isolate: false,
-    maxWorkers: Math.max(2, availableParallelism()),
+    // a third of the time a test waits, for a child process or a socket: on two cores a third process has something to do
+    maxWorkers: Math.ceil(1.5 * Math.max(2, availableParallelism())),
     // nothing waits that long unless it hangs: no test is about how fast the machine is
     testTimeout: 300_000,
     hookTimeout: 300_000

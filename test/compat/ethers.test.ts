@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { chainIds, contracts, transactions } from "@trigate/sandbox/SandboxExamples"
 import * as JsonParts from "@trigate/testing/JsonParts"
+import { sample } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import type { Contract, ErrorCode, EthersError } from "ethers"
 import { ContractFactory, isError, JsonRpcProvider, Network, toBeHex, Wallet } from "ethers"
@@ -86,7 +87,7 @@ describe("ethers over the sandbox", () => {
 })
 
 describe.runIf(canRun)("ethers", () => {
-  for (const route of routes) {
+  for (const route of sample("routes of ethers", routes, 1)) {
     it.live(`finds the network of /${route}, and sends what is asked at once as one batch`, () =>
       Effect.gen(function*() {
         const { asked, provider } = yield* connected("batch", route)

@@ -1,5 +1,6 @@
 /** viem's wallet client against a gateway process with a real node behind it: only the URL of the transport is changed. */
 import { assert, describe, it } from "@effect/vitest"
+import { sample } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import {
   BaseError,
@@ -52,7 +53,7 @@ const causeOf = <E extends BaseError>(kind: abstract new(...args: never) => E, c
   })
 
 describe.runIf(canRun)("viem's wallet", () => {
-  for (const route of routes) {
+  for (const route of sample("routes of viemWallet", routes, 1)) {
     it.live(`deploys, writes and sends on /${route}, and each transaction is sent once`, () =>
       Effect.gen(function*() {
         const { asked, count, deploy, mined, reader, transactionsSent, wallet } = yield* connected("wallet", route)

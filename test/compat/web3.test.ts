@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { chainIds, contracts, transactions } from "@trigate/sandbox/SandboxExamples"
 import * as JsonParts from "@trigate/testing/JsonParts"
+import { sample } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import { Web3 } from "web3"
 import { canRun } from "../node/anvil.ts"
@@ -72,7 +73,7 @@ describe("web3 over the sandbox", () => {
 })
 
 describe.runIf(canRun)("web3", () => {
-  for (const route of routes) {
+  for (const route of sample("routes of web3", routes, 1)) {
     it.live(`reads on /${route}`, () =>
       Effect.gen(function*() {
         const { web3 } = yield* connected("reads", route)

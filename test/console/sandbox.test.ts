@@ -175,7 +175,7 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
           Effect.sync(() => fs.mkdtempSync(path.join(import.meta.dirname, "snippet-"))),
           (name) => Effect.sync(() => fs.rmSync(name, { recursive: true, force: true }))
         )
-        for (const [client, expected] of sample("programs of the console", programs, 2)) {
+        for (const [client, expected] of sample("programs of the console", programs, 1)) {
           yield* Effect.promise(() => page.getByRole("combobox", { name: "Client" }).selectOption(client))
           yield* Effect.promise(() => page.getByRole("button", { name: /^Copy: / }).click())
           const program = yield* Effect.promise(() => page.evaluate(() => navigator.clipboard.readText()))
@@ -515,7 +515,7 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
           page.locator("form[data-path]").evaluateAll((found) => found.map((form) => form.parentElement?.id ?? ""))
         )
         assert.strictEqual(forms.length, contract.split(`"operationId":`).length - 1)
-        for (const id of sample("routes of the reference", forms, 14)) {
+        for (const id of sample("routes of the reference", forms, 6)) {
           yield* Effect.promise(() =>
             page.evaluate((hash) => {
               location.hash = hash

@@ -1,4 +1,4 @@
-/** Checks the types of all modules of the documents in one go, by the compiler options of the repository. */
+/** Checks the types of all modules of some documents in one go, by the compiler options of the repository. */
 import * as Effect from "effect/Effect"
 import { execFile } from "node:child_process"
 import * as fs from "node:fs"
@@ -23,7 +23,7 @@ const compile = (cwd: string) =>
     return Effect.sync(() => child.kill())
   })
 
-const tsconfig = (files: ReadonlyArray<string>) => ({
+const tsconfig = (files: ReadonlyArray<string>, references: ReadonlyArray<string>) => ({
   extends: path.join(root, "tsconfig.base.json"),
   compilerOptions: {
     types: ["node"],
@@ -35,11 +35,15 @@ const tsconfig = (files: ReadonlyArray<string>) => ({
     // what a block exports is for the reader
     isolatedDeclarations: false
   },
-  files: [...files, ...fs.globSync(path.join(root, "packages/*/src/**/*.d.ts"))]
+  files: [...files, ...fs.globSync(path.join(root, "packages/*/src/**/*.d.ts"))],
+  references: references.map((folder) => ({ path: folder }))
 })
 
-/** What the compiler says, each line with the document and the line in it. */
-export const check = Effect.fn(function*(documents: ReadonlyArray<Document>) {
+/**
+ * What the compiler says, each line with the document and the line in it. It reads the declarations that `tsc -b` wrote of the
+ * packages in `references`, and the sources of the others.
+ */
+export const check = Effect.fn(function*(documents: ReadonlyArray<Document>, references: ReadonlyArray<string> = []) {
   const cwd = yield* folderIn(checkout.parent)
   const places = new Map<string, Program>()
   for (const document of documents) {
@@ -51,7 +55,7 @@ export const check = Effect.fn(function*(documents: ReadonlyArray<Document>) {
       fs.writeFileSync(path.join(cwd, file), program.text)
     }
   }
-  fs.writeFileSync(path.join(cwd, "tsconfig.json"), JSON.stringify(tsconfig([...places.keys()])))
+  fs.writeFileSync(path.join(cwd, "tsconfig.json"), JSON.stringify(tsconfig([...places.keys()], references)))
   const said = yield* compile(cwd)
   // what goes on in a second line is indented, or a sentence
   return said.split(/\n(?=\S+\(\d+,\d+\): )/u).filter((text) => text !== "").map((line) => {

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
+import { sample } from "@trigate/testing/Sample"
 import { createConfig, watchBlocks, watchContractEvent } from "@wagmi/core"
 import * as Effect from "effect/Effect"
 import { WebSocketProvider } from "ethers"
@@ -135,7 +136,7 @@ const collector = <A>() => {
 }
 
 describe.skipIf(!canRun)("subscriptions over a node", () => {
-  for (const source of sources) {
+  for (const source of sample("sources of a node's blocks", sources, 1)) {
     it.live(`viem watches blocks and events through a restart of the node (${source})`, () =>
       Effect.gen(function*() {
         const { address, count, countUnreached, http: url, socket } = yield* connected(source)

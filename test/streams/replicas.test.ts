@@ -5,6 +5,7 @@ import { gateway, get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as PostgresServer from "@trigate/testing/PostgresServer"
 import * as RedisServer from "@trigate/testing/RedisServer"
+import { sample } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -85,7 +86,9 @@ const stores = [
   }
 ]
 
-describe.each(stores.filter(({ isInstalled }) => isInstalled))("two gateways on one $name", ({ server, variable }) => {
+const installed = sample("stores of two gateways", stores.filter(({ isInstalled }) => isInstalled), 1)
+
+describe.each(installed)("two gateways on one $name", ({ server, variable }) => {
   tests(layer)((it) => {
     it.effect("have one log: a stream goes on at the other one, whichever records, and after the recorder is gone", () =>
       Effect.gen(function*() {

@@ -6,7 +6,6 @@ import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpBody from "effect/http/HttpBody"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpRouter from "effect/http/HttpRouter"
-import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import * as Routes from "../src/Routes.ts"
@@ -54,29 +53,7 @@ describe("main.ts", () => {
       Effect.sync(() => spawn(process.execPath, [main], { env: { ...process.env, PORT: String(port) } })),
       (child) => Effect.sync(() => child.kill())
     )
-  // it prints where it listens
-  const urlOf = (child: ChildProcess) =>
-    Effect.callback<string>((resume) => {
-      let log = ""
-      const read = (chunk: Buffer) => {
-        log += chunk.toString()
-        const url = /http:\/\/127\.0\.0\.1:[0-9]+/u.exec(log)?.[0]
-        if (url !== undefined) resume(Effect.succeed(url))
-      }
-      child.stdout?.on("data", read)
-      child.stderr?.on("data", read)
-      child.on("exit", () => resume(Effect.die(log)))
-    })
-
-  it.live("listens", () =>
-    Effect.gen(function*() {
-      const url = yield* Effect.flatMap(startedOn(0), urlOf)
-      const price = yield* HttpClient.get(`${url}/price/@107`)
-      assert.strictEqual(price.status, 200)
-      assert.match(yield* price.text, /^\{"coin":"@107","price":"[0-9.]+"\}$/u)
-    }).pipe(Effect.provide(FetchHttpClient.layer)))
-
-  it.live("answers each request while it starts", () =>
+  it.live("answers each request while it starts, and then its own route", () =>
     Effect.gen(function*() {
       const port = yield* freePort
       const request = "GET /health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
@@ -91,5 +68,8 @@ describe("main.ts", () => {
       assert.deepStrictEqual([Object.keys(polled.answered), polled.unanswered], [["200"], 0])
       // it was polled before it listened
       assert.isAbove(polled.refused, 0)
-    }))
+      const price = yield* HttpClient.get(`http://127.0.0.1:${port}/price/@107`)
+      assert.strictEqual(price.status, 200)
+      assert.match(yield* price.text, /^\{"coin":"@107","price":"[0-9.]+"\}$/u)
+    }).pipe(Effect.provide(FetchHttpClient.layer)))
 })

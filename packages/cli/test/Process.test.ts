@@ -15,17 +15,6 @@ describe("trigate as a process", () => {
     }))
 
   // a start costs half a second of processor time, and much more of a busy machine's
-  it.live("asks a gateway", () =>
-    Effect.gen(function*() {
-      const { url } = yield* gateway({})
-      const args = ["evm", "storage", "0x5555555555555555555555555555555555555555", "2"]
-      assert.deepStrictEqual(yield* spawned(args, { TRIGATE_GATEWAY_URL: url }), {
-        code: 0,
-        stdout: `0x${"12".padStart(64, "0")}\n`,
-        stderr: ""
-      })
-    }))
-
   it.live("ends without a word when whoever reads its output has gone", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})

@@ -232,9 +232,9 @@ describe(`with the fast lane and without it, of seed ${seed}`, () => {
       yield* TestClock.setTime(now)
       yield* assertSame(
         [
-          ...sample(each(calls, fieldLists, (body, fields) => posted("/l2", body, fields)), 60),
-          ...sample(each(queries, fieldLists, (body, fields) => posted("/info", body, fields)), 40),
-          ...sample(each(calls, paths, (body, path) => posted(path, body)), 40),
+          ...sample(each(calls, fieldLists, (body, fields) => posted("/l2", body, fields)), 30),
+          ...sample(each(queries, fieldLists, (body, fields) => posted("/info", body, fields)), 20),
+          ...sample(each(calls, paths, (body, path) => posted(path, body)), 20),
           ...sample(each(queries, ["/INFO", "/info/", "/caller-key/info"], (body, path) => posted(path, body)), 10)
         ],
         talking,
@@ -320,7 +320,7 @@ describe(`with the fast lane and without it, of seed ${seed}`, () => {
       yield* TestClock.setTime(now)
       const fuzzed = generator(seed, now, bytesOf)
       yield* assertSame([
-        ...sample(malformedRequests(11, now), 80),
+        ...sample(malformedRequests(11, now), 40),
         ...validRequests(now).map(({ body, path }) => posted(path, body)),
         ...Array.from({ length: 60 }, (_, index) => fuzzed(index)).filter(({ raw }) => raw === undefined).map((
           one,

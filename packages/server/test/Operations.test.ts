@@ -267,7 +267,7 @@ describe("metrics", () => {
       }
     }))
 
-  it.live("take no label value from a caller, whatever is asked a thousand times", () =>
+  it.live("take no label value from a caller, whatever is asked hundreds of times", () =>
     Effect.gen(function*() {
       const live = yield* liveGateway({
         api: () => ({ body: `{"status":"ok","response":{"type":"default"}}` }),
@@ -297,10 +297,10 @@ describe("metrics", () => {
           (index) => asks[index % asks.length]?.(`odd${index.toString(36)}x`, index) ?? Effect.void,
           { concurrency: 16, discard: true }
         )
-      yield* askAll(0, 200)
+      yield* askAll(0, 100)
       yield* get(`${live.url}/metrics`)
       const few = yield* get(`${live.url}/metrics`)
-      yield* askAll(200, 1_200)
+      yield* askAll(100, 500)
       const answer = yield* get(`${live.url}/metrics`)
       // an outcome that is rare may come late, a label that grows would bring hundreds
       assert.isAtMost(seriesIn(answer.text), seriesIn(few.text) + 10)
@@ -310,7 +310,7 @@ describe("metrics", () => {
         if (label !== "le" && !known.has(found)) assert.include(values[label] ?? [], value, `${name} ${label}`)
       }
       const counts = [...answer.text.matchAll(/^trigate_requests_total\{.*\} (?<count>\d+)$/gmu)]
-      assert.isAtLeast(counts.reduce((sum, match) => sum + Number(match.groups?.["count"]), 0), 1_200)
+      assert.isAtLeast(counts.reduce((sum, match) => sum + Number(match.groups?.["count"]), 0), 500)
     }))
 })
 

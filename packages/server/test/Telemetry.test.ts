@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { rows } from "@trigate/server/process/Metrics"
 import { get, post } from "@trigate/testing/Gateway"
-import type { Options } from "@trigate/testing/GatewayProcess"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import type { Seen } from "@trigate/testing/RecordingUpstream"
 import { recordingUpstream, refusingUrl, rpcReply } from "@trigate/testing/RecordingUpstream"
@@ -68,8 +67,7 @@ const metricsIn = (seen: ReadonlyArray<Seen>) =>
 /** A gateway process that exports to a collector, and a node behind it; `run` asks it, and then it ends. */
 const exporting = Effect.fnUntraced(function*(
   environment: { readonly [name: string]: string },
-  run: (url: string) => Effect.Effect<unknown>,
-  options: Options = {}
+  run: (url: string) => Effect.Effect<unknown>
 ) {
   const collector = yield* recordingUpstream(() => ({ body: "{}" }))
   const node = yield* recordingUpstream(rpcReply(`"0x1"`))
@@ -79,7 +77,7 @@ const exporting = Effect.fnUntraced(function*(
     OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
     OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${collectorKey},x-tenant=one`,
     ...environment
-  }, options)
+  })
   yield* run(running.url)
   running.signal("SIGTERM")
   assert.strictEqual(yield* Effect.promise(() => running.ended), 0)
@@ -220,26 +218,6 @@ describe("a collector", () => {
             { traceparent: `00-${id}-${caller.spanId}-01` }
           )))
       assert.deepStrictEqual(spansIn(collector.seen).map(({ traceId }) => traceId), [ids[2], ids[2], ids[2]])
-    }))
-
-  it.live("costs a gateway nothing that has none: the exporters are not loaded", () =>
-    Effect.gen(function*() {
-      const told = `
-        import { registerHooks } from "node:module"
-        registerHooks({
-          load(url, context, next) {
-            if (/Otlp|\\/Telemetry\\.ts$/u.test(url)) console.error("loaded", url.split("/").at(-1))
-            return next(url, context)
-          }
-        })`
-      const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(told)}`
-      // as modules, since a bundle is one
-      const program = new URL("../../trigate/src/trigate.ts", import.meta.url).pathname
-      const without = yield* exporting({ NODE_OPTIONS, OTEL_EXPORTER_OTLP_ENDPOINT: "" }, ask, { program })
-      assert.notInclude(without.running.printed(), "loaded")
-      const having = yield* exporting({ NODE_OPTIONS }, ask, { program })
-      assert.include(having.running.printed(), "loaded Telemetry.ts")
-      assert.include(having.running.printed(), "loaded OtlpTracer.js")
     }))
 
   it.live("that is away delays nobody, and the log says so once, without its address", () =>

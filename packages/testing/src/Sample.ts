@@ -49,7 +49,7 @@ export const sample = <Row>(
 }
 
 /**
- * Samples a matrix: each row is tested in two of the columns, or in all columns in an exhaustive run. Returns a
+ * Samples a matrix: each row is tested in one of the columns, or in all columns in an exhaustive run. Returns a
  * function that returns the sampled rows of a column.
  */
 export const samplePairs = <Column, Row>(
@@ -58,6 +58,6 @@ export const samplePairs = <Column, Row>(
   rows: ReadonlyArray<Row>
 ): (column: Column) => ReadonlyArray<Row> => {
   const pairs = columns.flatMap((column) => rows.map((row, index) => ({ column, row, index })))
-  const chosen = sample(table, pairs, 2 * rows.length, ({ index }) => String(index))
+  const chosen = sample(table, pairs, rows.length, ({ index }) => String(index))
   return (wanted) => chosen.filter(({ column }) => column === wanted).map(({ row }) => row)
 }

@@ -145,8 +145,8 @@ const revealed = Effect.fnUntraced(function*(spelled: ReadonlyArray<string>) {
   })
   const found: Array<string> = []
   const pairs = Object.entries(places).flatMap(([place, put]) => spelled.map((spelling) => ({ place, put, spelling })))
-  // every spelling, and five places of each
-  const written = sample("spellings of a key", pairs, 5 * spelled.length, ({ spelling }) => spelling)
+  // every spelling, and three places of each
+  const written = sample("spellings of a key", pairs, 3 * spelled.length, ({ spelling }) => spelling)
   for (const { place, put, spelling } of written) {
     const spell = spellings[spelling] ?? identity
     say = (request) => put(spell(key), request)
