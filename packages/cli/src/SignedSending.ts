@@ -193,8 +193,8 @@ const isRefused = ({ entries }: ActionResult): boolean => entries.every((entry) 
  * sending it.
  *
  * Prints the result of each leg (entry of the action's batch), then fails with `ActionRejected` if the venue refused a
- * leg. A missing key is reported before the gateway is called. The function `sign` is called only if the gateway
- * responds and its network is `network`.
+ * leg. A missing key is reported before the gateway is called. Without `--dry-run`, the function `sign` is called only
+ * if the gateway responds and its network is `network`.
  */
 export const run = Effect.fnUntraced(function*<E, R>(
   { dryRun, network, yes, ...key }: Options,

@@ -195,8 +195,8 @@ export * as SettingsSources from "./settings/SettingsSources.ts"
 export * as TelemetrySettings from "./settings/TelemetrySettings.ts"
 
 /**
- * Selects the action log's store from the settings: for the gateway that writes the log, and for the tool that reads
- * it.
+ * Selects the action log's store from the settings: for the gateway that writes the log, and for the command `trigate
+ * actions`.
  */
 export * as ActionLogStore from "./stores/ActionLogStore.ts"
 

@@ -127,8 +127,8 @@ export const ActionResult = Schema.Struct({
 export type ActionResult = typeof ActionResult.Type
 
 /**
- * The venue refused the action, or some of its legs (orders, cancels or modifies). `message` is the venue's text;
- * `signer` is the address in that text, if the text contains one.
+ * The venue refused the action, or some of its legs (orders, cancels or modifies). `message` is the venue's text.
+ * `signer` is the address that the text reports as an unknown user or API wallet; absent for any other text.
  *
  * Only embedded services and the typed client raise this error: the HTTP route relays the venue's response unchanged.
  * If the venue refused only some legs, the call succeeds, and only `requireAll` fails with this error. The error then

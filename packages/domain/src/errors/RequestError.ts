@@ -127,8 +127,8 @@ export type RequestReason = (typeof requestReasons)[number]["Type"]
 /**
  * The request was refused, and nothing was sent; `reason` is the error.
  *
- * `group` indicates what to do. If it is `outcome-unknown`, the reason is `NonceAlreadyUsed`: an action with this nonce
- * was sent before, so do not assume that it failed. Over HTTP and JSON-RPC, only the reason is sent.
+ * `group` indicates what to do. If `group` is `outcome-unknown`, the reason is `NonceAlreadyUsed`: an action with this
+ * nonce was sent before, so do not assume that this action failed. Over HTTP and JSON-RPC, only the reason is sent.
  *
  * @since 0.1.0
  * @category errors

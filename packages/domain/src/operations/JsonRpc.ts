@@ -311,8 +311,9 @@ export const readBatch = (
 /**
  * Decodes a gateway's HTTP response to the call with the ID `id`.
  *
- * A JSON-RPC error can have any HTTP status. The status, or the problem document, is used only for a response without a
- * JSON-RPC error. HTTP 429 means that a rate limit is exhausted, regardless of the body.
+ * HTTP 429 means that a rate limit is exhausted, regardless of the body. With any other status, a JSON-RPC response is
+ * decoded. A body that is not a JSON-RPC response fails with `UpstreamMalformed` for HTTP 200, otherwise with the error
+ * of the problem document or of the status.
  */
 export const parseAnswer = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, ServedFailure> => {
   if (response.status === 429) return Effect.fail(servedResponseFailure(response))

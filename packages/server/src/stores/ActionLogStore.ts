@@ -1,6 +1,6 @@
 /**
- * Selects the action log's store from the settings: for the gateway that writes the log, and for the tool that reads
- * it.
+ * Selects the action log's store from the settings: for the gateway that writes the log, and for the command `trigate
+ * actions`.
  */
 import type * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import type { Backing } from "@trigate/trading/actionLog/ActionLog"
@@ -43,7 +43,7 @@ export const chooseBacking = (settings: Settings): Backing =>
 const leaseTime = (onceDeadline: Duration.Duration): Duration.Duration =>
   Duration.sum(onceDeadline, Duration.seconds(10))
 
-/** Returns the options of an action log that the program only reads. */
+/** Returns the options of an action log in a database. */
 export const toSqlOptions = ({ network, onceDeadline }: Settings): ActionLogSql.Options => ({
   network,
   lease: leaseTime(onceDeadline)

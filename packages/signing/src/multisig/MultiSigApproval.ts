@@ -247,9 +247,10 @@ const checkThreshold = (
  * The approvals can be in any order. Each is verified again, and only one approval of each co-signer counts. Inner
  * signatures are sent without leading zeros, as the venue hashes them.
  *
- * Fails with `ProposalAltered`, `ProposalExpired`, `ApprovalOfOther`, `CosignerNotAuthorized` or `ThresholdNotMet`.
- * Fails with `WrongSigner` if a signature is not its co-signer's, or if the signing key does not belong to the
- * proposal's leader. The errors of the leader's key are also possible.
+ * Fails with `ProposalAltered`, `ProposalExpired`, `ApprovalOfOther`, `CosignerNotAuthorized` or `ThresholdNotMet`, and
+ * with `UnsignableAction` for approvals of more than ten co-signers. Fails with `WrongSigner` if a signature is not its
+ * co-signer's, or if the signing key does not belong to the proposal's leader. The errors of the leader's key are also
+ * possible.
  */
 export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
   given: MultiSigProposal,

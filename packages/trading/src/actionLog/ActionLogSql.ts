@@ -335,7 +335,8 @@ export const layer = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, n
   Layer.effect(ActionLog.ActionLog, make(options, true))
 
 /**
- * Provides the action log for a tool that only reads it. Creates no table and changes no entries by itself.
+ * Provides the action log for a tool that does not send actions, such as `trigate actions`. Creates no table, and
+ * changes an entry only if the tool calls `forget` or `conclude`.
  *
  * @since 0.1.0
  * @category layers
