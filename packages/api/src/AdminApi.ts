@@ -248,7 +248,7 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     success: IssuedKey,
     error: changing
   }).annotateMerge(OpenApi.annotations({
-    summary: "Create the first key of a caller",
+    summary: "Create a key for a caller that has no valid key",
     description:
       "Only this response contains the key. The request is refused if the caller already has a valid key. It is also " +
       "refused if the gateway requires no keys: in that case, create the gateway's first key with " +

@@ -173,7 +173,7 @@ const Creation = ({ onCreate }: { readonly onCreate: (creation: KeyCreation) => 
   const failure = useSignal<string | undefined>(undefined)
   return (
     <details class="card">
-      <summary>Make the first key of a caller</summary>
+      <summary>Make a key for a caller that has no valid key</summary>
       <form
         class="grid"
         onSubmit={(event) =>

@@ -26,7 +26,7 @@ export const SandboxFaults = Schema.Struct({
   }),
   rejectedLegs: Share.annotateKey({
     description:
-      "Fraction of orders that the venue rejects for insufficient margin; it decides separately for each order of a batch"
+      "Fraction of orders that the venue rejects for insufficient margin; each order of a batch is decided separately"
   }),
   droppedSockets: Share.annotateKey({
     description: "Fraction of callers' open WebSockets that are closed each second without a close frame"

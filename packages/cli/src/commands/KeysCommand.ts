@@ -280,7 +280,9 @@ const create = Command.make("create", {
         "Callers send the key in Authorization: Bearer, in X-API-Key, or as the first segment of the path."
       )
     }))).pipe(
-    Command.withDescription("Create a caller's first key and print it to standard output. It cannot be shown again"),
+    Command.withDescription(
+      "Create a key for a caller that has no valid key, and print it to standard output. It cannot be shown again"
+    ),
     Command.withExamples([
       { command: "trigate keys create desk --classes read --expires 90d" },
       { command: "trigate keys create bot --chains trading --signers 0x17281460228691b044e080a5f5257dce8e47f79c" }

@@ -25,7 +25,7 @@ import { stakeArguments, stateArgument } from "./ActionCommands.ts"
 const terms = {
   account: Input.addressFlag("account").pipe(Flag.withDescription("The multi-sig account (required)")),
   leader: Input.addressFlag("leader").pipe(
-    Flag.withDescription("The leader, who sends the action with a nonce of their own (required)")
+    Flag.withDescription("The leader, who sends the action with the leader's own nonce (required)")
   ),
   threshold: Input.countFlag("threshold", 10).pipe(
     Flag.optional,

@@ -97,7 +97,7 @@ export type CommonFailure = typeof CommonFailure.Type
 
 /**
  * The errors with which a gateway refuses a request because of its caller, the gateway's load or the request's size. Of
- * these, an embedded service raises only `QuotaExceeded`.
+ * these, an embedded service raises only `QuotaExceeded` and, for signed actions, `NotPermitted`.
  */
 export const callerFailures = [Unauthorized, NotPermitted, QuotaExceeded, Overloaded, PayloadTooLarge] as const
 
