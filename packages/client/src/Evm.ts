@@ -121,7 +121,7 @@ export const getLogs = method(EvmReads.getLogs(EvmOperations.serving))
 export const call = method(EvmReads.call(EvmOperations.serving))
 
 /**
- * The receipt of a transaction.
+ * The receipt of a transaction; `null` if none exists.
  *
  * Fails with `CallFailure`.
  *

@@ -121,7 +121,7 @@ export const getLogs = method(EvmReads.getLogs(Layer2Operations.serving))
 export const call = method(EvmReads.call(Layer2Operations.serving))
 
 /**
- * The receipt of a transaction, with its logs and the fields that its layer 2 adds.
+ * The receipt of a transaction, with the layer 2's fields; `null` if none exists.
  *
  * Fails with `CallFailure`.
  *

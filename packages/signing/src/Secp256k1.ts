@@ -374,7 +374,7 @@ const lowest = (s: bigint): bigint => s > order / 2n ? order - s : s
 
 /**
  * Returns the signature in the venue's form if `address` (lower case) signed the digest. Otherwise fails with the
- * recovered address.
+ * recovered address, or with `undefined` if no address can be recovered.
  *
  * The address determines `v`, so `v` may be missing or wrong.
  */

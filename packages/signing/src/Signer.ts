@@ -83,7 +83,10 @@ export type SignerFailure = SignerMismatch | SignerUnavailable
 export class Signer extends Context.Service<Signer, {
   /** The address of the key, lower case. */
   readonly address: Hex
-  /** Signs a message: `r` and `s` of 32 bytes, low `s`, `v` 27 or 28. Fails if another key made the signature. */
+  /**
+   * Signs a message: `r` and `s` of 32 bytes, low `s`, `v` 27 or 28. Fails with `SignerMismatch` if another key made
+   * the signature, and with `SignerUnavailable` if there is no signature.
+   */
   readonly sign: (signable: Signable.Signable) => Effect.Effect<Signature, SignerFailure>
 }>()("@trigate/signing/Signer") {}
 
@@ -123,8 +126,8 @@ const verified = (engine: Secp256k1.Engine, address: Hex, digest: Hex, given: Gi
 /**
  * Makes the signer for a private key, 32 bytes in hex, with the engine of `Secp256k1`.
  *
- * Signs once at creation, and verifies that the signature recovers to the signer's address. Fails with {@link
- * InvalidPrivateKey}.
+ * Signs once at creation, and fails with {@link SignerMismatch} if the signature does not recover to the signer's
+ * address. Fails with {@link InvalidPrivateKey} if `key` is not a valid private key.
  */
 export const makePrivateKey = Effect.fnUntraced(function*(
   key: Redacted.Redacted

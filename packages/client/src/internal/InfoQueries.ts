@@ -307,7 +307,7 @@ export const userFills = query(InfoOperations.userFills)
 export const userFillsByTime = query(InfoOperations.userFillsByTime)
 
 /**
- * The role of an address: user, API wallet, vault, sub-account, or none.
+ * The role of an address: `user`, `agent`, `vault`, `subAccount` or `missing`.
  *
  * Fails with `CallFailure`.
  *

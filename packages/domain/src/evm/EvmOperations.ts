@@ -109,8 +109,8 @@ export const makeOperations = (serving: EvmMethods.Serving) =>
 export const evmOperations = makeOperations(serving)
 
 const systemMethods = {
-  eth_getSystemTxsByBlockHash: { summary: "System transactions of a block, created by the trading chain itself" },
-  eth_getSystemTxsByBlockNumber: { summary: "System transactions of a block, created by the trading chain itself" }
+  eth_getSystemTxsByBlockHash: { summary: "System transactions of a block, created by the trading chain" },
+  eth_getSystemTxsByBlockNumber: { summary: "System transactions of a block, created by the trading chain" }
 }
 
 /** Sends a signed transaction. */

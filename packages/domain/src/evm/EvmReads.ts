@@ -139,7 +139,7 @@ export const hashParam = Schema.Tuple([Hash]).pipe(
 export const getTransactionReceipt = (serving: Serving) =>
   typedRead(serving, {
     name: "eth_getTransactionReceipt",
-    summary: "The receipt of a transaction",
+    summary: "The receipt of a transaction; `null` if none exists",
     cheap: true,
     request: hashParam,
     response: Schema.NullOr(Receipt),

@@ -13,7 +13,7 @@ export const serving: EvmMethods.Serving = { chain: "layer2", protocol: "layer2"
 export const getTransactionReceipt = Operation.read({
   ...EvmMethods.served(serving),
   name: "eth_getTransactionReceipt",
-  summary: "The receipt of a transaction, with its logs and the fields that its layer 2 adds",
+  summary: "The receipt of a transaction, with the layer 2's fields; `null` if none exists",
   cheap: true,
   request: hashParam,
   response: Schema.NullOr(Receipt),

@@ -310,7 +310,7 @@ export const userFillsByTime = query({
 export const userRole = query({
   ...relayed({ ...ofAccount, weight: 60 }),
   name: "userRole",
-  summary: "The role of an address: user, API wallet, vault, sub-account, or none",
+  summary: "The role of an address: `user`, `agent`, `vault`, `subAccount` or `missing`",
   request: ofUser,
   response: UserRole,
   failures: [],

@@ -98,7 +98,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
         : Exit.fail(refusal)
     })
 
-  /** Fails if the trading chain is not configured. */
+  /** Fails if no official API of the trading chain is configured. */
   const sharedStreams = () => {
     const streams = sessions.streams()
     return streams === undefined

@@ -135,7 +135,8 @@ export class Admission extends Context.Service<Admission, {
    * Runs all checks, including whether the `CurrentCaller` is allowed to use the signer and the action type. Fails with
    * the error of the first failed check. Decoding errors are reported together, with their paths.
    *
-   * If `expectedSigner` is set, fails with `InvalidSignature` if another key signed, or if recovery fails.
+   * If `expectedSigner` is set, a body of another signer, or of a signer that cannot be recovered, fails with
+   * `InvalidSignature`.
    */
   readonly admit: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Admitted, WrapReason<AdmissionFailure>>
 }>()("@trigate/trading/admission/Admission") {}
