@@ -10,19 +10,16 @@ import { Candle, CandleInterval, coinsPerPage } from "@trigate/domain/candles/Ca
 import type { Series } from "@trigate/domain/candles/CandleWindow"
 import { barAt } from "@trigate/domain/candles/CandleWindow"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
-import { Millis, monotonicMillis } from "@trigate/domain/Time"
+import * as SqlStep from "@trigate/domain/SqlStep"
+import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Semaphore from "effect/Semaphore"
 import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
 import { barsPerChunk } from "./BarChunk.ts"
 import type { SeriesStatus } from "./CandleArchive.ts"
 import * as CandleArchive from "./CandleArchive.ts"
@@ -91,16 +88,11 @@ const migrate = Migrator.make({})({
   table: migrationTable
 })
 
-// Postgres returns a BIGINT as a bigint, SQLite as a number
-const Integer = Schema.Union([
-  Millis,
-  Schema.BigInt.pipe(Schema.decodeTo(Millis, SchemaTransformation.transform({ decode: Number, encode: BigInt })))
-])
 const headFields = {
   chunk: Schema.Int,
   known: Schema.String.check(Schema.isPattern(BarRanges.pattern)),
-  bars: Integer,
-  revision: Integer
+  bars: SqlStep.BigintColumn,
+  revision: SqlStep.BigintColumn
 }
 const decodeHeads = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct(headFields)))
 const decodeChunks = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ ...headFields, body: Schema.Uint8Array })))
@@ -112,20 +104,21 @@ const decodeRuns = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   first: Schema.Int,
   last: Schema.Int,
   known: headFields.known,
-  chunks: Integer,
-  bars: Integer,
-  bytes: Integer
+  chunks: SqlStep.BigintColumn,
+  bars: SqlStep.BigintColumn,
+  bytes: SqlStep.BigintColumn
 })))
-const decodeVersion = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ version: Integer })]))
+const decodeVersion = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ version: SqlStep.BigintColumn })]))
 const CandleText = Schema.fromJsonString(Candle)
-const decodeVersions = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ bar: CandleText, replacedAt: Integer })))
+const decodeVersions = Schema.decodeUnknownEffect(
+  Schema.Array(Schema.Struct({ bar: CandleText, replacedAt: SqlStep.BigintColumn }))
+)
 const encodeBar = Schema.encodeEffect(CandleText)
 
-type DatabaseFault = SqlError | Migrator.MigrationError | Schema.SchemaError | ArchiveUnavailable
+type DatabaseFault = SqlStep.SqlFault | ArchiveUnavailable
 
 const isLocked = (fault: DatabaseFault): boolean =>
-  (fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError") ||
-  (fault._tag === "MigrationError" && fault.kind === "Locked")
+  SqlStep.isLocked(fault) || (fault._tag === "MigrationError" && fault.kind === "Locked")
 
 /**
  * Converts a database fault to the archive's error. The error does not contain the message of a Postgres server,
@@ -149,7 +142,7 @@ const unavailable = (isFile: boolean) => (fault: DatabaseFault): ArchiveUnavaila
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const sql = yield* SqlClient.SqlClient
-  const scope = yield* Effect.scope
+  const run = SqlStep.runIn(yield* Effect.scope)
   const network = options.network ?? "mainnet"
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "5 seconds")
   const isFile = sql.onDialectOrElse({ sqlite: () => true, orElse: () => false })
@@ -161,23 +154,13 @@ const make = Effect.fnUntraced(function*(options: Options) {
     detail: `The candle archive is unreachable (no response within ${Duration.format(deadline)})`
   })
 
-  /**
-   * Runs one operation within the deadline. If an operation exceeds the deadline, it is interrupted in the background,
-   * because the interruption can take as long as the operation itself.
-   */
-  const within = Effect.fnUntraced(function*<A>(effect: Effect.Effect<A, DatabaseFault>) {
-    const stepping = effect.pipe(
-      Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),
+  /** Runs one operation within the deadline. */
+  const within = <A>(effect: Effect.Effect<A, DatabaseFault>) =>
+    run(Effect.retry(effect, { schedule: SqlStep.lockedSchedule, while: isLocked })).pipe(
       Effect.mapError(unavailable(isFile)),
-      Effect.interruptible
-    )
-    const fiber = yield* Effect.forkIn(stepping, scope, { startImmediately: true })
-    return yield* Fiber.join(fiber).pipe(
-      Effect.onInterrupt(() => Effect.forkIn(Fiber.interrupt(fiber), scope)),
       Effect.interruptible,
       Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.fail(late) })
     )
-  })
 
   let isReady = false
   const one = yield* Semaphore.make(1)

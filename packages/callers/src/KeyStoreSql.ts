@@ -5,20 +5,15 @@
  * changes, and a gateway can detect a change with one small query. A record has the same form as in a key file. Storing
  * when a key was last used does not increment the version.
  */
-import { Millis } from "@trigate/domain/Time"
+import * as SqlStep from "@trigate/domain/SqlStep"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
 import * as KeyStore from "./KeyStore.ts"
 import { KeyRecord, KeyStoreFault } from "./KeyStore.ts"
-
-type DatabaseFault = SqlError | Migrator.MigrationError | Schema.SchemaError
 
 const createTables = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -39,31 +34,22 @@ const latest = Object.keys(migrations).length
 
 const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: "trigate_keys_migrations" })
 
-// Postgres returns a BIGINT as a bigint, SQLite as a number
-const Integer = Schema.Union([
-  Millis,
-  Schema.BigInt.pipe(Schema.decodeTo(Millis, SchemaTransformation.transform({ decode: Number, encode: BigInt })))
-])
-
 const RecordText = Schema.fromJsonString(KeyRecord)
 const encodeRecord = Schema.encodeEffect(RecordText)
-const decodeMigrated = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ id: Integer })]))
-const decodeVersion = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ version: Integer })]))
+const decodeMigrated = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ id: SqlStep.BigintColumn })]))
+const decodeVersion = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ version: SqlStep.BigintColumn })]))
 const decodeRows = Schema.decodeUnknownEffect(
-  Schema.Array(Schema.Struct({ record: RecordText, lastUsedAt: Schema.NullOr(Integer) }))
+  Schema.Array(Schema.Struct({ record: RecordText, lastUsedAt: Schema.NullOr(SqlStep.BigintColumn) }))
 )
 
-const isFault = (error: { readonly _tag: string }): error is DatabaseFault =>
+const isFault = (error: { readonly _tag: string }): error is SqlStep.SqlFault =>
   error._tag === "SqlError" || error._tag === "MigrationError" || error._tag === "SchemaError"
-
-const isLocked = (error: { readonly _tag: string } | SqlError): boolean =>
-  "reason" in error && error._tag === "SqlError" && error.reason._tag === "LockTimeoutError"
 
 /**
  * Converts a database fault to the key store's error. The error does not contain the database server's message, because
  * that message can contain the server's host name.
  */
-const toKeyStoreFault = (fault: DatabaseFault): KeyStoreFault =>
+const toKeyStoreFault = (fault: SqlStep.SqlFault): KeyStoreFault =>
   fault._tag === "SqlError"
     ? new KeyStoreFault({ reason: "away", message: `the database does not respond (${fault.reason._tag})` })
     : new KeyStoreFault({
@@ -75,26 +61,25 @@ const deadline = "10 seconds"
 
 const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  let isReady = false
 
-  const prepared = Effect.gen(function*() {
-    yield* migrate
-    const [{ id }] = yield* decodeMigrated(yield* sql`SELECT MAX(migration_id) AS id FROM trigate_keys_migrations`)
-    if (id > latest) {
-      return yield* new KeyStoreFault({
-        reason: "newer",
-        message:
-          `the keys in the database are of version ${id}, and this program supports version ${latest}: use a later version of Trigate`
-      })
-    }
-    isReady = true
-  }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
-  const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
+  const ready = SqlStep.untilReady(
+    Effect.gen(function*() {
+      yield* migrate
+      const [{ id }] = yield* decodeMigrated(yield* sql`SELECT MAX(migration_id) AS id FROM trigate_keys_migrations`)
+      if (id > latest) {
+        return yield* new KeyStoreFault({
+          reason: "newer",
+          message:
+            `the keys in the database are of version ${id}, and this program supports version ${latest}: use a later version of Trigate`
+        })
+      }
+    }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+  )
 
   /** Runs a step on the tables; retries if another process has locked the SQLite file. */
   const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
     Effect.andThen(ready, effect).pipe(
-      Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),
+      Effect.retry({ schedule: SqlStep.lockedSchedule, while: SqlStep.isLocked }),
       Effect.catchIf(isFault, (fault) => Effect.fail(toKeyStoreFault(fault))),
       Effect.timeoutOrElse({
         duration: deadline,

@@ -32,6 +32,9 @@ export * as SandboxFaults from "./SandboxFaults.ts"
 /** Declarations of settings: the environment variable, the accepted values, the default and the documentation. */
 export * as Setting from "./Setting.ts"
 
+/** Steps in a SQL database, for the stores of several packages. */
+export * as SqlStep from "./SqlStep.ts"
+
 /** Timestamps in milliseconds, the venue's unit. */
 export * as Time from "./Time.ts"
 

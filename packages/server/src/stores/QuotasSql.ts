@@ -6,15 +6,14 @@
  * table, and every caller has its full burst again.
  */
 import * as Quotas from "@trigate/callers/Quotas"
+import * as SqlStep from "@trigate/domain/SqlStep"
 import * as SharedState from "@trigate/upstream/SharedState"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
 import * as QuotasShared from "./QuotasShared.ts"
 
 /** The prefix of callers' names in the table, and the timeout. */
@@ -45,27 +44,12 @@ const decodeFound = Schema.decodeUnknownEffect(
   Schema.Tuple([Schema.Struct({ ahead: Schema.Finite, is_full: Schema.Boolean })])
 )
 
-const away = (fault: SqlError | Migrator.MigrationError | Schema.SchemaError) =>
-  // a server's message can contain its host name
-  new SharedState.SharedStoreUnreachable({ detail: fault._tag === "SqlError" ? fault.reason._tag : fault._tag })
+const away = (fault: SqlStep.SqlFault) => new SharedState.SharedStoreUnreachable({ detail: SqlStep.faultTag(fault) })
 
 const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
   const sql = yield* SqlClient.SqlClient
-  const scope = yield* Effect.scope
-  /**
-   * Lets an interrupted fiber continue immediately, and interrupts the statement in the background. Waiting for the
-   * interruption would take as long as the statement itself.
-   */
-  const leaving = <A, E>(statement: Effect.Effect<A, E>) =>
-    Effect.flatMap(
-      Effect.forkIn(Effect.interruptible(statement), scope, { startImmediately: true }),
-      (fiber) => Effect.onInterrupt(Fiber.join(fiber), () => Effect.forkIn(Fiber.interrupt(fiber), scope))
-    )
-  let isReady = false
-  const prepared = Effect.map(Effect.provideService(migrate, SqlClient.SqlClient, sql), () => {
-    isReady = true
-  })
-  const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
+  const step = SqlStep.runIn(yield* Effect.scope)
+  const ready = SqlStep.untilReady(Effect.provideService(migrate, SqlClient.SqlClient, sql))
 
   const now = sql.literal("(extract(epoch FROM statement_timestamp()) * 1000)::float8")
 
@@ -106,11 +90,11 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
         return isFull
           ? ["concurrent", 0] as const
           : ["requests", Math.max(0, ahead + (asked.calls - 1) * asked.interval - asked.tolerance)] as const
-      }).pipe(Effect.mapError(away), leaving),
+      }).pipe(Effect.mapError(away), step),
     end: (caller, request) =>
       sql`UPDATE trigate_quotas SET running = running - ${request}::text WHERE caller = ${prefix + caller}`.pipe(
         Effect.mapError(away),
-        leaving
+        step
       )
   })
 })

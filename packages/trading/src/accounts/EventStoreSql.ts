@@ -5,15 +5,14 @@
  * The lease uses the database's clock. An append locks the row of its log and checks the token in one transaction, so
  * no other owner can write in between. A read is one statement, and therefore one snapshot.
  */
+import * as SqlStep from "@trigate/domain/SqlStep"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
 import * as EventStore from "./EventStore.ts"
 
 /** The location and the limits of the event log. */
@@ -98,34 +97,26 @@ const decodeTail = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
 
 const encodeRows = Schema.encodeSync(EventStore.RowsText)
 
-/** Describes a failure without the server's message, which can contain the server's host name. */
-const toStoreAway = (error: { readonly _tag: string } | SqlError): EventStore.StoreAway =>
-  new EventStore.StoreAway({ detail: "reason" in error && error._tag === "SqlError" ? error.reason._tag : error._tag })
-
 const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, network = "mainnet" }: Options) {
   const sql = yield* SqlClient.SqlClient
-  const scope = yield* Effect.scope
+  const run = SqlStep.runIn(yield* Effect.scope)
   const newEpoch = yield* EventStore.makeName
   const now = sql.literal("(extract(epoch FROM clock_timestamp()) * 1000)::float8")
-  let isReady = false
 
-  const prepared = Effect.gen(function*() {
-    yield* migrate
-    yield* sql`INSERT INTO trigate_event_logs (network, epoch, seq, start, token, leased_until)
+  const ready = SqlStep.untilReady(
+    Effect.gen(function*() {
+      yield* migrate
+      yield* sql`INSERT INTO trigate_event_logs (network, epoch, seq, start, token, leased_until)
       VALUES (${network}, ${newEpoch}, 0, 0, 0, 0) ON CONFLICT DO NOTHING`
-    isReady = true
-  }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
-  const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
+    }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+  )
 
-  /**
-   * Runs a database step within its deadline. A step that exceeds the deadline is interrupted in the background,
-   * because the interruption can take until the database is reachable again.
-   */
+  /** Runs a database step within its deadline. */
   const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
-    Effect.flatMap(
-      Effect.forkIn(Effect.interruptible(Effect.andThen(ready, effect)), scope, { startImmediately: true }),
-      (fiber) => Effect.onInterrupt(Fiber.join(fiber), () => Effect.forkIn(Fiber.interrupt(fiber), scope))
-    ).pipe(Effect.timeout(deadline), Effect.mapError(toStoreAway))
+    run(Effect.andThen(ready, effect)).pipe(
+      Effect.timeout(deadline),
+      Effect.mapError((error) => new EventStore.StoreAway({ detail: SqlStep.faultTag(error) }))
+    )
 
   const insert = (entries: ReadonlyArray<EventStore.Entry>) => {
     const values = entries.map((entry) => ({

@@ -5,18 +5,15 @@
  * need to share. Every step has a deadline. While the database is unreachable, signed actions are refused and nothing
  * is sent.
  */
+import * as SqlStep from "@trigate/domain/SqlStep"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
-import type * as Schema from "effect/Schema"
-import type * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
 import * as ActionLogTable from "../internal/actionLog/ActionLogTable.ts"
 import * as ActionLog from "./ActionLog.ts"
 import { metrics } from "./ActionLogMetrics.ts"
@@ -42,17 +39,13 @@ export interface Options extends ActionLog.Options {
   readonly countEvery?: Duration.Input
 }
 
-type StorageFault = SqlError | Migrator.MigrationError | Schema.SchemaError
-
 // milliseconds between counts of the unsettled actions while the log is full
 const countInterval = 1000
 
 const awayGauge = metrics.actionLogDegraded.series({})
 
-const isLocked = (fault: StorageFault): boolean => fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError"
-
 /** Returns why a database step failed. Omits the message of a Postgres server, which may contain its host name. */
-const describeFault = (fault: StorageFault, isFile: boolean): string => {
+const describeFault = (fault: SqlStep.SqlFault, isFile: boolean): string => {
   if (fault._tag !== "SqlError") return `is not readable (${fault._tag})`
   const { reason } = fault
   return `is unreachable (${
@@ -63,6 +56,7 @@ const describeFault = (fault: StorageFault, isFile: boolean): string => {
 const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const sql = yield* SqlClient.SqlClient
   const scope = yield* Effect.scope
+  const inScope = SqlStep.runIn(scope)
   const { capacity, keep, maxBytes, settledCapacity } = ActionLog.resolveLimits(options)
   const lease = ActionLog.leaseMillis(options.lease)
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "1 second")
@@ -92,34 +86,23 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   })
 
   /**
-   * Runs one step within the deadline. Fails with a message.
-   *
-   * A late step is interrupted in the background, because interruption can take as long as the step itself. After the
-   * step has ended, the effect `late` runs.
+   * Runs one step within the deadline. Fails with a message. If the step is late, the effect `late` runs after it has
+   * ended.
    */
-  const step = Effect.fnUntraced(
-    function*<A>(effect: Effect.Effect<A, StorageFault>, late: Effect.Effect<void> = Effect.void) {
-      const stepping = effect.pipe(
-        Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),
-        Effect.interruptible
-      )
-      const fiber = yield* Effect.forkIn(stepping, scope, { startImmediately: true })
-      return yield* Fiber.join(fiber).pipe(
-        Effect.mapError((fault) => describeFault(fault, isFile)),
-        Effect.onInterrupt(() => Effect.forkIn(Effect.andThen(Fiber.interrupt(fiber), late), scope)),
-        Effect.interruptible,
-        Effect.timeoutOrElse({
-          duration: deadline,
-          orElse: () => Effect.fail(`is unreachable (no response within ${Duration.format(deadline)})`)
-        })
-      )
-    }
-  )
+  const step = <A>(effect: Effect.Effect<A, SqlStep.SqlFault>, late?: Effect.Effect<void>) =>
+    inScope(Effect.retry(effect, { schedule: SqlStep.lockedSchedule, while: SqlStep.isLocked }), late).pipe(
+      Effect.mapError((fault) => describeFault(fault, isFile)),
+      Effect.interruptible,
+      Effect.timeoutOrElse({
+        duration: deadline,
+        orElse: () => Effect.fail(`is unreachable (no response within ${Duration.format(deadline)})`)
+      })
+    )
 
   const told = <A>(stepped: Effect.Effect<A, string>) =>
     Effect.tapError(Effect.tap(stepped, () => tell(false, "")), (why) => tell(true, why))
 
-  const deferred = new Map<string, Effect.Effect<unknown, StorageFault>>()
+  const deferred = new Map<string, Effect.Effect<unknown, SqlStep.SqlFault>>()
   const writeFirst = Effect.suspend(() => {
     const [first] = deferred
     if (first === undefined) return Effect.void
@@ -133,7 +116,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   )
 
   /** Retries a failed write later. */
-  const defer = (token: string, write: Effect.Effect<unknown, StorageFault>) =>
+  const defer = (token: string, write: Effect.Effect<unknown, SqlStep.SqlFault>) =>
     Effect.suspend(() => {
       const isFirst = deferred.size === 0
       // if too many writes are deferred, this write is dropped: the settled action stays `sent`, and becomes `unknown`
@@ -274,7 +257,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
 
   const probe = Effect.andThen(ready, sql`SELECT 1`)
 
-  const ask = <A>(effect: Effect.Effect<A, StorageFault>) => Effect.mapError(step(effect), LoggedAction.unreadable)
+  const ask = <A>(effect: Effect.Effect<A, SqlStep.SqlFault>) => Effect.mapError(step(effect), LoggedAction.unreadable)
 
   // creates the table before the first action, so that a failure is reported at startup
   if (prepare) {

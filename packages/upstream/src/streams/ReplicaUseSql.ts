@@ -2,8 +2,8 @@
  * `ReplicaUse` through a Postgres that the replicas share. Each replica stores its use of the stream limits in one row.
  * A single statement stores the use of one replica and returns the use of the others.
  */
+import * as SqlStep from "@trigate/domain/SqlStep"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Migrator from "effect/sql/Migrator"
@@ -38,11 +38,8 @@ const decodeReports = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ re
 
 const make = Effect.fnUntraced(function*({ network = "mainnet" }: Options) {
   const sql = yield* SqlClient.SqlClient
-  const scope = yield* Effect.scope
-  let isReady = false
-  const prepared = Effect.map(Effect.provideService(migrate, SqlClient.SqlClient, sql), () => {
-    isReady = true
-  })
+  const step = SqlStep.runIn(yield* Effect.scope)
+  const ready = SqlStep.untilReady(Effect.provideService(migrate, SqlClient.SqlClient, sql))
   const now = sql.literal("(extract(epoch FROM statement_timestamp()) * 1000)::float8")
 
   const exchanged = (replica: string, report: string) =>
@@ -58,20 +55,11 @@ const make = Effect.fnUntraced(function*({ network = "mainnet" }: Options) {
   return yield* ReplicaUse.make({
     name: "Postgres",
     exchange: (replica, report) =>
-      Effect.suspend(() => isReady ? Effect.void : prepared).pipe(
-        Effect.andThen(exchanged(replica, report)),
+      Effect.andThen(ready, exchanged(replica, report)).pipe(
         Effect.flatMap(decodeReports),
         Effect.map((rows) => rows.map((row) => row.report)),
-        Effect.mapError((error) =>
-          // contains only the tag, because a server's message may contain its host name
-          new SharedState.SharedStoreUnreachable({ detail: error._tag === "SqlError" ? error.reason._tag : error._tag })
-        ),
-        // the interruption is not awaited, because interrupting a statement takes as long as the statement
-        (statement) =>
-          Effect.flatMap(
-            Effect.forkIn(Effect.interruptible(statement), scope, { startImmediately: true }),
-            (fiber) => Effect.onInterrupt(Fiber.join(fiber), () => Effect.forkIn(Fiber.interrupt(fiber), scope))
-          )
+        Effect.mapError((fault) => new SharedState.SharedStoreUnreachable({ detail: SqlStep.faultTag(fault) })),
+        step
       )
   })
 })

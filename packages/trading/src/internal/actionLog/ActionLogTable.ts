@@ -9,11 +9,10 @@ import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { Settled } from "@trigate/domain/actions/ActionRecord"
 import { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
-import { Millis } from "@trigate/domain/Time"
+import * as SqlStep from "@trigate/domain/SqlStep"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
@@ -89,59 +88,54 @@ export const migrate = Migrator.make({})({
   table: "trigate_migrations"
 })
 
-// Postgres returns a BIGINT as a bigint, SQLite as a number
-const Integer = Schema.Union([
-  Millis,
-  Schema.BigInt.pipe(Schema.decodeTo(Millis, SchemaTransformation.transform({ decode: Number, encode: BigInt })))
-])
-const decodeInserted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ sendings: Integer })))
+const decodeInserted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ sendings: SqlStep.BigintColumn })))
 const decodeStanding = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   state: Schema.Literals(["sent", "accepted", "rejected", "unknown", "forgotten"]),
   fingerprint: Schema.String,
-  leaseUntil: Integer,
-  expiresAt: Integer
+  leaseUntil: SqlStep.BigintColumn,
+  expiresAt: SqlStep.BigintColumn
 })))
 const decodeHoldings = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   part: Schema.Literals(["familiar", "strangers"]),
   holder: Schema.String,
-  count: Integer,
-  bytes: Integer,
-  unknown: Integer,
-  oldestUnknown: Schema.NullOr(Integer),
-  firstExpiry: Integer
+  count: SqlStep.BigintColumn,
+  bytes: SqlStep.BigintColumn,
+  unknown: SqlStep.BigintColumn,
+  oldestUnknown: Schema.NullOr(SqlStep.BigintColumn),
+  firstExpiry: SqlStep.BigintColumn
 })))
 const decodeListed = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   claimant: Schema.String,
-  nonce: Integer,
+  nonce: SqlStep.BigintColumn,
   fingerprint: Schema.String,
   actionType: Schema.String,
   body: Schema.Uint8Array,
-  openedAt: Integer,
-  leaseUntil: Integer,
+  openedAt: SqlStep.BigintColumn,
+  leaseUntil: SqlStep.BigintColumn,
   state: Schema.Literals(["sent", "unknown"])
 })))
 const SettledText = Schema.NullOr(Schema.fromJsonString(Settled))
 const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   claimant: Schema.String,
-  nonce: Integer,
+  nonce: SqlStep.BigintColumn,
   fingerprint: Schema.String,
   state: Schema.Literals(["sent", "accepted", "rejected", "unknown", "forgotten"]),
-  leaseUntil: Integer,
+  leaseUntil: SqlStep.BigintColumn,
   body: Schema.NullOr(Schema.Uint8Array),
   settled: SettledText
 })))
 const decodeTaken = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   claimant: Schema.String,
-  nonce: Integer,
+  nonce: SqlStep.BigintColumn,
   fingerprint: Schema.String,
-  openedAt: Integer,
+  openedAt: SqlStep.BigintColumn,
   body: Schema.Uint8Array
 })))
 const decodeDue = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   claimant: Schema.String,
-  nonce: Integer,
-  openedAt: Integer,
-  lookUpAt: Integer
+  nonce: SqlStep.BigintColumn,
+  openedAt: SqlStep.BigintColumn,
+  lookUpAt: SqlStep.BigintColumn
 })))
 const isAddress = Schema.is(Address)
 
