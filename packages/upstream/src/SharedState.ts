@@ -6,6 +6,7 @@ import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type { RedisError } from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
 import { metrics } from "./UpstreamMetrics.ts"
 
@@ -13,6 +14,10 @@ import { metrics } from "./UpstreamMetrics.ts"
 export class SharedStoreUnreachable
   extends Schema.TaggedError<SharedStoreUnreachable>()("SharedStoreUnreachable", { detail: Schema.String })
 {}
+
+/** Converts a fault of a Redis, or of its response, to the failure of a store that is unreachable. */
+export const unreachable = (fault: RedisError | Schema.SchemaError): SharedStoreUnreachable =>
+  new SharedStoreUnreachable({ detail: fault._tag === "RedisError" ? String(fault.cause) : fault.message })
 
 const isStoreUnreachable = Schema.is(SharedStoreUnreachable)
 

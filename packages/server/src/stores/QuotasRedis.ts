@@ -61,9 +61,6 @@ const decodeAnswer = Schema.decodeUnknownEffect(
   Schema.Tuple([Schema.Literals(["counted", "requests", "concurrent"]), Schema.FiniteFromString])
 )
 
-const away = (error: Redis.RedisError | Schema.SchemaError) =>
-  new SharedState.SharedStoreUnreachable({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
-
 const make = Effect.fnUntraced(function*({ prefix = "trigate:{quota}:", ...options }: Options) {
   const redis = yield* Redis.Redis
   const evaluateCount = redis.eval(countScript)
@@ -74,9 +71,9 @@ const make = Effect.fnUntraced(function*({ prefix = "trigate:{quota}:", ...optio
     count: ({ caller, interval, most, request, tolerance }) =>
       evaluateCount(`${prefix}${caller}`, interval, tolerance, most, request, QuotasShared.givenUpAfter).pipe(
         Effect.flatMap(decodeAnswer),
-        Effect.mapError(away)
+        Effect.mapError(SharedState.unreachable)
       ),
-    end: (caller, request) => Effect.mapError(evaluateEnd(`${prefix}${caller}`, request), away)
+    end: (caller, request) => Effect.mapError(evaluateEnd(`${prefix}${caller}`, request), SharedState.unreachable)
   })
 })
 

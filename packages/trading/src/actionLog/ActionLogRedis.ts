@@ -77,11 +77,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
   const ask = <A>(asked: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
     asked.pipe(
-      Effect.mapError((error) =>
-        new SharedState.SharedStoreUnreachable({
-          detail: error._tag === "RedisError" ? String(error.cause) : error.message
-        })
-      ),
+      Effect.mapError(SharedState.unreachable),
       // a settlement at the end of a scope must not wait for an uninterruptible step
       Effect.interruptible
     )

@@ -57,9 +57,6 @@ redis.call('PEXPIRE', KEYS[1], ${DAY})`
 
 const decodeVersions = Schema.decodeUnknownEffect(Schema.Array(Schema.NullOr(Schema.String)))
 
-const away = (error: Redis.RedisError | Schema.SchemaError) =>
-  new SharedState.SharedStoreUnreachable({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
-
 const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{accounts}:" }: Options) {
   const redis = yield* Redis.Redis
   const state = yield* SharedState.make({ use: "account-versions", ...(deadline === undefined ? {} : { deadline }) })
@@ -75,7 +72,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{accounts
    */
   const written = (write: Effect.Effect<unknown, Redis.RedisError>) =>
     state.orElse<unknown, never, never>(
-      Effect.mapError(write, away),
+      Effect.mapError(write, SharedState.unreachable),
       Effect.map(Clock.currentTimeMillis, (now) => {
         unsharedUntil = now + cachedFor
       })
@@ -90,7 +87,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{accounts
         if (now < unsharedUntil) return Effect.undefined
         const version = evaluateVersion(...keys, now, ...accounts.map(versionSlot)).pipe(
           Effect.flatMap(decodeVersions),
-          Effect.mapError(away),
+          Effect.mapError(SharedState.unreachable),
           Effect.map((versions) => versions.length === 0 ? undefined : AccountVersions.printVersion(versions))
         )
         return state.orElse<AccountVersions.Version, never, never>(version, Effect.undefined)

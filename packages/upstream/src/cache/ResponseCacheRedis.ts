@@ -62,8 +62,6 @@ const toStored = ({ content: { body, head }, policy, readAt }: CachedResponse): 
     ? Option.some({ readAt, policy, head, form: "text", body })
     : Option.map(Utf8.decode(body), (text) => ({ readAt, policy, head, form: "bytes" as const, body: text }))
 
-const away = (error: Redis.RedisError) => new SharedState.SharedStoreUnreachable({ detail: String(error.cause) })
-
 /** Makes the shared responses of all replicas with the same Redis and prefix. */
 export const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:cache:" }: Options) {
   const redis = yield* Redis.Redis
@@ -71,7 +69,10 @@ export const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:ca
 
   const get = (key: string): Effect.Effect<CachedResponse | undefined> =>
     Effect.map(
-      shared.orElse(Effect.mapError(redis.send("GET", `${prefix}${key}`), away), Effect.succeed(null)),
+      shared.orElse(
+        Effect.mapError(redis.send("GET", `${prefix}${key}`), SharedState.unreachable),
+        Effect.succeed(null)
+      ),
       // an entry that a different version of the gateway stored may not decode, and then counts as missing
       (stored) => Option.getOrUndefined(Option.map(decode(stored), fromStored))
     )
@@ -83,7 +84,7 @@ export const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:ca
     if (left < 1 || Option.isNone(stored)) return
     const text = yield* Effect.orDie(encode(stored.value))
     yield* shared.orElse(
-      Effect.mapError(redis.send("SET", `${prefix}${key}`, text, "PX", String(left)), away),
+      Effect.mapError(redis.send("SET", `${prefix}${key}`, text, "PX", String(left)), SharedState.unreachable),
       Effect.void
     )
   })

@@ -144,7 +144,6 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:
   const redis = yield* Redis.Redis
   const local = yield* makeMemory
   const shared = yield* SharedState.make({ use: "evm-filters" })
-  const away = (error: Redis.RedisError) => new SharedState.SharedStoreUnreachable({ detail: String(error.cause) })
   const millis = Duration.toMillis(idle)
   // the key contains the caller, so that no other caller can use the ID
   const keyNames = ({ caller, id }: FilterKey) => [`${prefix}${caller}:${id}`, `${prefix}${caller}`] as const
@@ -155,23 +154,29 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:
     add: (key, text, most) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         shared.orElse(
-          Effect.map(Effect.mapError(add(...keyNames(key), text, millis, now, most), away), (added) => added === 1),
+          Effect.map(
+            Effect.mapError(add(...keyNames(key), text, millis, now, most), SharedState.unreachable),
+            (added) => added === 1
+          ),
           local.add(key, text, most)
         )),
     get: (key) =>
       Effect.map(
-        shared.orElse(Effect.mapError(redis.send<string | null>("GET", keyNames(key)[0]), away), local.get(key)),
+        shared.orElse(
+          Effect.mapError(redis.send<string | null>("GET", keyNames(key)[0]), SharedState.unreachable),
+          local.get(key)
+        ),
         (text) => text ?? undefined
       ),
     set: (key, text) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         shared.orElse(
-          Effect.asVoid(Effect.mapError(set(...keyNames(key), text, millis, now), away)),
+          Effect.asVoid(Effect.mapError(set(...keyNames(key), text, millis, now), SharedState.unreachable)),
           local.set(key, text)
         )),
     remove: (key) =>
       shared.orElse(
-        Effect.map(Effect.mapError(remove(...keyNames(key)), away), (removed) => removed === 1),
+        Effect.map(Effect.mapError(remove(...keyNames(key)), SharedState.unreachable), (removed) => removed === 1),
         local.remove(key)
       )
   })

@@ -200,9 +200,6 @@ const toSlots = (found: ReadonlyArray<typeof FoundSlot.Type>): ReadonlyArray<Rat
     .map(([index, methodClass, units]) => ({ index, read: 0, once: 0, [methodClass]: units }))
     .toSorted((one, other) => one.index - other.index)
 
-const away = (error: Redis.RedisError | Schema.SchemaError) =>
-  new SharedState.SharedStoreUnreachable({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
-
 const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-limit}:", windows, ...limits }: Options) {
   const redis = yield* Redis.Redis
   const state = yield* SharedState.make({ use: "rate-limits", ...(deadline === undefined ? {} : { deadline }) })
@@ -264,7 +261,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           ])
         )
         return evaluateJoin(key, keyOfMembers, id, now, timeToLive, ...values).pipe(
-          Effect.mapError(away),
+          Effect.mapError(SharedState.unreachable),
           Effect.tap((known) =>
             Effect.sync(() => {
               if (known === 0 && isKnown) incompleteUntil = now + (bounds.slots + 1) * bounds.width
@@ -281,11 +278,11 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
         const slot = RateWindow.slotAt(bounds, now)
         const slotOfCaller = RateWindow.slotAt(ofCaller, now)
         const written = (field: string, key: string, units: number) =>
-          state.orElse(Effect.mapError(evaluateRefund(key, field, units), away), Effect.void)
+          state.orElse(Effect.mapError(evaluateRefund(key, field, units), SharedState.unreachable), Effect.void)
         const refund = (units: number) => {
           Queue.offerUnsafe(refunds, written(`${slot} ${call.class}`, key, units))
           if (isPaced) {
-            const paced = Effect.mapError(evaluatePaceRefund(keyOfPace, units), away)
+            const paced = Effect.mapError(evaluatePaceRefund(keyOfPace, units), SharedState.unreachable)
             Queue.offerUnsafe(refunds, state.orElse(Effect.asVoid(paced), Effect.void))
           }
           if (call.caller === undefined) return
@@ -317,7 +314,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           id
         ).pipe(
           Effect.flatMap(decodeAnswer),
-          Effect.mapError(away)
+          Effect.mapError(SharedState.unreachable)
         )
         const answered = Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
           Effect.filterOrElse(([word]) => word !== "unknown", () => Effect.andThen(join(own), taken)),

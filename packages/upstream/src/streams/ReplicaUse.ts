@@ -102,7 +102,7 @@ export const make = Effect.fnUntraced(function*({ deadline, exchange, name }: St
           Effect.flatMap((reports) =>
             Effect.mapError(
               decodeReports(reports),
-              ({ message }) => new SharedState.SharedStoreUnreachable({ detail: message })
+              SharedState.unreachable
             )
           ),
           Effect.map((reports) => {

@@ -66,10 +66,7 @@ export const layer = (
         exchange: (replica, report) =>
           Effect.mapError(
             Effect.flatMap(evaluate(key, replica, report), decodeReports),
-            (error) =>
-              new SharedState.SharedStoreUnreachable({
-                detail: error._tag === "RedisError" ? String(error.cause) : error.message
-              })
+            SharedState.unreachable
           )
       })
     })
