@@ -3,8 +3,8 @@
  * ranges become gaps.
  */
 import * as BarRanges from "@trigate/domain/candles/BarRanges"
+import { barAt, seriesKey } from "@trigate/domain/candles/CandleWindow"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt } from "@trigate/domain/candles/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
@@ -27,8 +27,6 @@ interface Shelf {
 interface Version extends EarlierVersion {
   readonly key: string
 }
-
-const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
 
 /** The assumed size of a stored chunk in addition to its encoded bars, in bytes. */
 const OVERHEAD = 200

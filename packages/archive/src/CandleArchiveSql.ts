@@ -7,8 +7,8 @@
  */
 import * as BarRanges from "@trigate/domain/candles/BarRanges"
 import { Candle, CandleInterval, coinsPerPage } from "@trigate/domain/candles/Candle"
+import { barAt, seriesKey } from "@trigate/domain/candles/CandleWindow"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt } from "@trigate/domain/candles/CandleWindow"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as SqlStep from "@trigate/domain/SqlStep"
 import { monotonicMillis } from "@trigate/domain/Time"
@@ -77,8 +77,6 @@ const maxSummaries = coinsPerPage * CandleInterval.literals.length
 
 /** The stored text for a chunk in which all bar numbers are known. */
 const allKnown = BarRanges.print([{ from: 0, to: barsPerChunk - 1 }], 0)
-
-const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
 
 /** The version of the tables that this program supports. */
 const knownVersion = 1

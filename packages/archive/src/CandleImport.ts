@@ -11,12 +11,12 @@ import * as CandleText from "@trigate/domain/candles/CandleText"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
 import { barAt, belongsTo, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Clock from "effect/Clock"
-import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type { Differing } from "./CandleArchive.ts"
 import { CandleArchive } from "./CandleArchive.ts"
+import { formatMinute } from "./CandleRecorder.ts"
 
 /** A row of an imported file (in a text file, a line): its number, and its bar or the error of decoding the bar. */
 export interface Row {
@@ -79,8 +79,6 @@ export const textRows = <E, R>(
     Stream.flattenIterable
   )
 }
-
-const formatMinute = (time: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(time)).slice(0, 16)}Z`
 
 /** Returns why the archive refuses a bar; `undefined` if it is valid. */
 const findFault = (series: Series, bar: Candle, now: number): string | undefined => {

@@ -13,15 +13,16 @@ import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { CandleInterval as Interval } from "@trigate/domain/candles/Candle"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
 import {
   barAt,
   belongsTo,
   closeTime,
   firstCompleteBar,
   openTime,
-  retainedBars
+  retainedBars,
+  seriesKey
 } from "@trigate/domain/candles/CandleWindow"
+import type { Series } from "@trigate/domain/candles/CandleWindow"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
@@ -113,8 +114,6 @@ interface Task {
   readonly lostAt: number
 }
 
-const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
-
 const isFirst = ({ known }: Track): boolean => known.length === 0
 
 const lastKnown = ({ known }: Track): number => known.at(-1)?.to ?? -1
@@ -122,7 +121,8 @@ const lastKnown = ({ known }: Track): number => known.at(-1)?.to ?? -1
 const behind = metrics.archiveBehind.series({})
 const away = metrics.archiveDegraded.series({})
 
-const formatMinute = (time: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(time)).slice(0, 16)}Z`
+/** Formats a time as its minute in UTC. */
+export const formatMinute = (time: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(time)).slice(0, 16)}Z`
 
 const start = Effect.fnUntraced(function*(
   source: Source,

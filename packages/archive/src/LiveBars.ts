@@ -5,8 +5,8 @@
  * number. If the stream skips that number, the bar does not become final, and the recorder requests it from the venue.
  */
 import type { Candle } from "@trigate/domain/candles/Candle"
+import { barAt, belongsTo, seriesKey } from "@trigate/domain/candles/CandleWindow"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, belongsTo } from "@trigate/domain/candles/CandleWindow"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -32,8 +32,6 @@ const mostPending = 100
 
 /** The pause before a failed stream is opened again. */
 const pause = "1 minute"
-
-const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
 
 /** Makes the `LiveBars`. If `listen` is `undefined`, no series is live. */
 export const make = (listen: Listen | undefined, maxSeries: number): LiveBars => {

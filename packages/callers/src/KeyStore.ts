@@ -181,8 +181,7 @@ const isName = Schema.is(CallerName)
 
 const refuse = (message: string) => Result.fail(new KeyRefusal({ message }))
 
-const parseLifetime = (input: Duration.Input | undefined) =>
-  input === undefined ? undefined : Duration.toMillis(Duration.fromInputUnsafe(input))
+const parseLifetime = (input: Duration.Input | undefined) => input === undefined ? undefined : Duration.toMillis(input)
 
 const lasting = (now: number, lifetime: number | undefined) =>
   lifetime === undefined ? {} : { expiresAt: now + lifetime }

@@ -34,7 +34,7 @@ export interface Keys<E> {
 }
 
 const encodeLifetime = ({ lifetime }: Pick<KeyStore.Creation, "lifetime">) =>
-  lifetime === undefined ? {} : { lifetime: Duration.toMillis(Duration.fromInputUnsafe(lifetime)) }
+  lifetime === undefined ? {} : { lifetime: Duration.toMillis(lifetime) }
 
 /** A key as a gateway returns it. */
 type ReturnedKey = KeyShown & { readonly state: string }
@@ -55,7 +55,7 @@ export const ofGateway = Effect.fnUntraced(function*(address: string) {
       return Effect.map(asked(Admin.createKey({ ...wanted, ...encodeLifetime(creation) })), issued)
     },
     rotate: (rotation: KeyStore.Rotation) => {
-      const overlap = Duration.toMillis(Duration.fromInputUnsafe(rotation.overlap))
+      const overlap = Duration.toMillis(rotation.overlap)
       return Effect.map(asked(Admin.rotateKey(rotation.name, { overlap, ...encodeLifetime(rotation) })), issued)
     },
     revoke: ({ name, prefix }: { readonly name: string; readonly prefix?: string }) =>

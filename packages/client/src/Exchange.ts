@@ -149,7 +149,7 @@ const outcomeProblem = Protocol.problemReader(Schema.Union([...servedFailures, A
 
 /** Returns the path of an outcome request. A gateway waits for at most 30 seconds. */
 const actionPath = (reference: ActionReference, wait: Duration.Input): string => {
-  const seconds = Math.min(30, Math.ceil(Duration.toSeconds(Duration.fromInputUnsafe(wait))))
+  const seconds = Math.min(30, Math.ceil(Duration.toSeconds(wait)))
   const named = "id" in reference ? {} : reference
   const members = Object.entries({ ...named, ...(seconds > 0 ? { wait: seconds } : {}) })
   const query = new URLSearchParams(members.map(([name, value]) => [name, String(value)])).toString()

@@ -4,6 +4,7 @@ import type { CallerKey, IssuedKey } from "@trigate/api/AdminApi"
 import { KeyCreation } from "@trigate/api/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import type { Connection } from "@trigate/client/Connection"
+import { chains } from "@trigate/domain/Chain"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -18,7 +19,6 @@ import { Grid } from "./Table.tsx"
 import * as Words from "./Words.ts"
 
 const classes = ["read", "sign", "inspect", "admin"] as const
-const chains = ["trading", "tokens", "layer2"] as const
 
 const limits = {
   requestsPerSecond: "Requests per second",

@@ -10,13 +10,15 @@ const upstreamsByChain: { readonly [chain: string]: ReadonlyArray<string> } = {
   layer2: ["layer2"]
 }
 
-const titles: { readonly [chain: string]: string } = {
+/** The title of each chain. */
+export const titles: { readonly [chain: string]: string } = {
   trading: "Trading chain",
   tokens: "Token chain",
   layer2: "Layer 2"
 }
 
-const modes = { live: "live", sandbox: "sandbox", "not-configured": "not configured" }
+/** The name of each mode of a chain. */
+export const modes = { live: "live", sandbox: "sandbox", "not-configured": "not configured" }
 
 const causes: { readonly [cause: string]: string } = {
   not_sent: "no connection",

@@ -2,6 +2,7 @@
  * The console's first view: traffic, errors and slow routes of the last minute, the traffic of the last hour, and how
  * to connect a client.
  */
+import { modes, titles } from "./Chains.tsx"
 import { History } from "./History.tsx"
 import { lastMinute, readiness, snapshots } from "./Live.ts"
 import { Market } from "./Market.tsx"
@@ -106,14 +107,6 @@ const slowest = () => {
     .slice(0, 6)
 }
 
-const modes = { live: "live", sandbox: "sandbox", "not-configured": "not configured" }
-
-const names: { readonly [chain: string]: string } = {
-  trading: "Trading chain",
-  tokens: "Token chain",
-  layer2: "Layer 2"
-}
-
 const ejectedAt = (upstreams: { readonly [name: string]: number }): number => {
   const last = snapshots.value.at(-1)
   return last === undefined
@@ -143,7 +136,7 @@ const ChainLines = () => (
       const ejected = ejectedAt(upstreams)
       return (
         <a key={chain} href={linkTo("chains")}>
-          {names[chain]}{" "}
+          {titles[chain]}{" "}
           <span class={`tag ${ejected > 0 ? "bad" : mode === "live" ? "good" : ""}`}>
             {modes[mode]}
             {ejected > 0 ? `, ${ejected} ejected` : ""}

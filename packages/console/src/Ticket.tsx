@@ -17,6 +17,7 @@ import * as Redacted from "effect/Redacted"
 import { useEffect } from "preact/hooks"
 import * as AccountState from "./account/AccountState.ts"
 import { AccountTables } from "./account/AccountTables.tsx"
+import { coins, loadCoins } from "./Coins.ts"
 import { Faults } from "./Faults.tsx"
 import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
@@ -109,14 +110,6 @@ const cancel = async (coin: string, oid: number): Promise<void> => {
 
 /** Queries the account immediately, instead of waiting for the stream. */
 const readAgain = (): void => void AccountState.read(trader.address)
-
-const coins = signal<ReadonlyArray<string>>([])
-
-/** Loads the coins that have a price, except spot pairs whose only name is an index. */
-const loadCoins = async (): Promise<void> => {
-  const outcome = await Gateway.run(Info.allMids({}))
-  if ("value" in outcome) coins.value = Object.keys(outcome.value).filter((coin) => !coin.startsWith("@"))
-}
 
 const Form = () => {
   const now = report.value

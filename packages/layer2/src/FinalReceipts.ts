@@ -79,7 +79,7 @@ const sealedIn = (hash: string, answer: RpcAnswer): Option.Option<Sealed> =>
 /** Makes the finality checks of one layer 2. Different layer 2s need separate checks. */
 export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts => {
   if (options.finality === "off") return { confirm: () => undefined }
-  const remember = Duration.toMillis(Duration.fromInputUnsafe(options.remember ?? "10 seconds"))
+  const remember = Duration.toMillis(options.remember ?? "10 seconds")
   const asking = SingleFlight.make<bigint, never>()
   // the number of the highest finalized block so far, because finality never reverts
   let finalized = -1n

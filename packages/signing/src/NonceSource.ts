@@ -62,8 +62,8 @@ export interface Bounds {
 
 /** Converts options to milliseconds. */
 export const toBounds = ({ ahead = "1 hour", memory = "2 days" }: Options): Bounds => ({
-  ahead: Duration.toMillis(Duration.fromInputUnsafe(ahead)),
-  memory: Duration.toMillis(Duration.fromInputUnsafe(memory))
+  ahead: Duration.toMillis(ahead),
+  memory: Duration.toMillis(memory)
 })
 
 /**

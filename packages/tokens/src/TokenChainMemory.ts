@@ -1,7 +1,7 @@
 /** A token chain in memory. It responds from a state that a test sets, in the format of C++ servers. */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
-import { TokenContract } from "@trigate/domain/tokens/TokenData"
+import { TokenContract, wireTypes } from "@trigate/domain/tokens/TokenData"
 import type { TokenData } from "@trigate/domain/tokens/TokenData"
 import type { TokenBackend } from "@trigate/domain/tokens/TokenProtocol"
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"
@@ -112,33 +112,6 @@ const masterContract = (token: TokenData): TokenContract => {
   }
 }
 
-const wireTypes: { readonly [Kind in TokenContract["contract_type"]]: string } = {
-  jetton_master: "ext.tokens.jettonMasterData",
-  jetton_wallet: "ext.tokens.jettonWalletData",
-  nft_collection: "ext.tokens.nftCollectionData",
-  nft_item: "ext.tokens.nftItemData"
-}
-
-const addressForms = (address: TonAddress.Account, bounceable: boolean, testOnly: boolean) => ({
-  b64: TonAddress.format(address, { bounceable, testOnly, urlSafe: false }),
-  b64url: TonAddress.format(address, { bounceable, testOnly })
-})
-
-const givenTypes = {
-  raw: "raw_form",
-  bounceable: "friendly_bounceable",
-  "non-bounceable": "friendly_non_bounceable"
-} as const
-
-const detected = (address: TonAddress.Parsed) => ({
-  "@type": "ext.utils.detectedAddress",
-  raw_form: TonAddress.formatRaw(address),
-  bounceable: addressForms(address, true, address.testOnly),
-  non_bounceable: addressForms(address, false, address.testOnly),
-  given_type: givenTypes[address.form],
-  test_only: address.testOnly
-})
-
 const packed = (address: TonAddress.Parsed): string =>
   TonAddress.format(address, { bounceable: address.form !== "non-bounceable", testOnly: address.testOnly })
 
@@ -188,7 +161,10 @@ const backend = (state: TokenChainState["Service"]): TokenBackend => {
       case "unpackAddress":
         return yield* atAddress(address, pure(TonAddress.formatRaw))
       case "detectAddress":
-        return yield* atAddress(address, pure(detected))
+        return yield* atAddress(
+          address,
+          pure((address) => ({ "@type": "ext.utils.detectedAddress", ...TonAddress.detect(address) }))
+        )
       default: {
         const result = (yield* Ref.get(state.results)).get(operation.name)
         return result === undefined ? failed(404, "Not Found") : succeeded(result)

@@ -114,8 +114,6 @@ const defaults = {
   maxAnswerBytes: 16 * 1024 * 1024
 } as const
 
-const toMillis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
-
 /** Returns a generator of request IDs, starting at 1. No ID of a generator is repeated. */
 export const requestIds = () => {
   let last = 0
@@ -133,11 +131,11 @@ const make = Effect.fnUntraced(function*(options: Options) {
     traceUpstream: options.traceUpstream ?? settings.traceUpstream.fallback
   }
   const attempts = Attempts.make(parts, {
-    deadline: toMillis(options.readDeadline ?? defaults.readDeadline),
+    deadline: Duration.toMillis(options.readDeadline ?? defaults.readDeadline),
     attempts: options.attempts ?? defaults.attempts,
     retries: options.retries
   })
-  const once = AtMostOnce.make(parts, toMillis(options.onceDeadline ?? defaults.onceDeadline))
+  const once = AtMostOnce.make(parts, Duration.toMillis(options.onceDeadline ?? defaults.onceDeadline))
   const nextId = requestIds()
 
   return Pipeline.of({

@@ -53,7 +53,7 @@ export const make = Effect.fnUntraced(function*(
   { meanwhile = "this process continues alone", store = "Redis", ...options }: Options
 ) {
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "250 millis")
-  const pause = Duration.toMillis(Duration.fromInputUnsafe(options.pause ?? "1 second"))
+  const pause = Duration.toMillis(options.pause ?? "1 second")
   const gauge = metrics.sharedStateDegraded.series({ use: options.use })
   const context = yield* Effect.context()
   let isAway = false

@@ -1,9 +1,9 @@
 /** `trigate info candles`: the bars of a time window of any length, as a table or as a file. */
 import * as Info from "@trigate/client/Info"
 import { type Candle, CandleInterval, type CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import * as CandleText from "@trigate/domain/candles/CandleText"
 import * as CandleWalk from "@trigate/domain/candles/CandleWalk"
 import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
-import * as Json from "@trigate/domain/encoding/Json"
 import { printable } from "@trigate/domain/encoding/TerminalEscape"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -19,14 +19,6 @@ import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
 
 const instant = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
-
-const csvHeader = "open_time,close_time,open,high,low,close,volume,trades"
-
-/** Formats a bar as a CSV line: times in milliseconds, volume in the base asset, digits as received. */
-const csv = ({ T, c, h, l, n, o, t, v }: Candle): string => [t, T, o, h, l, c, v, n].join(",")
-
-/** Formats a bar as a JSON line. Numbers keep the venue's format. */
-const json = (candle: Candle): string => Json.stringify(candle)
 
 const table = (candles: ReadonlyArray<Candle>): string => {
   const bars = rows(candles)
@@ -70,9 +62,9 @@ type Printer =
   | { readonly all: (candles: ReadonlyArray<Candle>) => string }
 
 const printers: { readonly [F in Format]: Printer } = {
-  csv: { header: csvHeader, line: csv },
-  ndjson: { line: json },
-  json: { all: (candles) => `[${candles.map(json).join(",\n ")}]` },
+  csv: { header: CandleText.csvHeadings, line: CandleText.csv },
+  ndjson: { line: CandleText.ndjson },
+  json: { all: (candles) => `[${candles.map(CandleText.ndjson).join(",\n ")}]` },
   table: { all: table }
 }
 

@@ -3,6 +3,7 @@ import * as KeyStore from "@trigate/callers/KeyStore"
 import type { Quota, Scope } from "@trigate/domain/Caller"
 import { Quota as QuotaSchema, Scope as ScopeSchema } from "@trigate/domain/Caller"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
+import { words } from "@trigate/domain/Setting"
 import { settings as declared } from "@trigate/server/settings/Settings"
 import * as CallerStore from "@trigate/server/stores/CallerStore"
 import * as Argument from "effect/cli/Argument"
@@ -72,9 +73,6 @@ const withKeys = <A, E, R>(
     const context = yield* Layer.build(CallerStore.layerStore(place, mode))
     return yield* use(Context.get(context, KeyStore.KeyStore))
   }).pipe(Effect.scoped)
-
-const words = (text: string): ReadonlyArray<string> =>
-  text.split(",").map((word) => word.trim()).filter((word) => word !== "")
 
 /** Declares a flag whose value is a list of words for one field of a key's scope. */
 const wordsFlag = <A>(

@@ -1,4 +1,5 @@
 /** The state that a typed EVM stream needs to continue over another connection without gaps or duplicates. */
+import { encodeQuantity } from "@trigate/domain/encoding/Hex"
 import type { BlockHeader } from "@trigate/domain/evm/Block"
 import type { blocks, logs } from "@trigate/domain/evm/EvmSubscriptions"
 import type { ReceiptLog } from "@trigate/domain/evm/Receipt"
@@ -22,8 +23,6 @@ export interface Resumption<Item> {
  */
 const depth = 64n
 
-const quantity = (value: bigint): string => `0x${value.toString(16)}`
-
 const resumeAt = (first: bigint, last: bigint): bigint => last - depth + 1n > first ? last - depth + 1n : first
 
 /**
@@ -38,8 +37,8 @@ export const resumeBlocks = (
   let last: bigint | undefined
   return {
     begin: () => {
-      if (first !== undefined && last !== undefined) return { fromBlock: quantity(resumeAt(first, last)) }
-      return { fromBlock: fromBlock === undefined ? "latest" : quantity(fromBlock) }
+      if (first !== undefined && last !== undefined) return { fromBlock: encodeQuantity(resumeAt(first, last)) }
+      return { fromBlock: fromBlock === undefined ? "latest" : encodeQuantity(fromBlock) }
     },
     receive: (header) => {
       const { hash, number } = header
@@ -82,7 +81,7 @@ export const resumeLogs = (
       const from = first === undefined || position === undefined ? first : resumeAt(first, position)
       unconfirmed = new Map([...emitted].filter(([, { blockNumber }]) => from !== undefined && blockNumber >= from))
       waiting = unconfirmed.size === 0 ? undefined : new Map()
-      return { ...filter, ...(from === undefined ? {} : { fromBlock: quantity(from) }), positions: true }
+      return { ...filter, ...(from === undefined ? {} : { fromBlock: encodeQuantity(from) }), positions: true }
     },
     receive: (log) => {
       const key = logKey(log)

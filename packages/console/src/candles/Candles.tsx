@@ -1,28 +1,19 @@
 /** Candles of any coin and interval: the chart, its controls, and a table of the newest bars. */
 import { signal, useSignalEffect } from "@preact/signals"
-import * as Info from "@trigate/client/Info"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import * as CandleText from "@trigate/domain/candles/CandleText"
 import { closestWord } from "@trigate/domain/ClosestWord"
 import type { RefObject } from "preact"
 import { useEffect, useRef } from "preact/hooks"
+import { coins, loadCoins } from "../Coins.ts"
 import { formTexts } from "../Form.ts"
-import * as Gateway from "../Gateway.ts"
 import { go, linkTo } from "../Place.ts"
 import { Grid } from "../Table.tsx"
 import * as Words from "../Words.ts"
 import * as Account from "./Account.ts"
 import * as Bars from "./Bars.ts"
 import { Chart, isLogarithmic, pointed } from "./Chart.tsx"
-
-const coins = signal<ReadonlyArray<string>>([])
-
-/** Loads the coins that have a price, except spot pairs whose only name is an index. */
-const loadCoins = async (): Promise<void> => {
-  const outcome = await Gateway.run(Info.allMids({}))
-  if ("value" in outcome) coins.value = Object.keys(outcome.value).filter((coin) => !coin.startsWith("@"))
-}
 
 /** Returns the parameters of the page's URL with the changes in `changed`. */
 const linked = (changed: { readonly [name: string]: string }) => {

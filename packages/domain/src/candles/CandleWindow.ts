@@ -73,6 +73,9 @@ export interface Series {
   readonly interval: CandleInterval
 }
 
+/** Returns the key of a series, unique among all series. */
+export const seriesKey = ({ coin, interval }: Series): string => `${interval} ${coin}`
+
 /** Returns whether a bar belongs to a series and has the exact open and close time of its bar number. */
 export const belongsTo = ({ coin, interval }: Series, { T, i, s, t }: Candle): boolean => {
   if (s !== coin || i !== interval) return false

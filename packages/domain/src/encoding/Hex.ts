@@ -36,6 +36,9 @@ const isLowerCase = (hex: string): hex is `0x${string}` => /^0x[0-9a-f]*$/u.test
 /** Converts 0x hex text to lower case. A lower-case text is returned itself, because its hash is already computed. */
 export const lowerCase = (hex: string): `0x${string}` => isLowerCase(hex) ? hex : `0x${hex.slice(2).toLowerCase()}`
 
+/** Encodes a non-negative integer as 0x hex without leading zeros. */
+export const encodeQuantity = (value: bigint | number): `0x${string}` => `0x${value.toString(16)}`
+
 const UINT256_MAX = 2n ** 256n - 1n
 
 /** An unsigned 256-bit integer: 0x hex, decoded as a `bigint`. Decoding accepts leading zeros; encoding omits them. */
@@ -44,7 +47,7 @@ export const Quantity = hex(/^0x[0-9a-fA-F]{1,64}$/u, "Quantity", "a non-negativ
     Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: 0n, maximum: UINT256_MAX })),
     SchemaTransformation.transform({
       decode: (text) => BigInt(text),
-      encode: (value): `0x${string}` => `0x${value.toString(16)}`
+      encode: encodeQuantity
     })
   )
 )

@@ -247,7 +247,7 @@ export interface CacheOptions {
  * exhausted.
  */
 export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: CacheOptions) => {
-  const oldest = Duration.toMillis(Duration.fromInputUnsafe(staleWhenLimited))
+  const oldest = Duration.toMillis(staleWhenLimited)
   return (fresh: number): CachePolicy | undefined =>
     Math.max(fresh, oldest) > 0
       ? { fresh, staleIfError: 0, staleIfLimited: Math.max(0, oldest - fresh) }

@@ -130,3 +130,11 @@ export const DetectedAddress = openStruct({
   test_only: Schema.Boolean
 }).annotate({ identifier: "DetectedAddress" })
 export type DetectedAddress = typeof DetectedAddress.Type
+
+/** The type of a contract's data, in responses of servers of the C++ family to `getTokenData`. */
+export const wireTypes: { readonly [Kind in TokenContract["contract_type"]]: string } = {
+  jetton_master: "ext.tokens.jettonMasterData",
+  jetton_wallet: "ext.tokens.jettonWalletData",
+  nft_collection: "ext.tokens.nftCollectionData",
+  nft_item: "ext.tokens.nftItemData"
+}

@@ -118,6 +118,28 @@ export const format = (account: Account, form: FriendlyForm = {}): string => {
   return urlSafe ? text.replaceAll("+", "-").replaceAll("/", "_") : text
 }
 
+const givenTypes = {
+  raw: "raw_form",
+  bounceable: "friendly_bounceable",
+  "non-bounceable": "friendly_non_bounceable"
+} as const
+
+/** Returns every form of an address, as servers return them for `detectAddress`. */
+export const detect = (address: Parsed) => {
+  const { form, testOnly } = address
+  const friendly = (bounceable: boolean) => ({
+    b64: format(address, { bounceable, testOnly, urlSafe: false }),
+    b64url: format(address, { bounceable, testOnly })
+  })
+  return {
+    raw_form: formatRaw(address),
+    bounceable: friendly(true),
+    non_bounceable: friendly(false),
+    given_type: givenTypes[form],
+    test_only: testOnly
+  }
+}
+
 const isAccepted = Schema.makeFilter<string>(
   (text) => Result.match(read(text), { onFailure: (reason) => reason, onSuccess: () => undefined }),
   {

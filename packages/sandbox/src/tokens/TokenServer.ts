@@ -1,6 +1,7 @@
 /** The token chain's HTTP API v2 in the formats of both server families (Python and C++). */
 import * as Json from "@trigate/domain/encoding/Json"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import { wireTypes } from "@trigate/domain/tokens/TokenData"
 import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/tokens/TokenOperations"
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Predicate from "effect/Predicate"
@@ -52,13 +53,6 @@ const members = (contract: TokenContract): { readonly [name: string]: unknown } 
   }
 }
 
-const typeNames: { readonly [Kind in TokenContract["kind"]]: string } = {
-  jetton_master: "ext.tokens.jettonMasterData",
-  jetton_wallet: "ext.tokens.jettonWalletData",
-  nft_collection: "ext.tokens.nftCollectionData",
-  nft_item: "ext.tokens.nftItemData"
-}
-
 const echoed = (address: string): string =>
   address.includes(":") ? address.toUpperCase() : address.replaceAll("+", "-").replaceAll("/", "_")
 
@@ -71,7 +65,7 @@ const echoed = (address: string): string =>
 const describe = (dialect: Dialect, address: string, contract: TokenContract) => {
   const described: { readonly [name: string]: unknown } = { ...members(contract), contract_type: contract.kind }
   return dialect === "python" ? described : {
-    "@type": typeNames[contract.kind],
+    "@type": wireTypes[contract.kind],
     address: echoed(address),
     ...Object.fromEntries(
       Object.entries(described).map(([name, value]) => [name, Predicate.isBigInt(value) ? value.toString() : value])
@@ -163,29 +157,6 @@ const unpack = ({ address, dialect, parsed }: Asked): string => {
   return parsed.form === "raw" ? address : TonAddress.formatRaw(parsed)
 }
 
-const givenTypes = {
-  raw: "raw_form",
-  bounceable: "friendly_bounceable",
-  "non-bounceable": "friendly_non_bounceable"
-} as const
-
-const detect = ({ parsed }: Asked) => {
-  const forms = (bounceable: boolean) => {
-    const form = { bounceable, testOnly: parsed.testOnly }
-    return {
-      b64: TonAddress.format(parsed, { ...form, urlSafe: false }),
-      b64url: TonAddress.format(parsed, { ...form, urlSafe: true })
-    }
-  }
-  return {
-    raw_form: TonAddress.formatRaw(parsed),
-    bounceable: forms(true),
-    non_bounceable: forms(false),
-    given_type: givenTypes[parsed.form],
-    test_only: parsed.testOnly
-  }
-}
-
 const formatBalance = ({ contract }: Asked): string => {
   if (contract === undefined) return "0"
   return isToken(contract) ? "50000000" : contract.balance.toString()
@@ -261,7 +232,7 @@ const addressMethods: { readonly [Name in Method]?: (asked: Asked) => TokenAnswe
   getTokenData: tokenData,
   packAddress: always(pack),
   unpackAddress: always(unpack),
-  detectAddress: always(detect),
+  detectAddress: always(({ parsed }) => TonAddress.detect(parsed)),
   getAddressBalance: always(formatBalance),
   getAddressState: always(accountState),
   getAddressInformation: always(information),

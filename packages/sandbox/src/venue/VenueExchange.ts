@@ -28,6 +28,7 @@ import * as Actions from "./Actions.ts"
 import type { TradingControls } from "./TradingControls.ts"
 import type { Venue } from "./Venue.ts"
 import { nextHash } from "./Venue.ts"
+import { notJson } from "./VenueAnswer.ts"
 import type { InfoControls } from "./VenueInfo.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import type { VenueControls } from "./VenueState.ts"
@@ -103,8 +104,6 @@ const wrongShape = (body: unknown): UpstreamResponse.UpstreamResponse => {
     : `: the sandbox does not support ${JSON.stringify(type)}`
   return UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape + why)
 }
-
-const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
 
 /** Decodes the multi-sig wrapper (if any) and the action to execute; `None` if the venue cannot decode them. */
 const readEnvelope = (envelope: SignedEnvelope): Option.Option<Omit<Submission, "signed">> => {

@@ -67,9 +67,10 @@ export interface TypedData {
 
 const version = "1"
 
-const verifyingContract = "0x0000000000000000000000000000000000000000"
+export const verifyingContract = "0x0000000000000000000000000000000000000000"
 
-const domainFields = [
+/** The fields of an EIP-712 domain. */
+export const domainFields = [
   { name: "name", type: "string" },
   { name: "version", type: "string" },
   { name: "chainId", type: "uint256" },

@@ -1,4 +1,5 @@
 /** Mistakes in the EIP-712 domain of a wallet's typed data: another name, chain ID, version or contract, or fewer fields. */
+import { encodeQuantity } from "@trigate/domain/encoding/Hex"
 import * as Signable from "../actions/Signable.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import { chainName, walletChains } from "../inspection/WalletChains.ts"
@@ -10,15 +11,6 @@ interface OtherDomain {
   readonly expected: string
   readonly domain: Signable.Domain
 }
-
-const domainFields = [
-  { name: "name", type: "string" },
-  { name: "version", type: "string" },
-  { name: "chainId", type: "uint256" },
-  { name: "verifyingContract", type: "address" }
-] as const
-
-const zeroContract = "0x0000000000000000000000000000000000000000"
 
 interface DomainParts {
   readonly name: string
@@ -46,7 +38,9 @@ export const encodeDomain = (parts: DomainParts): Signable.Domain => {
   return made
 }
 
-const makeDomain = ({ chainId, contract = zeroContract, name, version = "1", without = [] }: DomainParts) => {
+const makeDomain = (
+  { chainId, contract = Signable.verifyingContract, name, version = "1", without = [] }: DomainParts
+) => {
   const members: ReadonlyArray<Signable.Member> = [
     { name: "name", type: "string", value: name },
     { name: "version", type: "string", value: version },
@@ -54,7 +48,7 @@ const makeDomain = ({ chainId, contract = zeroContract, name, version = "1", wit
     { name: "verifyingContract", type: "address", value: contract }
   ]
   const isThere = ({ name }: { readonly name: string }) => !without.includes(name)
-  return Signable.domainWith(domainFields.filter(isThere), members.filter(isThere), { name, chainId })
+  return Signable.domainWith(Signable.domainFields.filter(isThere), members.filter(isThere), { name, chainId })
 }
 
 const shownDomain = ({ chainId, name }: Pick<Signable.Domain, "name" | "chainId">): string =>
@@ -104,7 +98,7 @@ function* otherDomains({ chainId, name }: Signable.Domain): Generator<OtherDomai
   for (const contract of otherContracts) {
     yield {
       found: `verifyingContract ${contract}`,
-      expected: `verifyingContract ${zeroContract}`,
+      expected: `verifyingContract ${Signable.verifyingContract}`,
       domain: encodeDomain({ ...right, contract })
     }
   }
@@ -136,8 +130,6 @@ export const domainMistakes: Vary = function*(subject) {
   for (const other of otherDomains(typed.domain)) yield inDomain(subject, other)
 }
 
-const quantityHex = (id: number): string => `0x${id.toString(16)}`
-
 /**
  * Generates signing hypotheses whose EIP-712 domain has the chain ID of a chain to which wallets often connect. In a
  * multi-sig wrapper, the chain ID is also part of the hashed value.
@@ -157,10 +149,10 @@ export const chainMistakes: Vary = function*(subject) {
     if (BigInt(id) === BigInt(chainId)) continue
     const finding = isAgent
       ? { path, found: `chainId ${chainName(id)}`, expected: `chainId ${chainId}` }
-      : { path, found: `${quantityHex(id)} (${chainName(id)})`, expected: quantityHex(Number(chainId)) }
+      : { path, found: `${encodeQuantity(id)} (${chainName(id)})`, expected: encodeQuantity(Number(chainId)) }
     yield reshaped(view, (signable) => ({ ...signable, domain: encodeDomain({ name, chainId: id }) }), finding)
     if (part === "outer" && view.wrapper !== undefined) {
-      yield { view: SignedView.withChainId(view, quantityHex(id)), finding }
+      yield { view: SignedView.withChainId(view, encodeQuantity(id)), finding }
     }
   }
 }

@@ -2,6 +2,7 @@
  * Sends one GET request to addresses that were already checked. The host name is not resolved again, and the size of
  * the response is limited.
  */
+import { errorCode } from "@trigate/upstream/transport/HttpTransportUndici"
 import * as Effect from "effect/Effect"
 import type { LookupFunction } from "node:net"
 import { Agent } from "undici"
@@ -16,8 +17,6 @@ const pinned = ({ addresses: [first, ...others] }: Exchange): LookupFunction => 
   )
 
 const headers = { accept: "application/json", "accept-encoding": "identity", "user-agent": "trigate" }
-
-const errorCode = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
 
 const get = (dispatcher: Dispatcher, { maxBytes, url }: Exchange): Effect.Effect<Uint8Array, MetadataUnavailable> =>
   Effect.callback<Uint8Array, MetadataUnavailable>((resume) => {

@@ -113,7 +113,7 @@ export type Lease = Duration.Input | (() => Duration.Input)
 
 /** Returns a function that returns the current lease of a claim, in milliseconds. Default: 1 minute. */
 export const leaseMillis = (lease: Lease = "1 minute"): () => number => {
-  const millis = (input: Duration.Input) => Duration.toMillis(Duration.fromInputUnsafe(input))
+  const millis = (input: Duration.Input) => Duration.toMillis(input)
   if (Predicate.isFunction(lease)) return () => millis(lease())
   const fixed = millis(lease)
   return () => fixed
@@ -127,7 +127,7 @@ export const resolveLimits = (options: Options) => ({
     familiar: options.settledCapacity ?? 100_000,
     strangers: (options.settledCapacity ?? 100_000) / 10
   },
-  keep: Duration.toMillis(Duration.fromInputUnsafe(options.keep ?? "2 days"))
+  keep: Duration.toMillis(options.keep ?? "2 days")
 })
 
 /** Milliseconds between two removals of expired entries. */

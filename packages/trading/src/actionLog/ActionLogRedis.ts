@@ -10,8 +10,7 @@
  * After a crash the claims are still in Redis, but the bodies are lost. Each process has its own capacity for
  * unanswered actions; the known signers are shared.
  */
-import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
-import type { Settled } from "@trigate/domain/actions/ActionRecord"
+import type { ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
 import * as SharedState from "@trigate/upstream/SharedState"
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"

@@ -99,8 +99,8 @@ export interface NonceWindow {
 
 /** Returns a function from a time to the nonce window at that time. */
 export const nonceWindow = ({ nonceWindow }: Pick<Options, "nonceWindow">): (now: number) => NonceWindow => {
-  const past = Duration.toMillis(Duration.fromInputUnsafe(nonceWindow?.past ?? "2 days"))
-  const future = Duration.toMillis(Duration.fromInputUnsafe(nonceWindow?.future ?? "1 day"))
+  const past = Duration.toMillis(nonceWindow?.past ?? "2 days")
+  const future = Duration.toMillis(nonceWindow?.future ?? "1 day")
   return (now) => ({ now, earliest: now - past, latest: now + future })
 }
 

@@ -101,8 +101,6 @@ export interface Options {
   readonly compareEvery?: Duration.Input
 }
 
-const toMillis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
-
 interface Candidate<T> {
   readonly target: T
   readonly isEjected: boolean
@@ -132,8 +130,8 @@ const chooseFrom = <T extends Target>(all: ReadonlyArray<Candidate<T>>, now: num
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const { compareEvery = "1 minute", failures = 5, oneChain = [] } = options
-  const shortest = toMillis(options.shortest ?? "1 second")
-  const longest = toMillis(options.longest ?? "10 seconds")
+  const shortest = Duration.toMillis(options.shortest ?? "1 second")
+  const longest = Duration.toMillis(options.longest ?? "10 seconds")
   const clock = yield* Clock.Clock
   const findState = states(yield* Effect.context())
   const send = Probe.make(yield* HttpTransport)

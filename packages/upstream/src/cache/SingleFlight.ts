@@ -70,7 +70,7 @@ export const make = <A, E>(
   options: Options = {},
   faultOf: (answer: A) => FaultOwner | undefined = constUndefined
 ): SingleFlight<A, E> => {
-  const maxWait = Duration.toMillis(Duration.fromInputUnsafe(options.maxWait ?? "5 seconds"))
+  const maxWait = Duration.toMillis(options.maxWait ?? "5 seconds")
   const flights = new Map<string, Flight<A, E>>()
 
   const shared = (exit: Exit.Exit<A, E>, { onCoalesced }: FlightCall<A, E>): Exit.Exit<A, E> => {

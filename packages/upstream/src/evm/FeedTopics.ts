@@ -45,7 +45,8 @@ export interface FeedTopics {
 /** Maximum number of new results of a subscription that wait until older results have been sent. */
 const mostWaiting = 10_000
 
-const newId = (): string =>
+/** Makes a random ID of a subscription or filter. */
+export const newId = (): string =>
   `0x${[...SecureRandom.randomBytesUnsafe(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 
 /**

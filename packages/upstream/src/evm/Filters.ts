@@ -4,6 +4,7 @@
  */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
+import { encodeQuantity } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
@@ -15,7 +16,6 @@ import * as EvmReads from "@trigate/domain/evm/EvmReads"
 import { selectionIn } from "@trigate/domain/evm/LogMatch"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -23,6 +23,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
+import { newId } from "./FeedTopics.ts"
 import * as FilterStore from "./FilterStore.ts"
 import { mayHave } from "./LogBloom.ts"
 import { servedBlocks } from "./LogSearch.ts"
@@ -109,11 +110,6 @@ export const byBlock = (texts: ReadonlyArray<string>): ReadonlyArray<typeof Know
   }
   return [...blocks.values()].toSorted((a, b) => a.number - b.number)
 }
-
-const quantityHex = (value: bigint): string => `0x${value.toString(16)}`
-
-const newId = (): string =>
-  `0x${[...SecureRandom.randomBytesUnsafe(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 
 /** Makes the handlers of the filter methods of one chain. */
 export const make = ({ most = 100, reads, search, serving, store }: Options): Filters => {
@@ -214,7 +210,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
         : search({
           ...call,
           operation: getLogs,
-          params: Json.write([{ ...given, fromBlock: quantityHex(BigInt(from)), toBlock: quantityHex(to) }])
+          params: Json.write([{ ...given, fromBlock: encodeQuantity(BigInt(from)), toBlock: encodeQuantity(to) }])
         })
     let to: Header | undefined = head
     let answer = yield* find(head.number)

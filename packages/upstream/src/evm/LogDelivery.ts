@@ -5,6 +5,7 @@
  * the filters. After a reorg, the logs of replaced blocks are sent again with `removed: true`, before the logs of the
  * new blocks.
  */
+import { encodeQuantity } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
@@ -70,9 +71,7 @@ const mostByHash = 8
 const mostSpan = 200
 
 /** Encodes a block number as the position from which a caller can later resume its logs subscription. */
-export const formatPosition = (block: bigint): string => `{"position":"${quantity(block)}"}`
-
-const quantity = (value: bigint): string => `0x${value.toString(16)}`
+export const formatPosition = (block: bigint): string => `{"position":"${encodeQuantity(block)}"}`
 
 const parts = (
   text: string
@@ -149,7 +148,11 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     const first = blocks[0]
     const last = blocks.at(-1)
     if (first === undefined || last === undefined || blocks.length <= mostByHash) return yield* byHash(blocks, filter)
-    const texts = yield* queryTexts({ ...filter, fromBlock: quantity(first.number), toBlock: quantity(last.number) })
+    const texts = yield* queryTexts({
+      ...filter,
+      fromBlock: encodeQuantity(first.number),
+      toBlock: encodeQuantity(last.number)
+    })
     if (texts === undefined) return undefined
     // a node that is behind, or on another branch, silently omits blocks
     const there = new Set(byBlock(texts).map(({ hash }) => hash))
@@ -223,7 +226,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     readSince: ({ interest }, from) => {
       const to = delivered.at(-1)?.number
       return to === undefined || to < from ? Effect.succeed([]) : Effect.map(
-        query({ ...interest.filter, fromBlock: quantity(from), toBlock: quantity(to) }),
+        query({ ...interest.filter, fromBlock: encodeQuantity(from), toBlock: encodeQuantity(to) }),
         (answer) => answer._tag === "Error" ? answer : Json.elements(answer.result.text) ?? []
       )
     },

@@ -7,7 +7,7 @@
  * which identifies all blocks before it. If a query selects one block by its hash, and the bloom filter in the block's
  * known header excludes the logs, nothing is read.
  */
-import { Hash } from "@trigate/domain/encoding/Hex"
+import { encodeQuantity, Hash } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import { rpcCodes } from "@trigate/domain/errors/GatewayError"
@@ -85,7 +85,6 @@ const decodeOfBlock = Schema.decodeUnknownOption(Schema.Tuple([Schema.Struct({
   toBlock: Schema.optionalKey(Schema.Null),
   blockHash: Hash
 })]))
-const encodeNumber = (value: bigint): string => `0x${value.toString(16)}`
 
 const noLogs = JsonRpc.result(Json.of("[]"))
 
@@ -166,7 +165,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     let found = 0n
 
     const askSpan = (span: Span) => {
-      const wire = { ...selected, fromBlock: encodeNumber(span.from), toBlock: encodeNumber(span.to) }
+      const wire = { ...selected, fromBlock: encodeQuantity(span.from), toBlock: encodeQuantity(span.to) }
       const params = Json.write([wire])
       return anchor === undefined || span.to + unsettled > whole.to
         ? ask({ ...call, operation, params })

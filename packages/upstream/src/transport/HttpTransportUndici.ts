@@ -73,7 +73,8 @@ const flatten = (headers: Headers) => {
 }
 
 /** Returns an error's code. The code is safe to log; the message is not, because it may quote the URL. */
-const errorCode = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
+export const errorCode = (error: Error): string =>
+  "code" in error && typeof error.code === "string" ? error.code : error.name
 
 type Resume = (response: Effect.Effect<TransportResponse, TransportError>) => void
 
