@@ -2,8 +2,8 @@
  * Columns of integers in few bits: Rice codes with an adaptive parameter.
  *
  * A Rice code with parameter k divides a value by 2^k. It writes the quotient in unary (ones, followed by a zero), and
- * the remainder in k bits. For differences of prices, volumes and trade counts, this takes about half a bit more than
- * their entropy.
+ * the remainder in k bits. For differences of prices, volumes and trade counts, this takes about half a bit per value
+ * more than the entropy.
  */
 
 /** The number of values that share a Rice parameter. */

@@ -31,8 +31,8 @@ export const retainedNonces = 100
 /**
  * Marks a signer's nonce as used. Fails with the venue's rejection text.
  *
- * The nonce must be unused, inside a window around the venue's time `now`, and above the lowest of the signer's 100
- * highest nonces.
+ * The nonce must be unused, inside a window around `now` (the time of the machine's clock), and above the lowest of the
+ * signer's 100 highest nonces.
  */
 export const useNonce = (
   state: VenueState,

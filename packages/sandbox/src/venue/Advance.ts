@@ -167,7 +167,10 @@ const settleDelisted = (venue: Venue, info: InfoState): void => {
   }
 }
 
-/** Advances the venue's time to `now`. If the clock was set back, the venue's time does not change. */
+/**
+ * Advances the venue's time to `now`, and simulates at most the last 31 days before `now`. If the clock was set back,
+ * the venue's time does not change.
+ */
 export const to = (venue: Venue, info: InfoState, now: number): void => {
   if (venue.info !== info) settleDelisted(venue, info)
   relist(venue, info, now)

@@ -61,13 +61,16 @@ export interface TradingControls {
    * default speed, in an hour. After the last point, the price is constant, so a single point sets a constant price.
    */
   readonly playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed?: number) => Effect.Effect<void>
-  /** Returns the venue's time: the clock's time plus all milliseconds passed to `advance`. */
+  /**
+   * Returns the venue's time: the clock's time, or the fixed time of a stopped clock, plus all milliseconds passed to
+   * `advance`.
+   */
   readonly now: Effect.Effect<number>
-  /** Like `now`, for a time of the clock in milliseconds. */
+  /** Like `now`, if the clock's time is `clock`, in milliseconds. */
   readonly nowAt: (clock: number) => number
   /**
    * Advances the venue's time immediately by a number of milliseconds. After that, the venue's time remains ahead of
-   * the clock by this number.
+   * the clock by the sum of all advances.
    */
   readonly advance: (milliseconds: number) => Effect.Effect<void>
   /** Returns a copy of the trading state. */
