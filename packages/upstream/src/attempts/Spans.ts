@@ -16,7 +16,11 @@ import type { UpstreamLabel } from "../Upstream.ts"
 export const attributes = {
   operation: "trigate.operation",
   upstream: "trigate.upstream",
-  /** How a call was served without an attempt: `hit`, `replica_hit`, `stale`, `limited` or `coalesced`. */
+  /**
+   * The cache outcome of a call (`hit`, `replica_hit`, `coalesced`, `stale` or `limited`) or of a refresh (`refreshed`
+   * or `refresh_failed`). `stale`: a stale response, because the read failed. `limited`: a stale response, because of
+   * the rate limit.
+   */
   cache: "trigate.cache",
   /**
    * The outcome of a call or of an attempt: `ok`, the tag of a typed error, or the result of an attempt.
