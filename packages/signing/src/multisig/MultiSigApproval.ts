@@ -177,9 +177,9 @@ const approvalBy = ({ digest }: MultiSigProposal, signer: Address, given: Secp25
 /**
  * Signs a proposal with a co-signer's key; `approvals` are the approvals collected so far.
  *
- * Fails before signing with `ProposalAltered`, `ProposalExpired`, `CosignerNotAuthorized` or `AlreadyApproved`. Fails
- * after signing with `WrongSigner` if the signature is not by the key's address. The key's own errors are also
- * possible.
+ * Fails before signing with an error of `MultiSigProposal.verify`, or with `ProposalExpired`, `CosignerNotAuthorized`
+ * or `AlreadyApproved`. Fails after signing with `WrongSigner` if the signature is not by the key's address. The key's
+ * own errors are also possible.
  */
 export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
   proposal: MultiSigProposal,
@@ -247,10 +247,10 @@ const checkThreshold = (
  * The approvals can be in any order. Each is verified again, and only one approval of each co-signer counts. Inner
  * signatures are sent without leading zeros, as the venue hashes them.
  *
- * Fails with `ProposalAltered`, `ProposalExpired`, `ApprovalOfOther`, `CosignerNotAuthorized` or `ThresholdNotMet`, and
- * with `UnsignableAction` for approvals of more than ten co-signers. Fails with `WrongSigner` if a signature is not its
- * co-signer's, or if the signing key does not belong to the proposal's leader. The errors of the leader's key are also
- * possible.
+ * Fails with an error of `MultiSigProposal.verify`, or with `ProposalExpired`, `ApprovalOfOther`,
+ * `CosignerNotAuthorized` or `ThresholdNotMet`. Fails with `UnsignableAction` for approvals of more than ten
+ * co-signers. Fails with `WrongSigner` if a signature is not its co-signer's, or if the signing key does not belong to
+ * the proposal's leader. The errors of the leader's key are also possible.
  */
 export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
   given: MultiSigProposal,

@@ -162,7 +162,10 @@ export const propose = (request: ProposalRequest): Effect.Effect<MultiSigProposa
     }))
   )
 
-/** Derives a proposal again from its own terms. Fails with `ProposalAltered` if the digest differs. */
+/**
+ * Derives a proposal again from its own terms. Fails with `ProposalAltered` if the digest differs, and with the errors
+ * of {@link propose}.
+ */
 export const verify = (proposal: MultiSigProposal): Effect.Effect<MultiSigProposal, VerificationFailure> =>
   Effect.suspend(() => Effect.fromResult(derivedAgain(proposal)))
 

@@ -74,8 +74,8 @@ export class ActionLog extends Context.Service<
     /** Returns the actions in state `sent` or `unknown`, oldest first. */
     readonly unanswered: Effect.Effect<ReadonlyArray<Unanswered>, UpstreamUnavailable>
     /**
-     * Removes an unanswered action by its fingerprint. Returns whether the action was in the action log. The nonce of the
-     * action stays used.
+     * Removes an unanswered action by its fingerprint. Returns whether the action was in the action log. The nonce of
+     * the action stays used, unless the signer is unknown.
      */
     readonly forget: (fingerprint: string) => Effect.Effect<boolean, UpstreamUnavailable>
     /**

@@ -2,8 +2,10 @@
  * An action in the action log: its identity, its states, the right to send it (a claim), and the errors that refuse a
  * claim. Every implementation of the log uses these rules.
  *
- * State transitions: `sent` → `accepted`, `rejected` or `unknown`, and `unknown` → `sent` when a body with equal signed
- * content is sent again. Each nonce of a signer has one entry, so the log also prevents a nonce from being sent twice.
+ * State transitions: `sent` → `accepted`, `rejected` or `unknown`. `unknown` → `sent` when a body with equal signed
+ * content is sent again. `unknown` → `accepted` or `rejected` when the venue's state shows the outcome. `sent` or
+ * `unknown` → `forgotten` by an operator. Each nonce of a signer has one entry, so the log also prevents a nonce from
+ * being sent twice.
  */
 import { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
