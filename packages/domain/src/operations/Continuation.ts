@@ -27,8 +27,8 @@ type AnyEffect = Effect.Effect<unknown, unknown, unknown>
 
 /** The continuation of an effect. Its members are methods, so that frames of different types can share one stack. */
 interface Frame {
-  /** Continues with an exit. */
-  resume(exit: Exit.Exit<unknown, unknown>): AnyEffect
+  /** Continues with an exit; can push the frame that runs after the next effect. */
+  resume(exit: Exit.Exit<unknown, unknown>, run: Run): AnyEffect
   /**
    * Continues with an effect that a fiber runs. Registers a cleanup with `onCancel`, in case the fiber never runs it.
    */
@@ -105,7 +105,7 @@ class Run {
       return undefined
     }
     if (frame instanceof Restored) this.context = frame.context
-    return Exit.isExit(effect) ? frame.resume(effect) : frame.defer(effect, (cancel) => this.#defer(cancel))
+    return Exit.isExit(effect) ? frame.resume(effect, this) : frame.defer(effect, (cancel) => this.#defer(cancel))
   }
 
   #defer(cancel: Cancel) {
@@ -193,7 +193,7 @@ abstract class Continued<A, E, R, B, E2, R2> extends Suspended<B, E2, R2> {
     run.push(this)
     return this.#first
   }
-  abstract resume(exit: Exit.Exit<A, E>): Effect.Effect<B, E2, R2>
+  abstract resume(exit: Exit.Exit<A, E>, run: Run): Effect.Effect<B, E2, R2>
   abstract defer(effect: Effect.Effect<A, E, R>, onCancel: (cancel: Cancel) => void): Effect.Effect<B, E2, R2>
 }
 
@@ -307,46 +307,46 @@ class Restored<I, S> {
   }
 }
 
-/** Acquires a resource, and continues with its use. */
+/** The functions of an acquired resource. */
+interface Resource<A, B, E, R, E2, R2, R3> {
+  readonly acquire: Effect.Effect<A, E, R>
+  readonly use: (resource: A) => Effect.Effect<B, E2, R2>
+  readonly release: (resource: A) => Effect.Effect<void, never, R3>
+}
+
 class Acquired<A, B, E, R, E2, R2, R3> extends Continued<A, E, R, B, E | E2, R | R2 | R3> {
-  readonly #use: (resource: A) => Effect.Effect<B, E2, R2>
-  readonly #release: (resource: A) => Effect.Effect<void, never, R3>
-  readonly #context: Context.Context<R3>
-  constructor(
-    acquire: Effect.Effect<A, E, R>,
-    use: (resource: A) => Effect.Effect<B, E2, R2>,
-    release: (resource: A) => Effect.Effect<void, never, R3>,
-    context: Context.Context<R3>
-  ) {
-    super(acquire)
-    this.#use = use
-    this.#release = release
-    this.#context = context
+  readonly #resource: Resource<A, B, E, R, E2, R2, R3>
+  constructor(resource: Resource<A, B, E, R, E2, R2, R3>) {
+    super(resource.acquire)
+    this.#resource = resource
   }
-  resume(exit: Exit.Exit<A, E>): Effect.Effect<B, E | E2, R | R2 | R3> {
+  resume(
+    exit: Exit.Exit<A, E>,
+    run: Run & { readonly context: Context.Context<R3> }
+  ): Effect.Effect<B, E | E2, R | R2 | R3> {
     if (Exit.isFailure(exit)) return Exit.failCause(exit.cause)
-    // `use` runs as a step, so that the resource is also released if `use` throws
-    const used = withContext(() => this.#use(exit.value))
-    return new Releasing<B, E2, R2, R3>(used, this.#release(exit.value), this.#context)
+    const { release, use } = this.#resource
+    run.push(new Releasing(release(exit.value), run.context))
+    return use(exit.value)
   }
   defer(acquire: Effect.Effect<A, E, R>) {
-    return Effect.acquireUseRelease(acquire, this.#use, this.#release)
+    const { release, use } = this.#resource
+    return Effect.acquireUseRelease(acquire, use, release)
   }
 }
 
 /** Runs a finalizer once, when the effect before it ends or is cancelled. */
-class Releasing<A, E, R, R2> extends Continued<A, E, R, A, E, R | R2> {
-  readonly #release: Effect.Effect<void, never, R2>
-  readonly #context: Context.Context<R2>
-  constructor(first: Effect.Effect<A, E, R>, release: Effect.Effect<void, never, R2>, context: Context.Context<R2>) {
-    super(first)
+class Releasing<R> {
+  readonly #release: Effect.Effect<void, never, R>
+  readonly #context: Context.Context<R>
+  constructor(release: Effect.Effect<void, never, R>, context: Context.Context<R>) {
     this.#release = release
     this.#context = context
   }
-  resume(exit: Exit.Exit<A, E>) {
+  resume<A, E>(exit: Exit.Exit<A, E>) {
     return flatMap(uninterruptible(this.#release), () => exit)
   }
-  defer(effect: Effect.Effect<A, E, R>, onCancel: (cancel: Cancel) => void) {
+  defer(effect: AnyEffect, onCancel: (cancel: Cancel) => void) {
     let isOver = false
     const release = Effect.suspend(() => {
       if (isOver) return Effect.void
@@ -479,7 +479,7 @@ export const acquireUseRelease = <A, B, E, R, E2, R2, R3>(
   release: (resource: A) => Effect.Effect<void, never, R3>
 ): Effect.Effect<B, E | E2, R | R2 | R3> =>
   acquire instanceof Suspended
-    ? withContext((context) => new Acquired<A, B, E, R, E2, R2, R3>(acquire, use, release, context))
+    ? new Acquired<A, B, E, R, E2, R2, R3>({ acquire, use, release })
     : Effect.acquireUseRelease(acquire, use, release)
 
 /** Runs an effect to its end, also if the effect that waits for it is cancelled or interrupted. */
