@@ -112,6 +112,17 @@ const Settlement = Schema.Struct({
 })
 const NodeIp = Schema.Struct({ Ip: words })
 
+/** The members of a transfer of a token between accounts and dexes. */
+const assetTransfer = {
+  destination: Address,
+  sourceDex: words,
+  destinationDex: words,
+  token: words,
+  amount: Decimal,
+  fromSubAccount: maybe(Schema.Union([Schema.Literal(""), Address])),
+  ...nonce
+}
+
 /** The schema of each action of the catalog. */
 export const actionSchemas = {
   order: define("order", {
@@ -155,15 +166,7 @@ export const actionSchemas = {
   evmUserModify: EvmUserModify,
   usdSend: userSigned("usdSend", { destination: Address, amount: Decimal, ...time }),
   spotSend: userSigned("spotSend", { destination: Address, token: words, amount: Decimal, ...time }),
-  sendAsset: userSigned("sendAsset", {
-    destination: Address,
-    sourceDex: words,
-    destinationDex: words,
-    token: words,
-    amount: Decimal,
-    fromSubAccount: maybe(Schema.Union([Schema.Literal(""), Address])),
-    ...nonce
-  }),
+  sendAsset: userSigned("sendAsset", assetTransfer),
   withdraw3: userSigned("withdraw3", { destination: Address, amount: Decimal, ...time }),
   usdClassTransfer: userSigned("usdClassTransfer", { amount: words, toPerp: Schema.Boolean, ...nonce }),
   cDeposit: userSigned("cDeposit", { wei: Uint64, ...nonce }),
@@ -196,15 +199,7 @@ export const actionSchemas = {
     ...nonce
   }),
   agentEnableDexAbstraction: define("agentEnableDexAbstraction", {}),
-  agentSendAsset: define("agentSendAsset", {
-    destination: Address,
-    sourceDex: words,
-    destinationDex: words,
-    token: words,
-    amount: Decimal,
-    fromSubAccount: maybe(Schema.Union([Schema.Literal(""), Address])),
-    ...nonce
-  }),
+  agentSendAsset: define("agentSendAsset", assetTransfer),
   agentSetAbstraction: define("agentSetAbstraction", { abstraction: Schema.Literals(["i", "u", "p"]) }),
   createSubAccount: define("createSubAccount", { name: words }),
   subAccountModify: define("subAccountModify", { subAccountUser: Address, name: words }),

@@ -1,5 +1,4 @@
 /** Account settings: API wallets, builders, referrals, sub-accounts, names, signers, and flags. */
-import type { EvmUserModify } from "@trigate/domain/actions/Action"
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Option from "effect/Option"
@@ -301,7 +300,7 @@ export const convertToMultiSig = (
 /** Executes the action `evmUserModify`: selects the size of the blocks for the account's EVM transactions. */
 export const selectBlocks = (
   context: ActionContext,
-  { usingBigBlocks }: typeof EvmUserModify.Type
+  { usingBigBlocks }: ActionOf<"evmUserModify">
 ): ActionDecision => {
   context.identity = changeAccount(context.identity, context.user, { usingBigBlocks })
   return done

@@ -1,5 +1,4 @@
 /** The actions that the sandbox supports, by type. Each action is decoded by the schema of its type and executed. */
-import { EvmUserModify, JailSelf, TokenDelegate, UnjailSelf } from "@trigate/domain/actions/Action"
 import type { ActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
@@ -65,7 +64,7 @@ const play = <S extends AnyCodec>(
  * `tokenDelegate` in the form that the venue accepts: with the member `hyperliquidChain`, which the venue's
  * documentation calls `venueChain`.
  */
-const WireTokenDelegate = TokenDelegate.check(
+const WireTokenDelegate = actionSchemas.tokenDelegate.check(
   Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
 )
 
@@ -148,8 +147,8 @@ const handlers = {
   reserveRequestWeight: play(actionSchemas.reserveRequestWeight, AccountActions.reserveRequests),
   spotUser: play(actionSchemas.spotUser, spotUser),
   tokenDelegate: play(WireTokenDelegate, StakeActions.delegate),
-  CSignerAction: play(Schema.Union([JailSelf, UnjailSelf]), StakeActions.setJailed),
-  evmUserModify: play(EvmUserModify, AccountActions.selectBlocks)
+  CSignerAction: play(actionSchemas.CSignerAction, StakeActions.setJailed),
+  evmUserModify: play(actionSchemas.evmUserModify, AccountActions.selectBlocks)
 } satisfies { readonly [Type in ActionType]?: Reader }
 
 const readers: ReadonlyMap<string, Reader> = new Map(Object.entries(handlers))

@@ -18,14 +18,18 @@ const triggerCondition = (asset: Asset, { isBuy, trigger }: VenueOrder): string 
       printPx(asset, trigger.px).replace(/\.0$/u, "")
     }`
 
-/** Encodes an order as in `orderUpdates` and `openOrders`. */
-export const printOpen = (asset: Asset, order: Readonly<VenueOrder>): OrderUpdate["order"] => ({
+const printTerms = (asset: Asset, order: Readonly<VenueOrder>) => ({
   coin: order.coin,
-  side: order.isBuy ? "B" : "A",
+  side: order.isBuy ? "B" as const : "A" as const,
   limitPx: printPx(asset, order.px),
   sz: printSz(asset, order.sz),
   oid: order.oid,
-  timestamp: order.timestamp,
+  timestamp: order.timestamp
+})
+
+/** Encodes an order as in `orderUpdates` and `openOrders`. */
+export const printOpen = (asset: Asset, order: Readonly<VenueOrder>): OrderUpdate["order"] => ({
+  ...printTerms(asset, order),
   origSz: printSz(asset, order.origSz),
   ...(order.reduceOnly ? { reduceOnly: true } : {}),
   ...(order.cloid === null ? {} : { cloid: order.cloid })
@@ -33,12 +37,7 @@ export const printOpen = (asset: Asset, order: Readonly<VenueOrder>): OrderUpdat
 
 /** Encodes an order with all members, as in `frontendOpenOrders`. */
 export const printOrder = (asset: Asset, order: VenueOrder): Order => ({
-  coin: order.coin,
-  side: order.isBuy ? "B" : "A",
-  limitPx: printPx(asset, order.px),
-  sz: printSz(asset, order.sz),
-  oid: order.oid,
-  timestamp: order.timestamp,
+  ...printTerms(asset, order),
   triggerCondition: triggerCondition(asset, order),
   isTrigger: order.trigger !== undefined,
   triggerPx: order.trigger === undefined ? "0.0" : printPx(asset, order.trigger.px),

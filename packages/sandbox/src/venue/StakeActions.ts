@@ -1,5 +1,5 @@
 /** Actions about stake and validators: delegates stake, and jails validators. */
-import type { JailSelf, TokenDelegate, UnjailSelf } from "@trigate/domain/actions/Action"
+import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Random from "../Seed.ts"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
@@ -15,7 +15,7 @@ const listedDelegations = 100
 /** Moves stake from the account to a validator, or back. Newly delegated stake is locked for a day. */
 export const delegate = (
   context: ActionContext,
-  { isUndelegate, validator: named, wei: moved }: typeof TokenDelegate.Type
+  { isUndelegate, validator: named, wei: moved }: ActionOf<"tokenDelegate">
 ): ActionDecision => {
   const { identity, nonce, user, venue: { state: { now } } } = context
   const validator = lowerCase(named)
@@ -48,7 +48,7 @@ export const delegate = (
 /** Jails or unjails the validator that signs the action. */
 export const setJailed = (
   context: ActionContext,
-  action: typeof JailSelf.Type | typeof UnjailSelf.Type
+  action: ActionOf<"CSignerAction">
 ): ActionDecision => {
   const { identity, user } = context
   const validator = identity.validators.get(user)
