@@ -18,6 +18,8 @@ const ofResults =
   /more than [\d,_]+ (?:results|logs)|too many (?:results|logs)|(?:response|result|log)s?(?: set| response)? (?:size|too (?:large|big))|exceeds? (?:the )?(?:max(?:imum)? )?(?:number of )?(?:results|logs)|query timeout/iu
 const ofBlocks =
   /block[ _-]?range|range (?:is )?(?:too|limit)|ranges? over|(?:exceeds?|maximum|max|limited|up to|too many)[^.]{0,60}(?:blocks?|range)/iu
+// messages of reth, geth and Nethermind for a range outside the chain; smaller parts of it fail too
+const ofOtherBlocks = /beyond (?:the )?(?:current )?head|invalid block range(?: params)?\.?$|cannot be found/iu
 
 const number = /(?<![\dxa-f.])(?<digits>\d{1,3}(?:[,_]\d{3})+|\d{1,9})(?<thousands>k)?(?![\da-f])/giu
 
@@ -32,14 +34,21 @@ export const limitIn = (words: string, asked: number): number | undefined => {
   return limit
 }
 
+const readReason = (message: string): LogRefusal["reason"] | undefined => {
+  if (ofOtherBlocks.test(message)) return undefined
+  return ofResults.test(message) ? "results" : ofBlocks.test(message) ? "blocks" : undefined
+}
+
 /** Returns whether an error reports that a range of blocks, or its result, is too large. */
-export const isLogRefusal = ({ message }: { readonly message: string }): boolean =>
-  ofResults.test(message) || ofBlocks.test(message)
+export const isLogRefusal = ({ message }: { readonly message: string }): boolean => readReason(message) !== undefined
 
 /** Returns why a node refused the logs of a range of `asked` blocks; `undefined` for any other response. */
 export const readLogRefusal = (answer: RpcAnswer, asked: number): LogRefusal | undefined => {
   if (answer._tag === "Result" || asked < 2) return undefined
-  const { message } = answer
-  if (ofResults.test(message)) return { reason: "results" }
-  return ofBlocks.test(message) ? { reason: "blocks", blocks: limitIn(message, asked) } : undefined
+  const reason = readReason(answer.message)
+  return reason === "blocks"
+    ? { reason, blocks: limitIn(answer.message, asked) }
+    : reason === "results"
+    ? { reason }
+    : reason
 }

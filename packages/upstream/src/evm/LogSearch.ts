@@ -22,6 +22,7 @@ import type { LogRefusal } from "@trigate/domain/evm/LogRefusal"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { CachePolicy } from "@trigate/domain/operations/Operation"
+import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -58,8 +59,6 @@ export interface Options {
 export interface LogSearch {
   /** Serves a call of `eth_getLogs`. If the range is too wide, returns the error object of `LogRangeTooWide`. */
   readonly search: AskNode
-  /** Returns the maximum number of blocks that the nodes serve in one request, if known. */
-  readonly blocks: () => number | undefined
 }
 
 /** A range of blocks, both ends included. */
@@ -96,6 +95,9 @@ const concurrency = 8
 const unsettled = 64n
 
 const forGood: CachePolicy = { fresh: Duration.toMillis("365 days"), staleIfError: 0 }
+
+/** How long a learned range is used, in milliseconds. Another node may serve larger ranges. */
+const learnedFor = Duration.toMillis("1 hour")
 
 const isArray = (answer: Json.Json): boolean => Array.isArray(answer.valueOrUndefined)
 
@@ -143,17 +145,33 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     isCacheable: (_: unknown, answer: Json.Json) => isArray(answer)
   }
   let served = options.blocks
+  let servedUntil = Number.MAX_SAFE_INTEGER
 
-  const learn = (refusal: LogRefusal, asked: bigint): void => {
-    if (refusal.reason === "results") return
-    const told = refusal.blocks ?? Math.max(1, Number(asked / 2n))
-    served = Math.min(served ?? told, told)
-  }
-
-  const joined = Effect.fnUntraced(function*(call: CheckedRead, filter: LogFilter, whole: Span) {
+  const joined = Effect.fnUntraced(function*(
+    call: CheckedRead,
+    filter: LogFilter,
+    whole: Span,
+    refusedWhole: LogRefusal | undefined
+  ) {
+    const now = yield* Clock.currentTimeMillis
     const requested = countBlocks(whole)
-    const spans = splitSpan(whole, served ?? Math.ceil(Number(requested) / 2))
-    const most = () => Math.max(1, served ?? Math.ceil(Number(requested) / 2)) * bounds.requests
+    let size = served ?? Number(requested)
+    /** Returns the number of blocks in each part of a refused range. */
+    const shrink = (refusal: LogRefusal, asked: bigint): number => {
+      const half = Number((asked + 1n) / 2n)
+      if (refusal.reason === "results") return half
+      size = Math.min(size, refusal.blocks ?? half)
+      return Math.min(size, half)
+    }
+    /** Stores the size of the parts, if a node served parts of that size after it had refused larger ones. */
+    const learn = (): void => {
+      if (options.blocks !== undefined || found === 0n || size >= (served ?? Number(requested))) return
+      served = size
+      servedUntil = now + learnedFor
+    }
+    const first = refusedWhole === undefined ? size : shrink(refusedWhole, requested)
+    const spans = splitSpan(whole, first)
+    const most = () => Math.min(size, first) * bounds.requests
     const needless = `more than ${bounds.requests} upstream requests`
     if (spans.length > bounds.requests) return tooWide(requested, most(), needless)
     const anchor = yield* reads.header(whole.to)
@@ -173,11 +191,11 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     }
 
     const read = (span: Span): Effect.Effect<ReadonlyArray<string>, CommonFailure | Ended> =>
-      Effect.suspend((): Effect.Effect<RpcAnswer, CommonFailure | Ended> =>
-        ++sent > bounds.requests
-          ? Effect.fail(new Ended({ answer: tooWide(requested, most(), needless) }))
-          : askSpan(span)
-      ).pipe(
+      Effect.suspend((): Effect.Effect<RpcAnswer, CommonFailure | Ended> => {
+        if (++sent <= bounds.requests) return askSpan(span)
+        learn()
+        return Effect.fail(new Ended({ answer: tooWide(requested, most(), needless) }))
+      }).pipe(
         Effect.flatMap((answer): Effect.Effect<ReadonlyArray<string>, CommonFailure | Ended> => {
           if (answer._tag === "Result") {
             const value = answer.result.valueOrUndefined
@@ -195,14 +213,13 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
           }
           const refusal = readLogRefusal(answer, Number(countBlocks(span)))
           if (refusal === undefined) return Effect.fail(new Ended({ answer }))
-          learn(refusal, countBlocks(span))
-          const half = Number((countBlocks(span) + 1n) / 2n)
-          const smaller = refusal.reason === "blocks" ? Math.min(served ?? half, half) : half
-          return Effect.map(Effect.forEach(splitSpan(span, smaller), read), (texts) => texts.flat())
+          const parts = splitSpan(span, shrink(refusal, countBlocks(span)))
+          return Effect.map(Effect.forEach(parts, read), (texts) => texts.flat())
         })
       )
 
     const texts = yield* Effect.forEach(spans, read, { concurrency })
+    learn()
     const inside = texts.flat().map((text) => text.trim().slice(1, -1).trim()).filter((text) => text !== "")
     return JsonRpc.result(Json.of(`[${inside.join(",")}]`))
   }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
@@ -228,6 +245,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
   const search = Effect.fnUntraced(function*(call: CheckedRead) {
     const params = decodeParams(call.params.valueOrUndefined)
     if (Option.isNone(params)) return isExcluded(call.params.valueOrUndefined) ? noLogs : yield* ask(call)
+    if ((yield* Clock.currentTimeMillis) >= servedUntil) served = undefined
     const [{ blockHash: _, fromBlock, toBlock, ...filter }] = params.value
     const first = fromBlock ?? "latest"
     const last = toBlock ?? "latest"
@@ -243,9 +261,8 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const from = yield* resolveBlock(first)
     const to = yield* resolveBlock(last)
     if (from === undefined || to === undefined || to <= from) return yield* ask(call)
-    if (refusal !== undefined) learn(refusal, to - from + 1n)
-    return yield* joined(call, filter, { from, to })
+    return yield* joined(call, filter, { from, to }, refusal)
   })
 
-  return { search, blocks: () => served }
+  return { search }
 }

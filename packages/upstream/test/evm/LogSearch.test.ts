@@ -6,6 +6,7 @@ import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
 import { passSeconds } from "./modelled.ts"
 import { call, gateway, nodeOf } from "./nodes.ts"
 
@@ -108,6 +109,66 @@ describe("eth_getLogs", () => {
       const error = parts(yield* call(backend, "eth_getLogs", range(1, 1000)))
       assert.deepStrictEqual([error.code, error.data._tag, error.data.requested], [-32005, "LogRangeTooWide", 1000])
       assert.isAtMost(chain.ranges.length, 11)
+    }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("of a range that the node refuses without a number is served at the second try", () => {
+    const chain = new EvmChain.EvmChain("numberless", { blocks: 2001, span: 50 })
+    chain.refusal = () => ({ code: -32602, message: "block range too large" })
+    return Effect.gen(function*() {
+      const backend = yield* gateway({ logRequests: 65 })
+      const { data } = parts(yield* call(backend, "eth_getLogs", range(1, 2000)))
+      assert.deepStrictEqual(data, tooWide(2000, 31 * 65))
+      assert.deepStrictEqual(yield* call(backend, "eth_getLogs", range(1, 2000)), chain.logs({}, 1, 2000))
+    }).pipe(Effect.provide(over(nodeOf(chain))))
+  })
+
+  for (
+    const [message, requests] of [
+      // that of reth and geth
+      ["block range extends beyond current head block", 1],
+      ["block range unavailable", 10]
+    ] as const
+  ) {
+    it.effect(`of later queries are not limited by a query past the newest block: ${message}`, () => {
+      const chain = new EvmChain.EvmChain("beyond", { blocks: 1001 })
+      const full = chain.answer.bind(chain)
+      const error = { code: -32602, message }
+      chain.answer = (method, params) => {
+        const isPast = method === "eth_getLogs" && JSON.stringify(params).includes(`"toBlock":"${hex(1010)}"`)
+        return isPast ? { error } : full(method, params)
+      }
+      const transport = nodeOf(chain)
+      return Effect.gen(function*() {
+        const backend = yield* gateway()
+        assert.deepStrictEqual(yield* call(backend, "eth_getLogs", range(990, 1010)), error)
+        assert.isAtMost(transport.seen.length, requests)
+        transport.seen.length = 0
+        assert.deepStrictEqual(yield* call(backend, "eth_getLogs", range(1, 1000)), chain.logs({}, 1, 1000))
+        assert.strictEqual(transport.seen.length, 1)
+      }).pipe(Effect.provide(over(transport)))
+    })
+  }
+
+  it.effect("asks for larger ranges again after an hour, and for those of the setting always", () => {
+    const chain = new EvmChain.EvmChain("recovered", { blocks: 1001, span: 10 })
+    const transport = nodeOf(chain)
+    const most = (from: number) => Math.max(...chain.ranges.slice(from))
+    return Effect.gen(function*() {
+      const backend = yield* gateway()
+      const configured = yield* gateway({ logBlocks: 100 })
+      for (const each of [backend, configured]) yield* call(each, "eth_getLogs", range(1, 300))
+      chain.span = 1000
+      let before = chain.ranges.length
+      yield* call(backend, "eth_getLogs", range(1, 200))
+      assert.strictEqual(most(before), 10)
+      before = chain.ranges.length
+      yield* call(configured, "eth_getLogs", range(1, 200))
+      assert.strictEqual(most(before), 100)
+      yield* TestClock.adjust("1 hour")
+      before = chain.ranges.length
+      yield* call(backend, "eth_getLogs", range(1, 200))
+      assert.strictEqual(most(before), 200)
     }).pipe(Effect.provide(over(transport)))
   })
 
