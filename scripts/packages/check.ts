@@ -31,13 +31,14 @@ const quiet = ["--loglevel=error", "--no-audit", "--no-fund"]
 
 const npm = (args: ReadonlyArray<string>, cwd: string): string => run("npm", [...quiet, ...args], cwd)
 
-const pack = (from: string): string => {
-  const [name = ""] = npm(["pack", "--ignore-scripts", "--pack-destination", folder, from], folder).trim().split("\n")
-    .slice(-1)
-  return `file:${path.join(folder, name)}`
-}
+/** Packs folders, and returns a dependency on each tarball, in order: one npm packs many in the time of two that pack one. */
+const pack = (from: ReadonlyArray<string>): ReadonlyArray<string> =>
+  npm(["pack", "--ignore-scripts", "--pack-destination", folder, ...from], folder).trim().split("\n").slice(
+    -from.length
+  )
+    .map((name) => `file:${path.join(folder, name)}`)
 
-/** The installed Effect under the version number of a later patch. */
+/** The folder of the installed Effect under the version number of a later patch. */
 const laterEffect = (): string => {
   const copy = path.join(folder, "effect")
   fs.cpSync(path.join(root, "node_modules/effect"), copy, { recursive: true })
@@ -46,15 +47,15 @@ const laterEffect = (): string => {
   const text = fs.readFileSync(file, "utf8")
   const later = versionOf(copy).replace(/\d+$/u, (patch) => String(Number(patch) + 1))
   fs.writeFileSync(file, text.replace(/"version": "[^"]+"/u, `"version": "${later}"`))
-  return pack(copy)
+  return copy
 }
 
 const installed = (name: string): string => versionOf(path.join(root, "node_modules", name))
 
 const packAll = (): string => {
-  const packed = Object.fromEntries(
-    [...published.values()].map((from) => [manifestOf(from).name, pack(path.join(from, "build"))])
-  )
+  const folders = [...published.values()]
+  const [effect, ...tarballs] = pack([laterEffect(), ...folders.map((from) => path.join(from, "build"))])
+  const packed = Object.fromEntries(folders.map((from, index) => [manifestOf(from).name, tarballs[index]]))
   fs.cpSync(path.join(import.meta.dirname, "consumer"), app, { recursive: true })
   const tools = ["@effect/vitest", "vitest", "@types/node", "typescript", "esbuild", "vite"]
   fs.writeFileSync(
@@ -63,7 +64,7 @@ const packAll = (): string => {
       name: "consumer",
       private: true,
       type: "module",
-      dependencies: { ...packed, effect: laterEffect(), "@effect/platform-node": installed("@effect/platform-node") },
+      dependencies: { ...packed, effect, "@effect/platform-node": installed("@effect/platform-node") },
       devDependencies: {
         ...Object.fromEntries(tools.map((name) => [name, installed(name)])),
         "typescript-5": "npm:typescript@5.9.3"
@@ -267,7 +268,7 @@ const trigate = path.join(program, "node_modules/.bin/trigate")
 const installProgram = (): string => {
   fs.mkdirSync(program)
   fs.writeFileSync(path.join(program, "package.json"), "{}")
-  npm(["install", pack(path.join(root, "packages/trigate/build"))], program)
+  npm(["install", ...pack([path.join(root, "packages/trigate/build")])], program)
   const version = versionOf(path.join(root, "packages/trigate"))
   // the contract says it as well: in /openapi.json, in traces and in trigate_build_info
   equal("the version of the contract", OpenApi.fromApi(GatewayApi).info.version, version)

@@ -11,6 +11,7 @@ import type * as OrderAction from "@trigate/signing/actions/OrderAction"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
+import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -135,7 +136,7 @@ const same = Effect.fnUntraced(function*<A extends Sent, E>(
   assert.deepStrictEqual(yield* whole(signature), yield* whole(peer.signature))
 })
 
-const runs = { arbitrary: { runs: 60 } }
+const runs = { arbitrary: { runs: sampleRuns(60) } }
 
 describe("builders against @nktkas/hyperliquid", () => {
   const Placed = Schema.Struct({
@@ -230,7 +231,7 @@ describe("builders against @nktkas/hyperliquid", () => {
         const [placed] = body.value.action.orders
         assert.deepStrictEqual([placed?.p, placed?.s], [p.value, s.value])
       }).pipe(Effect.provide(signing)),
-    { arbitrary: { runs: 300 } }
+    { arbitrary: { runs: sampleRuns(300) } }
   )
 })
 
@@ -297,7 +298,7 @@ describe("builders against ccxt", () => {
         ActionBuilder.modifyOrders(terms.map((to, at) => ({ order: at + 1, to: ours(to) })), { nonce, ...params }),
         yield* bodyOf(exchange.editOrdersRequest(terms.map((to, at) => ccxtOrder(to, at + 1)), { ...params }))
       )
-    }), { arbitrary: { runs: 20 } })
+    }), { arbitrary: { runs: sampleRuns(20) } })
 
   it.effect.prop(
     "sign the same cancels",
@@ -316,6 +317,6 @@ describe("builders against ccxt", () => {
           yield* bodyOf(exchange.cancelOrdersRequest([], symbol, { ...params, clientOrderId: ids.map(cloidOf) }))
         )
       }),
-    { arbitrary: { runs: 20 } }
+    { arbitrary: { runs: sampleRuns(20) } }
   )
 })

@@ -97,7 +97,7 @@ describe("the fuzzer", () => {
       assert.deepStrictEqual([text(smallest.body), smallest.target, smallest.headers.length], ["5", "/", 1])
     })))
 
-  it.live("gets a right answer to each request of the corpus, and to some hundred others", () =>
+  it.live("gets a right answer to each request of the corpus, and to a hundred others", () =>
     Effect.gen(function*() {
       const plan = yield* upstreams(1)
       const gateways = { sandbox: yield* gateway({}), upstreams: yield* gateway(plan.environment) }
@@ -112,7 +112,7 @@ describe("the fuzzer", () => {
         assert.deepStrictEqual(yield* complaints(target, requests), [], JSON.stringify(requests))
       }
       const make = generator(7, Date.now(), bytesOf)
-      for (let index = 0; index < 300; index++) {
+      for (let index = 0; index < 100; index++) {
         const request = make(index)
         assert.deepStrictEqual(
           yield* complaints("sandbox", [request]),

@@ -39,7 +39,7 @@ const judgeBrokenBodies = Effect.gen(function*() {
   const rows = sample(
     "decisions about broken bodies",
     [...breaks, ...single, ...shaped, ...pairs],
-    70,
+    35,
     ({ name }) => name
   )
   const bodies: Array<{ readonly name: string; readonly body: unknown } & Effect.Success<ReturnType<typeof both>>> = []
@@ -60,7 +60,7 @@ const brokenBodies = Effect.runSync(Effect.cached(judgeBrokenBodies))
 const soundBodies = Effect.gen(function*() {
   const alone = yield* broken
   const wrapped = yield* Effect.promise(samples.wrapped)
-  return sample("decisions about sound bodies", [...alone, ...wrapped], 40, ({ name }) => name.split(" ")[0] ?? "")
+  return sample("decisions about sound bodies", [...alone, ...wrapped], 20, ({ name }) => name.split(" ")[0] ?? "")
 })
 
 const isOfBody = ({ mistakes }: Inspection["diagnosis"]): boolean =>

@@ -6,7 +6,7 @@ import { assert, describe, layer as tests } from "@effect/vitest"
 import { keys as sandboxKeys } from "@trigate/sandbox/SandboxExamples"
 import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import { sample } from "@trigate/testing/Sample"
+import { isExhaustive, sample } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { openEvents } from "./eventSource.ts"
@@ -309,7 +309,7 @@ const firstSeed = given === undefined
 describe("the mirror of an account", () => {
   tests(layer)((it) => {
     for (const seed of sample("happenings of a mirrored account", [firstSeed, firstSeed + 1], 1)) {
-      it.effect(`has the venue's answers, whatever happens (seed ${seed})`, () => play(seed, 25))
+      it.effect(`has the venue's answers, whatever happens (seed ${seed})`, () => play(seed, isExhaustive ? 25 : 10))
     }
 
     it.effect("is compared with the venue every five minutes: an event that was never sent ends the epoch", () =>

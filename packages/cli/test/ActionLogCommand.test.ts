@@ -6,7 +6,6 @@ import { gateway, get, post } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { isInstalled, postgresDatabase } from "@trigate/testing/PostgresServer"
-import { trigate } from "@trigate/testing/Program"
 import type { RawUpstream } from "@trigate/testing/RawUpstream"
 import { rawUpstream } from "@trigate/testing/RawUpstream"
 import { isExhaustive } from "@trigate/testing/Sample"
@@ -121,7 +120,7 @@ describe("a gateway that was killed", () => {
         const after = yield* listed(database)
         assert.sameMembers(after.map(({ body }) => body), expected)
         assert.isTrue(after.every(({ state }) => state === "unknown"))
-        const people = yield* trigate(["actions", "list"], { TRIGATE_DATABASE_URL: database })
+        const people = yield* actions(database, "list")
         assert.include(people.stdout, "21 signed actions are unanswered (mainnet)\n")
         assert.include(people.stdout, "\n  trigate actions resolve 0x")
         assert.strictEqual(people.stdout.split(keys.trader.address).length, 22)

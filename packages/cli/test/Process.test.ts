@@ -57,15 +57,6 @@ describe("trigate as a process", () => {
       assert.notInclude(stdout, keys.trader.privateKey.slice(2))
     }))
 
-  it.live("refuses to serve with a setting that is wrong, in one line", () =>
-    Effect.gen(function*() {
-      assert.deepStrictEqual(yield* spawned(["serve"], { TRIGATE_PORT: "x" }), {
-        code: 2,
-        stdout: "",
-        stderr: "trigate: TRIGATE_PORT is not valid: expected a port from 0 to 65535\n"
-      })
-    }))
-
   it.live("says that its output cannot be written, where nobody has gone", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})

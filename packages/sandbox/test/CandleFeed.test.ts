@@ -4,6 +4,7 @@ import { CandleInterval as IntervalSchema } from "@trigate/domain/candles/Candle
 import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import { bars as barsOf, markets } from "@trigate/sandbox/venue/CandleMarket"
+import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -93,7 +94,7 @@ describe("CandleFeed", () => {
         }
       }),
     // each run looks at thousands of bars
-    { arbitrary: { runs: 30 } }
+    { arbitrary: { runs: sampleRuns(30) } }
   )
 
   it.effect.prop(
@@ -133,7 +134,7 @@ describe("CandleFeed", () => {
           all.filter(({ T, t }) => T >= startTime && t <= endTime).map(({ t }) => t)
         )
       }),
-    { arbitrary: { runs: 20 } }
+    { arbitrary: { runs: sampleRuns(20) } }
   )
 
   it("a recorded window gives the recorded number of bars", () => {

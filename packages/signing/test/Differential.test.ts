@@ -13,6 +13,7 @@ import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
+import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -169,7 +170,7 @@ describe("against @nktkas/hyperliquid", () => {
         assert.deepStrictEqual(ours.signature, theirs)
         yield* recovers(profile, { ...ours, signature: theirs }, signer.address)
       }).pipe(native),
-    { arbitrary: { runs: 300 } }
+    { arbitrary: { runs: sampleRuns(300) } }
   )
 
   it.effect.prop(
@@ -203,7 +204,7 @@ describe("against @nktkas/hyperliquid", () => {
         assert.deepStrictEqual(ours.signature, theirs)
         yield* recovers(profile, { ...ours, signature: theirs }, signer.address)
       }).pipe(native),
-    { arbitrary: { runs: 200 } }
+    { arbitrary: { runs: sampleRuns(200) } }
   )
 
   it.effect.prop(
@@ -225,7 +226,7 @@ describe("against @nktkas/hyperliquid", () => {
         const body = yield* Schema.decodeUnknownEffect(Body)({ ...theirs, ...options })
         yield* multiSigAgrees(profileOf(isTestnet), body, keys)
       }).pipe(native),
-    { arbitrary: { runs: 80 } }
+    { arbitrary: { runs: sampleRuns(80) } }
   )
 
   it.effect.prop(
@@ -253,7 +254,7 @@ describe("against @nktkas/hyperliquid", () => {
         const body = yield* Schema.decodeUnknownEffect(Body)({ ...theirs, nonce })
         yield* multiSigAgrees(profile, body, keys)
       }).pipe(native),
-    { arbitrary: { runs: 80 } }
+    { arbitrary: { runs: sampleRuns(80) } }
   )
 
   it.effect.prop(
@@ -276,6 +277,6 @@ describe("against @nktkas/hyperliquid", () => {
           yield* multiSigAgrees(profile, body, keys)
         }
       }).pipe(native),
-    { arbitrary: { runs: 20 } }
+    { arbitrary: { runs: sampleRuns(20) } }
   )
 })

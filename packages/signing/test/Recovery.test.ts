@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Signature } from "@trigate/signing/Secp256k1"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { recoverAddress } from "viem/utils"
@@ -75,7 +76,7 @@ describe("Secp256k1.recover", () => {
         const cased = upper ? { ...spelled, r: `0x${spelled.r.slice(2).toUpperCase()}` } : spelled
         assert.strictEqual(yield* Secp256k1.recover(single.digest, cased), single.signer)
       }),
-    { arbitrary: { runs: 60 } }
+    { arbitrary: { runs: sampleRuns(60) } }
   )
 
   it.effect.prop(
@@ -92,6 +93,6 @@ describe("Secp256k1.recover", () => {
         const orNone = Effect.orElseSucceed(() => "none")
         assert.strictEqual(yield* orNone(ours), yield* orNone(theirs))
       }),
-    { arbitrary: { runs: 40 } }
+    { arbitrary: { runs: sampleRuns(40) } }
   )
 })

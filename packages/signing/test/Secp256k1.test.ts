@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -72,7 +73,7 @@ describe("both engines", () => {
           }
         }
       }),
-    { arbitrary: { runs: 150 } }
+    { arbitrary: { runs: sampleRuns(150) } }
   )
 
   it.effect.prop(
@@ -85,7 +86,7 @@ describe("both engines", () => {
         const found = [native, noble].map((engine) => engine.recover(bytesOf(digest), { bytes, recovery }))
         assert.deepStrictEqual(...pair(found.map(Option.map(bytesToHex))))
       }),
-    { arbitrary: { runs: 150 } }
+    { arbitrary: { runs: sampleRuns(150) } }
   )
 
   it.effect("give nothing for bytes of another length", () =>
@@ -137,7 +138,7 @@ describe("both engines", () => {
         )
         assert.deepStrictEqual(...pair(found))
       }),
-    { arbitrary: { runs: 150 } }
+    { arbitrary: { runs: sampleRuns(150) } }
   )
 
   it.effect("recover the signer of every recorded action", () =>
@@ -178,6 +179,6 @@ describe("a recoverer", () => {
           )
         }
       }),
-    { arbitrary: { runs: 40 } }
+    { arbitrary: { runs: sampleRuns(40) } }
   )
 })

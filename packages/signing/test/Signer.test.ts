@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Signable from "@trigate/signing/actions/Signable"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
+import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -107,7 +108,7 @@ describe("Signer.layerPrivateKey", () => {
         assert.isTrue(BigInt(signature.s) <= order / 2n)
         assert.strictEqual(signature.r.length, 66)
       }).pipe(Effect.provide(Secp256k1.layer)),
-    { arbitrary: { runs: 200 } }
+    { arbitrary: { runs: sampleRuns(200) } }
   )
 })
 

@@ -4,6 +4,7 @@ import * as Signable from "@trigate/signing/actions/Signable"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
+import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -209,7 +210,7 @@ describe("SignerRecovery.recover", () => {
         const found = yield* Effect.result(SignerRecovery.recover(profile, { ...mutated, signature }))
         assert(Result.isFailure(found) || found.success.signer !== signer, path.join("."))
       }).pipe(Effect.provide(Secp256k1.layer)),
-    { arbitrary: { runs: 1000 } }
+    { arbitrary: { runs: sampleRuns(1000) } }
   )
 })
 

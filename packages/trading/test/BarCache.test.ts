@@ -10,6 +10,7 @@ import * as Json from "@trigate/domain/encoding/Json"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
+import { sampleRuns } from "@trigate/testing/Sample"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import { Info } from "@trigate/trading/Info"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
@@ -334,7 +335,7 @@ describe("candle queries", () => {
         }
       }).pipe(Effect.provide(info(transport, archive)))
     },
-    { arbitrary: { runs: 15 } }
+    { arbitrary: { runs: sampleRuns(15) } }
   )
 
   it.effect("hold no more than was answered where the venue fails between two holes", () => {

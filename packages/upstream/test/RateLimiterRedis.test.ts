@@ -223,13 +223,12 @@ describe.runIf(isInstalled)("rate limits over Redis", () => {
     )
   }
 
-  for (
-    const [what, restarted] of [
-      ["is killed", undefined],
-      ["is killed and comes back empty", 70_000],
-      ["restarts within a second", 41_000]
-    ] as const
-  ) {
+  const losses = [
+    ["is killed", undefined],
+    ["is killed and comes back empty", 70_000],
+    ["restarts within a second", 41_000]
+  ] as const
+  for (const [what, restarted] of sample("ways in which Redis is lost", losses, 1)) {
     for (const seed of sample(`seeds when Redis ${what}`, [4, 5], 1)) {
       it.effect(`let two replicas start no more than 1200 a minute together when Redis ${what} (${seed})`, () =>
         Effect.gen(function*() {

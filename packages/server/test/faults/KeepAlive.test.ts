@@ -7,6 +7,7 @@ import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { hangUp, reset, say } from "@trigate/testing/Reactions"
+import { isExhaustive } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -16,7 +17,7 @@ import { askedOf, gatewayOver } from "./faultyGateway.ts"
 import { hashOf, receiptQuestion } from "./routes.ts"
 
 const utf8 = new TextEncoder()
-const rounds = Array.from({ length: 1_000 }, (_, round) => round)
+const rounds = Array.from({ length: isExhaustive ? 1_000 : 300 }, (_, round) => round)
 const concurrency = 8
 const operation = layer2Operations.getTransactionReceipt
 

@@ -6,6 +6,7 @@ import { post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { drip, hangUp, reset, say, sayHalf, sayHead, silence, write } from "@trigate/testing/Reactions"
 import { refusingUrl } from "@trigate/testing/RecordingUpstream"
+import { samplePairs } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
@@ -72,9 +73,11 @@ const assertUnknown = (answer: Parameters<typeof assertFailure>[1], nonce: numbe
   assert.match(String(JsonParts.at(error, "advice")), /^Resend the identical bytes/u)
 }
 
+const afterRequestOver = samplePairs("faults after an action came", wires, afterRequest)
+
 for (const wire of wires) {
   describe(`an action over ${wire.name}`, () => {
-    for (const [what, react, takesDeadline] of afterRequest) {
+    for (const [what, react, takesDeadline] of afterRequestOver(wire)) {
       it.effect(`that ${what} is sent once, and its outcome is unknown`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(react)
