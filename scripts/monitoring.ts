@@ -145,7 +145,8 @@ const dashboardRows: ReadonlyArray<Row> = [
         unit: "ops",
         lines: [
           ["polls: {{chain}}", rate(m.evmPolls, "chain")],
-          ["reorganisations: {{chain}}", rate(m.evmReorganisations, "chain")]
+          ["reorganisations: {{chain}}", rate(m.evmReorganisations, "chain")],
+          ["failed reads of logs: {{chain}}", rate(m.evmLogFailures, "chain")]
         ]
       }
     ]

@@ -43,6 +43,7 @@ export const make = (context: Context.Context<never>) => {
   const closed = growing((reason) => metrics.streamClosed.series({ reason }), context)
   const reorganisations = growing((chain) => metrics.evmReorganisations.series({ chain }), context)
   const polls = growing((chain) => metrics.evmPolls.series({ chain }), context)
+  const logFailures = growing((chain) => metrics.evmLogFailures.series({ chain }), context)
   const followed = new Set<string>()
   const closings = new Map<string, number>()
   let unknownSeen = 0
@@ -62,6 +63,7 @@ export const make = (context: Context.Context<never>) => {
       closed(closings)
       reorganisations(new Map(feeds.map((feed) => [feed.chain, feed.reorganisations])))
       polls(new Map(feeds.map((feed) => [feed.chain, feed.polls])))
+      logFailures(new Map(feeds.map((feed) => [feed.chain, feed.logFailures])))
       for (const { age, chain, head, source, subscriptions } of feeds) {
         // a chain has no series before its first subscription
         if (source === "idle" && !followed.has(chain)) continue

@@ -31,6 +31,8 @@ export interface FeedStatus {
   readonly subscriptions: number
   readonly reorganisations: number
   readonly polls: number
+  /** Number of failed attempts to read the logs of new blocks. */
+  readonly logFailures: number
 }
 
 /** The subscriptions of one chain. */
@@ -215,7 +217,8 @@ export const make = Effect.fnUntraced(
           source: running === undefined ? "idle" : source.isAnnounced() ? "socket" : "polling",
           subscriptions: topics.size(),
           reorganisations,
-          polls: source.polls()
+          polls: source.polls(),
+          logFailures: logs.failures()
         }
       }
     }

@@ -13,6 +13,7 @@ import * as EvmReads from "@trigate/domain/evm/EvmReads"
 import { selects } from "@trigate/domain/evm/LogMatch"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
@@ -41,6 +42,8 @@ export interface LogDelivery {
   readonly wake: () => void
   /** Delivers logs whenever the chain has changed. Never ends. */
   readonly run: Effect.Effect<never>
+  /** Returns the number of failed attempts to read the logs of new blocks. */
+  readonly failures: () => number
   /**
    * Returns the logs that match a subscription, from a block up to {@link position}. If a node refuses the query,
    * returns the node's response.
@@ -70,6 +73,24 @@ const mostByHash = 8
 /** Maximum number of blocks whose logs are delivered together. */
 const mostSpan = 200
 
+/**
+ * Maximum numbers of addresses and of first topics in a query. If subscriptions select more, all addresses or topics
+ * are queried, because nodes refuse long filters.
+ */
+const mostAlternatives = { addresses: 100, topics: 4 }
+
+const firstBackoff = 250
+const maxBackoff = 10_000
+
+/** Number of consecutive failures after which they are logged as warnings. */
+const patience = 5
+
+/** A node's response does not contain the logs of the requested blocks. */
+class LogsUnread extends Data.TaggedError("LogsUnread")<{ readonly message: string }> {}
+
+const isTransient = (error: CommonFailure | LogsUnread): boolean =>
+  error._tag !== "LogsUnread" && error.group === "retry-later"
+
 /** Encodes a block number as the position from which a caller can later resume its logs subscription. */
 export const formatPosition = (block: bigint): string => `{"position":"${encodeQuantity(block)}"}`
 
@@ -91,16 +112,25 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
   const getLogs = EvmReads.getLogs(serving)
   const changes = yield* Queue.sliding<void>(1)
   let delivered: Array<DeliveredBlock> = []
+  let failures = 0
+  // consecutive failures, and the number of blocks to deliver together after them
+  let streak = 0
+  let atOnce = mostSpan
 
   const wake = (): void => void Queue.offerUnsafe(changes, undefined)
 
-  /** Sends the logs of a block to the matching subscriptions. */
-  const send = (number: bigint, logs: ReadonlyArray<string>): void => {
-    const known = logs.map((text) => ({ text, log: parts(text) }))
+  /** Sends the logs of a block to the matching subscriptions. Returns the logs that were sent. */
+  const send = (number: bigint, logs: ReadonlyArray<string>): ReadonlyArray<string> => {
+    const known = logs.map((text) => ({ text, log: parts(text), isSent: false }))
     for (const topic of topics.ofKind("logs")) {
       if (number <= topic.since) continue
-      for (const { log, text } of known) if (selects(topic.selection, log)) topics.emit(topic, text)
+      for (const each of known) {
+        if (!selects(topic.selection, each.log)) continue
+        each.isSent = true
+        topics.emit(topic, each.text)
+      }
     }
+    return known.filter(({ isSent }) => isSent).map(({ text }) => text)
   }
 
   const sendPositions = (): void => {
@@ -113,16 +143,21 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     }
   }
 
+  /** Returns the values that all subscriptions together select; empty, which selects all, if one selects all or many. */
+  const selected = (sets: ReadonlyArray<ReadonlySet<string> | undefined>, most: number): ReadonlyArray<string> => {
+    if (!sets.every((each) => each !== undefined && each.size > 0 && each.size <= most)) return []
+    const values = new Set(sets.flatMap((each) => [...each ?? []]))
+    return values.size > most ? [] : [...values]
+  }
+
   /** Returns a filter that matches every log that any subscription selects. */
   const union = (): object => {
     const all = topics.ofKind("logs").map(({ selection }) => selection)
-    const addresses = all.every((each) => each.addresses.size > 0) ? all.flatMap((each) => [...each.addresses]) : []
-    const first = all.every(({ topics: [position] }) => position !== undefined && position.size > 0)
-      ? all.flatMap(({ topics: [position] }) => Array.from(position ?? []))
-      : []
+    const address = selected(all.map(({ addresses }) => addresses), mostAlternatives.addresses)
+    const first = selected(all.map(({ topics: [position] }) => position), mostAlternatives.topics)
     return {
-      ...(addresses.length === 0 ? {} : { address: [...new Set(addresses)] }),
-      ...(first.length === 0 ? {} : { topics: [[...new Set(first)]] })
+      ...(address.length === 0 ? {} : { address }),
+      ...(first.length === 0 ? {} : { topics: [first] })
     }
   }
 
@@ -131,20 +166,24 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     return ask({ operation: getLogs, params, request: params.valueOrUndefined, surface: "gateway" })
   }
 
-  const queryTexts = (filter: object) =>
-    Effect.map(query(filter), (answer) => answer._tag === "Error" ? undefined : Json.elements(answer.result.text))
-
-  /** Returns the logs of some blocks by hash; `undefined` if the node does not have one of the blocks. */
-  const byHash = Effect.fnUntraced(function*(blocks: ReadonlyArray<Header>, filter: object) {
-    const found = yield* Effect.forEach(blocks, ({ hash }) => queryTexts({ ...filter, blockHash: hash }), {
-      concurrency: mostByHash
-    })
-    return found.every(Predicate.isNotUndefined) ? found.flat() : undefined
+  const queryTexts = Effect.fnUntraced(function*(filter: object) {
+    const answer = yield* query(filter)
+    if (answer._tag === "Error") return yield* new LogsUnread({ message: answer.message })
+    const texts = Json.elements(answer.result.text)
+    return texts ?? (yield* new LogsUnread({ message: "The node's logs are not an array" }))
   })
 
-  /** Returns the logs of some blocks; `undefined` if the node does not have one of the blocks. */
+  /** Returns the logs of some blocks, queried by hash. */
+  const byHash = (blocks: ReadonlyArray<Header>, filter: object) =>
+    Effect.map(
+      Effect.forEach(blocks, ({ hash }) => queryTexts({ ...filter, blockHash: hash }), { concurrency: mostByHash }),
+      (found) => found.flat()
+    )
+
+  /** Returns the logs of some blocks. Fails if the node does not have one of the blocks. */
   const logsIn = Effect.fnUntraced(function*(blocks: ReadonlyArray<Header>) {
-    const filter = union()
+    // a node may refuse a filter, so a retry has none
+    const filter = streak === 0 ? union() : {}
     const first = blocks[0]
     const last = blocks.at(-1)
     if (first === undefined || last === undefined || blocks.length <= mostByHash) return yield* byHash(blocks, filter)
@@ -153,11 +192,9 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
       fromBlock: encodeQuantity(first.number),
       toBlock: encodeQuantity(last.number)
     })
-    if (texts === undefined) return undefined
     // a node that is behind, or on another branch, silently omits blocks
     const there = new Set(byBlock(texts).map(({ hash }) => hash))
-    const others = yield* byHash(blocks.filter(({ hash }) => !there.has(hash)), filter)
-    return others === undefined ? undefined : [...texts, ...others]
+    return [...texts, ...(yield* byHash(blocks.filter(({ hash }) => !there.has(hash)), filter))]
   })
 
   /** Sends, marked as removed, the logs of blocks that are no longer in the chain. */
@@ -169,51 +206,59 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     }
   }
 
-  /** Delivers the logs of new blocks. Returns whether the delivery failed in part and must be retried. */
+  /** Delivers the logs of new blocks. */
   const reconcile = Effect.fnUntraced(function*() {
     for (;;) {
       takeBack()
       const head = chain().head()
-      if (head === undefined) return false
+      if (head === undefined) return
       const start = delivered.at(-1)
       // the reorg was deeper than the remembered blocks
       if (start === undefined) {
         delivered = [{ number: head.number, hash: head.hash, logs: [] }]
-        return false
+        return
       }
-      const span = chain().above(start.number).slice(0, mostSpan)
-      if (span.length === 0) return false
+      const span = chain().above(start.number).slice(0, atOnce)
+      if (span.length === 0) return
       const wanted = topics.ofKind("logs")
       const matching = span.filter(({ logsBloom, number }) =>
         wanted.some(({ selection, since }) => number > since && mayHave(logsBloom, selection))
       )
       const found = matching.length === 0 ? [] : yield* logsIn(matching)
-      if (found === undefined) return true
       const blocks = new Map(byBlock(found).map((block) => [block.hash, block]))
       const hashes = new Set(span.map(({ hash }) => hash))
-      if (![...blocks.keys()].every((hash) => hashes.has(hash))) return true
+      if (![...blocks.keys()].every((hash) => hashes.has(hash))) {
+        return yield* new LogsUnread({ message: "The node has other blocks" })
+      }
       for (const { hash, number } of span) {
         // the chain may have changed during the query
         if (chain().at(number)?.hash !== hash) break
-        const logs = blocks.get(hash)?.logs ?? []
-        delivered.push({ number, hash, logs })
-        send(number, logs)
+        delivered.push({ number, hash, logs: send(number, blocks.get(hash)?.logs ?? []) })
       }
       if (delivered.length > HeadChain.remembered) delivered = delivered.slice(-HeadChain.remembered)
+      streak = 0
+      atOnce = Math.min(mostSpan, 2 * atOnce)
       sendPositions()
       topics.flush()
     }
   })
 
+  const retryLater = (error: CommonFailure | LogsUnread) =>
+    Effect.suspend(() => {
+      failures++
+      streak++
+      // a node may refuse the logs of this number of blocks
+      if (!isTransient(error)) atOnce = Math.max(1, atOnce >> 1)
+      const log = streak < patience ? Effect.logDebug : Effect.logWarning
+      return log("The logs of new blocks could not be read", { error: error.message }).pipe(
+        Effect.andThen(Effect.sleep(Math.min(maxBackoff, firstBackoff * 2 ** (streak - 1)))),
+        Effect.andThen(Effect.sync(wake))
+      )
+    })
+
   const run = Effect.forever(Effect.andThen(
     Queue.take(changes),
-    Effect.flatMap(
-      Effect.orElseSucceed(reconcile(), () => true),
-      (isAgain) => {
-        topics.flush()
-        return isAgain ? Effect.andThen(Effect.sleep("250 millis"), Effect.sync(wake)) : Effect.void
-      }
-    )
+    Effect.ensuring(reconcile(), Effect.sync(topics.flush)).pipe(Effect.catch(retryLater))
   ))
 
   const delivery: LogDelivery = {
@@ -223,6 +268,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     },
     wake,
     run,
+    failures: () => failures,
     readSince: ({ interest }, from) => {
       const to = delivered.at(-1)?.number
       return to === undefined || to < from ? Effect.succeed([]) : Effect.map(

@@ -21,6 +21,11 @@ export const metrics = {
     ]
   ),
   evmPolls: counter("trigate_evm_head_polls_total", "Polls of the newest block of an EVM chain", ["chain"]),
+  evmLogFailures: counter(
+    "trigate_evm_log_failures_total",
+    "Failed reads of new logs of an EVM chain",
+    ["chain"]
+  ),
   streamConnections: gauge("trigate_stream_connections", "Open WebSockets to the venue"),
   streamSubscriptions: gauge("trigate_stream_subscriptions", "Distinct subscriptions at the venue"),
   streamUsers: gauge("trigate_stream_users", "Distinct users over all subscriptions at the venue"),

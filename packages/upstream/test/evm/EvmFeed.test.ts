@@ -2,9 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { LogPosition } from "@trigate/domain/evm/EvmSubscriptions"
 import type { EvmFrame } from "@trigate/domain/evm/EvmSubscriptions"
 import { serving } from "@trigate/domain/evm/Layer2Operations"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import * as EvmChain from "@trigate/testing/EvmChain"
 import { sample, seed } from "@trigate/testing/Sample"
 import * as EvmFeed from "@trigate/upstream/evm/EvmFeed"
+import type { AskNode } from "@trigate/upstream/evm/NodeReads"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -58,6 +60,31 @@ const sink = () => {
     flush: () => {}
   }
 }
+
+const decodeParams = Schema.decodeUnknownSync(Schema.Array(Schema.Unknown))
+
+/** Refuses, in place of a node, the calls for which `refusal` returns a message; counts the calls by method and parameter. */
+const refusing = (ask: AskNode, refusal: (method: string, param: unknown) => string | undefined) => {
+  const asked: Array<string> = []
+  const refuse: AskNode = (call) => {
+    const [param] = decodeParams(call.params.valueOrUndefined)
+    asked.push(typeof param === "string" ? `${call.operation.name} ${param}` : call.operation.name)
+    const message = refusal(call.operation.name, param)
+    return message === undefined ? ask(call) : Effect.succeed(JsonRpc.error(-32602, message))
+  }
+  return { ask: refuse, asked, count: (text: string) => asked.filter((each) => each === text).length }
+}
+
+/** The number of addresses of a log filter, and whether it names a block by its hash. */
+const decodeQuery = Schema.decodeUnknownSync(Schema.Struct({
+  address: Schema.optionalKey(Schema.Array(Schema.String)),
+  blockHash: Schema.optionalKey(Schema.String),
+  topics: Schema.optionalKey(Schema.Array(Schema.Array(Schema.String)))
+}))
+
+const contract = { address: `0x${(EvmChain.contracts[0] ?? "").slice(2)}` } as const
+
+const addressOf = (index: number) => `0x${index.toString(16).padStart(40, "0")}` as const
 
 describe("a feed", () => {
   it.effect("gives every head once, also those that a poll jumped over", () =>
@@ -132,6 +159,65 @@ describe("a feed", () => {
       assert.isAtMost(asked.filter((name) => name === "eth_getBlockByNumber").length, 11)
       assert.isAtMost(asked.filter((name) => name === "eth_getLogs").length, 10)
       assert.deepStrictEqual(applied(real.logs()), hashesOf(chain.logs({ address: EvmChain.contracts[0] }, 5)))
+    }))
+
+  it.effect("queries all logs if the filters of callers are long, and bounds the retries of a refused query", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("refused", { blocks: 5 })
+      let most = 100
+      const node = refusing(
+        asking(() => chain),
+        (method, param) =>
+          method === "eth_getLogs" && (decodeQuery(param).address?.length ?? 0) > most
+            ? "exceed max addresses or topics per search position"
+            : undefined
+      )
+      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const one = sink()
+      const address = Array.from({ length: 101 }, (_, index) => addressOf(index))
+      feed.subscribe({ kind: "logs", filter: contract }, one)
+      const long = feed.subscribe({ kind: "logs", filter: { address } }, sink())
+      yield* passSeconds(2)
+      const eachSecond = Effect.gen(function*() {
+        node.asked.length = 0
+        for (let block = 0; block < 20; block++) {
+          chain.extend(1)
+          yield* passSeconds(1)
+        }
+        yield* passSeconds(5)
+        assert.deepStrictEqual(applied(one.logs()), hashesOf(chain.logs(contract, 5)))
+        return node.count("eth_getLogs")
+      })
+      const withLogs = () => chain.blocks.slice(-20).filter(({ logs }) => logs.length > 0).length
+      assert.strictEqual(yield* eachSecond, withLogs())
+      assert.strictEqual(feed.status().logFailures, 0)
+      // a node that refuses even one address is asked for all logs
+      long.end()
+      most = 0
+      assert.strictEqual(yield* eachSecond, 2 * withLogs())
+      assert.strictEqual(feed.status().logFailures, withLogs())
+    }))
+
+  it.effect("retries less and less often while a node refuses the logs of a block, and then sends all of them", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("unserved", { blocks: 5, span: 50 })
+      let isRefusing = true
+      const node = refusing(
+        asking(() => chain),
+        (method) => method === "eth_getLogs" && isRefusing ? "unknown field blockHash" : undefined
+      )
+      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const one = sink()
+      feed.subscribe({ kind: "logs", filter: {} }, one)
+      yield* passSeconds(2)
+      for (let block = 0; block < 60; block++) {
+        chain.extend(1)
+        yield* passSeconds(1)
+      }
+      assert.isAtMost(node.count("eth_getLogs"), 24)
+      isRefusing = false
+      yield* passSeconds(12)
+      assert.deepStrictEqual(applied(one.logs()), hashesOf(chain.logs({}, 5)))
     }))
 
   it.effect("gives the logs since a block before those that follow", () =>
