@@ -32,8 +32,8 @@ export const isLocked = (fault: Tagged): boolean => isSqlError(fault) && fault.r
 export const lockedSchedule = Schedule.spaced("20 millis")
 
 /**
- * Makes the function that runs a step in `scope`. If the caller is interrupted, it continues immediately. The step is
- * interrupted in the background, because the interruption can take as long as the step itself. Then `late` runs.
+ * Makes the function that runs a step in `scope`. A caller that is interrupted does not wait for the step: the step is
+ * interrupted in the background, because its interruption can take as long as the step itself. After that, `late` runs.
  */
 export const runIn =
   (scope: Scope.Scope) =>
@@ -47,7 +47,7 @@ export const runIn =
         )
     )
 
-/** Returns an effect that runs `prepare` until it has succeeded once, and then does nothing. */
+/** Returns an effect that runs `prepare`, and does nothing after `prepare` has succeeded once. */
 export const untilReady = <E>(prepare: Effect.Effect<unknown, E>): Effect.Effect<void, E> => {
   let isReady = false
   const prepared = Effect.map(prepare, () => {

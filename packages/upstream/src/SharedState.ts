@@ -15,7 +15,7 @@ export class SharedStoreUnreachable
   extends Schema.TaggedError<SharedStoreUnreachable>()("SharedStoreUnreachable", { detail: Schema.String })
 {}
 
-/** Converts a fault of a Redis, or of its response, to the failure of a store that is unreachable. */
+/** Converts an error of Redis, or of decoding a response of Redis, to the failure of a store that is unreachable. */
 export const unreachable = (fault: RedisError | Schema.SchemaError): SharedStoreUnreachable =>
   new SharedStoreUnreachable({ detail: fault._tag === "RedisError" ? String(fault.cause) : fault.message })
 

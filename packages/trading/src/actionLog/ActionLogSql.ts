@@ -86,8 +86,8 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   })
 
   /**
-   * Runs one step within the deadline. Fails with a message. If the step is late, the effect `late` runs after it has
-   * ended.
+   * Runs one step within the deadline. Fails with a message. If the step exceeds the deadline, the effect `late` runs
+   * after the step has ended.
    */
   const step = <A>(effect: Effect.Effect<A, SqlStep.SqlFault>, late?: Effect.Effect<void>) =>
     inScope(Effect.retry(effect, { schedule: SqlStep.lockedSchedule, while: SqlStep.isLocked }), late).pipe(
