@@ -54,8 +54,8 @@ export const configurationText = document(
   "- A setting marked under Restart keeps its value until a restart; the log names such settings if they changed.\n" +
     "- The gateway refuses all changes if a setting is invalid, or if they would change the network or switch between the sandbox and\n" +
     "  real chains. The log then reports the reason in one line, and the previous settings stay in effect.\n" +
-    "- Otherwise the changes apply to new requests; requests in flight end with the previous settings. Nonces, rate-limit windows,\n" +
-    "  cached responses and ejected addresses are not lost.",
+    "- Otherwise the changes apply to new requests, and to later calls and reads of open sockets and event streams. Requests in flight end with\n" +
+    "  the previous settings. Nonces, rate-limit windows, cached responses and ejected addresses are not lost.",
   "To check settings first, run [`trigate serve --check`](cli.md#a-gateway) with the same files\n" +
     "([decision 26](decisions/0026-settings-change-over-what-stays.md))."
 )

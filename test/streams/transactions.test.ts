@@ -147,6 +147,39 @@ describe("GET /api/v2/streams/transactions", () => {
       assert.deepStrictEqual(seen.map(formatPosition), history.map(idOf))
     }).pipe(Effect.scoped))
 
+  it.live("continues over changes of the settings, and reads the addresses in force", () =>
+    Effect.gen(function*() {
+      const old = yield* chain
+      grow(old.account, 2)
+      const { reload, url } = yield* gateway(old.environment)
+      const arrived = yield* Queue.unbounded<string>()
+      const response = yield* Effect.promise(() =>
+        fetch(`${url}/api/v2/streams/transactions?address=${account}&after=genesis`)
+      )
+      yield* Effect.forkScoped(
+        Effect.promise(async () => {
+          for await (const text of (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
+            for (const [, id] of text.matchAll(/^id: (.*)\nevent: transaction$/gmu)) {
+              Queue.offerUnsafe(arrived, id ?? "")
+            }
+          }
+        })
+      )
+      const take = (count: number) => Queue.takeN(arrived, count)
+      const seen = [...yield* take(2)]
+      yield* reload({ ...old.environment, TRIGATE_READ_DEADLINE: "9s" })
+      grow(old.account, 1)
+      seen.push(...yield* take(1))
+      assert.deepStrictEqual(seen, old.account.map(idOf))
+      const next = yield* chain
+      next.account.push(...old.account)
+      yield* reload(next.environment)
+      grow(next.account, 1)
+      grow(old.account, 2)
+      seen.push(...yield* take(1))
+      assert.deepStrictEqual(seen, next.account.map(idOf))
+    }).pipe(Effect.scoped))
+
   it.live("counts as a socket of its caller, and ends with the gateway", () =>
     Effect.gen(function*() {
       const { environment } = yield* chain

@@ -6,6 +6,7 @@ import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import { MetadataFetch } from "@trigate/tokens/metadata/MetadataFetch"
 import * as MetadataFetchUndici from "@trigate/tokens/metadata/MetadataFetchUndici"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
+import { SharedTransactions } from "@trigate/tokens/transactions/Transactions"
 import * as AccountMirror from "@trigate/trading/accounts/AccountMirror"
 import * as EventStore from "@trigate/trading/accounts/EventStore"
 import * as OrderEvents from "@trigate/trading/accounts/OrderEvents"
@@ -159,6 +160,7 @@ export const layer = (
         MetadataFetch,
         ReplicaUse.ReplicaUse,
         ResponseCache.ResponseCache,
+        SharedTransactions,
         SocketTransport
       )(
         yield* Effect.context<
@@ -169,6 +171,7 @@ export const layer = (
           | MetadataFetch
           | ReplicaUse.ReplicaUse
           | ResponseCache.ResponseCache
+          | SharedTransactions
           | SocketTransport
         >()
       )
@@ -239,7 +242,7 @@ export const layer = (
         Layer.provide(FamiliarUsers.layerNoting(familiar), audited(ActionLogStore.layer(first, redis, () => longest)))
       ),
       Layer.provide(archiveLayer(first)),
-      Layer.provide(MetadataFetchUndici.layer()),
+      Layer.provide([MetadataFetchUndici.layer(), SharedTransactions.layer()]),
       Layer.provide([
         HttpTransportUndici.layer({ connections: 512 }),
         SocketTransportWs.layer,

@@ -6,6 +6,7 @@ import * as SandboxState from "@trigate/sandbox/SandboxState"
 import * as VenueStreams from "@trigate/sandbox/streams/VenueStreams"
 import * as VenueArchive from "@trigate/sandbox/venue/VenueArchive"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
+import { SharedTransactions } from "@trigate/tokens/transactions/Transactions"
 import * as EventStore from "@trigate/trading/accounts/EventStore"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
@@ -30,8 +31,8 @@ import * as StreamOptions from "./streams/StreamOptions.ts"
 const make = () =>
   Layer.effect(
     Chains,
-    Effect.map(Effect.context<ActionLog.ActionLog | SandboxState.SandboxState>(), (context) => {
-      const kept = Context.pick(ActionLog.ActionLog, SandboxState.SandboxState)(context)
+    Effect.map(Effect.context<ActionLog.ActionLog | SandboxState.SandboxState | SharedTransactions>(), (context) => {
+      const kept = Context.pick(ActionLog.ActionLog, SandboxState.SandboxState, SharedTransactions)(context)
       return Chains.of({
         actionLog: Context.get(kept, ActionLog.ActionLog),
         windows: new Map(),
@@ -60,7 +61,7 @@ const make = () =>
           )
       })
     })
-  ).pipe(Layer.provideMerge(GatewayStatus.layerStoreReadiness))
+  ).pipe(Layer.provide(SharedTransactions.layer()), Layer.provideMerge(GatewayStatus.layerStoreReadiness))
 
 /**
  * Makes the sandbox's state from the settings. Loads the module that reads recorded prices only if the sandbox replays

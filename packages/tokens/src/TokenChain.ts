@@ -24,6 +24,7 @@ import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Dialect from "./Dialect.ts"
@@ -151,13 +152,22 @@ const isSending = <Call extends { readonly operation: TokenRpcOperation | TokenS
 ): call is Extract<Call, { readonly operation: TokenSendOperation }> & { readonly operation: TokenSendOperation } =>
   call.operation.class === "once"
 
-/** Makes the service `TokenChain` over a backend. The streams of the service end when the scope closes. */
+/**
+ * Makes the service `TokenChain` over a backend. The streams of the service end when the scope closes, except those of
+ * a `SharedTransactions` in the context.
+ */
 export const make = Effect.fnUntraced(function*(
   backend: TokenProtocol.TokenBackend,
   metadata: MetadataFetch["Service"],
   streams: Transactions.Options = Transactions.defaults
 ): Effect.fn.Return<TokenChain["Service"], never, Scope.Scope> {
-  const { jettonTransfers, jettonWallet, latestPosition, transactions } = yield* Transactions.make(backend, streams)
+  const { jettonTransfers, jettonWallet, latestPosition, transactions } = yield* Option.match(
+    yield* Effect.serviceOption(Transactions.SharedTransactions),
+    {
+      onNone: () => Transactions.make(backend, streams),
+      onSome: (shared) => Effect.succeed(shared.use(backend, streams))
+    }
+  )
 
   const read = Effect.fnUntraced(function*(operation: TokenRpcOperation, params: Json.Json) {
     const checked = yield* TokenProtocol.check(operation, params)

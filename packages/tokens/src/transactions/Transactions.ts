@@ -21,12 +21,16 @@ import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Cache from "effect/Cache"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
 import * as RcMap from "effect/RcMap"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type { PageFailure, PageRequest } from "./AccountHistory.ts"
@@ -95,13 +99,13 @@ const classify = (error: JettonTransfersFailure): Omit<PageFailure<never>, "erro
 }
 
 /** Makes a limiter that spaces requests evenly, in order of arrival. */
-const makePace = (requestsPerSecond: number) =>
+const makePace = (requestsPerSecond: () => number) =>
   Effect.map(Semaphore.make(1), (turn) => {
     let next = 0
     return turn.withPermits(1)(Effect.gen(function*() {
       const now = yield* Clock.currentTimeMillis
       if (now < next) yield* Effect.sleep(next - now)
-      next = Math.max(now, next) + 1_000 / requestsPerSecond
+      next = Math.max(now, next) + 1_000 / requestsPerSecond()
     }))
   })
 
@@ -111,13 +115,16 @@ const makePace = (requestsPerSecond: number) =>
  */
 const loadCells = Effect.cached(Effect.promise(() => import("./TransactionCell.ts")))
 
-/** Makes the streams of the token chain over a backend. The streams end when the scope closes. */
-export const make = Effect.fnUntraced(function*(
-  backend: Pick<TokenBackend, "read">,
-  { pollInterval, requestsPerSecond }: Options
-) {
-  const pace = yield* makePace(requestsPerSecond)
+/** The node that streams read, and the limits of these reads. */
+interface Source extends Options {
+  readonly backend: Pick<TokenBackend, "read">
+}
+
+const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
+  const pace = yield* makePace(() => source().requestsPerSecond)
   const cells = yield* loadCells
+  const closed = yield* Deferred.make<void>()
+  yield* Effect.addFinalizer(() => Deferred.succeed(closed, undefined))
 
   const readPage = Effect.fnUntraced(function*(account: TonAddress.Account, request: PageRequest) {
     const { read } = yield* cells
@@ -130,7 +137,11 @@ export const make = Effect.fnUntraced(function*(
       ...(from === undefined ? {} : { lt: from.lt, hash: from.hash }),
       ...(archival ? { archival } : {})
     }
-    const response = yield* backend.read({ form: "rpc", operation: getTransactions, params: Json.write(params) })
+    const response = yield* source().backend.read({
+      form: "rpc",
+      operation: getTransactions,
+      params: Json.write(params)
+    })
     const rows = yield* readTransactions({ address }, upstream, yield* TokenRpc.readAnswer(response))
     const transactions = Result.flatMap(
       Result.mapError(decodeRows(rows), () => "Expected transactions with their data"),
@@ -146,7 +157,7 @@ export const make = Effect.fnUntraced(function*(
         (account) =>
           AccountHistory.make<ReadFailure>(
             (request) => Effect.mapError(readPage(account, request), (error) => ({ ...classify(error), error })),
-            { address, pollInterval }
+            { address, pollInterval: source().pollInterval }
           )
       ),
     capacity: maxAccounts,
@@ -165,8 +176,17 @@ export const make = Effect.fnUntraced(function*(
 
   const latestPosition = ({ address }: { readonly address: string }): Effect.Effect<Position, TransactionsFailure> =>
     Effect.fromResult(TonAddress.parse(address)).pipe(
-      Effect.flatMap(follow),
-      Effect.flatMap((history) => history.latestPosition),
+      Effect.flatMap((account) =>
+        follow(account).pipe(
+          Effect.flatMap((history) => history.latestPosition),
+          // the account is no longer polled, so the next caller begins again
+          Effect.tapError((error) =>
+            classify(error).kind === "failed"
+              ? RcMap.invalidate(accounts, TonAddress.formatRaw(account))
+              : Effect.void
+          )
+        )
+      ),
       Effect.scoped
     )
 
@@ -177,7 +197,7 @@ export const make = Effect.fnUntraced(function*(
     Stream.unwrap(
       Effect.fromResult(TonAddress.parse(address)).pipe(
         Effect.flatMap(follow),
-        Effect.map((history) => history.transactions(after))
+        Effect.map((history) => Stream.interruptWhen(history.transactions(after), Deferred.await(closed)))
       )
     )
 
@@ -187,7 +207,7 @@ export const make = Effect.fnUntraced(function*(
     const address = TonAddress.canonical(master)
     const params = { address, method: "get_wallet_address", stack: [["tvm.Slice", encodeAddress(owner)]] }
     yield* pace
-    const response = yield* backend.read({ form: "rpc", operation: runGetMethod, params: Json.write(params) })
+    const response = yield* source().backend.read({ form: "rpc", operation: runGetMethod, params: Json.write(params) })
     const result = yield* readGetMethod(params, upstream, yield* TokenRpc.readAnswer(response))
     const wallet = decodeWallet(result)
     const raw = wallet._tag === "None" ? undefined : readAddress(wallet.value.stack[0][1].bytes)
@@ -245,3 +265,54 @@ export const make = Effect.fnUntraced(function*(
 
   return { latestPosition, transactions, jettonWallet, jettonTransfers }
 })
+
+/** The streams of a token chain. */
+export type Streams = Effect.Success<ReturnType<typeof makeStreams>>
+
+/** Makes the streams of the token chain over a backend. The streams end when the scope closes. */
+export const make = (backend: Source["backend"], options: Options): Effect.Effect<Streams, never, Scope.Scope> =>
+  makeStreams(() => ({ backend, ...options }))
+
+/**
+ * The streams of a gateway, which persist when its services are built again from new settings.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { Transactions } from "@trigate/tokens"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { use } = yield* Transactions.SharedTransactions
+ *   const streams = use({ read: () => Effect.never }, Transactions.defaults)
+ *   const later = use({ read: () => Effect.never }, { ...Transactions.defaults, requestsPerSecond: 10 })
+ *   yield* Console.log(streams === later)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, Transactions.SharedTransactions.layer()))
+ * ```
+ * ```text
+ * true
+ * ```
+ */
+export class SharedTransactions extends Context.Service<SharedTransactions, {
+  /** Returns the streams. From now on, all of them, including open ones, read this backend with these limits. */
+  readonly use: (backend: Source["backend"], options: Options) => Streams
+}>()("@trigate/tokens/transactions/Transactions/SharedTransactions") {
+  /** Provides streams whose reads wait for the first backend. Each call returns a new layer with separate streams. */
+  static readonly layer = (): Layer.Layer<SharedTransactions> =>
+    Layer.effect(
+      SharedTransactions,
+      Effect.gen(function*() {
+        let source: Source = { backend: { read: () => Effect.never }, ...defaults }
+        const streams = yield* makeStreams(() => source)
+        return SharedTransactions.of({
+          use: (backend, options) => {
+            source = { backend, ...options }
+            return streams
+          }
+        })
+      })
+    )
+}

@@ -1,6 +1,7 @@
 /** Streams of transactions and of received jettons against a model of the chain, over a node with faults. */
 import { assert, describe, it } from "@effect/vitest"
 import { beginCell, comment } from "@ton/core"
+import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
 import type {
   AccountTransaction,
   JettonTransfer,
@@ -11,9 +12,11 @@ import { formatPosition, genesis, parsePosition } from "@trigate/domain/tokens/A
 import { sample } from "@trigate/testing/Sample"
 import * as Transactions from "@trigate/tokens/transactions/Transactions"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { PageFault, Row } from "./chainModel.ts"
 import { append, internalTransfer, makeNode, notification, raw } from "./chainModel.ts"
@@ -219,6 +222,51 @@ describe("transactions", () => {
         }).pipe(Effect.scoped)
       }
     }))
+})
+
+describe("a scope that closes", () => {
+  it.effect("ends the streams", () =>
+    Effect.gen(function*() {
+      const own = yield* Scope.make()
+      const history: Array<Row> = []
+      grow(history, 1)
+      const node = makeNode({ histories: new Map([[account, history]]) })
+      const { transactions } = yield* Scope.provide(Transactions.make(node, options), own)
+      const { fiber, items } = yield* collect(transactions({ address: account, after: "genesis" }))
+      yield* passUntil(() => items.length === 1)
+      yield* Scope.close(own, Exit.void)
+      assert.deepStrictEqual(yield* passing(Fiber.join(fiber)), undefined)
+    }).pipe(Effect.scoped))
+})
+
+describe("shared streams", () => {
+  it.effect("continue with another backend, also after one that failed for good", () =>
+    Effect.gen(function*() {
+      const history: Array<Row> = []
+      grow(history, 2)
+      const nodes = [0, 1].map(() => makeNode({ histories: new Map([[account, history]]) }))
+      const [first, second] = nodes
+      if (first === undefined || second === undefined) return assert.fail()
+      const { use } = yield* Transactions.SharedTransactions
+      const absent = new ChainNotConfigured({ chain: "tokens", detail: "No upstream URL" })
+      const { latestPosition, transactions } = use({ read: () => Effect.fail(absent) }, options)
+      const newest = () => passing(Effect.result(latestPosition({ address: account })))
+      assert.deepStrictEqual(yield* newest(), Result.fail(absent))
+      use(first, options)
+      assert.deepStrictEqual(
+        Result.map(yield* newest(), (position) => positions([position])),
+        Result.succeed(positions(history.slice(1)))
+      )
+      const { items } = yield* collect(transactions({ address: account, after: "genesis" }))
+      yield* passUntil(() => items.length === 2)
+      use(second, { ...options, requestsPerSecond: 0.1 })
+      const asked = first.requests.length
+      grow(history, 1)
+      yield* passUntil(() => items.length === 3)
+      yield* passUntil(() => second.requests.length === 3)
+      assert.deepStrictEqual(positions(items), positions(history))
+      assert.strictEqual(first.requests.length, asked)
+    }).pipe(Effect.provide(Transactions.SharedTransactions.layer()), Effect.scoped))
 })
 
 describe("latestPosition", () => {
