@@ -3,11 +3,13 @@ import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as VenueInfo from "@trigate/sandbox/venue/VenueInfo"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
+import { ask as askOf, markOf, place } from "./trader.ts"
 import { act, atStart, bigBlocks, delegate, start } from "./venue.ts"
 
 const { agent, cosigner, leader, multiSigUser, stranger, thirdCosigner, trader, validator } = keys
@@ -145,7 +147,7 @@ describe("an account", () => {
       for (const type of ["openOrders", "frontendOpenOrders", "historicalOrders", "userFills", "userVaultEquities"]) {
         assert.deepStrictEqual(yield* ask({ type, user }), [], type)
       }
-      for (const type of ["userFillsByTime", "userFunding", "userNonFundingLedgerUpdates"]) {
+      for (const type of ["userFillsByTime", "userTwapSliceFillsByTime"]) {
         assert.deepStrictEqual(yield* ask({ type, user, startTime: 0 }), [], type)
         assert.strictEqual((yield* asked({ type, user })).status, 422, type)
       }
@@ -179,5 +181,68 @@ describe("funding", () => {
         "BTC",
         [["HlPerp", { fundingRate: "0.0000125", nextFundingTime: first + 2 * hour, fundingIntervalHours: 1 }]]
       ])
+    })))
+})
+
+describe("the history of an account", () => {
+  it.effect("has no profit without trades, whatever is deposited and moved, and the volume of each period", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      const trader = `0x${"a".repeat(40)}` as const
+      yield* trading.depositUsd(trader, "10000")
+      yield* trading.depositSpot(trader, 0, "5000")
+      const portfolio = Effect.map(
+        askOf({ type: "portfolio", user: trader }),
+        (all) => new Map(Array.isArray(all) ? all : [])
+      )
+      const membersOf = (period: unknown, ...members: ReadonlyArray<string>) =>
+        members.map((member) => {
+          const value = JsonParts.at(period, member)
+          return Array.isArray(value) ? value.map((row) => JsonParts.at(row, 1)) : value
+        })
+      yield* trading.setPosition(trader, "ETH", "0.1")
+      yield* TestClock.adjust("2 hours")
+      yield* trading.act(trader, {
+        type: "usdClassTransfer",
+        signatureChainId: "0x66eee",
+        hyperliquidChain: "Mainnet",
+        amount: "1000",
+        toPerp: false,
+        nonce: 1
+      })
+      yield* trading.depositUsd(trader, "5000")
+      const periods = yield* portfolio
+      const [profits] = membersOf(periods.get("day"), "pnlHistory")
+      for (const profit of Array.isArray(profits) ? profits : ["none"]) {
+        assert.isBelow(Math.abs(Number(profit)), 100, String(profit))
+      }
+      const [all] = membersOf(periods.get("day"), "accountValueHistory")
+      const [perps] = membersOf(periods.get("perpDay"), "accountValueHistory")
+      const listed = Array.isArray(all) && Array.isArray(perps) ? all.map((value, at) => Number(value) - perps[at]) : []
+      assert.deepStrictEqual(listed.map(Math.round), [5000, 5000, 6000])
+      yield* place(trader, 1, "buy", "0.1", yield* markOf("ETH", 0.02), { tif: "Ioc" })
+      const volume = Number(membersOf((yield* portfolio).get("day"), "vlm")[0])
+      assert.isAbove(volume, 0)
+      yield* TestClock.adjust("2 days")
+      const later = yield* portfolio
+      assert.deepStrictEqual(
+        ["day", "week", "month", "allTime"].map((period) => Number(membersOf(later.get(period), "vlm")[0])),
+        [0, volume, volume, volume]
+      )
+    })))
+
+  it.effect("is listed whole if a query names no start", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      const trader = `0x${"a".repeat(40)}` as const
+      yield* trading.depositUsd(trader, "10000")
+      yield* trading.setPosition(trader, "ETH", "0.1")
+      yield* TestClock.adjust("1 hour")
+      for (const type of ["userFunding", "userNonFundingLedgerUpdates"]) {
+        const rows = yield* askOf({ type, user: trader, startTime: 0 })
+        assert.strictEqual(Array.isArray(rows) ? rows.length : 0, 1)
+        assert.deepStrictEqual(yield* askOf({ type, user: trader }), rows)
+        assert.deepStrictEqual(yield* askOf({ type, user: trader, startTime: null }), rows)
+      }
     })))
 })

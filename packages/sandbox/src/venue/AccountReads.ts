@@ -6,7 +6,7 @@ import type {
 } from "@trigate/domain/info/Account"
 import * as DateTime from "effect/DateTime"
 import type { Perpetual } from "./Assets.ts"
-import { printPx, printSz, printUsd, spotUsdDecimals, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
+import { printPx, printSz, printUsd, spotUsdDecimals, usdDecimals } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
 import { abs, max } from "./Decimals.ts"
 import * as Fees from "./Fees.ts"
@@ -174,45 +174,34 @@ export const userFees = (account: TradingAccount, now: number) => {
 /** Formats an account's volume in dollars, as queries do. */
 export const formatVolume = ({ volume }: TradingAccount): string => printVolume(volume)
 
-/**
- * Returns the value of an account in millionths of a dollar: `perps` is the value in perpetuals on all dexes; `all`
- * also includes the spot USDC.
- */
-const accountValue = (venue: Venue, account: TradingAccount): { readonly perps: bigint; readonly all: bigint } => {
-  const perps = [...account.clearings.values()].reduce((sum, each) => sum + Margin.marginSums(venue, each).value, 0n)
-  return { perps, all: perps + (account.spot.get(usdc)?.total ?? 0n) / weiPerUsd }
+const periods = [["day", 1], ["week", 7], ["month", 30], ["allTime", undefined]] as const
+
+/** Formats the volume of the last days, the current UTC day included. */
+const formatVolumeOf = ({ volumes }: TradingAccount, now: number, days: number): string => {
+  const since = Fees.startOfDay(now) - (days - 1) * day
+  return printVolume([...volumes].reduce((sum, [start, { add, cross }]) => start < since ? sum : sum + add + cross, 0n))
 }
 
-const periods = [
-  ["day", day],
-  ["week", 7 * day],
-  ["month", 30 * day],
-  ["allTime", Number.POSITIVE_INFINITY]
-] as const
-
 /**
- * Returns the response to the query `portfolio`: the account's value at each full hour at which the account had a
- * position, and its current value.
+ * Returns the response to the query `portfolio`: the account's value at each full hour, and its current value. The
+ * profit is that of trading perpetuals: deposits, withdrawals and transfers do not change it.
  */
 export const portfolio = (venue: Venue, account: TradingAccount) => {
   const { now } = venue.state
-  const { all, perps } = accountValue(venue, account)
-  const list = (name: string, length: number, worth: bigint) => {
-    const since = now - length
-    const values = account.values.filter(([time]) => time >= since)
-    const history: ReadonlyArray<readonly [number, bigint]> = all === 0n && values.length === 0
-      ? []
-      : [...values, [now, worth]]
-    const first = history[0]?.[1] ?? 0n
+  const current = Margin.accountValue(venue, account)
+  const list = (name: string, days: number | undefined, member: "perps" | "all") => {
+    const values = account.values.filter(({ time }) => days === undefined || time >= now - days * day)
+    const history = current.all === 0n && values.length === 0 ? [] : [...values, current]
+    const first = history[0]?.profit ?? 0n
     return [name, {
-      accountValueHistory: history.map(([time, value]) => [time, printUsd(value)]),
-      pnlHistory: history.map(([time, value]) => [time, printUsd(value - first)]),
-      vlm: formatVolume(account)
+      accountValueHistory: history.map((value) => [value.time, printUsd(value[member])]),
+      pnlHistory: history.map(({ profit, time }) => [time, printUsd(profit - first)]),
+      vlm: days === undefined ? formatVolume(account) : formatVolumeOf(account, now, days)
     }]
   }
   return [
-    ...periods.map(([name, length]) => list(name, length, all)),
-    ...periods.map(([name, length]) => list(`perp${name.charAt(0).toUpperCase()}${name.slice(1)}`, length, perps))
+    ...periods.map(([name, days]) => list(name, days, "all")),
+    ...periods.map(([name, days]) => list(`perp${name.charAt(0).toUpperCase()}${name.slice(1)}`, days, "perps"))
   ]
 }
 

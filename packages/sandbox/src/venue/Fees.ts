@@ -55,6 +55,9 @@ export interface FeeTier {
 
 const vipTiers = schedule.tiers.vip.map((tier) => ({ tier, cutoff: Decimals.parse(tier.ntlCutoff, 6) ?? 0n }))
 
+/** The number of days whose volumes are stored, for `portfolio`. */
+const retainedDays = 31
+
 /** Returns the first millisecond of the UTC day that contains a time. */
 export const startOfDay = (time: number): number => Math.floor(time / day) * day
 
@@ -118,7 +121,7 @@ export const countVolume = (account: TradingAccount, now: number, usd: bigint, c
   if (known === undefined) {
     account.volumes.set(today, of)
     for (const start of account.volumes.keys()) {
-      if (start <= today - (countedDays + 2) * day) account.volumes.delete(start)
+      if (start <= today - retainedDays * day) account.volumes.delete(start)
     }
   }
   if (crossed) of.cross += usd

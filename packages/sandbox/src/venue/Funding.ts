@@ -2,7 +2,7 @@
 import type { Perpetual } from "./Assets.ts"
 import { printSz, printUsd } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
-import { marginSums } from "./Margin.ts"
+import { accountValue } from "./Margin.ts"
 import { markPrice } from "./Quotes.ts"
 import type { FundingEntry, TradingAccount } from "./TradingState.ts"
 import { append } from "./TradingState.ts"
@@ -56,6 +56,5 @@ export const pay = (venue: Venue, account: TradingAccount): void => {
       emit(venue, { kind: "account", user: account.address })
     }
   }
-  const value = [...account.clearings.values()].reduce((total, each) => total + marginSums(venue, each).value, 0n)
-  append(account.values, [venue.state.now, value], remembered)
+  append(account.values, accountValue(venue, account), remembered)
 }

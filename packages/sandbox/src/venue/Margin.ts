@@ -3,9 +3,10 @@
  * millionths of a dollar.
  */
 import type { Perpetual } from "./Assets.ts"
+import { usdc, weiPerUsd } from "./Assets.ts"
 import { abs, divideUp, max } from "./Decimals.ts"
 import { markPrice } from "./Quotes.ts"
-import type { Clearing, Position, TradingAccount } from "./TradingState.ts"
+import type { AccountValue, Clearing, Position, TradingAccount } from "./TradingState.ts"
 import { ensureClearing } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
@@ -107,6 +108,17 @@ export const marginSums = (
     marginUsed,
     crossMaintenance,
     raw: clearing.cash + isolatedRaw
+  }
+}
+
+/** Returns the current value of an account. */
+export const accountValue = (venue: Venue, account: TradingAccount): AccountValue => {
+  const perps = [...account.clearings.values()].reduce((sum, each) => sum + marginSums(venue, each).value, 0n)
+  return {
+    time: venue.state.now,
+    perps,
+    all: perps + (account.spot.get(usdc)?.total ?? 0n) / weiPerUsd,
+    profit: perps - account.deposited
   }
 }
 

@@ -134,6 +134,17 @@ export interface DayVolume {
   add: bigint
 }
 
+/** The value of an account at a time, in millionths of a dollar. */
+export interface AccountValue {
+  readonly time: number
+  /** The value in perpetuals on all dexes. */
+  readonly perps: bigint
+  /** `perps` and the spot USDC. */
+  readonly all: bigint
+  /** The profit in perpetuals since the account exists. */
+  readonly profit: bigint
+}
+
 /** The trading state of an account, such as its money, positions, orders and fills. */
 export interface TradingAccount {
   readonly address: Address
@@ -153,7 +164,10 @@ export interface TradingAccount {
   readonly twapFills: Array<TwapFill>
   readonly fundings: Array<FundingEntry>
   readonly ledger: Array<LedgerEntry>
-  readonly values: Array<readonly [time: number, value: bigint]>
+  /** The account's value at each full hour, newest last. */
+  readonly values: Array<AccountValue>
+  /** Deposits into the account's perpetuals minus withdrawals, in millionths of a dollar, transfers included. */
+  deposited: bigint
   readonly twaps: Map<number, Twap>
   /** Traded volumes, by the first millisecond of the day. */
   readonly volumes: Map<number, DayVolume>
@@ -284,6 +298,7 @@ const newAccount = (address: Address): TradingAccount => ({
   fundings: [],
   ledger: [],
   values: [],
+  deposited: 0n,
   twaps: new Map(),
   volumes: new Map(),
   volume: 0n,
@@ -371,6 +386,7 @@ export const moveCash = (
   usd: bigint
 ): void => {
   ensureClearing(account, dex).cash += usd
+  account.deposited += usd
   addTo(netDeposits, dex, usd)
 }
 

@@ -122,12 +122,10 @@ const answers = {
 } satisfies { readonly [type: string]: (view: View) => unknown }
 
 /** Queries for an account's rows since a start time. For `userBorrowLendInterest`, the list is always empty. */
-const sinceTypes = [
-  "userBorrowLendInterest",
-  "userFunding",
-  "userNonFundingLedgerUpdates",
-  "userTwapSliceFillsByTime"
-] as const
+const sinceTypes = ["userBorrowLendInterest", "userTwapSliceFillsByTime"] as const
+
+/** Queries for an account's rows whose start time may be omitted. */
+const ledgerTypes = ["userFunding", "userNonFundingLedgerUpdates"] as const
 
 const types = Object.keys(answers).filter((type): type is keyof typeof answers => Object.hasOwn(answers, type))
 
@@ -140,12 +138,18 @@ export const AccountRead = Schema.Union([
     startTime: Schema.Natural,
     endTime: Schema.optionalKey(Schema.NullOr(Schema.Natural))
   }),
+  Schema.Struct({
+    type: Schema.Literals(ledgerTypes),
+    user: Address,
+    startTime: Schema.optionalKey(Schema.NullOr(Schema.Natural)),
+    endTime: Schema.optionalKey(Schema.NullOr(Schema.Natural))
+  }),
   Schema.Struct({ type: Schema.Literal("maxBuilderFee"), user: Address, builder: Address })
 ])
 
 const startTime = (
   trader: TradingAccount,
-  type: (typeof sinceTypes)[number]
+  type: (typeof sinceTypes | typeof ledgerTypes)[number]
 ): ReadonlyArray<{ readonly time: number }> => {
   switch (type) {
     case "userBorrowLendInterest":
@@ -180,7 +184,7 @@ export const answer = (
     case "userNonFundingLedgerUpdates":
     case "userTwapSliceFillsByTime":
       return startTime(trader, read.type)
-        .filter(({ time }) => time >= read.startTime && time <= (read.endTime ?? now))
+        .filter(({ time }) => time >= (read.startTime ?? 0) && time <= (read.endTime ?? now))
         .slice(0, mostRows)
     default:
       return answers[read.type]({ venue, trading, user, account: accountOrNew(venue, user), trader, now })
