@@ -11,9 +11,16 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import { act, ask, askAt, eth, listOf, orderOf, place } from "./trader.ts"
-import { atStart } from "./venue.ts"
+import { atStart, start } from "./venue.ts"
 
-const read = Subscription.reader([Market.bbo, Market.candle, Market.l2Book, Market.trades, Account.userEvents])
+const read = Subscription.reader([
+  Market.bbo,
+  Market.candle,
+  Market.l2Book,
+  Market.trades,
+  Account.userEvents,
+  Account.userTwapHistory
+])
 
 const [maker, taker] = [`0x${"a".repeat(40)}`, `0x${"b".repeat(40)}`] as const
 
@@ -77,5 +84,33 @@ describe("the streams of a market", () => {
       const later = trades.slice(1).flatMap(listOf).slice(40)
       assert.strictEqual(later.length, 1)
       assert.deepStrictEqual(later[0], yield* askAt({ type: "recentTrades", coin: "ETH" }, 0))
+    })))
+})
+
+describe("the streams of an account", () => {
+  it.effect("say when a TWAP order begins and how it ends", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.depositUsd(maker, "100000")
+      const history = yield* follow({ type: "userTwapHistory", user: maker })
+      const events = yield* follow({ type: "userEvents", user: maker })
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(history, [{ isSnapshot: true, user: maker, history: [] }])
+      const twap = { a: eth, b: true, s: "1", r: false, m: 5, t: false }
+      const placed = yield* act(maker, "twapOrder", { twap })
+      const twapId = JsonParts.at(placed, "status", "running", "twapId")
+      yield* TestClock.adjust("5 minutes")
+      const rows = history.slice(1).flatMap((frame) => listOf(JsonParts.at(frame, "history")))
+      assert.deepStrictEqual(
+        rows.map((
+          row
+        ) => [JsonParts.at(row, "time"), JsonParts.at(row, "status", "status"), JsonParts.at(row, "twapId")]),
+        [
+          [Math.floor(start / 1000), "activated", twapId],
+          [Math.floor(start / 1000) + 271, "finished", twapId]
+        ]
+      )
+      assert.deepStrictEqual(rows.at(-1), yield* askAt({ type: "twapHistory", user: maker }, 0))
+      assert.deepStrictEqual(events.flatMap((event) => listOf(JsonParts.at(event, "twapHistory"))), rows)
     })))
 })

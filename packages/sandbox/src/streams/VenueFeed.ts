@@ -21,6 +21,8 @@ export interface AccountEvent {
   readonly nonUserCancel?: ReadonlyArray<{ readonly coin: string; readonly oid: number }>
   /** Fills of the account's TWAP orders, as in `userTwapSliceFills`. */
   readonly twapFills?: ReadonlyArray<unknown>
+  /** Changes of the status of the account's TWAP orders, as in `userTwapHistory`. */
+  readonly twapHistory?: ReadonlyArray<unknown>
   /** Liquidations of the account, as in `userEvents`. */
   readonly liquidations?: ReadonlyArray<unknown>
   /** A text for the account, as in `notification`. */

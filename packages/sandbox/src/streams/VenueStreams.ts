@@ -300,7 +300,8 @@ const sources: { readonly [name: string]: Source } = {
         userEvents(feed, user, ({ nonUserCancel }) => nonUserCancel, (nonUserCancel) => ({ nonUserCancel })),
         eachCoin(feed, user, ({ fundings }) => fundings, (funding) => ({ funding })),
         eachCoin(feed, user, ({ liquidations }) => liquidations, (liquidation) => ({ liquidation })),
-        userEvents(feed, user, ({ twapFills }) => twapFills, (twapSliceFills) => ({ twapSliceFills }))
+        userEvents(feed, user, ({ twapFills }) => twapFills, (twapSliceFills) => ({ twapSliceFills })),
+        userEvents(feed, user, ({ twapHistory }) => twapHistory, (twapHistory) => ({ twapHistory }))
       ],
       { concurrency: "unbounded" }
     ),
@@ -312,7 +313,7 @@ const sources: { readonly [name: string]: Source } = {
     ({ ledger }) => ledger
   ),
   userHistoricalOrders: snapshot("historicalOrders", "orderHistory", ({ orders }) => orders),
-  userTwapHistory: snapshot("twapHistory", "history", () => undefined),
+  userTwapHistory: snapshot("twapHistory", "history", ({ twapHistory }) => twapHistory),
   userTwapSliceFills: snapshot("userTwapSliceFills", "twapSliceFills", ({ twapFills }) => twapFills),
   notification: (feed, { user }) =>
     Stream.flatMap(

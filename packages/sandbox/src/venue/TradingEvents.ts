@@ -32,6 +32,9 @@ const addTo = (found: Collected, venue: Pick<Venue, "listing">, event: VenueEven
     case "twapFill":
       found.twapFills = more(found.twapFills, event.fill)
       return
+    case "twap":
+      found.twapHistory = more(found.twapHistory, event.row)
+      return
     case "funding":
       found.fundings = more(found.fundings, { ...event.funding, nSamples: null })
       return

@@ -16,7 +16,7 @@ import { markPrice } from "./Quotes.ts"
 import type { TradingAccount, Twap, VenueOrder } from "./TradingState.ts"
 import { ensureAccount, findAccount, none } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
-import { zeroHash } from "./Venue.ts"
+import { emit, zeroHash } from "./Venue.ts"
 import * as Words from "./Words.ts"
 
 const sliceEvery = 30_000
@@ -72,13 +72,18 @@ export const placeTwap = (venue: Venue, user: Address, { twap }: Pick<ActionOf<"
     const oldest = [...account.twaps.values()].find(({ endedAt }) => endedAt !== undefined)
     if (oldest !== undefined) account.twaps.delete(oldest.id)
   }
+  emitStatus(venue, made)
   executeSlice(venue, account, made)
   return { running: { twapId: id } }
 }
 
+const emitStatus = (venue: Venue, twap: Twap): void =>
+  emit(venue, { kind: "twap", user: twap.user, row: printStatus(venue, twap) })
+
 const finish = (venue: Venue, twap: Twap, status: Twap["status"]): void => {
   twap.status = status
   twap.endedAt = venue.state.now
+  emitStatus(venue, twap)
 }
 
 /** Ends a TWAP order. */
@@ -184,14 +189,14 @@ export const printTwap = (venue: Venue, twap: Twap) => {
   }
 }
 
-/**
- * Returns the response to the query `twapHistory`: the TWAP orders of an account with their status, newest first. Times
- * are in seconds.
- */
+/** Encodes the status of a TWAP order, and the time of the last change of its status in seconds. */
+const printStatus = (venue: Venue, twap: Twap) => ({
+  time: Math.floor((twap.endedAt ?? twap.startedAt) / 1000),
+  state: printTwap(venue, twap),
+  status: twap.status,
+  twapId: twap.id
+})
+
+/** Returns the response to the query `twapHistory`: the TWAP orders of an account with their status, newest first. */
 export const twapHistory = (venue: Venue, account: TradingAccount) =>
-  [...account.twaps.values()].toReversed().map((twap) => ({
-    time: Math.floor((twap.endedAt ?? twap.startedAt) / 1000),
-    state: printTwap(venue, twap),
-    status: twap.status,
-    twapId: twap.id
-  }))
+  [...account.twaps.values()].toReversed().map((twap) => printStatus(venue, twap))

@@ -19,6 +19,7 @@ export type VenueEvent =
   | { readonly kind: "order"; readonly user: Address; readonly order: OrderSnapshot }
   | { readonly kind: "fill"; readonly user: Address; readonly fill: Fill }
   | { readonly kind: "twapFill"; readonly user: Address; readonly fill: TwapFill }
+  | { readonly kind: "twap"; readonly user: Address; readonly row: { readonly [member: string]: unknown } }
   | { readonly kind: "trade"; readonly coin: string; readonly trade: Trade }
   | { readonly kind: "funding"; readonly user: Address; readonly funding: FundingEntry }
   | { readonly kind: "ledger"; readonly user: Address; readonly entry: LedgerEntry }
