@@ -99,8 +99,8 @@ const change = Effect.gen(function*() {
   yield* venue.setAccount(address, {
     extraAgents: yield* decode(infoOperations.extraAgents.response, infoAnswers.extraAgents.texts[0])
   })
-  const { played, state } = yield* trading.snapshot
-  yield* trading.restore({ played, state: { ...state, nextOid: 1 } })
+  const copy = yield* trading.snapshot
+  yield* trading.restore({ ...copy, state: { ...copy.state, nextOid: 1 } })
   yield* trading.depositUsd(address, "5")
   yield* trading.act(address, {
     type: "order",

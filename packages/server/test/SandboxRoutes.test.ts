@@ -76,7 +76,39 @@ describe("the control of a served sandbox", () => {
         yield* control("prices", { coin: "BTC", points: [{ time: 5, price: 1 }, { time: 5, price: 2 }] }),
         400
       )
-      assert.strictEqual(yield* control("accounts", { user: "0x1" }), 400)
+      const faultsOf = (path: string, body: object) =>
+        Effect.map(
+          post(`${url}/admin/sandbox/${path}`, JSON.stringify(body)),
+          ({ json, status }) => [status, JsonParts.at(json, "detail")]
+        )
+      assert.deepStrictEqual(yield* faultsOf("accounts", { user: "0x1" }), [
+        400,
+        "user: Expected a 20-byte address in 0x hex"
+      ])
+      assert.deepStrictEqual(yield* faultsOf("faults", { lostReply: 1 }), [400, "lostReply: Unknown member"])
+      const given = (members: object) => faultsOf("accounts", { user, usd: "5", ...members })
+      assert.deepStrictEqual(yield* given({ usd: "-5" }), [
+        400,
+        "usd: Expected an amount of at least 0 with at most 6 decimals"
+      ])
+      assert.deepStrictEqual(yield* given({ spot: [{ token: 99_999, amount: "1" }] }), [
+        400,
+        "spot.0.token: The sandbox lists no token 99999"
+      ])
+      assert.deepStrictEqual(yield* given({ positions: [{ coin: "NOSUCH", size: "1" }] }), [
+        400,
+        "positions.0.coin: The sandbox lists no perpetual NOSUCH"
+      ])
+      assert.deepStrictEqual(yield* given({ positions: [{ coin: "ETH", size: "1.00001" }] }), [
+        400,
+        "positions.0.size: Expected a size with at most 4 decimals"
+      ])
+      assert.deepStrictEqual(yield* given({ positions: [{ coin: "ETH", size: "1", entryPx: "1.23456789" }] }), [
+        400,
+        "positions.0.entryPx: Expected at most 5 significant digits and 2 decimals, as in an order"
+      ])
+      const state = yield* post(`${url}/info`, JSON.stringify({ type: "clearinghouseState", user }))
+      assert.strictEqual(JsonParts.at(state.json, "marginSummary", "accountValue"), "0.0")
       const { json } = yield* get(`${url}/admin/sandbox`)
       assert.strictEqual(JsonParts.at(json, "faults", "rateLimited"), 0)
     }))

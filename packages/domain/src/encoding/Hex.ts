@@ -6,7 +6,7 @@ const isHex = (value: string): value is `0x${string}` => value.startsWith("0x")
 
 /** Returns a schema of 0x hex text; error messages quote `description`. */
 export const hex = (pattern: RegExp, identifier: string, description: string) =>
-  Schema.String.check(Schema.isPattern(pattern, { expected: description })).pipe(Schema.refine(isHex)).annotate({
+  Schema.String.check(Schema.isPattern(pattern, { expected: description }).abort()).pipe(Schema.refine(isHex)).annotate({
     identifier,
     description
   })

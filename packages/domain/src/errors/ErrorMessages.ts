@@ -28,7 +28,7 @@ const named = /^Expected (?<names>\w+(?: \| \w+)*)$/u
 /** Replaces the schema names in a message with descriptions. */
 export const replaceSchemaNames = (message: string): string => {
   const names = named.exec(message)?.groups?.["names"]
-  if (names === undefined) return message
+  if (names === undefined) return message === "Expected no excess property" ? "Unknown member" : message
   const known = names === "number | bigint" ? ["bigint"] : names.split(" | ")
   return `Expected ${known.map((name) => Object.hasOwn(words, name) ? words[name] : name).join(" or ")}`
 }

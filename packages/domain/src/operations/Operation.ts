@@ -11,6 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import type * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as Struct from "effect/Struct"
 import { CurrentCaller } from "../Caller.ts"
@@ -375,8 +376,12 @@ export const decodeFaults = (
   }))
 
 /** Makes a decoder of parsed values. `prefix` is the path of the value in the request, for the paths of mistakes. */
-export const decodeValue = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string | number> = []) => {
-  const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
+export const decodeValue = <S extends AnyCodec>(
+  schema: S,
+  prefix: ReadonlyArray<string | number> = [],
+  options?: SchemaAST.ParseOptions
+) => {
+  const decode = Schema.decodeUnknownResult(schema, { errors: "all", ...options })
   return (value: unknown): Effect.Effect<S["Type"], InvalidRequest> =>
     Result.match(decode(value), {
       onFailure: (error) => Effect.fail(invalidRequest(decodeFaults(error, prefix))),

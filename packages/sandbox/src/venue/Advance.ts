@@ -163,7 +163,7 @@ const settleDelisted = (venue: Venue, info: InfoState): void => {
     if (info.markets.get(coin)?.delistedAt === undefined || !isWatched(market)) continue
     const open = [...PriceTimeBook.iterateOrders(bids), ...PriceTimeBook.iterateOrders(asks), ...triggers.values()]
     for (const order of open) OrderLife.endByVenue(venue, order, "delistedCanceled")
-    for (const holder of holders) clearPosition(venue, holder, coin, undefined)
+    for (const holder of holders) clearPosition(venue, holder, coin)
   }
 }
 

@@ -3,6 +3,8 @@
  * but without fees and without fills.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import type { Perpetual } from "./Assets.ts"
 import { readPx } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
@@ -14,10 +16,11 @@ import { ensureAccount } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"
 
-const entryPrice = (venue: Venue, asset: Perpetual, text: string | undefined): bigint => {
-  const px = text === undefined ? undefined : readPx(asset, text)
-  return typeof px === "bigint" ? px : markPrice(venue, asset)
-}
+/** A balance or a position that an account cannot have; `member` is the invalid value. Nothing was changed. */
+export class InvalidHolding extends Schema.TaggedError<InvalidHolding>()("InvalidHolding", {
+  member: Schema.Literals(["amount", "token", "coin", "size", "entryPx"]),
+  message: Schema.String
+}) {}
 
 const trade = (venue: Venue, user: Address, asset: Perpetual, size: bigint, px: bigint): void => {
   if (size === 0n) return
@@ -26,23 +29,38 @@ const trade = (venue: Venue, user: Address, asset: Perpetual, size: bigint, px: 
   emit(venue, { kind: "account", user })
 }
 
-/** Closes a position at a price. Default: the mark price. */
-export const clearPosition = (venue: Venue, user: Address, coin: string, px: string | undefined): void => {
-  const asset = perpetualByCoin(venue, coin)
-  if (asset === undefined) return
-  const size = ensureAccount(venue.state, user).clearings.get(asset.dex)?.positions.get(coin)?.size ?? 0n
-  trade(venue, user, asset, -size, entryPrice(venue, asset, px))
+const close = (venue: Venue, user: Address, asset: Perpetual, px: bigint): void => {
+  const size = ensureAccount(venue.state, user).clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
+  trade(venue, user, asset, -size, px)
 }
 
-/** Opens a position at a price. Default: the mark price. */
+/** Closes a position at the mark price. */
+export const clearPosition = (venue: Venue, user: Address, coin: string): void => {
+  const asset = perpetualByCoin(venue, coin)
+  if (asset !== undefined) close(venue, user, asset, markPrice(venue, asset))
+}
+
+/**
+ * Sets a position: closes the account's position in the perpetual at a price, and opens the new one. Default price: the
+ * mark price.
+ */
 export const givePosition = (
   venue: Venue,
   user: Address,
-  coin: string,
-  size: string,
-  px: string | undefined
-): void => {
+  { coin, entryPx, size }: { readonly coin: string; readonly size: string; readonly entryPx: string | undefined }
+): Result.Result<void, InvalidHolding> => {
+  const invalid = (member: InvalidHolding["member"], message: string) =>
+    Result.fail(new InvalidHolding({ member, message }))
   const asset = perpetualByCoin(venue, coin)
-  if (asset === undefined) return
-  trade(venue, user, asset, Decimals.parse(size, asset.szDecimals) ?? 0n, entryPrice(venue, asset, px))
+  if (asset === undefined) return invalid("coin", `The sandbox lists no perpetual ${coin}`)
+  const lots = Decimals.parse(size, asset.szDecimals)
+  if (lots === undefined) return invalid("size", `Expected a size with at most ${asset.szDecimals} decimals`)
+  const px = entryPx === undefined ? markPrice(venue, asset) : readPx(asset, entryPx)
+  if (px === "invalid") return invalid("entryPx", "Expected a price above 0")
+  if (px === "tick") {
+    return invalid("entryPx", `Expected at most 5 significant digits and ${asset.pxDecimals} decimals, as in an order`)
+  }
+  close(venue, user, asset, px)
+  trade(venue, user, asset, lots, px)
+  return Result.succeed(undefined)
 }

@@ -103,7 +103,8 @@ const noKeys = Effect.suspend(() =>
 
 /** Decodes the body of a request. Reads the body only after the caller is authorized. */
 export const payloadDecoder = <S extends AnyCodec>(schema: S) => {
-  const decode = decodeValue(schema)
+  // a misspelt optional member would otherwise be ignored
+  const decode = decodeValue(schema, [], { onExcessProperty: "error" })
   return (request: HttpServerRequest) =>
     Effect.flatMap(RequestBody.json(fromAdapter(request)), ({ valueOrUndefined }) => decode(valueOrUndefined))
 }

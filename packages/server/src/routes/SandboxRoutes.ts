@@ -4,6 +4,7 @@ import type { SandboxStatus } from "@trigate/api/SandboxApi"
 import { ClockAdvance, Endowment, FaultChange, maxSnapshots, PriceChange, SandboxReset } from "@trigate/api/SandboxApi"
 import { invalidRequest } from "@trigate/domain/operations/Operation"
 import type { SandboxState, VenueSnapshot } from "@trigate/sandbox/SandboxState"
+import type { InvalidHolding } from "@trigate/sandbox/venue/GivenPositions"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
@@ -56,11 +57,27 @@ const group = ({ snapshots, state }: Controlled) => {
     yield* trading.tick
   })
 
-  const endow = Effect.fnUntraced(function*({ positions = [], spot = [], usd, user }: Endowment) {
-    if (usd !== undefined) yield* trading.depositUsd(user, usd)
-    for (const { amount, token } of spot) yield* trading.depositSpot(user, token, amount)
-    for (const { coin, entryPx, size } of positions) yield* trading.setPosition(user, coin, size, entryPx)
-  })
+  const holding = <A>(set: Effect.Effect<A, InvalidHolding>, ...path: ReadonlyArray<string | number>) =>
+    Effect.catchTag(
+      set,
+      "InvalidHolding",
+      ({ member, message }) => refuse(path.length === 1 ? path : [...path, member], message)
+    )
+
+  const endow = ({ positions = [], spot = [], usd, user }: Endowment) =>
+    Effect.flatMap(state.snapshot, (before) =>
+      Effect.gen(function*() {
+        if (usd !== undefined) yield* holding(trading.depositUsd(user, usd), "usd")
+        for (const [index, { amount, token }] of spot.entries()) {
+          yield* holding(trading.depositSpot(user, token, amount), "spot", index)
+        }
+        for (const [index, { coin, entryPx, size }] of positions.entries()) {
+          yield* holding(trading.setPosition(user, coin, size, entryPx), "positions", index)
+        }
+      }).pipe(
+        // all of it or nothing
+        Effect.tapError(() => state.restore(before))
+      ))
 
   const snapshot = Effect.map(state.snapshot, (made) => {
     snapshots.set(String(++taken), made)
