@@ -59,9 +59,9 @@ export class SandboxState extends Context.Service<SandboxState, {
   readonly faults: VenueFaults.VenueFaults
   /** Returns a copy of the venue. */
   readonly snapshot: Effect.Effect<VenueSnapshot>
-  /** Restores a copy of the venue. The venue's time and the injected faults do not change. */
+  /** Restores a copy of the venue, and the time of a stopped clock. The injected faults do not change. */
   readonly restore: (snapshot: VenueSnapshot) => Effect.Effect<void>
-  /** Restores the initial state of the venue. The venue's time and the injected faults do not change. */
+  /** Restores the initial state of the venue, and the time of a stopped clock. The injected faults do not change. */
   readonly reset: Effect.Effect<void>
   /** Accounts, contracts and gas prices of the EVM. */
   readonly evm: VenueEvm.EvmControls
@@ -121,7 +121,7 @@ const make = Effect.fnUntraced(
       restore,
       reset: Effect.flatMap(trading.now, (now) =>
         restore({
-          trading: { state: Genesis.trading(seed, listed, now).state, played: new Map() },
+          trading: { state: Genesis.trading(seed, listed, stoppedAt ?? now).state, played: new Map(), ahead: 0 },
           venue: Genesis.venue,
           info: listed
         })).pipe(Effect.andThen(playPrices)),

@@ -4,6 +4,7 @@ import * as Json from "@trigate/domain/encoding/Json"
 import type { SandboxFaults } from "@trigate/domain/SandboxFaults"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { keys } from "@trigate/sandbox/SandboxExamples"
+import { signAction } from "@trigate/sandbox/SandboxSigner"
 import * as SandboxState from "@trigate/sandbox/SandboxState"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Signer from "@trigate/signing/Signer"
@@ -13,6 +14,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/testing/TestClock"
 import { act, ask, askAt, eth } from "./trader.ts"
@@ -130,6 +132,39 @@ describe("the venue's clock", () => {
       }),
       { stoppedAt: start - 86_400_000 }
     ))
+
+  it.effect("reads the times of an action by the sender's clock, so that a dead man's switch works", () =>
+    on(
+      Effect.gen(function*() {
+        const { trading, venue } = yield* SandboxState.SandboxState
+        const exchange = yield* Exchange
+        const agent = keys.stranger.address
+        yield* submit(resting)
+        yield* exchange.submit(
+          yield* ActionBuilder.signL1({ type: "scheduleCancel", time: start + 10_000 } as const, { nonce: start + 1 })
+        )
+        yield* exchange.submit(
+          yield* signAction(keys.trader, {
+            nonce: start + 2,
+            action: {
+              type: "approveAgent",
+              signatureChainId: "0x66eee",
+              hyperliquidChain: "Mainnet",
+              agentAddress: agent,
+              agentName: `bot valid_until ${start + 60_000}`,
+              nonce: start + 2
+            }
+          })
+        )
+        const known = yield* venue.account(user)
+        assert.strictEqual(Option.getOrThrow(known).extraAgents[0]?.validUntil, start - 86_400_000 + 60_000)
+        yield* trading.advance(9_000)
+        assert.strictEqual(yield* openOrders, 1)
+        yield* trading.advance(1_000)
+        assert.strictEqual(yield* openOrders, 0)
+      }),
+      { stoppedAt: start - 86_400_000 }
+    ))
 })
 
 describe("prices", () => {
@@ -197,6 +232,33 @@ describe("a copy of the venue", () => {
       assert.strictEqual(yield* everything, first)
       assert.notStrictEqual(yield* markOf("ETH"), "2500.0")
     })))
+
+  it.effect("is the same state however much time has passed, if the clock is stopped", () =>
+    on(
+      Effect.gen(function*() {
+        const { reset, restore, snapshot, trading } = yield* SandboxState.SandboxState
+        const book = yield* ask({ type: "l2Book", coin: "ETH" })
+        yield* trading.playPrices("ETH", [
+          { time: 0, price: 2000 },
+          { time: 600_000, price: 1400 },
+          { time: 1_200_000, price: 2000 }
+        ])
+        yield* trading.advance(1_200_000)
+        yield* submit(resting)
+        const traded = yield* everything
+        const copy = yield* snapshot
+        yield* trading.playPrices("ETH", [{ time: 0, price: 1400 }])
+        yield* trading.advance(3_600_000)
+        assert.strictEqual(yield* openOrders, 0)
+        yield* restore(copy)
+        assert.strictEqual(yield* trading.now, start + 1_200_000)
+        assert.strictEqual(yield* everything, traded)
+        assert.strictEqual(yield* openOrders, 1)
+        yield* reset
+        assert.deepStrictEqual(yield* ask({ type: "l2Book", coin: "ETH" }), book)
+      }),
+      { stoppedAt: start }
+    ))
 })
 
 describe("what the venue remembers", () => {

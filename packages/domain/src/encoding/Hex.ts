@@ -6,10 +6,12 @@ const isHex = (value: string): value is `0x${string}` => value.startsWith("0x")
 
 /** Returns a schema of 0x hex text; error messages quote `description`. */
 export const hex = (pattern: RegExp, identifier: string, description: string) =>
-  Schema.String.check(Schema.isPattern(pattern, { expected: description }).abort()).pipe(Schema.refine(isHex)).annotate({
-    identifier,
-    description
-  })
+  Schema.String.check(Schema.isPattern(pattern, { expected: description }).abort()).pipe(Schema.refine(isHex)).annotate(
+    {
+      identifier,
+      description
+    }
+  )
 
 /** A 20-byte account or contract address. Decoding preserves the letter case. */
 export const Address = hex(/^0x[0-9a-fA-F]{40}$/u, "Address", "a 20-byte address in 0x hex")

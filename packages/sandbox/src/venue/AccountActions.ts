@@ -6,7 +6,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
-import { actor, done, receiver, refuse } from "./ActionContext.ts"
+import { actor, done, receiver, refuse, toVenueTime } from "./ActionContext.ts"
 import * as Decimals from "./Decimals.ts"
 import { marginSums, withdrawable } from "./Margin.ts"
 import type { TradingAccount } from "./TradingState.ts"
@@ -45,7 +45,10 @@ export const approveAgent = (
   const given = agentName ?? ""
   const until = untilShape.exec(given)?.[1]
   const name = given.replace(untilShape, "")
-  const validUntil = Math.min(until === undefined ? now + agentDays * day : Number(until), now + mostAgentDays * day)
+  const validUntil = Math.min(
+    until === undefined ? now + agentDays * day : toVenueTime(context, Number(until)),
+    now + mostAgentDays * day
+  )
   const { extraAgents, mainAgent } = readIdentity(identity, user)
   const replaced = name === "" ? mainAgent?.address : extraAgents.find((known) => known.name === name)?.address
   if (agent === zeroAddress) {

@@ -19,7 +19,15 @@ export interface ActionContext {
   /** The acting account. */
   readonly user: Address
   readonly nonce: number
+  /**
+   * The time at which the action was sent, by the sender's clock. The times in an action are times of that clock, which
+   * differs from the venue's if the venue's clock is stopped or was advanced.
+   */
+  readonly sentAt: number
 }
+
+/** Converts a time of the sender's clock to the venue's time. */
+export const toVenueTime = ({ sentAt, venue }: ActionContext, time: number): number => venue.state.now + time - sentAt
 
 /** The venue's response to an accepted action. */
 export interface ActionResponse {

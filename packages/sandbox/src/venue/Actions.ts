@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as AccountActions from "./AccountActions.ts"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
-import { actor, done, refuse } from "./ActionContext.ts"
+import { actor, done, refuse, toVenueTime } from "./ActionContext.ts"
 import * as MarginActions from "./MarginActions.ts"
 import * as Orders from "./Orders.ts"
 import * as StakeActions from "./StakeActions.ts"
@@ -29,8 +29,8 @@ const scheduleCancel = (context: ActionContext, { time }: ActionOf<"scheduleCanc
     account.cancelAt = undefined
     return done
   }
-  if (time < context.venue.state.now + 5_000) return refuse(Words.cancelTooEarly)
-  account.cancelAt = time
+  if (time < context.sentAt + 5_000) return refuse(Words.cancelTooEarly)
+  account.cancelAt = toVenueTime(context, time)
   return done
 }
 

@@ -8,11 +8,13 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
 import type { ActionContext, ActionResponse } from "./ActionContext.ts"
 import * as Actions from "./Actions.ts"
 import * as Advance from "./Advance.ts"
+import { usdDecimals } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
-import { clearPosition, givePosition } from "./GivenPositions.ts"
+import { givePosition, InvalidHolding } from "./GivenPositions.ts"
 import type { PricePoint } from "./PricePaths.ts"
 import * as PricePaths from "./PricePaths.ts"
 import type { TradingState } from "./TradingState.ts"
@@ -46,15 +48,20 @@ export interface TradingControls {
    */
   readonly act: (user: Address, action: SentAction) => Effect.Effect<ActionResponse, ActionRejected>
   /** Deposits dollars into an account's perpetuals. */
-  readonly depositUsd: (user: Address, amount: string) => Effect.Effect<void>
-  /** Deposits an amount of a spot token, which is selected by its index. Does nothing if the token does not exist. */
-  readonly depositSpot: (user: Address, token: number, amount: string) => Effect.Effect<void>
+  readonly depositUsd: (user: Address, amount: string) => Effect.Effect<void, InvalidHolding>
+  /** Deposits an amount of a spot token, which is selected by its index. */
+  readonly depositSpot: (user: Address, token: number, amount: string) => Effect.Effect<void, InvalidHolding>
   /**
    * Sets the position of an account in a perpetual, as if the position had been traded against the synthetic orders at
    * `entryPx`. Default `entryPx`: the mark price. A negative `size` is a short position; a size of zero closes the
-   * position at `entryPx`. Does nothing if the perpetual does not exist.
+   * position at `entryPx`.
    */
-  readonly setPosition: (user: Address, coin: string, size: string, entryPx?: string) => Effect.Effect<void>
+  readonly setPosition: (
+    user: Address,
+    coin: string,
+    size: string,
+    entryPx?: string
+  ) => Effect.Effect<void, InvalidHolding>
   /**
    * From now on, replaces a coin's generated prices by replayed price points. The points can come from recorded bars
    * (see `PricePaths.pricePoints`) or from the caller. At speed 60, an hour of points is replayed in a minute; at the
@@ -75,7 +82,10 @@ export interface TradingControls {
   readonly advance: (milliseconds: number) => Effect.Effect<void>
   /** Returns a copy of the trading state. */
   readonly snapshot: Effect.Effect<TradingSnapshot>
-  /** Restores a copy. The venue's time does not go back: the period since the time of the copy is simulated again. */
+  /**
+   * Restores a copy. A stopped clock returns to the time of the copy. A running clock does not go back: the period since
+   * the time of the copy is simulated again.
+   */
   readonly restore: (snapshot: TradingSnapshot) => Effect.Effect<void>
 }
 
@@ -83,6 +93,20 @@ export interface TradingControls {
 export interface TradingSnapshot {
   readonly state: TradingState
   readonly played: PricePaths.PlayedCoins
+  /** The milliseconds passed to `advance` until the time of the copy. */
+  readonly ahead: number
+}
+
+const parseAmount = (text: string, decimals: number): Result.Result<bigint, InvalidHolding> => {
+  const amount = Decimals.parse(text, decimals)
+  return amount === undefined || amount < 0n
+    ? Result.fail(
+      new InvalidHolding({
+        member: "amount",
+        message: `Expected an amount of at least 0 with at most ${decimals} decimals`
+      })
+    )
+    : Result.succeed(amount)
 }
 
 const second = 1_000
@@ -124,9 +148,9 @@ export const make = (
     return venue
   })
   /** Advances the venue to the current time and runs `set`. Registers the account of `user` on first use. */
-  const change = (user: Address, set: (venue: Venue) => void) =>
+  const change = (user: Address, set: (venue: Venue) => Result.Result<void, InvalidHolding>) =>
     current.pipe(
-      Effect.tap((venue) => Effect.sync(() => set(venue))),
+      Effect.flatMap((venue) => Effect.suspend(() => Effect.fromResult(set(venue)))),
       Effect.andThen(Ref.update(identity, (state) => changeAccount(state, user, {}))),
       Effect.andThen(flush)
     )
@@ -159,7 +183,8 @@ export const make = (
           venue,
           identity: changeAccount(state, user, {}),
           user: lowerCase(user),
-          nonce
+          nonce,
+          sentAt: nonce
         }
         venue.hash = nextHash(venue)
         const decided = executable.value(context)
@@ -169,18 +194,22 @@ export const make = (
       return yield* Effect.mapError(Effect.fromResult(decision), (text) => classifyRejection(text))
     }),
     depositUsd: (user, amount) =>
-      change(user, (venue) => Transfers.depositUsd(venue, user, Decimals.parse(amount, 6) ?? 0n)),
+      change(
+        user,
+        (venue) => Result.map(parseAmount(amount, usdDecimals), (usd) => Transfers.depositUsd(venue, user, usd))
+      ),
     depositSpot: (user, token, amount) =>
       change(user, (venue) => {
         const known = venue.listing.tokens.get(token)
-        if (known === undefined) return
-        Transfers.depositSpot(venue, user, token, Decimals.parse(amount, known.weiDecimals) ?? 0n)
+        return known === undefined
+          ? Result.fail(new InvalidHolding({ member: "token", message: `The sandbox lists no token ${token}` }))
+          : Result.map(
+            parseAmount(amount, known.weiDecimals),
+            (wei) => Transfers.depositSpot(venue, user, token, wei)
+          )
       }),
     setPosition: (user, coin, size, entryPx) =>
-      change(user, (venue) => {
-        clearPosition(venue, user, coin, entryPx)
-        givePosition(venue, user, coin, size, entryPx)
-      }),
+      change(user, (venue) => givePosition(venue, user, { coin, size, entryPx })),
     playPrices: (coin, points, speed = 1) =>
       Effect.map(
         current,
@@ -200,9 +229,10 @@ export const make = (
         yield* Effect.yieldNow
       }
     }),
-    snapshot: Effect.sync(() => ({ state: structuredClone(venue.state), played })),
+    snapshot: Effect.sync(() => ({ state: structuredClone(venue.state), played, ahead })),
     restore: (snapshot) =>
       Effect.sync(() => {
+        if (stoppedAt !== undefined) ({ ahead } = snapshot)
         venue.state = structuredClone(snapshot.state)
         setPlayed(snapshot.played)
       })

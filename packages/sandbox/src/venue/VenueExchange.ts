@@ -65,7 +65,7 @@ const decide = (
   if (signed.scheme !== "multiSig" && accountOrNew(next, user).multiSig !== undefined) {
     return [Result.fail(VenueRefusal.multiSigRequired), next]
   }
-  const context: ActionContext = { venue, identity: next, user, nonce: envelope.nonce }
+  const context: ActionContext = { venue, identity: next, user, nonce: envelope.nonce, sentAt }
   venue.hash = nextHash(venue)
   const decision = executable(context)
   return [decision, context.identity]
