@@ -177,14 +177,14 @@ export const formatVolume = ({ volume }: TradingAccount): string => printVolume(
 const periods = [["day", 1], ["week", 7], ["month", 30], ["allTime", undefined]] as const
 
 /** Formats the volume of the last days, the current UTC day included. */
-const formatVolumeOf = ({ volumes }: TradingAccount, now: number, days: number): string => {
+const formatRecentVolume = ({ volumes }: TradingAccount, now: number, days: number): string => {
   const since = Fees.startOfDay(now) - (days - 1) * day
   return printVolume([...volumes].reduce((sum, [start, { add, cross }]) => start < since ? sum : sum + add + cross, 0n))
 }
 
 /**
  * Returns the response to the query `portfolio`: the account's value at each full hour, and its current value. The
- * profit is that of trading perpetuals: deposits, withdrawals and transfers do not change it.
+ * profit is the profit from trading perpetuals: deposits, withdrawals and transfers do not change it.
  */
 export const portfolio = (venue: Venue, account: TradingAccount) => {
   const { now } = venue.state
@@ -196,7 +196,7 @@ export const portfolio = (venue: Venue, account: TradingAccount) => {
     return [name, {
       accountValueHistory: history.map((value) => [value.time, printUsd(value[member])]),
       pnlHistory: history.map(({ profit, time }) => [time, printUsd(profit - first)]),
-      vlm: days === undefined ? formatVolume(account) : formatVolumeOf(account, now, days)
+      vlm: days === undefined ? formatVolume(account) : formatRecentVolume(account, now, days)
     }]
   }
   return [
