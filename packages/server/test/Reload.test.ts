@@ -2,15 +2,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Drain from "@trigate/server/process/Drain"
 import { gateway, get, post } from "@trigate/testing/Gateway"
+import type { RecordingUpstream } from "@trigate/testing/RecordingUpstream"
 import { recordingUpstream, rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
+import { openSocket } from "../../../test/streams/socket.ts"
 import { bigBlocks, bodyOf } from "./bodies.ts"
 import { heldUpstream } from "./connections.ts"
 
 const receiptCall = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["0x${"ab".repeat(32)}"]}`
+const rawCall = `{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction","params":["0x02f8ab"]}`
 const gasCall = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
 const batch = `[${gasCall},${gasCall}]`
 const accepted = { body: `{"status":"ok","response":{"type":"default"}}` }
@@ -97,6 +100,34 @@ describe("a change of settings", () => {
       assert.strictEqual(answer.text, `{"jsonrpc":"2.0","id":1,"result":{"status":"0x1"}}`)
       assert.notStrictEqual(answer.headers.get("connection"), "close")
       assert.strictEqual(other.seen.length, 1)
+    }))
+
+  it.live("counts for the later calls of an open socket, which each reach one node once", () =>
+    Effect.gen(function*() {
+      const old = yield* recordingUpstream(rpcReply("\"0x1\""))
+      const next = yield* recordingUpstream(rpcReply("\"0x2\""))
+      const { reload, url } = yield* gateway({ TRIGATE_LAYER2_URL: old.url })
+      for (const path of ["/l2", "/any-key/l2", "/any-key"]) {
+        const socket = yield* openSocket(url + path)
+        const ask = (text: string) =>
+          Effect.promise(async () => {
+            socket.send(text)
+            return (await socket.next()).text
+          })
+        const methods = ({ seen }: RecordingUpstream) => seen.splice(0).map(({ body }) => /"eth_\w+"/u.exec(body)?.[0])
+        for (const [one, node, other] of [["0x1", old, next], ["0x2", next, old]] as const) {
+          yield* reload({ TRIGATE_LAYER2_URL: node.url, TRIGATE_BATCH_LIMIT: node === old ? "2" : "1" })
+          // a notification is not relayed
+          socket.send(rawCall.replace(`"id":1,`, ""))
+          assert.strictEqual(yield* ask(rawCall), `{"jsonrpc":"2.0","id":1,"result":"${one}"}`)
+          assert.strictEqual(yield* ask(receiptCall), `{"jsonrpc":"2.0","id":1,"result":"${one}"}`)
+          assert.deepStrictEqual([methods(node), methods(other)], [
+            [`"eth_sendRawTransaction"`, `"eth_getTransactionReceipt"`],
+            []
+          ])
+        }
+        assert.include(yield* ask(batch), "A batch has at most 1 call")
+      }
     }))
 
   it.live("forgets no nonce, neither of a live chain nor of the sandbox", () =>

@@ -83,12 +83,12 @@ const relays = Effect.fnUntraced(function*(options: Options) {
   const layer2 = yield* RpcRoutes.layer2(options)
   const tokens = yield* RpcRoutes.tokens
   const tokenRest = yield* RelayRoutes.tokenRest
-  const { events, rpc: rpcSocket, socket } = yield* StreamRoutes.make(options.anyInfo)
+  const { events, rpc: rpcSocket, socket } = yield* StreamRoutes.make(options.anyInfo, { trading: evm, layer2 })
   const transactionRoutes = yield* TransactionRoutes.make
   const transactions: Handler = (request) => serve(request, transactionRoutes.transactions(request))
   const jettonTransfers: Handler = (request) => serve(request, transactionRoutes.jettonTransfers(request))
-  const evmSocket = rpcSocket("trading", evm)
-  const layer2Socket = rpcSocket("layer2", layer2)
+  const evmSocket = rpcSocket("trading")
+  const layer2Socket = rpcSocket("layer2")
   const relay = (handle: Handle): Handler => (request) =>
     serve(request, handle(request, request.keyInPath === undefined ? "gateway" : "node"))
   const rpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>

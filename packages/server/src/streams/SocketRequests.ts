@@ -22,12 +22,13 @@ import * as StreamPosts from "./StreamPosts.ts"
 export interface Services extends StreamPosts.Services {
   readonly load: Load["Service"]
   readonly quotas: Quotas["Service"]
+  /** The JSON-RPC route of each chain. */
+  readonly rpc: { readonly [chain in FeedChain]: Pick<Route, "reply"> }
 }
 
-/** The JSON-RPC route of a chain. */
+/** The chain of a JSON-RPC socket, and the surface that received its handshake. */
 export interface RpcRoute {
   readonly chain: FeedChain
-  readonly reply: Route["reply"]
   readonly surface: Surface
 }
 
@@ -76,44 +77,45 @@ export const make = (context: Context.Context<never>, now: () => number, service
     })
 
   /** Returns the response to a JSON-RPC message. Counts the message as a request. */
-  const reply =
-    ({ chain, reply: answer, surface }: RpcRoute) =>
-    (text: string, caller: Caller): Effect.Effect<string | undefined> =>
-      Effect.suspend(() => {
-        const current = services()
-        if (current === undefined) return Effect.never
-        const { load, quotas } = current
-        const record = RequestRecord.make(load, `ws-${(posts++).toString(36)}`)
-        record.route = `${chain === "trading" ? "evm" : chain}.socket`
-        record.caller = caller
-        const start = now()
-        const ends: Array<() => void> = []
-        const count = (calls: number) => Effect.map(quotas.count(caller, calls), ({ end }) => void ends.push(end))
-        record.admitted = {
-          caller,
-          provide: (effect) => Effect.provideService(effect, CurrentCaller, caller),
-          countMore: count,
-          end: () => {}
-        }
-        const isCounted = caller.quota.requestsPerSecond !== undefined || caller.quota.concurrentCalls !== undefined
-        const asked: Effect.Effect<string | undefined, Overloaded | QuotaExceeded> = load.isBusy
-          ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is overloaded" }))
-          : Effect.andThen(isCounted ? count(1) : Effect.void, Effect.suspend(() => answer(text, { record, surface })))
-        return asked.pipe(
-          Effect.catch((error) => {
-            record.error = error._tag
-            return Effect.succeed(JsonRpc.errorText(idIn(text), JsonRpc.errorObject(error)))
-          }),
-          Effect.ensuring(Effect.sync(() => {
-            for (const end of ends) end()
-          })),
-          Effect.provideService(CurrentCaller, caller),
-          Effect.map((response) => {
-            RequestRecord.count(context, record, 200, now() - start)
-            return response
-          })
+  const reply = ({ chain, surface }: RpcRoute) => (text: string, caller: Caller): Effect.Effect<string | undefined> =>
+    Effect.suspend(() => {
+      const current = services()
+      if (current === undefined) return Effect.never
+      const { load, quotas, rpc } = current
+      const record = RequestRecord.make(load, `ws-${(posts++).toString(36)}`)
+      record.route = `${chain === "trading" ? "evm" : chain}.socket`
+      record.caller = caller
+      const start = now()
+      const ends: Array<() => void> = []
+      const count = (calls: number) => Effect.map(quotas.count(caller, calls), ({ end }) => void ends.push(end))
+      record.admitted = {
+        caller,
+        provide: (effect) => Effect.provideService(effect, CurrentCaller, caller),
+        countMore: count,
+        end: () => {}
+      }
+      const isCounted = caller.quota.requestsPerSecond !== undefined || caller.quota.concurrentCalls !== undefined
+      const asked: Effect.Effect<string | undefined, Overloaded | QuotaExceeded> = load.isBusy
+        ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is overloaded" }))
+        : Effect.andThen(
+          isCounted ? count(1) : Effect.void,
+          Effect.suspend(() => rpc[chain].reply(text, { record, surface }))
         )
-      })
+      return asked.pipe(
+        Effect.catch((error) => {
+          record.error = error._tag
+          return Effect.succeed(JsonRpc.errorText(idIn(text), JsonRpc.errorObject(error)))
+        }),
+        Effect.ensuring(Effect.sync(() => {
+          for (const end of ends) end()
+        })),
+        Effect.provideService(CurrentCaller, caller),
+        Effect.map((response) => {
+          RequestRecord.count(context, record, 200, now() - start)
+          return response
+        })
+      )
+    })
 
   return { post, reply }
 }

@@ -31,11 +31,10 @@ import { header } from "../requests/IncomingRequest.ts"
 import type { IncomingRequest } from "../requests/IncomingRequest.ts"
 import * as ProblemResponse from "../requests/ProblemResponse.ts"
 import * as RequestRecord from "../requests/RequestRecord.ts"
-import type { Route } from "../routes/RpcRoutes.ts"
 import { eventStreamHeaders } from "./EventStream.ts"
 import * as Session from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
-import type { Opener, Speech } from "./Sessions.ts"
+import type { Opener, Serving, Speech } from "./Sessions.ts"
 
 const badHandshake = ProblemResponse.plainProblem(
   400,
@@ -68,8 +67,8 @@ const noUpgrade = ProblemResponse.plainProblem(
 /** Maximum number of characters of a subscription that an error message quotes. */
 const mostQuoted = 200
 
-/** Makes the handlers of the routes from the services of the context. */
-export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
+/** Makes the handlers of the routes from the services of the context, and the JSON-RPC routes of the chains. */
+export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Serving["rpc"]) {
   const sessions = yield* Sessions
   sessions.use({
     exchange: yield* Exchange,
@@ -77,6 +76,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     evm: yield* TradingEvm,
     layer2: yield* Layer2,
     anyInfo,
+    rpc: rpcRoutes,
     load: yield* Load,
     quotas: yield* Quotas,
     keys: yield* CallerKeys,
@@ -125,11 +125,11 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean) {
     )
 
   /** Serves a chain's JSON-RPC route over a WebSocket. */
-  const rpc = (chain: FeedChain, { reply }: Route) => (request: IncomingRequest) => {
+  const rpc = (chain: FeedChain) => (request: IncomingRequest) => {
     const surface = request.keyInPath === undefined ? "gateway" : "node"
     return Continuation.flatMap(
       admitted(chain),
-      (by) => open(request, by, { protocol: "jsonrpc", chain, reply, surface })
+      (by) => open(request, by, { protocol: "jsonrpc", chain, surface })
     )
   }
 
