@@ -30,7 +30,7 @@ import * as Layer from "effect/Layer"
 import * as RcMap from "effect/RcMap"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type { PageFailure, PageRequest } from "./AccountHistory.ts"
@@ -123,6 +123,8 @@ interface Source extends Options {
 const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
   const pace = yield* makePace(() => source().requestsPerSecond)
   const cells = yield* loadCells
+  // reads that callers share run in this context: in that of the first caller, its quota would limit them for all callers
+  const context = yield* Effect.context<never>()
   const closed = yield* Deferred.make<void>()
   yield* Effect.addFinalizer(() => Deferred.succeed(closed, undefined))
 
@@ -159,6 +161,10 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
             (request) => Effect.mapError(readPage(account, request), (error) => ({ ...classify(error), error })),
             { address, pollInterval: source().pollInterval }
           )
+      ).pipe(
+        Effect.updateContext((of: Context.Context<Scope.Scope>) =>
+          Context.add(context, Scope.Scope, Context.get(of, Scope.Scope))
+        )
       ),
     capacity: maxAccounts,
     idleTimeToLive: grace
@@ -223,7 +229,7 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
     return Effect.flatMap(
       Effect.fromResult(Result.all([TonAddress.parse(owner), TonAddress.parse(master)])),
       ([ownerAccount, masterAccount]) => findWallet(ownerAccount, masterAccount)
-    )
+    ).pipe(Effect.updateContext((_: Context.Context<never>) => context))
   }, { capacity: maxAccounts, timeToLive: (exit) => Exit.isSuccess(exit) ? Duration.infinity : Duration.zero })
 
   const jettonWallet = ({ master, owner }: JettonWalletRequest): Effect.Effect<string, JettonTransfersFailure> =>

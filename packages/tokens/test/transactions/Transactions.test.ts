@@ -1,6 +1,8 @@
 /** Streams of transactions and of received jettons against a model of the chain, over a node with faults. */
 import { assert, describe, it } from "@effect/vitest"
 import { beginCell, comment } from "@ton/core"
+import { CurrentCaller } from "@trigate/domain/Caller"
+import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
 import type {
   AccountTransaction,
@@ -9,12 +11,14 @@ import type {
   StartPosition
 } from "@trigate/domain/tokens/AccountTransaction"
 import { formatPosition, genesis, parsePosition } from "@trigate/domain/tokens/AccountTransaction"
+import type { TokenBackend } from "@trigate/domain/tokens/TokenProtocol"
 import { sample } from "@trigate/testing/Sample"
 import * as Transactions from "@trigate/tokens/transactions/Transactions"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -222,6 +226,43 @@ describe("transactions", () => {
         }).pipe(Effect.scoped)
       }
     }))
+})
+
+describe("reads that callers share", () => {
+  it.effect("are the gateway's own, and those of one caller are that caller's", () =>
+    Effect.gen(function*() {
+      const histories = new Map([[account, new Array<Row>()]])
+      const node = makeNode({ histories, wallets: new Map([[master, wallet]]) })
+      const readers: Array<readonly [string, string]> = []
+      const backend: Pick<TokenBackend, "read"> = {
+        read: (call) =>
+          Effect.flatMap(CurrentCaller, (caller) => {
+            const isPage = Predicate.hasProperty(call.params.valueOrUndefined, "lt")
+            readers.push([isPage ? "page" : call.operation.name, caller.id])
+            return caller.id === "first"
+              ? Effect.fail(new QuotaExceeded({ retryAfter: 60, detail: "used up" }))
+              : node.read(call)
+          })
+      }
+      const { jettonWallet, transactions } = yield* Transactions.make(backend, { ...options, requestsPerSecond: 1_000 })
+      const as = (id: string) => Effect.provideService(CurrentCaller, { id, scope: {}, quota: {} })
+      grow(histories.get(account) ?? [], 20)
+      yield* Effect.forkScoped(as("first")(Stream.runDrain(transactions({ address: account, after: "genesis" }))))
+      const seen: Array<string> = []
+      const second = Stream.runForEach(
+        transactions({ address: account, after: "genesis" }),
+        ({ lt }) => Effect.sync(() => seen.push(lt))
+      )
+      yield* Effect.forkScoped(as("second")(second))
+      yield* passUntil(() => seen.length === 20)
+      assert.strictEqual(yield* passing(as("first")(jettonWallet({ owner: account, master }))), wallet)
+      assert.deepStrictEqual([...new Set(readers.map(String))].toSorted(), [
+        "getTransactions,local",
+        "page,first",
+        "page,second",
+        "runGetMethod,local"
+      ])
+    }).pipe(Effect.scoped))
 })
 
 describe("a scope that closes", () => {
