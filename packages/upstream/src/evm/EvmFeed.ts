@@ -79,7 +79,7 @@ export const make = Effect.fnUntraced(
     const now = () => clock.currentTimeMillisUnsafe()
     const reads = options.reads ?? NodeReads.make(serving, serving.chain, ask)
     const syncingRead = relayedReads({ eth_syncing: standardMethods["eth_syncing"] ?? { summary: "" } }, serving)[0]
-    const topics = FeedTopics.make()
+    const topics = FeedTopics.make(serving.chain)
     let running: Fiber.Fiber<unknown> | undefined
     let reorganisations = 0
     let pending = new Set<string>()
@@ -101,7 +101,12 @@ export const make = Effect.fnUntraced(
         logs.wake()
       },
       needed: logs.position,
-      began: logs.begin
+      began: logs.begin,
+      lost: (first) => {
+        topics.lose("newHeads", first)
+        logs.lose(first)
+        topics.flush()
+      }
     })
     const catchUp = CatchUp.make({ reads, topics, chain, logs, reorganisations: () => reorganisations })
 

@@ -1,5 +1,6 @@
 /** The distinct subscriptions to one chain, the callers of each subscription, and the delivery of notifications. */
 import { Overloaded } from "@trigate/domain/errors/CallerError"
+import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import type { EvmFrame, EvmSink, Interest } from "@trigate/domain/evm/EvmSubscriptions"
 import { selectionIn } from "@trigate/domain/evm/LogMatch"
 import type { LogSelection } from "@trigate/domain/evm/LogMatch"
@@ -38,6 +39,8 @@ export interface FeedTopics {
   readonly release: (topic: FeedTopic, older: ReadonlyArray<string>) => void
   /** Ends a subscription with a JSON-RPC error object. */
   readonly fail: (topic: FeedTopic, error: string) => void
+  /** Ends the subscriptions of one kind, because blocks from `first` on were missed or replaced. */
+  readonly lose: (kind: Interest["kind"], first: bigint) => void
   /** Flushes the connections to which results were sent since the last flush. */
   readonly flush: () => void
 }
@@ -59,8 +62,8 @@ const sharedName = (interest: Interest): string | undefined => {
   return interest.hasPositions === true ? undefined : `logs ${JSON.stringify(interest.filter).toLowerCase()}`
 }
 
-/** Makes an empty set of subscriptions. */
-export const make = (): FeedTopics => {
+/** Makes an empty set of subscriptions to the chain of an upstream. */
+export const make = (upstream: string): FeedTopics => {
   const topics = new Map<string, FeedTopic>()
   let touched = new Set<EvmSink>()
 
@@ -90,8 +93,10 @@ export const make = (): FeedTopics => {
     return `${name}#${variant}`
   }
 
+  const ofKind: FeedTopics["ofKind"] = (kind) => [...topics.values()].filter((topic) => isKind(topic, kind))
+
   return {
-    ofKind: (kind) => [...topics.values()].filter((topic) => isKind(topic, kind)),
+    ofKind,
     size: () => topics.size,
     join: (interest, sink, since) => {
       const name = sharedName(interest)
@@ -127,6 +132,13 @@ export const make = (): FeedTopics => {
       for (const result of [...older, ...waiting]) send(topic, "result", result)
     },
     fail,
+    lose: (kind, first) => {
+      const detail = `Blocks from ${first} on were missed or replaced: subscribe again with fromBlock 0x${
+        first.toString(16)
+      }`
+      const error = JsonRpc.errorObject(new UpstreamUnavailable({ upstream, attempts: 1, detail }))
+      for (const topic of ofKind(kind)) fail(topic, error)
+    },
     flush: () => {
       const sinks = touched
       touched = new Set()

@@ -3,7 +3,8 @@
  * reorgs.
  *
  * A head lower than the newest stored block is from a slower node, and is ignored. A head on a different branch that is
- * not higher than the newest block is accepted only if the node pushed it, or when it is received a second time.
+ * not higher than the newest block is accepted only if the node pushed it, or when it is received a second time. If a
+ * head is not linked to the stored blocks, the chain starts again, and reports which blocks were lost.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
@@ -19,11 +20,14 @@ const before = 8
 /** The number of blocks that are read concurrently after a jump of the head. */
 const stride = 20
 
-/** Maximum jump of a head, in blocks. After a longer jump the chain is reset. */
+/** Maximum jump of a head, in blocks. After a longer jump the chain starts again. */
 const longestJump = 4096n
 
-/** Maximum number of older blocks that are stored because the listener still needs them. */
-const most = 8192
+/** Maximum number of stored blocks, while the listener still needs older ones. */
+export const most = 8192
+
+/** The number of consecutive heads below the stored blocks after which the chain starts again. */
+const mostStale = 30
 
 /** The handlers of changes to the stored chain. */
 export interface Listener {
@@ -32,11 +36,13 @@ export interface Listener {
   readonly rewound: (to: bigint) => void
   /** Returns the lowest block number that the listener still needs, in addition to the newest blocks. */
   readonly needed: () => bigint | undefined
-  /**
-   * Reports that the stored chain starts with the given blocks, or is reset because a head is not linked to the stored
-   * blocks.
-   */
+  /** Reports that the stored chain starts with the given blocks. */
   readonly began: (headers: ReadonlyArray<Header>) => void
+  /**
+   * Reports that the chain will start again, because a head is not linked to the stored blocks. Blocks from `first` on
+   * were missed or replaced.
+   */
+  readonly lost: (first: bigint) => void
 }
 
 /** The newest blocks of a chain. */
@@ -117,44 +123,47 @@ export const make = ({ header: read }: Pick<NodeReads, "header">, listener: List
     return "linked"
   })
 
-  const reset = (to: Header): void => {
-    listener.began([])
+  const begin = Effect.fnUntraced(function*(to: Header) {
+    // blocks before the first head are read too, because a reorg may replace them
+    const earlier = Array.from(
+      { length: Math.min(before, Number(to.number)) },
+      (_, index) => to.number - BigInt(index + 1)
+    )
+    const found = yield* Effect.forEach(earlier, (number) => Effect.orElseSucceed(read(number), () => undefined), {
+      concurrency: before
+    })
+    chain = [to]
+    for (const each of found) {
+      if (each === undefined || each.hash !== chain[0]?.parentHash) break
+      chain.unshift(each)
+    }
+    listener.began(chain)
+  })
+
+  const beginAgain = (to: Header, first: bigint) => {
     chain = []
-    append(to)
+    listener.lost(first)
+    return begin(to)
   }
 
   const take = Effect.fnUntraced(function*(header: Header, isAnnounced: boolean) {
     const last = head()
-    if (last === undefined) {
-      // blocks before the first head are read too, because a reorg may replace them
-      const earlier = Array.from(
-        { length: Math.min(before, Number(header.number)) },
-        (_, index) => header.number - BigInt(index + 1)
-      )
-      const found = yield* Effect.forEach(earlier, (number) => Effect.orElseSucceed(read(number), () => undefined), {
-        concurrency: before
-      })
-      chain = [header]
-      for (const each of found) {
-        if (each === undefined || each.hash !== chain[0]?.parentHash) break
-        chain.unshift(each)
-      }
-      listener.began(chain)
-      return
-    }
+    const oldest = chain[0]
+    if (last === undefined || oldest === undefined) return yield* begin(header)
     if (at(header.number)?.hash === header.hash) {
       suspicions = 0
       return
     }
-    if (header.number <= last.number && !isAnnounced && ++suspicions < 2) return
+    const isStale = header.number < oldest.number
+    if (header.number <= last.number && (isStale || !isAnnounced) && ++suspicions < (isStale ? mostStale : 2)) return
     suspicions = 0
-    if (header.number > last.number + longestJump) return reset(header)
+    if (header.number > last.number + longestJump) return yield* beginAgain(header, last.number + 1n)
     if (header.number > last.number && (yield* fill(header))) return
     // if two nodes disagree, the branch can change between the following reads; they then stop early, and the next head
     // resumes them
     const link = yield* rewind(header)
     if (link === "linked") yield* fill(header)
-    else if (link === "unlinked") reset(header)
+    else if (link === "unlinked") yield* beginAgain(header, oldest.number)
   })
 
   return {

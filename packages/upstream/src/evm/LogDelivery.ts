@@ -38,6 +38,8 @@ export interface LogDelivery {
   readonly position: () => bigint | undefined
   /** Sets the blocks after which the delivery starts. The logs of these blocks are not delivered. */
   readonly begin: (headers: ReadonlyArray<Header>) => void
+  /** Ends the subscriptions, because blocks from `first` on were missed or replaced. */
+  readonly lose: (first: bigint) => void
   /** Reports that the chain has changed. */
   readonly wake: () => void
   /** Delivers logs whenever the chain has changed. Never ends. */
@@ -72,6 +74,9 @@ const mostByHash = 8
 
 /** Maximum number of blocks whose logs are delivered together. */
 const mostSpan = 200
+
+/** Maximum number of blocks whose logs are still to be delivered. The chain stores these blocks, and some more. */
+const mostBehind = HeadChain.most - 1024
 
 /**
  * Maximum numbers of addresses and of first topics in a query. If subscriptions select more, all addresses or topics
@@ -197,6 +202,16 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     return [...texts, ...(yield* byHash(blocks.filter(({ hash }) => !there.has(hash)), filter))]
   })
 
+  const begin = (headers: ReadonlyArray<Header>): void => {
+    delivered = headers.map(({ hash, number }) => ({ number, hash, logs: [] }))
+  }
+
+  const lose = (first: bigint): void => {
+    const next = (delivered.at(-1)?.number ?? first) + 1n
+    topics.lose("logs", next < first ? next : first)
+    begin([])
+  }
+
   /** Sends, marked as removed, the logs of blocks that are no longer in the chain. */
   const takeBack = (): void => {
     for (let last = delivered.at(-1); last !== undefined; last = delivered.at(-1)) {
@@ -209,16 +224,15 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
   /** Delivers the logs of new blocks. */
   const reconcile = Effect.fnUntraced(function*() {
     for (;;) {
+      if (chain().head() === undefined) return
       takeBack()
-      const head = chain().head()
-      if (head === undefined) return
       const start = delivered.at(-1)
-      // the reorg was deeper than the remembered blocks
-      if (start === undefined) {
-        delivered = [{ number: head.number, hash: head.hash, logs: [] }]
-        return
+      const ahead = chain().above(start?.number ?? -1n)
+      if (start === undefined || ahead.length > mostBehind) {
+        lose(ahead[0]?.number ?? 0n)
+        return begin(ahead.slice(-HeadChain.remembered))
       }
-      const span = chain().above(start.number).slice(0, atOnce)
+      const span = ahead.slice(0, atOnce)
       if (span.length === 0) return
       const wanted = topics.ofKind("logs")
       const matching = span.filter(({ logsBloom, number }) =>
@@ -263,9 +277,8 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
 
   const delivery: LogDelivery = {
     position: () => delivered.at(-1)?.number,
-    begin: (headers) => {
-      delivered = headers.map(({ hash, number }) => ({ number, hash, logs: [] }))
-    },
+    begin,
+    lose,
     wake,
     run,
     failures: () => failures,

@@ -42,17 +42,21 @@ const Refusal = Schema.fromJsonString(Schema.Struct({
     })
   })
 }))
+const decodeError = (text: string) => Schema.decodeUnknownSync(Refusal)(text).params.error
 const decodeLog = Schema.decodeUnknownSync(Schema.Struct({ removed: Schema.Boolean, transactionHash: Schema.String }))
 
 const sink = () => {
   const frames: Array<{ readonly id: string; readonly result: unknown }> = []
   const texts: Array<EvmFrame> = []
+  const errors: Array<(typeof Refusal.Type)["params"]["error"]> = []
   return {
     frames,
     texts,
+    errors,
     heads: () => frames.map(({ result }) => decodeHead(result)),
     logs: () => frames.map(({ result }) => decodeLog(result)),
     deliver: (frame: EvmFrame) => {
+      if (frame.text.includes("\"error\":")) return void errors.push(decodeError(frame.text))
       const { result, subscription } = decode(frame.text).params
       texts.push(frame)
       frames.push({ id: subscription, result })
@@ -287,14 +291,13 @@ describe("a feed", () => {
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("early", { blocks: 3000, span: 50 })
       const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
-      const texts: Array<string> = []
-      const failing = { deliver: ({ text }: EvmFrame) => void texts.push(text), flush: () => {} }
+      const failing = sink()
       feed.subscribe({ kind: "newHeads", fromBlock: 1000n }, failing)
       feed.subscribe({ kind: "logs", filter: {}, fromBlock: 1n }, failing)
       yield* passSeconds(2)
       chain.extend(1)
       yield* passSeconds(2)
-      const errors = texts.map((text) => Schema.decodeUnknownSync(Refusal)(text).params.error)
+      const { errors } = failing
       assert.deepStrictEqual(errors.map(({ code, data }) => [code, data._tag]), [
         [-32602, "InvalidRequest"],
         [-32005, "LogRangeTooWide"]
@@ -302,6 +305,69 @@ describe("a feed", () => {
       assert.match(errors[0]?.message ?? "", /1024 newest blocks; the newest one is 2999/u)
       assert.match(errors[1]?.message ?? "", /query at most 2000 blocks/u)
       assert.strictEqual(feed.status().subscriptions, 0)
+    }))
+
+  it.effect("ends the subscriptions with an error that names the first missed block, and follows the chain from its head", () =>
+    Effect.forEach([
+      // further than the feed reads, and deeper than the 8 blocks that it reads before its first head
+      { name: "jump", change: (chain: EvmChain.EvmChain) => chain.extend(5000), first: 45 },
+      { name: "reorg", change: (chain: EvmChain.EvmChain) => chain.reorganise(17, 20), first: 31 }
+    ], ({ change, first, name }) =>
+      Effect.scoped(Effect.gen(function*() {
+        const chain = new EvmChain.EvmChain(name, { blocks: 40, span: 50 })
+        let node = chain.copy()
+        const feed = yield* EvmFeed.make({ serving, ask: asking(() => node) })
+        const subscribed = () => {
+          const heads = sink()
+          const logs = sink()
+          feed.subscribe({ kind: "newHeads" }, heads)
+          feed.subscribe({ kind: "logs", filter: {} }, logs)
+          return { heads, logs }
+        }
+        const before = subscribed()
+        yield* passSeconds(2)
+        chain.extend(5)
+        node = chain
+        yield* passSeconds(5)
+        const known = { heads: chain.blocks.slice(40).map(({ hash }) => hash), logs: hashesOf(chain.logs({}, 40)) }
+        change(chain)
+        yield* passSeconds(10)
+        assert.deepStrictEqual(before.heads.heads().map(({ hash }) => hash), known.heads)
+        assert.deepStrictEqual(applied(before.logs.logs()), known.logs)
+        const message = new RegExp(`fromBlock 0x${first.toString(16)}$`, "u")
+        for (const { errors } of [before.heads, before.logs]) {
+          assert.deepStrictEqual(errors.map(({ code, data }) => [code, data._tag]), [[-32603, "UpstreamUnavailable"]])
+          assert.match(errors[0]?.message ?? "", message)
+        }
+        assert.strictEqual(feed.status().subscriptions, 0)
+        const after = subscribed()
+        const length = chain.blocks.length
+        chain.extend(5)
+        yield* passSeconds(5)
+        assert.deepStrictEqual(
+          after.heads.heads().map(({ hash }) => hash),
+          chain.blocks.slice(length).map(({ hash }) => hash)
+        )
+        assert.deepStrictEqual(applied(after.logs.logs()), hashesOf(chain.logs({}, length)))
+      })), { discard: true }))
+
+  it.effect("ends the subscriptions to logs that are too far behind, and not those to heads", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("behind", { blocks: 20, span: 50 })
+      const node = refusing(asking(() => chain), (method) => method === "eth_getLogs" ? "unknown block" : undefined)
+      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const heads = sink()
+      const logs = sink()
+      feed.subscribe({ kind: "newHeads" }, heads)
+      feed.subscribe({ kind: "logs", filter: {} }, logs)
+      yield* passSeconds(2)
+      for (let each = 0; each < 2; each++) {
+        chain.extend(4000)
+        yield* passSeconds(20)
+      }
+      assert.strictEqual(heads.heads().length, 8000)
+      assert.match(logs.errors[0]?.message ?? "", /fromBlock 0x14$/u)
+      assert.deepStrictEqual([logs.errors.length, heads.errors.length, feed.status().subscriptions], [1, 0, 1])
     }))
 
   it.effect(`follows reorganisations, jumps and two nodes that disagree (seed ${seed})`, () =>
