@@ -3,10 +3,13 @@
  * them, and runs while there are subscriptions.
  */
 import * as Json from "@trigate/domain/encoding/Json"
+import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import { UnsupportedMethod } from "@trigate/domain/errors/RequestError"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import { relayedReads } from "@trigate/domain/evm/EvmMethods"
 import { standardMethods } from "@trigate/domain/evm/EvmMethodTable"
 import type { Interest, Subscribe } from "@trigate/domain/evm/EvmSubscriptions"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -64,6 +67,9 @@ const mostPending = 4096
 
 const syncingEvery = 10 * second
 
+/** Number of consecutive refusals of the pending block after which the subscriptions to it end. */
+const mostRefusals = 3
+
 /** Returns the number of the block after which the notifications of a new subscription begin. */
 const firstSince = (interest: Interest, head: bigint | undefined): bigint => {
   if ("fromBlock" in interest && typeof interest.fromBlock === "bigint") return interest.fromBlock - 1n
@@ -83,6 +89,8 @@ export const make = Effect.fnUntraced(
     let running: Fiber.Fiber<unknown> | undefined
     let reorganisations = 0
     let pending = new Set<string>()
+    let pendingAt = 0
+    let refusals = 0
     let syncing: string | undefined
     let syncingAt = 0
 
@@ -120,6 +128,31 @@ export const make = Effect.fnUntraced(
       topics.flush()
     }
 
+    const wantsPending = () => topics.ofKind("newPendingTransactions").length > 0
+    const isPendingPolled = () => wantsPending() && !source.isPendingAnnounced()
+
+    /** Ends the subscriptions to pending transactions if the node has repeatedly refused the pending block. */
+    const pendingFailed = ({ group, message }: CommonFailure): void => {
+      if (group === "retry-later" || ++refusals < mostRefusals) return
+      refusals = 0
+      const detail = `The node has no pending transactions: ${message}`
+      const error = JsonRpc.errorObject(new UnsupportedMethod({ method: "newPendingTransactions", detail }))
+      for (const topic of topics.ofKind("newPendingTransactions")) topics.fail(topic, error)
+      topics.flush()
+    }
+
+    const checkPending = Effect.suspend(() => {
+      if (!isPendingPolled() || now() - pendingAt < pollAtLeast()) return Effect.void
+      pendingAt = now()
+      return Effect.match(reads.pending, {
+        onFailure: pendingFailed,
+        onSuccess: (hashes) => {
+          refusals = 0
+          onPending(hashes)
+        }
+      })
+    })
+
     const checkSyncing = Effect.suspend(() => {
       if (syncingRead === undefined || topics.ofKind("syncing").length === 0 || now() - syncingAt < syncingEvery) {
         return Effect.void
@@ -142,22 +175,20 @@ export const make = Effect.fnUntraced(
         reads.header("latest"),
         (header) => header === undefined ? Effect.void : chain.take(header, false)
       )
-      const waiting = topics.ofKind("newPendingTransactions").length > 0 && !source.isAnnounced()
-      return Effect.andThen(
-        Effect.andThen(head, waiting ? Effect.map(reads.pending, onPending) : Effect.void),
-        checkSyncing
-      )
+      return Effect.andThen(Effect.andThen(head, checkPending), checkSyncing)
     })
 
     const source: HeadSource.HeadSource = yield* HeadSource.make({
       addresses,
-      pollAtLeast,
+      // a poll of the pending block is a second request
+      pollAtLeast: () => pollAtLeast() * (isPendingPolled() ? 2 : 1),
       poll,
       take: (header) => {
         reads.remember(header)
-        return chain.take(header, true)
+        return Effect.andThen(chain.take(header, true), checkPending)
       },
-      pending: (hash) => onPending([hash])
+      pending: (hash) => onPending([hash]),
+      wantsPending
     })
 
     const start = (): void => {
@@ -193,6 +224,7 @@ export const make = Effect.fnUntraced(
     const subscribe: Subscribe = (interest, sink) => {
       const topic = topics.join(interest, sink, firstSince(interest, chain.head()?.number))
       start()
+      if (interest.kind === "newPendingTransactions") source.followPending()
       const missed = catchUp(topic)
       if (missed !== undefined) Fiber.runIn(fork(Effect.andThen(Effect.yieldNow, missed)), scope)
       if (interest.kind === "syncing") {
@@ -206,6 +238,7 @@ export const make = Effect.fnUntraced(
           if (isOver) return
           isOver = true
           topics.leave(topic, sink)
+          if (interest.kind === "newPendingTransactions") source.followPending()
           if (topics.size() === 0) Fiber.runIn(fork(stopIdle), scope)
         }
       }

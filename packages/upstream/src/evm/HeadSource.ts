@@ -29,6 +29,8 @@ export interface Options {
   readonly take: (header: Header) => Effect.Effect<void, CommonFailure>
   /** Handles the hash of a pending transaction that the node announced. */
   readonly pending: (hash: string) => void
+  /** Returns whether a caller needs pending transactions. */
+  readonly wantsPending: () => boolean
 }
 
 /** Receives the newest blocks (heads) of one chain, from a subscription or by polling. */
@@ -37,8 +39,12 @@ export interface HeadSource {
   readonly run: Effect.Effect<never>
   /** Reports to the source that a new block was found. */
   readonly found: () => void
-  /** Returns whether the node's own subscription is active and not silent. */
+  /** Returns whether the node's own subscription to heads is active and not silent. */
   readonly isAnnounced: () => boolean
+  /** Returns whether the node also announces pending transactions. */
+  readonly isPendingAnnounced: () => boolean
+  /** Subscribes to pending transactions if they have become wanted, and unsubscribes if they no longer are. */
+  readonly followPending: () => void
   /** Returns the milliseconds since the latest block was found; `undefined` before the first block. */
   readonly age: () => number | undefined
   readonly polls: () => number
@@ -55,10 +61,11 @@ const doubtAfter = 10 * second
 
 const headsRequest = 1
 const pendingRequest = 2
+const endRequest = 3
 
 /** Makes the source of one chain's heads. */
 export const make = Effect.fnUntraced(function*(options: Options) {
-  const { addresses, pending, poll, pollAtLeast, take } = options
+  const { addresses, pending, poll, pollAtLeast, take, wantsPending } = options
   const clock = yield* Clock.Clock
   const transport = yield* Effect.serviceOption(SocketTransport)
   const budgets = {
@@ -104,22 +111,55 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     )
   )
 
-  const onText = (subscribed: Map<string, number>) => (text: string): void => {
+  // the connection to the node, and the ids of the subscriptions on it
+  let link: Pick<Link.Link, "send"> | undefined
+  let heads: string | undefined
+  let pendings: string | undefined
+  let isPendingAsked = false
+
+  const request = (id: number, method: string, params: string) => link?.send(JsonRpc.requestText(id, method, params))
+
+  const followPending = (): void => {
+    if (wantsPending() && !isPendingAsked) {
+      isPendingAsked = true
+      request(pendingRequest, "eth_subscribe", `["newPendingTransactions"]`)
+    } else if (!wantsPending() && pendings !== undefined) {
+      request(endRequest, "eth_unsubscribe", JSON.stringify([pendings]))
+      isPendingAsked = false
+      pendings = undefined
+    }
+  }
+
+  const onUp = (): void => {
+    heads = undefined
+    pendings = undefined
+    isPendingAsked = false
+    request(headsRequest, "eth_subscribe", `["newHeads"]`)
+    followPending()
+  }
+
+  const onText = (text: string): void => {
     const value = Json.of(text).valueOrUndefined
     const id = JsonRpc.member(value, "id")
     if (Predicate.isNumber(id)) {
-      const subscription = JsonRpc.member(value, "result")
-      if (id > 0 && Predicate.isString(subscription)) subscribed.set(subscription, id)
-      // the node does not announce blocks from before the subscription, so they are polled
-      if (id === headsRequest) Queue.offerUnsafe(arrivals, undefined)
+      const result = JsonRpc.member(value, "result")
+      const subscription = Predicate.isString(result) ? result : undefined
+      if (id === headsRequest) {
+        heads = subscription
+        // the node does not announce blocks from before the subscription, so they are polled
+        Queue.offerUnsafe(arrivals, undefined)
+      } else if (id === pendingRequest) {
+        pendings = subscription
+        followPending()
+      }
       return
     }
     const params = JsonRpc.member(value, "params")
     const subscription = JsonRpc.member(params, "subscription")
     const result = JsonRpc.member(params, "result")
-    const request = Predicate.isString(subscription) ? subscribed.get(subscription) : undefined
-    if (request === pendingRequest && Predicate.isString(result)) return pending(result)
-    const header = request === headsRequest ? NodeReads.readHeader(result) : undefined
+    if (!Predicate.isString(subscription)) return
+    if (subscription === pendings && Predicate.isString(result)) return pending(result)
+    const header = subscription === heads ? NodeReads.readHeader(result) : undefined
     if (header === undefined) return
     announcedAt = now()
     Queue.offerUnsafe(arrivals, header)
@@ -127,25 +167,20 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const listening = Effect.gen(function*() {
     if (Option.isNone(transport)) return yield* Effect.never
-    const subscribed = new Map<string, number>()
-    const read = onText(subscribed)
-    const link: Link.Link = yield* Link.make({
+    const made = yield* Link.make({
       transport: transport.value,
       addresses,
       ping: JsonRpc.requestText(0, "net_version", "[]"),
       ...budgets,
-      onUp: () => {
-        subscribed.clear()
-        link.send(JsonRpc.requestText(headsRequest, "eth_subscribe", `["newHeads"]`))
-        link.send(JsonRpc.requestText(pendingRequest, "eth_subscribe", `["newPendingTransactions"]`))
-      },
-      onTexts: (texts) => texts.forEach(read),
+      onUp,
+      onTexts: (texts) => texts.forEach(onText),
       onDown: () => {
         announcedAt = undefined
         Queue.offerUnsafe(arrivals, undefined)
       }
     })
-    return yield* link.run
+    link = made
+    return yield* made.run
   })
 
   const source: HeadSource = {
@@ -156,6 +191,8 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       headAt = at
     },
     isAnnounced,
+    isPendingAnnounced: () => pendings !== undefined && isAnnounced(),
+    followPending,
     age: () => headAt === undefined ? undefined : now() - headAt,
     polls: () => polls,
     clear: () => {

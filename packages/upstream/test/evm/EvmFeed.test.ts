@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Json from "@trigate/domain/encoding/Json"
 import { LogPosition } from "@trigate/domain/evm/EvmSubscriptions"
 import type { EvmFrame } from "@trigate/domain/evm/EvmSubscriptions"
 import { serving } from "@trigate/domain/evm/Layer2Operations"
@@ -8,11 +9,14 @@ import { sample, seed } from "@trigate/testing/Sample"
 import * as EvmFeed from "@trigate/upstream/evm/EvmFeed"
 import type { AskNode } from "@trigate/upstream/evm/NodeReads"
 import * as Pipeline from "@trigate/upstream/Pipeline"
+import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
+import { scriptedSockets } from "../streams/scriptedSocket.ts"
 import { applied, asking, hashesOf, passSeconds } from "./modelled.ts"
 import { gateway, nodeOf } from "./nodes.ts"
 
@@ -85,6 +89,22 @@ const decodeQuery = Schema.decodeUnknownSync(Schema.Struct({
   blockHash: Schema.optionalKey(Schema.String),
   topics: Schema.optionalKey(Schema.Array(Schema.Array(Schema.String)))
 }))
+
+/** Asks a node whose pending block has the transactions that `hashes` returns. */
+const withPending = (ask: AskNode, hashes: () => ReadonlyArray<string>): AskNode => (call) =>
+  call.params.text.includes("pending")
+    ? Effect.succeed(JsonRpc.result(Json.write({ transactions: hashes() })))
+    : ask(call)
+
+const notification = (subscription: string, result: unknown) =>
+  JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params: { subscription, result } })
+
+const methodsIn = (texts: ReadonlyArray<string>) =>
+  texts.map((text) => {
+    const { method, params } = Schema.decodeUnknownSync(Sent)(text)
+    return [method, ...params].join(" ")
+  })
+const Sent = Schema.fromJsonString(Schema.Struct({ method: Schema.String, params: Schema.Array(Schema.String) }))
 
 const contract = { address: `0x${(EvmChain.contracts[0] ?? "").slice(2)}` } as const
 
@@ -369,6 +389,97 @@ describe("a feed", () => {
       assert.match(logs.errors[0]?.message ?? "", /fromBlock 0x14$/u)
       assert.deepStrictEqual([logs.errors.length, heads.errors.length, feed.status().subscriptions], [1, 0, 1])
     }))
+
+  it.effect("polls pending transactions within the polls of the head, and gives each once", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("pending", { blocks: 20 })
+      let latest = 0
+      const hashes = () => [latest - 1, latest].filter((each) => each > 0).map((each) => `0x${each}`)
+      const node = refusing(withPending(asking(() => chain), hashes), () => undefined)
+      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const heads = sink()
+      const pending = sink()
+      feed.subscribe({ kind: "newHeads" }, heads)
+      feed.subscribe({ kind: "newPendingTransactions" }, pending)
+      yield* passSeconds(5)
+      node.asked.length = 0
+      for (let second = 0; second < 60; second++) {
+        chain.extend(1)
+        if (second % 2 === 0) latest++
+        yield* passSeconds(1)
+      }
+      yield* passSeconds(5)
+      assert.isAtMost(node.count("eth_getBlockByNumber latest"), 33)
+      assert.isAtMost(node.count("eth_getBlockByNumber pending"), 33)
+      assert.strictEqual(heads.heads().length, 60)
+      assert.deepStrictEqual(
+        pending.frames.map(({ result }) => result),
+        Array.from({ length: 30 }, (_, index) => `0x${index + 1}`)
+      )
+    }))
+
+  it.effect("ends the subscriptions to pending transactions that a node refuses, and polls the rest", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("unpending", { blocks: 20 })
+      const node = refusing(asking(() => chain), (_, param) => param === "pending" ? "no pending block" : undefined)
+      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const heads = sink()
+      const pending = sink()
+      feed.subscribe({ kind: "newHeads" }, heads)
+      feed.subscribe({ kind: "syncing" }, sink())
+      feed.subscribe({ kind: "newPendingTransactions" }, pending)
+      yield* passSeconds(2)
+      chain.extend(3)
+      yield* passSeconds(28)
+      assert.deepStrictEqual(pending.errors.map(({ code }) => code), [-32601])
+      assert.strictEqual(node.count("eth_getBlockByNumber pending"), 3)
+      assert.strictEqual(heads.heads().length, 3)
+      assert.strictEqual(node.count("eth_syncing"), 3)
+    }))
+
+  it.effect("subscribes to a node's pending transactions while a caller wants them, and polls them if it refuses", () => {
+    const sockets = scriptedSockets()
+    return Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("announced", { blocks: 20 })
+      const node = refusing(withPending(asking(() => chain), () => ["0x2"]), () => undefined)
+      const addresses = () => [Redacted.make("ws://a")]
+      const feed = yield* EvmFeed.make({ serving, ask: node.ask, addresses })
+      const heads = sink()
+      feed.subscribe({ kind: "newHeads" }, heads)
+      yield* passSeconds(1)
+      const socket = sockets.connections[0] ?? assert.fail("no socket")
+      socket.push(`{"id":1,"result":"0xa"}`)
+      const block = Effect.gen(function*() {
+        chain.extend(1)
+        socket.push(notification("0xa", chain.header(chain.head)))
+        yield* passSeconds(1)
+      })
+      yield* block
+      assert.deepStrictEqual(methodsIn(socket.sent), ["eth_subscribe newHeads"])
+      const one = sink()
+      const { end } = feed.subscribe({ kind: "newPendingTransactions" }, one)
+      yield* passSeconds(1)
+      socket.push(`{"id":2,"result":"0xb"}`, notification("0xb", "0x1"))
+      for (let each = 0; each < 5; each++) yield* block
+      assert.deepStrictEqual(one.frames.map(({ result }) => result), ["0x1"])
+      const polled = node.count("eth_getBlockByNumber pending")
+      end()
+      yield* block
+      feed.subscribe({ kind: "newPendingTransactions" }, one)
+      yield* block
+      socket.push(`{"id":2,"error":{"code":-32601,"message":"no such subscription"}}`)
+      for (let each = 0; each < 5; each++) yield* block
+      assert.deepStrictEqual(methodsIn(socket.sent), [
+        "eth_subscribe newHeads",
+        "eth_subscribe newPendingTransactions",
+        "eth_unsubscribe 0xb",
+        "eth_subscribe newPendingTransactions"
+      ])
+      assert.deepStrictEqual(one.frames.map(({ result }) => result), ["0x1", "0x2"])
+      assert.isAtLeast(node.count("eth_getBlockByNumber pending"), polled + 5)
+      assert.strictEqual(heads.heads().length, 13)
+    }).pipe(Effect.provideService(SocketTransport, sockets.transport))
+  })
 
   it.effect(`follows reorganisations, jumps and two nodes that disagree (seed ${seed})`, () =>
     Effect.forEach(Array.from({ length: 12 }, (_, index) => index), (round) =>
