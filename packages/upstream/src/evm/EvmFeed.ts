@@ -182,6 +182,7 @@ export const make = Effect.fnUntraced(
       addresses,
       // a poll of the pending block is a second request
       pollAtLeast: () => pollAtLeast() * (isPendingPolled() ? 2 : 1),
+      chainId: reads.chainId,
       poll,
       take: (header) => {
         reads.remember(header)

@@ -2,6 +2,7 @@
  * The source of a chain's newest block (head): a subscription to the node if the node has a WebSocket; otherwise
  * polling within the node's rate limit. While the subscription is silent, the source also polls.
  */
+import { Quantity } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
@@ -11,6 +12,8 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
 import * as Link from "../streams/Link.ts"
 import { SocketTransport } from "../streams/SocketTransport.ts"
 import * as StreamLimits from "../streams/StreamLimits.ts"
@@ -23,6 +26,8 @@ export interface Options {
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
   /** Returns the minimum milliseconds between two polls. */
   readonly pollAtLeast: () => number
+  /** Reads the ID of the chain from the HTTP nodes. */
+  readonly chainId: Effect.Effect<bigint, CommonFailure>
   /** Polls the latest block, and other data that has no subscription. */
   readonly poll: Effect.Effect<void, CommonFailure>
   /** Handles a head that the node announced. */
@@ -62,11 +67,15 @@ const doubtAfter = 10 * second
 const headsRequest = 1
 const pendingRequest = 2
 const endRequest = 3
+const chainRequest = 4
+
+const decodeQuantity = Schema.decodeUnknownOption(Quantity)
 
 /** Makes the source of one chain's heads. */
 export const make = Effect.fnUntraced(function*(options: Options) {
-  const { addresses, pending, poll, pollAtLeast, take, wantsPending } = options
+  const { addresses, chainId, pending, poll, pollAtLeast, take, wantsPending } = options
   const clock = yield* Clock.Clock
+  const fork = Effect.runForkWith(yield* Effect.context())
   const transport = yield* Effect.serviceOption(SocketTransport)
   const budgets = {
     connections: yield* StreamLimits.makeMinuteBudget(30),
@@ -112,7 +121,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   )
 
   // the connection to the node, and the ids of the subscriptions on it
-  let link: Pick<Link.Link, "send"> | undefined
+  let link: Link.Link | undefined
   let heads: string | undefined
   let pendings: string | undefined
   let isPendingAsked = false
@@ -133,18 +142,32 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const onUp = (): void => {
     heads = undefined
     pendings = undefined
-    isPendingAsked = false
+    isPendingAsked = true
+    request(chainRequest, "eth_chainId", "[]")
+  }
+
+  /** Subscribes if the node is on the chain of the HTTP nodes; otherwise closes the connection. */
+  const onChain = (expected: Option.Option<bigint>, received: Option.Option<bigint>): void => {
+    if (Option.isSome(expected) && Option.isSome(received) && expected.value !== received.value) {
+      fork(Effect.logWarning("The WebSocket of a node is on another chain than its HTTP nodes", {
+        expected: expected.value,
+        received: received.value
+      }))
+      return link?.drop("wrong chain")
+    }
     request(headsRequest, "eth_subscribe", `["newHeads"]`)
+    isPendingAsked = false
     followPending()
   }
 
-  const onText = (text: string): void => {
+  const onText = (chain: Option.Option<bigint>) => (text: string): void => {
     const value = Json.of(text).valueOrUndefined
     const id = JsonRpc.member(value, "id")
     if (Predicate.isNumber(id)) {
       const result = JsonRpc.member(value, "result")
       const subscription = Predicate.isString(result) ? result : undefined
-      if (id === headsRequest) {
+      if (id === chainRequest) onChain(chain, decodeQuantity(result))
+      else if (id === headsRequest) {
         heads = subscription
         // the node does not announce blocks from before the subscription, so they are polled
         Queue.offerUnsafe(arrivals, undefined)
@@ -167,13 +190,18 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const listening = Effect.gen(function*() {
     if (Option.isNone(transport)) return yield* Effect.never
+    const chain = yield* Effect.option(Effect.retry(chainId, {
+      schedule: Schedule.spaced("5 seconds"),
+      while: ({ group }) => group === "retry-later"
+    }))
+    const read = onText(chain)
     const made = yield* Link.make({
       transport: transport.value,
       addresses,
       ping: JsonRpc.requestText(0, "net_version", "[]"),
       ...budgets,
       onUp,
-      onTexts: (texts) => texts.forEach(onText),
+      onTexts: (texts) => texts.forEach(read),
       onDown: () => {
         announcedAt = undefined
         Queue.offerUnsafe(arrivals, undefined)

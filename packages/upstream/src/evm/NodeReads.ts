@@ -62,6 +62,8 @@ export const readHeader = (value: unknown): Header | undefined => {
 export interface NodeReads {
   /** Returns the header of a block; `undefined` while the node does not have it. */
   readonly header: (block: BlockName) => Effect.Effect<Header | undefined, CommonFailure>
+  /** Returns the ID of the chain. */
+  readonly chainId: Effect.Effect<bigint, CommonFailure>
   /** Returns the transaction hashes of the pending block; empty if the node has no such block. */
   readonly pending: Effect.Effect<ReadonlyArray<string>, CommonFailure>
   /** Returns the header with a given hash (in lower case), if it was among the latest headers read or announced. */
@@ -75,10 +77,8 @@ const mostKnown = 256
 
 /** Makes the reads of a chain; `label` names its upstream. */
 export const make = (serving: Serving, label: string, ask: AskNode): NodeReads => {
-  const block = makeRead({ ...EvmReads.getBlockByNumber(serving), response: Schema.Unknown })(
-    label,
-    (call) => ask({ ...call, surface: "gateway" })
-  )
+  const askOwn = (call: Omit<CheckedRead, "surface">) => ask({ ...call, surface: "gateway" })
+  const block = makeRead({ ...EvmReads.getBlockByNumber(serving), response: Schema.Unknown })(label, askOwn)
   const headers = new Map<string, Header>()
   const remember = (header: Header): void => {
     headers.set(header.hash, header)
@@ -93,6 +93,7 @@ export const make = (serving: Serving, label: string, ask: AskNode): NodeReads =
       }),
     known: (hash) => headers.get(hash),
     remember,
+    chainId: makeRead(EvmReads.chainId(serving))(label, askOwn)(),
     pending: Effect.map(block({ block: "pending" }), (value) => {
       const transactions: unknown = Predicate.hasProperty(value, "transactions") ? value.transactions : []
       return Array.isArray(transactions) ? transactions.filter(Predicate.isString) : []

@@ -448,14 +448,14 @@ describe("a feed", () => {
       feed.subscribe({ kind: "newHeads" }, heads)
       yield* passSeconds(1)
       const socket = sockets.connections[0] ?? assert.fail("no socket")
-      socket.push(`{"id":1,"result":"0xa"}`)
+      socket.push(`{"id":4,"result":"0x3e7"}`, `{"id":1,"result":"0xa"}`)
       const block = Effect.gen(function*() {
         chain.extend(1)
         socket.push(notification("0xa", chain.header(chain.head)))
         yield* passSeconds(1)
       })
       yield* block
-      assert.deepStrictEqual(methodsIn(socket.sent), ["eth_subscribe newHeads"])
+      assert.deepStrictEqual(methodsIn(socket.sent), ["eth_chainId", "eth_subscribe newHeads"])
       const one = sink()
       const { end } = feed.subscribe({ kind: "newPendingTransactions" }, one)
       yield* passSeconds(1)
@@ -470,6 +470,7 @@ describe("a feed", () => {
       socket.push(`{"id":2,"error":{"code":-32601,"message":"no such subscription"}}`)
       for (let each = 0; each < 5; each++) yield* block
       assert.deepStrictEqual(methodsIn(socket.sent), [
+        "eth_chainId",
         "eth_subscribe newHeads",
         "eth_subscribe newPendingTransactions",
         "eth_unsubscribe 0xb",
@@ -478,6 +479,34 @@ describe("a feed", () => {
       assert.deepStrictEqual(one.frames.map(({ result }) => result), ["0x1", "0x2"])
       assert.isAtLeast(node.count("eth_getBlockByNumber pending"), polled + 5)
       assert.strictEqual(heads.heads().length, 13)
+    }).pipe(Effect.provideService(SocketTransport, sockets.transport))
+  })
+
+  it.effect("does not follow a WebSocket of another chain, and polls until one is of the HTTP nodes' chain", () => {
+    const sockets = scriptedSockets()
+    return Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("own", { blocks: 20 })
+      const other = new EvmChain.EvmChain("other", { blocks: 9000 })
+      const addresses = () => [Redacted.make("ws://a")]
+      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain), addresses })
+      const heads = sink()
+      feed.subscribe({ kind: "newHeads" }, heads)
+      yield* passSeconds(1)
+      const wrong = sockets.connections[0] ?? assert.fail("no socket")
+      wrong.push(`{"id":4,"result":"0x1"}`)
+      chain.extend(2)
+      yield* passSeconds(1)
+      wrong.push(`{"id":1,"result":"0xa"}`, notification("0xa", other.header(other.head)))
+      yield* passSeconds(3)
+      assert.deepStrictEqual([wrong.isOpen, methodsIn(wrong.sent)], [false, ["eth_chainId"]])
+      assert.deepStrictEqual([feed.status().source, feed.status().head], ["polling", 21])
+      const right = sockets.open()[0] ?? assert.fail("no socket")
+      right.push(`{"id":4,"result":"0x3e7"}`, `{"id":1,"result":"0xb"}`)
+      chain.extend(1)
+      right.push(notification("0xb", chain.header(chain.head)))
+      yield* passSeconds(1)
+      assert.deepStrictEqual([feed.status().source, feed.status().head], ["socket", 22])
+      assert.deepStrictEqual(heads.heads().map(({ number }) => Number(number)), [20, 21, 22])
     }).pipe(Effect.provideService(SocketTransport, sockets.transport))
   })
 
