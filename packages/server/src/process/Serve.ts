@@ -83,6 +83,16 @@ const describeArchive = (settings: Decoded): ReadonlyArray<string> => {
   return [`  candle archive of ${wishes}: ${place}`]
 }
 
+/** Returns the startup lines about batches of calls to a node whose plan counts each call. */
+const describeBatches = (settings: Decoded): ReadonlyArray<string> =>
+  ([["tradingNodeBatch", "tradingNodeRps"], ["layer2Batch", "layer2Rps"]] as const)
+    .filter(([batch, units]) => settings[batch] > 1 && Option.isSome(settings[units]))
+    .map(([batch, units]) =>
+      `  warning: ${declared[batch].env} saves nothing, because each call of a batch uses request units of ${
+        declared[units].env
+      }`
+    )
+
 const describeChains = (settings: Decoded, isWanted: boolean): string => {
   const { chains, sandbox } = makeStatus(settings)
   if (sandbox) {
@@ -96,6 +106,7 @@ const describeChains = (settings: Decoded, isWanted: boolean): string => {
   )
   return [
     ...lines,
+    ...describeBatches(settings),
     ...actionLines(settings),
     `  action log: ${actionLogs[ActionLogStore.chooseBacking(settings)]}`,
     ...describeArchive(settings)
