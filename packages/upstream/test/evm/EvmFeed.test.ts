@@ -553,6 +553,76 @@ describe("a feed", () => {
         assert.isAtMost(Math.max(...chain.ranges), 50)
       })), { discard: true }))
 
+  it.effect(`follows announced heads over two addresses, in front of a slower HTTP node (seed ${seed})`, () =>
+    Effect.forEach(Array.from({ length: 8 }, (_, index) => index), (round) => {
+      const sockets = scriptedSockets()
+      return Effect.scoped(Effect.gen(function*() {
+        const random = randomBy(`${seed} announced ${round}`)
+        const chain = new EvmChain.EvmChain(`${seed} announced ${round}`, { blocks: 20, span: 50 })
+        let slower: EvmChain.EvmChain | undefined
+        const feed = yield* EvmFeed.make({
+          serving,
+          ask: asking(() => slower !== undefined && random(3) === 0 ? slower : chain),
+          addresses: () => [Redacted.make("ws://a"), Redacted.make("ws://b")]
+        })
+        const heads = sink()
+        const logs = sink()
+        feed.subscribe({ kind: "newHeads" }, heads)
+        feed.subscribe({ kind: "logs", filter: {} }, logs)
+        const sources = new Set<string>()
+        const used = new Set<string>()
+        /** Lets a second pass, in which the nodes respond on their sockets, and announce the blocks after `from`. */
+        const pass = (from: number, isPartial: boolean) =>
+          Effect.gen(function*() {
+            for (const { address, push, sent } of sockets.open()) {
+              const methods = methodsIn(sent.splice(0))
+              if (methods.includes("eth_chainId")) push(`{"id":4,"result":"0x3e7"}`)
+              if (methods.includes("eth_subscribe newHeads")) {
+                used.add(address)
+                push(`{"id":1,"result":"0xa"}`)
+              }
+              // a node may announce only the last of several blocks, and the second node is behind by one
+              const behind = address === "ws://b" ? 1 : 0
+              for (
+                const block of chain.blocks.slice(isPartial ? -1 - behind : from - behind, chain.blocks.length - behind)
+              ) {
+                push(notification("0xa", chain.header(block)))
+              }
+            }
+            yield* passSeconds(1)
+            sources.add(feed.status().source)
+          })
+        for (let each = 0; each < 4; each++) yield* pass(chain.blocks.length, false)
+        const first = 20
+        for (let each = 0; each < 40; each++) {
+          slower = random(4) === 0 ? chain.copy() : random(4) === 0 ? undefined : slower
+          const depth = 1 + random(5)
+          const isReorg = random(4) === 0 && chain.head.number - depth >= first
+          const from = chain.blocks.length - (isReorg ? depth : 0)
+          if (isReorg) chain.reorganise(depth, depth + random(3))
+          else chain.extend(random(12) === 0 ? 30 + random(60) : random(3))
+          yield* pass(from, random(4) === 0)
+          if (random(5) === 0) { for (const { close } of sockets.open()) close() }
+          for (let idle = random(3); idle > 0; idle--) yield* pass(chain.blocks.length, false)
+        }
+        slower = undefined
+        const last = chain.blocks.length
+        chain.extend(1)
+        yield* pass(last, false)
+        yield* passSeconds(60)
+        assert.deepStrictEqual(applied(logs.logs()), hashesOf(chain.logs({}, first)), `round ${round}`)
+        const seen = new Set([chain.blocks[first - 1]?.hash])
+        for (const { hash, parentHash } of heads.heads()) {
+          assert.isTrue(seen.has(parentHash), "a head was skipped")
+          seen.add(hash)
+        }
+        assert.isTrue(chain.blocks.slice(first).every(({ hash }) => seen.has(hash)))
+        assert.deepStrictEqual([...heads.errors, ...logs.errors], [])
+        assert.deepStrictEqual([...sources].toSorted(), ["polling", "socket"])
+        assert.deepStrictEqual([...used].toSorted(), ["ws://a", "ws://b"])
+      })).pipe(Effect.provideService(SocketTransport, sockets.transport))
+    }, { discard: true }))
+
   it.effect(`stays within the requests of a public node through reorgs and jumps (seed ${seed})`, () =>
     Effect.forEach(
       sample("chains behind a limit", Array.from({ length: 12 }, (_, index) => index), 1),
