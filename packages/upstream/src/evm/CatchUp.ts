@@ -105,10 +105,12 @@ export const make = ({ chain, logs, reads, reorganisations, topics }: Options) =
     return { results: [...found, ...end] }
   })
 
-  const catchUp = Effect.fnUntraced(function*(topic: FeedTopic) {
+  const catchUp = Effect.fnUntraced(function*(topic: FeedTopic, earlier: object | undefined) {
     const { interest } = topic
-    // waits for the chain's first known block: without it, the number of missed blocks is unknown
-    while (chain.head() === undefined) {
+    // waits for the chain's first known block: without it, the number of missed blocks is unknown. Also waits for the
+    // end of a read of new logs that began before the subscription
+    const isEarly = () => chain.head() === undefined || (earlier !== undefined && logs.reading() === earlier)
+    while (isEarly()) {
       if (topic.sinks.size === 0) return
       yield* Effect.sleep("50 millis")
     }
@@ -137,7 +139,7 @@ export const make = ({ chain, logs, reads, reorganisations, topics }: Options) =
     const { interest } = topic
     if (!isNeeded(interest)) return undefined
     topic.waiting = []
-    return catchUp(topic).pipe(
+    return catchUp(topic, isLogs(topic) ? logs.reading() : undefined).pipe(
       Effect.catch((error) =>
         Effect.sync(() => {
           topics.fail(topic, JsonRpc.errorObject(error))

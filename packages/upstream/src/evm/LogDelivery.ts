@@ -44,6 +44,11 @@ export interface LogDelivery {
   readonly wake: () => void
   /** Delivers logs whenever the chain has changed. Never ends. */
   readonly run: Effect.Effect<never>
+  /**
+   * Returns an object that identifies the read of new logs in progress; `undefined` if there is none. The read omits
+   * logs that only subscriptions added after its start select.
+   */
+  readonly reading: () => object | undefined
   /** Returns the number of failed attempts to read the logs of new blocks. */
   readonly failures: () => number
   /**
@@ -117,6 +122,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
   const getLogs = EvmReads.getLogs(serving)
   const changes = yield* Queue.sliding<void>(1)
   let delivered: Array<DeliveredBlock> = []
+  let reading: object | undefined
   let failures = 0
   // consecutive failures, and the number of blocks to deliver together after them
   let streak = 0
@@ -238,6 +244,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
       const matching = span.filter(({ logsBloom, number }) =>
         wanted.some(({ selection, since }) => number > since && mayHave(logsBloom, selection))
       )
+      reading = matching
       const found = matching.length === 0 ? [] : yield* logsIn(matching)
       const blocks = new Map(byBlock(found).map((block) => [block.hash, block]))
       const hashes = new Set(span.map(({ hash }) => hash))
@@ -272,7 +279,13 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
 
   const run = Effect.forever(Effect.andThen(
     Queue.take(changes),
-    Effect.ensuring(reconcile(), Effect.sync(topics.flush)).pipe(Effect.catch(retryLater))
+    Effect.ensuring(
+      reconcile(),
+      Effect.sync(() => {
+        reading = undefined
+        topics.flush()
+      })
+    ).pipe(Effect.catch(retryLater))
   ))
 
   const delivery: LogDelivery = {
@@ -281,6 +294,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     lose,
     wake,
     run,
+    reading: () => reading,
     failures: () => failures,
     readSince: ({ interest }, from) => {
       const to = delivered.at(-1)?.number

@@ -262,6 +262,25 @@ describe("a feed", () => {
       assert.deepStrictEqual(applied(one.logs()), hashesOf(chain.logs({}, 10)))
     }))
 
+  it.effect("gives the logs of a block that was being read for other subscriptions when a caller subscribed since it", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("in flight", { blocks: 20 })
+      const ask = asking(() => chain)
+      const feed = yield* EvmFeed.make({
+        serving,
+        ask: (call) => call.operation.name === "eth_getLogs" ? Effect.delay(ask(call), "3 seconds") : ask(call)
+      })
+      feed.subscribe({ kind: "logs", filter: { address: addressOf(1) } }, sink())
+      yield* passSeconds(2)
+      do chain.extend(1)
+      while (chain.head.logs.length === 0)
+      yield* passSeconds(2)
+      const one = sink()
+      feed.subscribe({ kind: "logs", filter: {}, fromBlock: 20n }, one)
+      yield* passSeconds(20)
+      assert.deepStrictEqual(applied(one.logs()), hashesOf(chain.logs({}, 20)))
+    }))
+
   it.effect("gives the blocks since a block, or the newest one, before those that follow", () =>
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("blocks", { blocks: 400 })
