@@ -104,9 +104,10 @@ export const make = Effect.fnUntraced(
         topics.flush()
         logs.wake()
       },
-      rewound: () => {
+      rewound: (to) => {
         reorganisations++
-        logs.wake()
+        logs.rewind(to)
+        topics.flush()
       },
       needed: logs.position,
       began: logs.begin,

@@ -38,6 +38,8 @@ export interface LogDelivery {
   readonly position: () => bigint | undefined
   /** Sets the blocks after which the delivery starts. The logs of these blocks are not delivered. */
   readonly begin: (headers: ReadonlyArray<Header>) => void
+  /** Sends, marked as removed, the logs of the blocks after block `to`, which were replaced. */
+  readonly rewind: (to: bigint) => void
   /** Ends the subscriptions, because blocks from `first` on were missed or replaced. */
   readonly lose: (first: bigint) => void
   /** Reports that the chain has changed. */
@@ -218,20 +220,25 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     begin([])
   }
 
-  /** Sends, marked as removed, the logs of blocks that are no longer in the chain. */
-  const takeBack = (): void => {
-    for (let last = delivered.at(-1); last !== undefined; last = delivered.at(-1)) {
-      if (chain().at(last.number)?.hash === last.hash) break
+  /**
+   * Sends, marked as removed, the logs of blocks after block `to`, which are no longer in the chain. Subscriptions that
+   * began at one of these blocks then receive the logs of its replacement.
+   */
+  const rewind = (to: bigint): void => {
+    for (let last = delivered.at(-1); last !== undefined && last.number > to; last = delivered.at(-1)) {
       delivered.pop()
       send(last.number, last.logs.toReversed().map(removedLog))
     }
+    for (const topic of topics.ofKind("logs")) {
+      if (topic.interest.fromBlock === undefined && topic.since > to) topic.since = to
+    }
+    wake()
   }
 
   /** Delivers the logs of new blocks. */
   const reconcile = Effect.fnUntraced(function*() {
     for (;;) {
       if (chain().head() === undefined) return
-      takeBack()
       const start = delivered.at(-1)
       const ahead = chain().above(start?.number ?? -1n)
       if (start === undefined || ahead.length > mostBehind) {
@@ -251,9 +258,9 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
       if (![...blocks.keys()].every((hash) => hashes.has(hash))) {
         return yield* new LogsUnread({ message: "The node has other blocks" })
       }
-      for (const { hash, number } of span) {
+      for (const { hash, number, parentHash } of span) {
         // the chain may have changed during the query
-        if (chain().at(number)?.hash !== hash) break
+        if (chain().at(number)?.hash !== hash || delivered.at(-1)?.hash !== parentHash) break
         delivered.push({ number, hash, logs: send(number, blocks.get(hash)?.logs ?? []) })
       }
       if (delivered.length > HeadChain.remembered) delivered = delivered.slice(-HeadChain.remembered)
@@ -291,6 +298,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
   const delivery: LogDelivery = {
     position: () => delivered.at(-1)?.number,
     begin,
+    rewind,
     lose,
     wake,
     run,

@@ -281,6 +281,25 @@ describe("a feed", () => {
       assert.deepStrictEqual(applied(one.logs()), hashesOf(chain.logs({}, 20)))
     }))
 
+  it.effect("gives the logs of a block that replaced the newest one after a caller subscribed", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("replaced", { blocks: 20 })
+      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      feed.subscribe({ kind: "newHeads" }, sink())
+      yield* passSeconds(2)
+      const one = sink()
+      const later = sink()
+      feed.subscribe({ kind: "logs", filter: {} }, one)
+      feed.subscribe({ kind: "logs", filter: {}, fromBlock: 22n }, later)
+      do chain.reorganise(2, 4)
+      while (chain.logs({}, 18, 19).length === 0)
+      yield* passSeconds(5)
+      assert.deepStrictEqual(applied(one.logs()), hashesOf(chain.logs({}, 18)))
+      chain.extend(5)
+      yield* passSeconds(5)
+      assert.deepStrictEqual(applied(later.logs()), hashesOf(chain.logs({}, 22)))
+    }))
+
   it.effect("gives the blocks since a block, or the newest one, before those that follow", () =>
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("blocks", { blocks: 400 })
