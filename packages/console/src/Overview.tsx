@@ -43,10 +43,8 @@ const Tiles = () => {
   const { from, to } = span
   const isSpan = lastMinute.value !== undefined
   const grown = (name: string, labels = {}) => Metrics.growth(from, to, name, labels)
-  const hits = ["hit", "replica_hit", "stale", "held", "coalesced"].reduce(
-    (sum, outcome) => sum + grown("trigate_response_cache_total", { outcome }),
-    0
-  )
+  const cached = (labels = {}) => grown("trigate_response_cache_total", labels)
+  const hits = cached() - cached({ outcome: "refreshed" }) - cached({ outcome: "refresh_failed" })
   const attempts = grown("trigate_upstream_calls_total")
   const [left] = Metrics.of(to, "trigate_upstream_rate_limit_available", { upstream, share: "common" })
   const [build] = Metrics.of(to, "trigate_build_info")

@@ -16,6 +16,7 @@ const answeredBy: { readonly [outcome: string]: string } = {
   coalesced: "an identical read that was in flight",
   held: "stored closed bars",
   hit: "a cached response",
+  limited: "a cached response, because the rate limit is used up",
   replica_hit: "a response that another replica cached",
   stale: "a stale response, because the upstream failed"
 }

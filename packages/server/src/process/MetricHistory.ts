@@ -28,7 +28,8 @@ const sampled: {
   },
   cached: {
     metric: metrics.cache.name,
-    counts: ({ outcome = "" }) => ["hit", "replica_hit", "stale", "held", "coalesced"].includes(outcome)
+    // a background refresh sends an upstream request
+    counts: ({ outcome = "" }) => !outcome.startsWith("refresh")
   },
   attempts: { metric: metrics.upstreamCalls.name },
   weightLeft: {
