@@ -80,8 +80,9 @@ const actionOf = (
   user: (typeof users)[number]
 ): SentAction => {
   const market = markets[draw.below(markets.length)] ?? assert.fail()
-  const open = [...findAccount(state, user).open.values()]
-  const order = open[draw.below(Math.max(1, open.length))]
+  // includes orders that wait for the fill of their parent
+  const active = [...findAccount(state, user).orders.values()].filter(({ place }) => place !== "gone")
+  const order = active[draw.below(Math.max(1, active.length))]
   const destination = draw.one(users)
   const asset = assets.find(([, coin]) => coin === order?.coin)?.[0] ?? 0
   const kinds: readonly [() => SentAction, ...ReadonlyArray<() => SentAction>] = [

@@ -213,6 +213,104 @@ describe("triggers", () => {
       yield* act(user, "cancel", { cancels: [{ a: eth, o: oid }] })
       assert.strictEqual(yield* statusOf(JsonParts.at(open, 0, "children", 0, "oid")), "canceled")
     })))
+
+  /** Plays a constant price of ETH, at which the venue then fills and triggers orders. */
+  const playEth = (price: number) =>
+    Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.playPrices("ETH", [{ time: 0, price }])
+      yield* TestClock.adjust("1 second")
+    })
+  const tp = (px: string, rest: object = {}) =>
+    orderOf(eth, "sell", "1", px, { r: true, t: triggerAt("tp", px), ...rest })
+  const sl = (px: string, rest: object = {}) =>
+    orderOf(eth, "sell", "1", px, { r: true, t: triggerAt("sl", px), ...rest })
+  const bracket = (px: string, ...children: ReadonlyArray<object>) =>
+    Effect.map(
+      act(user, "order", { orders: [orderOf(eth, "buy", "1", px), ...children], grouping: "normalTpsl" }),
+      (data) => oidOf(JsonParts.at(data, "statuses", 0))
+    )
+  const modify = (oid: unknown, order: object) =>
+    Effect.map(act(user, "batchModify", { modifies: [{ oid, order }] }), (data) => JsonParts.at(data, "statuses", 0))
+  const triggerPrices = Effect.map(
+    ask({ type: "frontendOpenOrders", user }),
+    (open) => listOf(open).map((order) => JsonParts.at(order, "triggerPx"))
+  )
+  const childPrices = Effect.map(
+    askAt({ type: "frontendOpenOrders", user }, 0, "children"),
+    (children) => listOf(children).map((order) => JsonParts.at(order, "triggerPx"))
+  )
+  const cloids = ["0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "0xbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"] as const
+
+  it.effect("one that is canceled before the order fills stays canceled, and is never executed", () =>
+    atStart(Effect.gen(function*() {
+      const [, cloid] = cloids
+      yield* playEth(2_000)
+      yield* bracket("1990", tp("2200"), sl("1800", { c: cloid }))
+      assert.deepStrictEqual(yield* childPrices, ["2200.0", "1800.0"])
+      assert.deepStrictEqual(yield* act(user, "cancelByCloid", { cancels: [{ asset: eth, cloid }] }), {
+        statuses: ["success"]
+      })
+      assert.deepStrictEqual(yield* childPrices, ["2200.0"])
+      yield* playEth(1_985)
+      assert.deepStrictEqual(yield* triggerPrices, ["2200.0"])
+      yield* playEth(1_790)
+      assert.deepStrictEqual([yield* statusOf(cloid), yield* sizeOf(user)], ["canceled", "1.0"])
+    })))
+
+  it.effect("one that is modified before the order fills is replaced, and waits in the order", () =>
+    atStart(Effect.gen(function*() {
+      const [, cloid] = cloids
+      yield* playEth(2_000)
+      yield* bracket("1990", tp("2200"), sl("1800", { c: cloid }))
+      assert.strictEqual(yield* modify(cloid, sl("1700", { c: cloid })), "waitingForFill")
+      assert.deepStrictEqual([yield* triggerPrices, yield* childPrices], [["0.0"], ["2200.0", "1700.0"]])
+      yield* playEth(1_985)
+      assert.deepStrictEqual(yield* triggerPrices, ["1700.0", "2200.0"])
+      yield* playEth(1_790)
+      assert.strictEqual(yield* sizeOf(user), "1.0")
+      yield* playEth(1_690)
+      assert.deepStrictEqual([yield* sizeOf(user), yield* triggerPrices], [undefined, []])
+    })))
+
+  it.effect("those of an order that fills because it is modified are open; of one that is refused they end", () =>
+    atStart(Effect.gen(function*() {
+      const [target, stop] = cloids
+      yield* playEth(2_000)
+      const oid = yield* bracket("1900", tp("2200", { c: target }), sl("1800", { c: stop }))
+      assert.deepStrictEqual(yield* modify(oid, tp("2300")), { error: "Main order cannot be trigger order." })
+      const resting = oidOf(yield* modify(oid, orderOf(eth, "buy", "1", "1910")))
+      assert.deepStrictEqual(yield* childPrices, ["2200.0", "1800.0"])
+      const filled = yield* modify(resting, orderOf(eth, "buy", "1", "2010"))
+      assert.strictEqual(JsonParts.at(filled, "filled", "totalSz"), "1.0")
+      assert.deepStrictEqual(yield* triggerPrices, ["1800.0", "2200.0"])
+      yield* playEth(1_790)
+      assert.deepStrictEqual(
+        [yield* sizeOf(user), yield* statusOf(stop), yield* statusOf(target)],
+        [undefined, "filled", "siblingFilledCanceled"]
+      )
+      const other = yield* bracket("1700", sl("1600", { c: stop }))
+      assert.deepStrictEqual(yield* modify(other, orderOf(eth, "buy", "1000", "1700")), {
+        error: "Insufficient margin to place order. asset=1"
+      })
+      assert.deepStrictEqual([yield* triggerPrices, yield* statusOf(stop)], [[], "canceled"])
+    })))
+
+  it.effect("the sibling of one that is modified ends when the new one is filled", () =>
+    atStart(Effect.gen(function*() {
+      const [target, stop] = cloids
+      yield* playEth(2_000)
+      yield* bracket("2010", tp("2200", { c: target }), sl("1800", { c: stop }))
+      // the position remains, so that only the siblings end each other
+      yield* place(user, eth, "buy", "1", "2010", { tif: "Ioc" })
+      assert.isNumber(oidOf(yield* modify(stop, sl("1850", { c: stop }))))
+      assert.isNumber(oidOf(yield* modify(target, tp("2100", { c: target }))))
+      yield* playEth(2_150)
+      assert.deepStrictEqual(
+        [yield* sizeOf(user), yield* statusOf(target), yield* statusOf(stop)],
+        ["1.0", "filled", "siblingFilledCanceled"]
+      )
+    })))
 })
 
 describe("time", () => {

@@ -81,12 +81,14 @@ const settled = (venue: Venue, order: VenueOrder): void => {
 }
 
 /**
- * Queues the child orders of a filled order until their triggers are reached, and ends the sibling orders of the filled
- * order. Only one of several siblings can be filled.
+ * Queues the child orders of a filled order until their triggers are reached; from then on they are siblings. Ends the
+ * sibling orders of the filled order, because only one of several siblings can be filled.
  */
 export const release = (venue: Venue, order: VenueOrder): void => {
   const account = TradingState.ensureAccount(venue.state, order.user)
-  for (const child of order.children) {
+  const { children } = order
+  for (const child of children) {
+    child.siblings = children.flatMap(({ oid }) => oid === child.oid ? [] : [oid])
     OrderLife.awaitTrigger(venue, child)
     OrderLife.report(venue, child, "open")
   }

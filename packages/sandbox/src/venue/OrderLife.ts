@@ -100,13 +100,47 @@ export const reduce = (venue: Venue, asset: Asset, order: VenueOrder, lots: bigi
   order.place = "gone"
 }
 
-/** Ends an order and its child orders (the orders that wait until it is filled). */
+/** Adds a child order, which waits until its parent order is filled. */
+export const adopt = (parent: VenueOrder, child: VenueOrder): void => {
+  child.place = "parent"
+  child.parent = parent.oid
+  parent.children = [...parent.children, child]
+}
+
+/** Returns the order whose fill a child order waits for; `undefined` for an order that waits for no fill. */
+export const findParent = (account: TradingAccount, { parent, place }: VenueOrder): VenueOrder | undefined =>
+  place === "parent" && parent !== undefined ? account.orders.get(parent) : undefined
+
+/** Ends the child orders of an order. */
+export const endChildren = (venue: Venue, order: VenueOrder, status: string): void => {
+  const { children } = order
+  order.children = none
+  for (const child of children) end(venue, child, status)
+}
+
+/** Ends an order and its child orders. If the order is a child order, removes it from its parent order. */
 export const end = (venue: Venue, order: VenueOrder, status: string): void => {
   if (order.place === "gone") return
+  const parent = findParent(ensureAccount(venue.state, order.user), order)
+  if (parent !== undefined) parent.children = parent.children.filter((each) => each !== order)
   withdraw(venue, venue.listing.byCoin.get(order.coin), order)
   report(venue, order, status)
-  for (const child of order.children) end(venue, child, status)
-  order.children = none
+  endChildren(venue, order, status)
+}
+
+/** Ends an order that a new order replaces, and gives its child orders and siblings to the new order. */
+export const replace = (venue: Venue, account: TradingAccount, replaced: VenueOrder, order: VenueOrder): void => {
+  order.children = replaced.children
+  for (const child of order.children) child.parent = order.oid
+  replaced.children = none
+  order.siblings = replaced.siblings
+  for (const oid of order.siblings) {
+    const sibling = account.orders.get(oid)
+    if (sibling !== undefined) {
+      sibling.siblings = sibling.siblings.map((each) => each === replaced.oid ? order.oid : each)
+    }
+  }
+  end(venue, replaced, "canceled")
 }
 
 /** Ends an order that its user did not cancel, and emits a `nonUserCancel` event. */

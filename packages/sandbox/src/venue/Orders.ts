@@ -90,12 +90,36 @@ export const execute = (venue: Venue, asset: Asset, order: VenueOrder): LegStatu
     : { resting: named(order) }
 }
 
-const place = (venue: Venue, account: TradingAccount, draft: Draft, children: ReadonlyArray<Draft>): LegStatus => {
+/**
+ * Places an order with its child orders. The order also takes over the child orders and siblings of the order that it
+ * replaces. If the order is refused, its child orders end.
+ */
+const place = (
+  venue: Venue,
+  account: TradingAccount,
+  draft: Draft,
+  children: ReadonlyArray<Draft>,
+  replaced?: VenueOrder
+): LegStatus => {
   const { asset, isPositionTpsl, request } = draft
   const terms = OrderRules.readTerms(asset, request, isPositionTpsl)
   if ("text" in terms) return { error: terms.text }
   const order = parseOrder(venue, account.address, draft, terms)
   OrderLife.remember(account, order)
+  if (replaced !== undefined) OrderLife.replace(venue, account, replaced, order)
+  const status = submit(venue, account, draft, order, children)
+  if (typeof status === "object" && "error" in status) OrderLife.endChildren(venue, order, "canceled")
+  return status
+}
+
+/** Queues or executes an order if the market and the account allow it. */
+const submit = (
+  venue: Venue,
+  account: TradingAccount,
+  { asset, isPositionTpsl }: Draft,
+  order: VenueOrder,
+  children: ReadonlyArray<Draft>
+): LegStatus => {
   const refusal = OrderRules.findRefusal(venue, account, asset, order)
   if (refusal !== undefined) {
     if (refusal.status === undefined) account.orders.delete(order.oid)
@@ -107,28 +131,24 @@ const place = (venue: Venue, account: TradingAccount, draft: Draft, children: Re
     OrderLife.awaitTrigger(venue, order)
     return isPositionTpsl ? "waitingForTrigger" : { resting: named(order) }
   }
-  if (children.length > 0) order.children = children.flatMap((child) => adopt(venue, account, child))
-  for (const child of order.children) {
-    child.siblings = order.children.flatMap(({ oid }) => oid === child.oid ? [] : [oid])
-  }
-  const { children: waiting } = order
-  const status = execute(venue, asset, order)
-  if (typeof status === "object" && "error" in status) {
-    for (const child of waiting) OrderLife.end(venue, child, "canceled")
-  }
-  return status
+  for (const child of children) placeChild(venue, account, order, child)
+  return execute(venue, asset, order)
 }
 
-/**
- * Makes a child order, which waits until its parent order is filled. Returns it in a list, which is empty if the child
- * order is invalid.
- */
-const adopt = (venue: Venue, account: TradingAccount, draft: Draft): ReadonlyArray<VenueOrder> => {
+/** Places a child order, which waits until its parent order is filled. Ignores an invalid child order. */
+const placeChild = (
+  venue: Venue,
+  account: TradingAccount,
+  parent: VenueOrder,
+  draft: Draft,
+  replaced?: VenueOrder
+): void => {
   const terms = OrderRules.readTerms(draft.asset, draft.request, false)
-  if ("text" in terms) return []
-  const order: VenueOrder = { ...parseOrder(venue, account.address, draft, terms), place: "parent" }
+  if ("text" in terms) return
+  const order = parseOrder(venue, account.address, draft, terms)
+  OrderLife.adopt(parent, order)
   OrderLife.remember(account, order)
-  return [order]
+  if (replaced !== undefined) OrderLife.replace(venue, account, replaced, order)
 }
 
 /**
@@ -236,20 +256,11 @@ export const modifyAll = (
     const { builder, isPositionTpsl } = order
     const terms = OrderRules.readTerms(asset, request, isPositionTpsl)
     if ("text" in terms) return { error: terms.text }
-    const { children } = order
-    order.children = none
-    OrderLife.end(venue, order, "canceled")
-    const status = place(
-      venue,
-      account,
-      { asset, request, isPositionTpsl, ...(builder === undefined ? {} : { builder }) },
-      []
-    )
-    const replaced = typeof status === "object" && "resting" in status
-      ? account.orders.get(status.resting.oid)
-      : undefined
-    if (replaced !== undefined) replaced.children = children
-    else for (const child of children) OrderLife.end(venue, child, "canceled")
-    return status
+    if (order.children.length > 0 && terms.trigger !== undefined) return { error: Words.mainIsTrigger }
+    const draft: Draft = { asset, request, isPositionTpsl, ...(builder === undefined ? {} : { builder }) }
+    const parent = OrderLife.findParent(account, order)
+    if (parent === undefined) return place(venue, account, draft, [], order)
+    placeChild(venue, account, parent, draft, order)
+    return "waitingForFill"
   })
 }

@@ -35,6 +35,8 @@ export interface VenueOrder {
   readonly builder?: { readonly address: Address; readonly tenthsOfBp: bigint }
   /** Orders that wait until this order is filled. */
   children: ReadonlyArray<VenueOrder>
+  /** For a child order: the ID of the order whose fill it waits or waited for. */
+  parent?: number
   /**
    * The IDs of the order's siblings: a group of orders, such as take-profit and stop-loss, of which only one can be
    * filled.
