@@ -13,6 +13,7 @@ import { isExhaustive } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import { ask, markOf, venueNow } from "./trader.ts"
@@ -84,6 +85,7 @@ const actionOf = (
   const active = [...findAccount(state, user).orders.values()].filter(({ place }) => place !== "gone")
   const order = active[draw.below(Math.max(1, active.length))]
   const destination = draw.one(users)
+  const vaultAddress = [...state.vaults.keys()].at(-1) ?? destination
   const asset = assets.find(([, coin]) => coin === order?.coin)?.[0] ?? 0
   const kinds: readonly [() => SentAction, ...ReadonlyArray<() => SentAction>] = [
     () => ({
@@ -153,12 +155,28 @@ const actionOf = (
     () => ({ type: "claimRewards" }),
     () => ({ type: "cDeposit", ...chain, wei: draw.below(1_000_000_000), nonce: 1 }),
     () => ({ type: "cWithdraw", ...chain, wei: draw.below(500_000_000), nonce: 1 }),
-    () => ({ type: "scheduleCancel", time: state.now + 5_000 + draw.below(600_000) })
+    () => ({ type: "scheduleCancel", time: state.now + 5_000 + draw.below(600_000) }),
+    () => ({ type: "createVault", name: "v", description: "", initialUsd: 100_000_000, nonce: 1 }),
+    () => ({ type: "vaultTransfer", vaultAddress, isDeposit: draw.below(3) > 0, usd: draw.below(400) * 1_000_000 }),
+    () => ({ type: "vaultDistribute", vaultAddress, usd: draw.below(300) * 1_000_000 })
   ]
   return draw.one(kinds)()
 }
 
 const sum = (amounts: Iterable<bigint>): bigint => [...amounts].reduce((total, amount) => total + amount, 0n)
+
+/** The money of all accounts: cash, isolated margin, rewards, and spot balances. */
+const money = (state: TradingState) =>
+  [...state.accounts.values()].flatMap(({ address, clearings, rewards, spot }) =>
+    [
+      ["rewards", rewards] as const,
+      ...[...clearings].flatMap(([dex, { cash, positions }]) => [
+        [dex, cash] as const,
+        ...[...positions].map(([coin, { raw }]) => [coin, raw] as const)
+      ]),
+      ...[...spot].flatMap(([token, { hold, total }]) => [[token, hold] as const, [token, total] as const])
+    ].flatMap(([name, amount]) => amount === 0n ? [] : [[address, name, amount] as const])
+  )
 
 /** Asserts what holds of trading at any time. */
 const check = (state: TradingState): void => {
@@ -314,7 +332,9 @@ const play = (run: number, steps: number) =>
       })
       const user = draw.one(users)
       const action = actionOf(draw, markets, venue.state, user)
+      const before = money(venue.state)
       const outcome = yield* Effect.result(trading.act(user, action))
+      if (Result.isFailure(outcome)) assert.deepStrictEqual(money(venue.state), before, action.type)
       outcomes.set(`${action.type} ${outcome._tag}`, (outcomes.get(`${action.type} ${outcome._tag}`) ?? 0) + 1)
       check(venue.state)
       // what the stream said is what the account lists

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
 import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
+import type { Address } from "@trigate/domain/encoding/Hex"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as PricePaths from "@trigate/sandbox/venue/PricePaths"
@@ -446,6 +447,42 @@ describe("money", () => {
         yield* act(other, "vaultTransfer", { vaultAddress, isDeposit: false, usd: 1 }),
         "Cannot withdraw with zero balance in vault."
       )
+    })))
+
+  it.effect("in a vault is distributed in full or not at all; all of it closes the vault, and the leader keeps 5 %", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.playPrices("ETH", [{ time: 0, price: 2_000 }])
+      yield* trading.depositUsd(other, "1000")
+      const created = { name: "v", description: "", initialUsd: 100_000_000, nonce: 1 }
+      const vaultAddress = `0x${String(yield* act(user, "createVault", created)).slice(2)}` as const
+      const transfer = (of: Address, isDeposit: boolean, usd: number) =>
+        act(of, "vaultTransfer", { vaultAddress, isDeposit, usd: usd * 1_000_000 })
+      const distribute = (usd: number) => act(user, "vaultDistribute", { vaultAddress, usd: usd * 1_000_000 })
+      const values = Effect.all([valueOf(user), valueOf(other), valueOf(vaultAddress)])
+      assert.isUndefined(yield* transfer(other, true, 500))
+      yield* trading.setPosition(vaultAddress, "ETH", "2", "2000")
+      // 200 of the 600 dollars are the margin of the position
+      assert.deepStrictEqual(yield* values, ["9900.0", "500.0", "600.0"])
+      for (const usd of [550, 0]) assert.strictEqual(yield* distribute(usd), "Insufficient balance for withdrawal.")
+      assert.deepStrictEqual(yield* values, ["9900.0", "500.0", "600.0"])
+      assert.isUndefined(yield* distribute(150))
+      assert.deepStrictEqual(yield* values, ["9925.0", "625.0", "450.0"])
+      yield* trading.setPosition(vaultAddress, "ETH", "0", "2000")
+      yield* TestClock.adjust("2 days")
+      assert.strictEqual(yield* transfer(user, false, 70), "Withdrawal causes leader share to drop below 5%.")
+      assert.isUndefined(yield* transfer(user, false, 30))
+      assert.deepStrictEqual(yield* values, ["9955.0", "625.0", "420.0"])
+      assert.isUndefined(yield* distribute(0))
+      assert.deepStrictEqual(yield* values, ["10000.0", "1000.0", "0.0"])
+      assert.deepStrictEqual(yield* ask({ type: "userVaultEquities", user: other }), [])
+      assert.strictEqual(yield* transfer(other, true, 500), "Vault is not accepting deposits")
+      assert.strictEqual(yield* distribute(0), "Cannot withdraw with zero balance in vault.")
+      // a vault that has a value but no depositor: the first one owns all of it
+      yield* act(other, "usdSend", { ...chain, destination: vaultAddress, amount: "10", time: 1 })
+      yield* act(user, "vaultModify", { vaultAddress, allowDeposits: true })
+      assert.isUndefined(yield* transfer(user, true, 100))
+      assert.strictEqual(yield* askAt({ type: "userVaultEquities", user }, 0, "equity"), "110.0")
     })))
 
   it.effect("pays fees by tier, referrer and builder", () =>

@@ -10,9 +10,9 @@ import type { ActionContext, ActionDecision } from "./ActionContext.ts"
 import { actor, done, note, receiver, refuse } from "./ActionContext.ts"
 import { printUsd } from "./Assets.ts"
 import { divideUp, max } from "./Decimals.ts"
-import { marginSums } from "./Margin.ts"
+import { marginSums, withdrawable } from "./Margin.ts"
 import type { Vault } from "./TradingState.ts"
-import { ensureAccount } from "./TradingState.ts"
+import { ensureAccount, moveCash } from "./TradingState.ts"
 import { moveUsd } from "./Transfers.ts"
 import type { Venue } from "./Venue.ts"
 import { changeAccount } from "./VenueState.ts"
@@ -42,6 +42,14 @@ const addShares = (vault: Vault, user: Address, shares: bigint, lockedUntil: num
   const known = vault.shares.get(user)
   vault.shares.set(user, { shares: (known?.shares ?? 0n) + shares, lockedUntil })
   vault.totalShares += shares
+}
+
+/**
+ * Returns whether the leader owns enough of a vault after `user` has received shares. A negative number burns shares.
+ */
+const leaderOwnsEnough = (vault: Vault, user: Address, shares: bigint): boolean => {
+  const leaders = (vault.shares.get(vault.leader)?.shares ?? 0n) + (user === vault.leader ? shares : 0n)
+  return leaders * leaderPart >= vault.totalShares + shares
 }
 
 /** Executes the action `createVault`. */
@@ -103,9 +111,8 @@ export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer
   if (action.isDeposit) {
     if (amount < smallestDeposit) return refuse(Words.smallVaultDeposit)
     if (!vault.allowDeposits) return refuse(Words.vaultClosed)
-    const shares = value === 0n ? amount : amount * vault.totalShares / value
-    const leaders = (vault.shares.get(vault.leader)?.shares ?? 0n) + (user === vault.leader ? shares : 0n)
-    if (leaders * leaderPart < vault.totalShares + shares) return refuse(Words.leaderShare)
+    const shares = value === 0n || vault.totalShares === 0n ? amount : amount * vault.totalShares / value
+    if (!leaderOwnsEnough(vault, user, shares)) return refuse(Words.leaderShare)
     if (!moveUsd(venue, depositor, account, amount)) return refuse(Words.insufficientWithdrawal)
     addShares(vault, user, shares, venue.state.now + lockup)
     note(context, { type: "vaultDeposit", vault: address, usdc: printUsd(amount) }, depositor)
@@ -116,6 +123,7 @@ export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer
   if (owned.lockedUntil > venue.state.now) return refuse(Words.vaultLockup)
   const burned = divideUp(amount * vault.totalShares, value)
   if (amount === 0n || burned > owned.shares) return refuse(Words.insufficientWithdrawal)
+  if (!leaderOwnsEnough(vault, user, -burned)) return refuse(Words.leaderWithdrawal)
   if (!moveUsd(venue, account, depositor, amount)) return refuse(Words.insufficientWithdrawal)
   owned.shares -= burned
   vault.totalShares -= burned
@@ -136,21 +144,32 @@ export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer
   return done
 }
 
-/** Executes the action `vaultDistribute`, which pays an amount to all depositors in proportion to their shares. */
+/**
+ * Executes the action `vaultDistribute`, which pays an amount to all depositors in proportion to their shares. An
+ * amount of zero pays out the whole value and closes the vault.
+ */
 export const distribute = (context: ActionContext, action: ActionOf<"vaultDistribute">): ActionDecision => {
   const { venue } = context
   const vault = ledVault(context, action.vaultAddress)
   if (typeof vault === "string") return refuse(vault)
   const address = lowerCase(action.vaultAddress)
   const account = ensureAccount(venue.state, address)
-  const amount = action.usd === 0 ? vaultValue(venue, address) : BigInt(action.usd)
+  const isClosing = action.usd === 0
+  const amount = isClosing ? vaultValue(venue, address) : BigInt(action.usd)
   if (vault.totalShares === 0n) return refuse(Words.emptyVault)
+  if (withdrawable(venue, account, "") < amount) return refuse(Words.insufficientWithdrawal)
   for (const [depositor, { shares }] of vault.shares) {
     const part = amount * shares / vault.totalShares
-    const to = ensureAccount(venue.state, depositor)
     if (part === 0n) continue
-    if (!moveUsd(venue, account, to, part)) return refuse(Words.insufficientWithdrawal)
+    const to = ensureAccount(venue.state, depositor)
+    moveCash(venue.state, account, "", -part)
+    moveCash(venue.state, to, "", part)
     note(context, { type: "vaultDistribution", vault: address, usdc: printUsd(part) }, to)
+  }
+  if (isClosing) {
+    vault.shares.clear()
+    vault.totalShares = 0n
+    vault.allowDeposits = false
   }
   return done
 }

@@ -93,6 +93,8 @@ export const vaultClosed = "Vault is not accepting deposits"
 /** Refusal with Trigate's own text, because the venue's text is not known. */
 export const vaultTooSmall = "Vault must be created with at least $100."
 export const leaderShare = "Deposit causes leader share to drop below 5%."
+/** Refusal with Trigate's own text, because the venue's text is not known. */
+export const leaderWithdrawal = "Withdrawal causes leader share to drop below 5%."
 
 export const agentUsed = "Extra agent already used."
 export const tooManyAgents = "Too many extra agents."
