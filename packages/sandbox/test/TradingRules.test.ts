@@ -548,6 +548,26 @@ describe("margin", () => {
           "to the position."
       )
     })))
+
+  it.effect("can be withdrawn down to a tenth of the positions' value, and traded down to the initial margin", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      yield* trading.playPrices("ETH", [{ time: 0, price: 2_000 }])
+      yield* trading.setPosition(user, "ETH", "30", "2000")
+      const amounts = Effect.all([
+        askAt({ type: "clearinghouseState", user }, "withdrawable"),
+        askAt({ type: "activeAssetData", user, coin: "ETH" }, "availableToTrade", 0)
+      ])
+      // the position is worth 60 000 dollars, with an initial margin of 3000
+      assert.deepStrictEqual(yield* amounts, ["4000.0", "7000.0"])
+      const toSpot = (amount: string) => act(user, "usdClassTransfer", { ...chain, amount, toPerp: false, nonce: 1 })
+      assert.strictEqual(yield* toSpot("4000.000001"), "Insufficient balance for withdrawal.")
+      assert.isUndefined(yield* toSpot("4000"))
+      assert.deepStrictEqual(yield* amounts, ["0.0", "3000.0"])
+      yield* trading.depositUsd(user, "7000")
+      yield* act(user, "updateLeverage", { asset: eth, isCross: true, leverage: 5 })
+      assert.deepStrictEqual(yield* amounts, ["1000.0", "1000.0"])
+    })))
 })
 
 describe("strict isolation", () => {

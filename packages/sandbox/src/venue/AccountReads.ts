@@ -114,7 +114,7 @@ export const activeAssetData = (venue: Venue, account: TradingAccount, coin: str
     }
   }
   const { isCross, value } = Margin.leverageSetting(account, asset)
-  const free = Margin.withdrawable(venue, account, asset.dex)
+  const free = Margin.freeMargin(venue, account, asset.dex)
   const size = account.clearings.get(asset.dex)?.positions.get(coin)?.size ?? 0n
   const lots = mark === 0n ? 0n : free * BigInt(value) / mark
   // an order that closes the position needs no margin, and releases the position's margin. Orders on that side can

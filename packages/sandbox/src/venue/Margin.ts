@@ -180,12 +180,23 @@ export const needed = (
   return total
 }
 
-/** Returns the amount that an account can withdraw because neither positions nor open orders need it as margin. */
-export const withdrawable = (venue: Venue, account: TradingAccount, dex: string): bigint => {
+/** Returns the margin that an account can use for more orders because neither positions nor open orders need it. */
+export const freeMargin = (venue: Venue, account: TradingAccount, dex: string): bigint => {
   const clearing = account.clearings.get(dex)
   return clearing === undefined
     ? 0n
     : max(0n, marginSums(venue, clearing).crossValue - needed(venue, account, clearing, dex))
+}
+
+/**
+ * Returns the amount that an account can withdraw. The rest must cover the margin that positions and open orders need,
+ * and a tenth of the value of the cross positions.
+ */
+export const withdrawable = (venue: Venue, account: TradingAccount, dex: string): bigint => {
+  const clearing = account.clearings.get(dex)
+  if (clearing === undefined) return 0n
+  const { crossNotional, crossValue } = marginSums(venue, clearing)
+  return max(0n, crossValue - max(needed(venue, account, clearing, dex), crossNotional / 10n))
 }
 
 /** Returns whether an account has enough margin for an order. */

@@ -78,7 +78,7 @@ export const updateIsolatedMargin = (
   if (change === 0n) return refuse(Words.zeroMargin)
   if (position === undefined) return refuse(Words.emptyPosition)
   if (position.isCross) return refuse(Words.notIsolated)
-  if (change > 0n && Margin.withdrawable(venue, account, asset.dex) < change) return refuse(Words.marginIncrease)
+  if (change > 0n && Margin.freeMargin(venue, account, asset.dex) < change) return refuse(Words.marginIncrease)
   const mark = markPrice(venue, asset)
   const notional = abs(position.size) * mark
   // the remaining margin must cover both the initial margin and a tenth of the notional value, as the venue requires
