@@ -63,6 +63,43 @@ describe("an API wallet", () => {
       assert.strictEqual(listOf(yield* ask({ type: "openOrders", user })).length, 2)
     })))
 
+  it.effect("is gone after its validity: its name, its place and its address are free again", () =>
+    atStart(Effect.gen(function*() {
+      for (const digit of ["1", "2", "3"]) {
+        assert.strictEqual(yield* agentNamed(`bot ${digit} valid_until ${start + hour}`, named(digit)), "ok")
+      }
+      assert.strictEqual(yield* agentNamed(` valid_until ${start + hour}`, named("4")), "ok")
+      assert.strictEqual(yield* agentNamed("four"), "err: Too many extra agents.")
+      yield* TestClock.setTime(start + hour + 1)
+      assert.deepStrictEqual(yield* ask({ type: "extraAgents", user }), [])
+      for (const digit of ["1", "4"]) {
+        assert.deepStrictEqual(yield* ask({ type: "userRole", user: named(digit) }), { role: "missing" })
+      }
+      assert.strictEqual(
+        yield* agentNamed(`four valid_until ${start + hour}`),
+        "err: Agent valid_until must not be in the past."
+      )
+      assert.strictEqual(yield* agentNamed("four"), "ok")
+      const approval = {
+        type: "approveAgent",
+        signatureChainId: "0x66eee",
+        hyperliquidChain: "Mainnet",
+        agentName: "of another account"
+      }
+      const nonce = yield* Clock.currentTimeMillis
+      assert.strictEqual(yield* send(leader, { ...approval, agentAddress: named("1"), nonce: nonce + 1 }), "ok")
+      // the account that had approved it before cannot remove it any more
+      assert.strictEqual(yield* agentNamed("bot 1", named("5")), "ok")
+      assert.deepStrictEqual(yield* ask({ type: "userRole", user: named("1") }), {
+        role: "agent",
+        data: { user: leader.address }
+      })
+      assert.deepStrictEqual(
+        listOf(yield* ask({ type: "extraAgents", user })).map((agent) => JsonParts.at(agent, "name")),
+        ["four", "bot 1"]
+      )
+    })))
+
   it.effect("replaces the one with its name; three may have one, for at most 180 days", () =>
     atStart(Effect.gen(function*() {
       assert.strictEqual(yield* agentNamed("one"), "ok")

@@ -12,7 +12,14 @@ import { marginSums, withdrawable } from "./Margin.ts"
 import type { TradingAccount } from "./TradingState.ts"
 import { ensureAccount, moveCash } from "./TradingState.ts"
 import type { Account } from "./VenueState.ts"
-import { accountOrNew as readIdentity, changeAccount, multiSigRefusal, withEntry, withoutEntry } from "./VenueState.ts"
+import {
+  accountOrNew as readIdentity,
+  changeAccount,
+  multiSigRefusal,
+  withEntry,
+  withoutEntry,
+  withoutExpiredAgents
+} from "./VenueState.ts"
 import * as Words from "./Words.ts"
 
 const day = 86_400_000
@@ -40,8 +47,10 @@ export const approveAgent = (
   context: ActionContext,
   { agentAddress, agentName }: ActionOf<"approveAgent">
 ): ActionDecision => {
-  const { identity, user, venue: { state: { now } } } = context
+  const { user, venue: { state: { now } } } = context
   const agent = lowerCase(agentAddress)
+  const previousUser = context.identity.agents.get(agent) ?? user
+  const identity = withoutExpiredAgents(withoutExpiredAgents(context.identity, user, now), previousUser, now)
   const given = agentName ?? ""
   const until = untilShape.exec(given)?.[1]
   const name = given.replace(untilShape, "")
@@ -57,6 +66,7 @@ export const approveAgent = (
     context.identity = changeAccount({ ...identity, agents }, user, fields)
     return done
   }
+  if (validUntil < now) return refuse(Words.agentExpired)
   if (identity.accounts.has(agent)) return refuse(Words.agentIsUser)
   if (identity.agents.has(agent) && agent !== replaced) return refuse(Words.agentUsed)
   if (name !== "" && without(extraAgents, name).length >= mostAgents) return refuse(Words.tooManyAgents)

@@ -13,8 +13,7 @@ import { printUsd } from "./Assets.ts"
 import { findAccount } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
-import type { Account } from "./VenueState.ts"
-import { accountOrNew, countRequests, type VenueState } from "./VenueState.ts"
+import { accountOrNew, countRequests, findAgentUser, type VenueState } from "./VenueState.ts"
 
 /** A value, or the venue's rejection text. */
 export type Decision<A> = Result.Result<A, string>
@@ -70,21 +69,12 @@ export interface Submission {
   readonly signed: ActionSigner
 }
 
-/** Returns whether the validity period of an API wallet has ended. */
-const hasExpired = ({ extraAgents, mainAgent }: Account, agent: Address, now: number): boolean => {
-  const terms = mainAgent?.address === agent ? mainAgent : extraAgents.find(({ address }) => address === agent)
-  return terms !== undefined && terms.validUntil < now
-}
-
 /**
  * Returns the account for which a key signs: the account of the key's own address, or the account that approved the key
  * as an API wallet.
  */
-const accountBehind = (state: VenueState, signer: Address, now: number): Address | undefined => {
-  if (state.accounts.has(signer)) return signer
-  const user = state.agents.get(signer)
-  return user === undefined || hasExpired(accountOrNew(state, user), signer, now) ? undefined : user
-}
+const accountBehind = (state: VenueState, signer: Address, now: number): Address | undefined =>
+  state.accounts.has(signer) ? signer : findAgentUser(state, signer, now)
 
 const actingUser = (state: VenueState, { envelope, signed }: Submission, now: number): Decision<Address> => {
   const user = accountBehind(state, signed.signer, now)

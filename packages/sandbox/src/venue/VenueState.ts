@@ -118,6 +118,33 @@ export const changeAccount = (state: VenueState, address: Address, fields: Parti
   accounts: withEntry(state.accounts, lowerCase(address), { ...accountOrNew(state, address), ...fields })
 })
 
+/** Returns whether an API wallet is still valid. */
+export const isValidAt = (now: number) => ({ validUntil }: { readonly validUntil: number }): boolean =>
+  validUntil >= now
+
+/** Returns the account for which an API wallet signs; `undefined` if no account has approved it, or if it has expired. */
+export const findAgentUser = (state: VenueState, agent: Address, now: number): Address | undefined => {
+  const user = state.agents.get(agent)
+  if (user === undefined) return undefined
+  const { extraAgents, mainAgent } = accountOrNew(state, user)
+  const terms = mainAgent?.address === agent ? mainAgent : extraAgents.find(({ address }) => address === agent)
+  return terms === undefined || isValidAt(now)(terms) ? user : undefined
+}
+
+/** Removes the expired API wallets of an account, so that their names and addresses can be used again. */
+export const withoutExpiredAgents = (state: VenueState, user: Address, now: number): VenueState => {
+  const { extraAgents, mainAgent } = accountOrNew(state, user)
+  const known = mainAgent === undefined ? extraAgents : [...extraAgents, mainAgent]
+  const isValid = isValidAt(now)
+  if (known.every(isValid)) return state
+  const expired = new Set(known.flatMap((agent) => isValid(agent) ? [] : [agent.address]))
+  const agents = new Map([...state.agents].filter(([address]) => !expired.has(address)))
+  return changeAccount({ ...state, agents }, user, {
+    extraAgents: extraAgents.filter(isValid),
+    mainAgent: mainAgent !== undefined && isValid(mainAgent) ? mainAgent : undefined
+  })
+}
+
 /** Reads and sets the state of the venue. Addresses can have any letter case. */
 export interface VenueControls {
   /** All accounts, API wallets, validators and nonces. */

@@ -9,7 +9,7 @@ import * as OrderReads from "./OrderReads.ts"
 import type { TradingAccount } from "./TradingState.ts"
 import { findAccount } from "./TradingState.ts"
 import { type InfoView, on } from "./VenueAnswer.ts"
-import { accountOrNew, countRequests } from "./VenueState.ts"
+import { accountOrNew, countRequests, findAgentUser, isValidAt } from "./VenueState.ts"
 
 const accountIn = ({ trading }: InfoView, user: Address): TradingAccount => findAccount(trading.state, user)
 
@@ -24,7 +24,7 @@ const startingRequests = 10_000
 
 const findRole = (view: InfoView, user: Address) => {
   const { venue } = view
-  const master = venue.agents.get(user)
+  const master = findAgentUser(venue, user, view.now)
   if (master !== undefined) return { role: "agent", data: { user: master } }
   const { subAccount } = accountIn(view, user)
   if (subAccount !== undefined) return { role: "subAccount", data: { master: subAccount.master } }
@@ -87,5 +87,8 @@ export const answers = {
     }
   }),
   userFees: on(InfoOperations.userFees, (view, { user }) => AccountReads.userFees(accountIn(view, user), view.now)),
-  extraAgents: on(InfoOperations.extraAgents, (view, { user }) => accountOrNew(view.venue, user).extraAgents)
+  extraAgents: on(
+    InfoOperations.extraAgents,
+    (view, { user }) => accountOrNew(view.venue, user).extraAgents.filter(isValidAt(view.now))
+  )
 }

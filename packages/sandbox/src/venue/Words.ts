@@ -99,6 +99,8 @@ export const leaderWithdrawal = "Withdrawal causes leader share to drop below 5%
 export const agentUsed = "Extra agent already used."
 export const tooManyAgents = "Too many extra agents."
 /** Refusal with Trigate's own text, because the venue's text is not known. */
+export const agentExpired = "Agent valid_until must not be in the past."
+/** Refusal with Trigate's own text, because the venue's text is not known. */
 export const agentIsUser = "Agent address is already a user."
 
 export const poorBuilder = "Builder has insufficient balance to be approved."
