@@ -194,6 +194,47 @@ describe("prices", () => {
       )
     }))
 
+  it.effect("that are set take effect at once, though the venue's clock stands still", () =>
+    on(
+      Effect.gen(function*() {
+        const { trading } = yield* SandboxState.SandboxState
+        const play = (price: number) => trading.playPrices("ETH", [{ time: 0, price }])
+        const best = (side: number) =>
+          Effect.map(askAt({ type: "l2Book", coin: "ETH" }, "levels", side, 0, "px"), (px) => Number(px))
+        const spread = Effect.all([best(0), best(1)])
+        const limit = { limit: { tif: "Gtc" } }
+        const stop = { trigger: { isMarket: true, triggerPx: "1700", tpsl: "sl" } }
+        yield* play(2_000)
+        yield* act(user, "order", {
+          orders: [
+            { a: eth, b: true, p: "1990", s: "1", r: false, t: limit },
+            { a: eth, b: false, p: "1700", s: "1", r: true, t: stop },
+            { a: eth, b: false, p: "2100", s: "1", r: false, t: limit }
+          ],
+          grouping: "na"
+        })
+        const sent = new Set<string>()
+        yield* Effect.asVoid(trading.follow((events) => {
+          for (const event of events) if (event.kind === "fill") sent.add(event.fill.dir)
+        }))
+        const size = askAt({ type: "clearinghouseState", user }, "assetPositions", 0, "position", "szi")
+        const seen: Array<unknown> = []
+        for (const price of [1_900, 2_050, 1_690, 2_150]) {
+          yield* play(price)
+          const [bid, ask] = yield* spread
+          assert.isTrue(bid < ask && bid <= price && ask >= price, `${bid} and ${ask} at ${price}`)
+          seen.push([yield* size, yield* openOrders])
+        }
+        assert.deepStrictEqual(seen, [["1.0", 2], ["1.0", 2], [undefined, 1], ["-1.0", 0]])
+        assert.deepStrictEqual([...sent], ["Open Long", "Close Long", "Open Short"])
+        // the account cannot bear this price
+        yield* trading.setPosition(user, "ETH", "-90", "2150")
+        yield* play(2_250)
+        assert.isUndefined(yield* size)
+      }),
+      { stoppedAt: start }
+    ))
+
   it.effect("that are set again and again leave the newest hundred behind", () =>
     on(Effect.gen(function*() {
       const { trading } = yield* SandboxState.SandboxState

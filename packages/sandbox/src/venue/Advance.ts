@@ -141,6 +141,10 @@ const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {
   for (const holder of holders) Liquidation.check(venue, ensureAccount(venue.state, holder))
 }
 
+/** Executes what the current price of a coin causes, such as fills. Does nothing for a coin without orders and positions. */
+export const playPrice = (venue: Venue, coin: string): void =>
+  playPrices(venue, watchedMarkets(venue).filter(({ asset }) => asset.coin === coin))
+
 const nextSecond = (time: number): number => (Math.floor(time / second) + 1) * second
 
 /** Returns the end of the next step: the next second, or a later time before which no event is possible. */

@@ -66,6 +66,7 @@ export interface TradingControls {
    * From now on, replaces a coin's generated prices by replayed price points. The points can come from recorded bars
    * (see `PricePaths.pricePoints`) or from the caller. At speed 60, an hour of points is replayed in a minute; at the
    * default speed, in an hour. After the last point, the price is constant, so a single point sets a constant price.
+   * The first price takes effect immediately: orders that it reaches are filled or triggered.
    */
   readonly playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed?: number) => Effect.Effect<void>
   /**
@@ -213,12 +214,13 @@ export const make = (
     playPrices: (coin, points, speed = 1) =>
       Effect.map(
         current,
-        ({ state }) => {
+        (venue) => {
           // starts at a whole second, because synthetic orders are made once per second
-          const from = Math.floor(state.now / second) * second
+          const from = Math.floor(venue.state.now / second) * second
           setPlayed(PricePaths.play(played, coin, { from, speed, points }))
+          Advance.playPrice(venue, coin)
         }
-      ),
+      ).pipe(Effect.andThen(flush)),
     now,
     nowAt,
     advance: Effect.fnUntraced(function*(milliseconds) {
