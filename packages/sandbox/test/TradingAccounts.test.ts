@@ -241,6 +241,28 @@ describe("orders", () => {
       assert.deepStrictEqual((yield* statuses).map(String).toSorted(), ["filled", "reduceOnlyCanceled"])
     })))
 
+  it.effect("have client order IDs in any letter case, and are modified only in their own asset", () =>
+    atStart(Effect.gen(function*() {
+      yield* atPrice(2_000)
+      const upper = `0x${"ABCDEF".padStart(32, "0")}`
+      const lower = upper.toLowerCase()
+      yield* place(user, eth, "buy", "0.1", low, { c: upper })
+      for (const oid of [upper, lower]) {
+        assert.strictEqual(yield* askAt({ type: "orderStatus", user, oid }, "order", "order", "cloid"), lower)
+      }
+      const modifies = [
+        { oid: lower, order: orderOf(Trader.btc, "buy", "0.1", "50000") },
+        { oid: lower, order: orderOf(99, "buy", "0.1", low) }
+      ]
+      assert.deepStrictEqual(yield* Trader.act(user, "batchModify", { modifies }), {
+        statuses: [{ error: "Cannot modify canceled or filled order" }, { error: "Unknown asset. asset=99" }]
+      })
+      assert.deepStrictEqual(
+        yield* Trader.act(user, "cancelByCloid", { cancels: [{ asset: eth, cloid: lower }] }),
+        { statuses: ["success"] }
+      )
+    })))
+
   it.effect("that are modified get an ID of their own and keep their client order ID; a wrong change leaves them", () =>
     atStart(Effect.gen(function*() {
       yield* atPrice(2_000)

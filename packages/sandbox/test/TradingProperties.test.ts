@@ -166,24 +166,32 @@ const actionOf = (
 const sum = (amounts: Iterable<bigint>): bigint => [...amounts].reduce((total, amount) => total + amount, 0n)
 
 /** The money of all accounts: cash, isolated margin, rewards, and spot balances. */
-const money = (state: TradingState) =>
-  [...state.accounts.values()].flatMap(({ address, clearings, rewards, spot }) =>
-    [
-      ["rewards", rewards] as const,
-      ...[...clearings].flatMap(([dex, { cash, positions }]) => [
-        [dex, cash] as const,
-        ...[...positions].map(([coin, { raw }]) => [coin, raw] as const)
-      ]),
-      ...[...spot].flatMap(([token, { hold, total }]) => [[token, hold] as const, [token, total] as const])
-    ].flatMap(([name, amount]) => amount === 0n ? [] : [[address, name, amount] as const])
-  )
+const money = (state: TradingState) => {
+  const amounts = new Map<string, bigint>()
+  const add = (amount: bigint, ...path: ReadonlyArray<string | number>) => {
+    if (amount !== 0n) amounts.set(path.join(" "), amount)
+  }
+  for (const { address, builderRewards, clearings, rewards, spot } of state.accounts.values()) {
+    add(rewards, address, "rewards")
+    add(builderRewards, address, "builder rewards")
+    for (const [dex, { cash, positions }] of clearings) {
+      add(cash, address, dex)
+      for (const [coin, { raw }] of positions) add(raw, address, coin)
+    }
+    for (const [token, { hold, total }] of spot) {
+      add(hold, address, token, "hold")
+      add(total, address, token)
+    }
+  }
+  return amounts
+}
 
 /** Asserts what holds of trading at any time. */
 const check = (state: TradingState): void => {
   const accounts = [...state.accounts.values()]
   const { house } = state
-  const held = accounts.map(({ clearings, rewards }) =>
-    rewards +
+  const held = accounts.map(({ builderRewards, clearings, rewards }) =>
+    rewards + builderRewards +
     sum([...clearings.values()].map(({ cash, positions }) => cash + sum([...positions.values()].map(({ raw }) => raw))))
   )
   const usd = house.cash + house.feesUsd + sum(held)

@@ -512,7 +512,14 @@ describe("money", () => {
         ),
         [fee + share, share]
       )
+      const rewards = Effect.map(ask({ type: "referral", user: other }), (referral) =>
+        ["unclaimedRewards", "builderRewards", "claimedRewards"].map((name) =>
+          BigInt(Math.round(Number(JsonParts.at(referral, name)) * 1e6))
+        ))
+      assert.deepStrictEqual(yield* rewards, [fee / 10n, share, 0n])
       assert.isUndefined(yield* act(other, "claimRewards"))
+      assert.deepStrictEqual(yield* rewards, [0n, 0n, share + fee / 10n])
+      assert.strictEqual(yield* act(other, "claimRewards"), "No rewards to claim")
       assert.strictEqual(
         BigInt(Math.round(Number(yield* valueOf(other)) * 1e6)) - 1_000_000_000n,
         share + fee / 10n

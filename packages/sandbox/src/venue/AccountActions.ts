@@ -134,10 +134,12 @@ export const setReferrer = (context: ActionContext, { code }: ActionOf<"setRefer
 /** Executes the action `claimRewards`, which pays out the account's rewards from referrals and builder fees. */
 export const claimRewards = (context: ActionContext): ActionDecision => {
   const account = actor(context)
-  if (account.rewards === 0n) return refuse(Words.nothingToClaim)
-  moveCash(context.venue.state, account, "", account.rewards)
-  account.claimed += account.rewards
+  const rewards = account.rewards + account.builderRewards
+  if (rewards === 0n) return refuse(Words.nothingToClaim)
+  moveCash(context.venue.state, account, "", rewards)
+  account.claimed += rewards
   account.rewards = 0n
+  account.builderRewards = 0n
   return done
 }
 

@@ -215,7 +215,7 @@ export const referral = (venue: Venue, account: TradingAccount) => {
     cumVlm: formatVolume(account),
     unclaimedRewards: printUsd(account.rewards),
     claimedRewards: printUsd(account.claimed),
-    builderRewards: "0.0",
+    builderRewards: printUsd(account.builderRewards),
     referrerState: account.code === undefined
       ? { stage: "needToCreateCode" }
       : {

@@ -1,4 +1,5 @@
 /** The life cycle of an order: its place (book, triggers or parent order), its reserved funds, and its end. */
+import { lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Asset } from "./Assets.ts"
 import { min } from "./Decimals.ts"
 import * as PriceTimeBook from "./PriceTimeBook.ts"
@@ -21,6 +22,12 @@ export const remember = (account: TradingAccount, order: VenueOrder): void => {
     if (cloid !== null && account.byCloid.get(cloid) === oid) account.byCloid.delete(cloid)
     return
   }
+}
+
+/** Returns an account's order by its order ID or client order ID; `undefined` if the venue does not store the order. */
+export const findOrder = (account: TradingAccount, name: number | bigint | string): VenueOrder | undefined => {
+  const oid = typeof name === "string" ? account.byCloid.get(lowerCase(name)) : Number(name)
+  return oid === undefined ? undefined : account.orders.get(oid)
 }
 
 /** Sets the status of an order, and emits an event with a copy of the order. */

@@ -3,6 +3,7 @@ import type { Order, OrderRecord } from "@trigate/domain/info/Order"
 import type { OrderUpdate } from "@trigate/domain/info/Order"
 import type { Asset } from "./Assets.ts"
 import { printPx, printSz } from "./Assets.ts"
+import { findOrder } from "./OrderLife.ts"
 import type { TradingAccount, VenueOrder } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
@@ -70,14 +71,13 @@ export const openIn = (
     return asset === undefined || !inDex(asset, dex) ? [] : [[asset, order]]
   })
 
-/** Returns an account's order by its order ID or client order ID; `undefined` if the venue does not store the order. */
+/** Returns an account's order, by its order ID or client order ID, with its status. */
 export const findRecord = (
   { listing }: Venue,
   account: TradingAccount,
   name: number | bigint | string
 ): OrderRecord | undefined => {
-  const oid = typeof name === "string" ? account.byCloid.get(name) : Number(name)
-  const order = oid === undefined ? undefined : account.orders.get(oid)
+  const order = findOrder(account, name)
   const asset = order === undefined ? undefined : listing.byCoin.get(order.coin)
   return order === undefined || asset === undefined ? undefined : printRecord(asset, order)
 }

@@ -50,7 +50,7 @@ const parseOrder = (
   sz,
   reduceOnly: request.r,
   tif: "limit" in request.t ? request.t.limit.tif : request.t.trigger.isMarket ? null : "Gtc",
-  cloid: request.c ?? null,
+  cloid: request.c === undefined || request.c === null ? null : lowerCase(request.c),
   timestamp: venue.state.now,
   ...(trigger === undefined ? {} : { trigger }),
   isPositionTpsl,
@@ -202,10 +202,7 @@ export const placeAll = (
 
 /** Finds an open order by the venue's order ID or by the client order ID. */
 const findOpen = (account: TradingAccount, name: number | bigint | string): VenueOrder | undefined => {
-  const oid = typeof name === "string"
-    ? account.byCloid.get(name.toLowerCase()) ?? account.byCloid.get(name)
-    : Number(name)
-  const order = oid === undefined ? undefined : account.orders.get(oid)
+  const order = OrderLife.findOrder(account, name)
   return order === undefined || order.place === "gone" ? undefined : order
 }
 
@@ -252,7 +249,8 @@ export const modifyAll = (
     const order = findOpen(account, oid)
     if (order === undefined) return { error: Words.notModifiable }
     const asset = venue.listing.byId.get(request.a)
-    if (asset === undefined || asset.coin !== order.coin) return { error: Words.unknownAsset(request.a) }
+    if (asset === undefined) return { error: Words.unknownAsset(request.a) }
+    if (asset.coin !== order.coin) return { error: Words.notModifiable }
     const { builder, isPositionTpsl } = order
     const terms = OrderRules.readTerms(asset, request, isPositionTpsl)
     if ("text" in terms) return { error: terms.text }

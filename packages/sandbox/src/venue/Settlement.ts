@@ -116,7 +116,7 @@ export const movePosition = (
  */
 const collect = (venue: Venue, account: TradingAccount, fee: bigint, builder: VenueOrder["builder"], share: bigint) => {
   const { house } = venue.state
-  if (builder !== undefined) TradingState.ensureAccount(venue.state, builder.address).rewards += share
+  if (builder !== undefined) TradingState.ensureAccount(venue.state, builder.address).builderRewards += share
   const referred = account.referrer === undefined ? 0n : fee * Fees.referrerShare / 100n
   if (account.referrer !== undefined) {
     TradingState.ensureAccount(venue.state, account.referrer.address).rewards += referred
@@ -189,7 +189,7 @@ const settleSpot = (
     quote.total += paid - fee - share
     TradingState.addTo(house.feesSpot, asset.quote.index, fee)
     if (builder !== undefined) {
-      TradingState.ensureAccount(venue.state, builder.address).rewards += share / weiPerUsd
+      TradingState.ensureAccount(venue.state, builder.address).builderRewards += share / weiPerUsd
     }
   }
   if (asset.quote.index === usdc) Fees.countVolume(account, now, paid / weiPerUsd, crossed)

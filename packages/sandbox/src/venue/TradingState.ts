@@ -181,8 +181,10 @@ export interface TradingAccount {
   referrer: { readonly code: string; readonly address: Address } | undefined
   code: string | undefined
   displayName: string | undefined
-  /** Claimable rewards, in millionths of a dollar. Rewards already paid out are in `claimed`. */
+  /** Claimable rewards from referrals, in millionths of a dollar. Rewards already paid out are in `claimed`. */
   rewards: bigint
+  /** Claimable builder fees, in millionths of a dollar. */
+  builderRewards: bigint
   claimed: bigint
   /** The number of requests bought with `reserveRequestWeight`. */
   reserved: number
@@ -310,6 +312,7 @@ const newAccount = (address: Address): TradingAccount => ({
   code: undefined,
   displayName: undefined,
   rewards: 0n,
+  builderRewards: 0n,
   claimed: 0n,
   reserved: 0,
   abstraction: "default",
