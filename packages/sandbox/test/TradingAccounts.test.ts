@@ -8,6 +8,7 @@ import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import * as TestClock from "effect/testing/TestClock"
 import * as Trader from "./trader.ts"
 import { ask, askAt, eth, listOf, oidOf, orderOf, place, triggerAt } from "./trader.ts"
@@ -205,6 +206,52 @@ describe("fees", () => {
       yield* TestClock.adjust("14 days")
       assert.deepStrictEqual(yield* rates, ["0.00045", "0.00015"])
       assert.approximately(yield* feeRate("buy", "2100"), 0.00045, 1e-8)
+    })))
+
+  it.effect("count spot twice and a growing asset by a tenth, for an account and its sub-accounts together", () =>
+    atStart(Effect.gen(function*() {
+      const { info, trading } = yield* SandboxState
+      const { markets } = yield* Ref.get(info.state)
+      const bitcoin = markets.get("BTC") ?? assert.fail("BTC")
+      yield* info.listCoin({ ...bitcoin, growingSince: 0 })
+      yield* atPrice(2_000)
+      yield* trading.playPrices("BTC", [{ time: 0, price: 50_000 }])
+      yield* trading.playPrices("@107", [{ time: 0, price: 30 }])
+      const named = (digit: string) => `0x${digit.repeat(40)}` as const
+      const [maker, spot, perps, growing, referred] = [named("2"), named("3"), named("4"), named("5"), named("6")]
+      for (const address of [maker, spot, perps, growing, referred]) {
+        yield* trading.depositUsd(address, "9000000")
+        yield* trading.depositSpot(address, 0, "9000000")
+        yield* trading.depositSpot(address, 150, "900000")
+      }
+      const sub = yield* Trader.act(perps, "createSubAccount", { name: "sub" })
+      const subAddress = `0x${String(sub).slice(2)}` as const
+      yield* Trader.act(perps, "subAccountTransfer", { subAccountUser: sub, isDeposit: true, usd: 4_000_000_000_000 })
+      const trade = (taker: Address, asset: number, size: string, px: string) =>
+        Effect.gen(function*() {
+          yield* place(maker, asset, "sell", size, px)
+          const taken = yield* place(taker, asset, "buy", size, px, { tif: "Ioc" })
+          assert.strictEqual(Number(JsonParts.at(taken, "filled", "totalSz")), Number(size))
+        })
+      const rate = (of: Address) => askAt({ type: "userFees", user: of }, "userCrossRate")
+      // 2.55 million dollars count twice, and three times two million add up; 20 million count as two million
+      yield* trade(spot, Trader.hypeSpot, "85000", "30")
+      yield* trade(perps, eth, "1000", "2000")
+      yield* trade(subAddress, eth, "2000", "2000")
+      yield* trade(growing, Trader.btc, "400", "50000")
+      yield* TestClock.adjust("1 day")
+      const rates = yield* Effect.forEach([spot, perps, subAddress, growing], rate)
+      assert.deepStrictEqual(rates, ["0.0004", "0.0004", "0.0004", "0.00045"])
+      assert.strictEqual(yield* askAt({ type: "userFees", user: spot }, "dailyUserVlm", 0, "userCross"), "2550000.0")
+      yield* Trader.act(maker, "registerReferrer", { code: "REF" })
+      yield* Trader.act(referred, "setReferrer", { code: "REF" })
+      const discount = askAt({ type: "userFees", user: referred }, "activeReferralDiscount")
+      const lastFee = askAt({ type: "userFills", user: referred }, 0, "fee")
+      yield* trade(referred, eth, "12000", "2000")
+      assert.deepStrictEqual([yield* discount, yield* lastFee], ["0.04", "10368.0"])
+      yield* trade(referred, eth, "1000", "2000")
+      yield* trade(referred, eth, "1000", "2000")
+      assert.deepStrictEqual([yield* discount, yield* lastFee], ["0.0", "900.0"])
     })))
 })
 

@@ -177,6 +177,7 @@ export const createSubAccount = (context: ActionContext, { name }: ActionOf<"cre
   const account = receiver(context, address)
   if (account === undefined) return refuse(Words.tooManyAccounts)
   account.subAccount = { master: user, name }
+  account.tierVolumes = actor(context).tierVolumes
   context.identity = changeAccount(context.identity, address, { leader: user })
   return Result.succeed({ type: "createSubAccount", data: address })
 }

@@ -157,7 +157,7 @@ export const userFees = (account: TradingAccount, now: number) => {
     userAddRate: tier.add,
     userSpotCrossRate: tier.spotCross,
     userSpotAddRate: tier.spotAdd,
-    activeReferralDiscount: account.referrer === undefined ? "0.0" : "0.04",
+    activeReferralDiscount: Fees.hasReferralDiscount(account) ? "0.04" : "0.0",
     trial: null,
     feeTrialEscrow: "0.0",
     nextTrialAvailableTimestamp: null,

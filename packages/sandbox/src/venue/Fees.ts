@@ -4,6 +4,7 @@
  */
 import * as Decimals from "./Decimals.ts"
 import type { TradingAccount } from "./TradingState.ts"
+import { addTo } from "./TradingState.ts"
 
 const day = 86_400_000
 const countedDays = 14
@@ -65,12 +66,12 @@ export const startOfDay = (time: number): number => Math.floor(time / day) * day
  * Returns the fee tier of an account at the given time. The volume of a day counts toward the tier from the next day
  * on.
  */
-export const feeTier = ({ volumes }: TradingAccount, now: number): FeeTier => {
-  if (volumes.size === 0) return schedule
+export const feeTier = ({ tierVolumes }: TradingAccount, now: number): FeeTier => {
+  if (tierVolumes.size === 0) return schedule
   const today = startOfDay(now)
   let counted = 0n
-  for (const [start, { add, cross }] of volumes) {
-    if (start < today && start >= today - countedDays * day) counted += add + cross
+  for (const [start, usd] of tierVolumes) {
+    if (start < today && start >= today - countedDays * day) counted += usd
   }
   return vipTiers.findLast(({ cutoff }) => counted > cutoff)?.tier ?? schedule
 }
@@ -85,45 +86,67 @@ const parseRate = (text: string): bigint => {
   return rate
 }
 
-/** The percentage by which the fee of a referred account is reduced. */
+/** The percentage by which the fee of a referred account is reduced, up to a volume in millionths of a dollar. */
 const referralDiscount = 4n
-export const referrerShare = 10n
+const discountedVolume = 25_000_000_000_000n
 
-/** The number by which growth mode divides an asset's fee. */
+/** The percentage of its fees that the referrer of an account earns, up to a volume in millionths of a dollar. */
+const referrerShare = 10n
+const rewardedVolume = 1_000_000_000_000_000n
+
+/** Returns whether an account pays less because it was referred. */
+export const hasReferralDiscount = ({ referrer, volume }: TradingAccount): boolean =>
+  referrer !== undefined && volume < discountedVolume
+
+/** Returns the part of a fee that the referrer of the account earns. */
+export const referralReward = ({ referrer, volume }: TradingAccount, fee: bigint): bigint =>
+  referrer === undefined || volume >= rewardedVolume ? 0n : fee * referrerShare / 100n
+
+/** The number by which growth mode divides an asset's fee, and the volume that counts toward the fee tier. */
 const growthShare = 10n
+
+/** The kind of a traded asset, on which its fee and its weight in the fee tier depend. */
+export interface FeeKind {
+  readonly isSpot: boolean
+  readonly isGrowing?: boolean
+}
 
 /** Returns the fee on an amount, rounded down. */
 export const computeFee = (
   account: TradingAccount,
   now: number,
   amount: bigint,
-  { crossed, isGrowing = false, isSpot }: {
-    readonly crossed: boolean
-    readonly isSpot: boolean
-    readonly isGrowing?: boolean
-  }
+  crossed: boolean,
+  { isGrowing = false, isSpot }: FeeKind
 ): bigint => {
   const tier = feeTier(account, now)
   const rate = parseRate(isSpot ? (crossed ? tier.spotCross : tier.spotAdd) : (crossed ? tier.cross : tier.add))
   const fee = amount * rate / one / (isGrowing ? growthShare : 1n)
-  return account.referrer === undefined ? fee : fee * (100n - referralDiscount) / 100n
+  return hasReferralDiscount(account) ? fee * (100n - referralDiscount) / 100n : fee
 }
 
 /** Returns the builder fee on an amount, rounded down. `tenthsOfBp` is the rate in tenths of a basis point. */
 export const builderFeeAmount = (amount: bigint, tenthsOfBp: bigint): bigint => amount * tenthsOfBp / 100_000n
 
 /** Adds a trade to an account's traded volume. `usd` is in millionths of a dollar. `crossed` is set for the taker. */
-export const countVolume = (account: TradingAccount, now: number, usd: bigint, crossed: boolean): void => {
+export const countVolume = (
+  account: TradingAccount,
+  now: number,
+  usd: bigint,
+  crossed: boolean,
+  { isGrowing = false, isSpot }: FeeKind
+): void => {
   account.volume += usd
   const today = startOfDay(now)
   const known = account.volumes.get(today)
   const of = known ?? { cross: 0n, add: 0n }
   if (known === undefined) {
     account.volumes.set(today, of)
-    for (const start of account.volumes.keys()) {
-      if (start <= today - retainedDays * day) account.volumes.delete(start)
+    for (const volumes of [account.volumes, account.tierVolumes]) {
+      for (const start of volumes.keys()) if (start <= today - retainedDays * day) volumes.delete(start)
     }
   }
   if (crossed) of.cross += usd
   else of.add += usd
+  addTo(account.tierVolumes, today, isSpot ? 2n * usd : isGrowing ? usd / growthShare : usd)
 }

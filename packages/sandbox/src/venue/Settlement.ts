@@ -117,7 +117,7 @@ export const movePosition = (
 const collect = (venue: Venue, account: TradingAccount, fee: bigint, builder: VenueOrder["builder"], share: bigint) => {
   const { house } = venue.state
   if (builder !== undefined) TradingState.ensureAccount(venue.state, builder.address).builderRewards += share
-  const referred = account.referrer === undefined ? 0n : fee * Fees.referrerShare / 100n
+  const referred = Fees.referralReward(account, fee)
   if (account.referrer !== undefined) {
     TradingState.ensureAccount(venue.state, account.referrer.address).rewards += referred
   }
@@ -136,15 +136,12 @@ const settlePerpetual = (
   const before = clearing.positions.get(asset.coin)?.size ?? 0n
   const closedPnl = movePosition(venue, account, asset, isBuy, px, sz)
   const notional = px * sz
-  const fee = Fees.computeFee(account, venue.state.now, notional, {
-    crossed,
-    isSpot: false,
-    isGrowing: isGrowing(asset.market, venue.state.now)
-  })
+  const kind = { isSpot: false, isGrowing: isGrowing(asset.market, venue.state.now) }
+  const fee = Fees.computeFee(account, venue.state.now, notional, crossed, kind)
   const share = builder === undefined ? 0n : Fees.builderFeeAmount(notional, builder.tenthsOfBp)
   clearing.cash -= fee + share
   collect(venue, account, fee, builder, share)
-  Fees.countVolume(account, venue.state.now, notional, crossed)
+  Fees.countVolume(account, venue.state.now, notional, crossed, kind)
   return {
     startPosition: printSz(asset, before),
     dir: tradeDirection(before, before + (isBuy ? sz : -sz)),
@@ -154,6 +151,8 @@ const settlePerpetual = (
     ...(share === 0n ? {} : { builderFee: printUsd(share) })
   }
 }
+
+const spotKind: Fees.FeeKind = { isSpot: true }
 
 const settleSpot = (
   venue: Venue,
@@ -170,7 +169,7 @@ const settleSpot = (
   const before = base.total
   const { house, now } = venue.state
   const amount = isBuy ? got : paid
-  const fee = Fees.computeFee(account, now, amount, { crossed, isSpot: true })
+  const fee = Fees.computeFee(account, now, amount, crossed, spotKind)
   // the builder of a spot buy receives nothing, because the fee of a buy is paid in the base token
   const share = builder === undefined || isBuy
     ? 0n
@@ -192,7 +191,7 @@ const settleSpot = (
       TradingState.ensureAccount(venue.state, builder.address).builderRewards += share / weiPerUsd
     }
   }
-  if (asset.quote.index === usdc) Fees.countVolume(account, now, paid / weiPerUsd, crossed)
+  if (asset.quote.index === usdc) Fees.countVolume(account, now, paid / weiPerUsd, crossed, spotKind)
   const token = isBuy ? asset.base : asset.quote
   return {
     startPosition: Decimals.print(before, asset.base.weiDecimals),

@@ -173,6 +173,11 @@ export interface TradingAccount {
   readonly twaps: Map<number, Twap>
   /** Traded volumes, by the first millisecond of the day. */
   readonly volumes: Map<number, DayVolume>
+  /**
+   * The volume of each day that counts toward the fee tier: spot counts twice, and an asset in growth mode a tenth. A
+   * sub-account has the map of its master account, because they have one tier.
+   */
+  tierVolumes: Map<number, bigint>
   /** The total traded volume, in millionths of a dollar. */
   volume: bigint
   cancelAt: number | undefined
@@ -305,6 +310,7 @@ const newAccount = (address: Address): TradingAccount => ({
   deposited: 0n,
   twaps: new Map(),
   volumes: new Map(),
+  tierVolumes: new Map(),
   volume: 0n,
   cancelAt: undefined,
   builders: new Map(),
