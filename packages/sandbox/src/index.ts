@@ -150,6 +150,9 @@ export * as Fees from "./venue/Fees.ts"
 /** Funding: every hour, each long position pays the hourly rate on its value, and each short position receives it. */
 export * as Funding from "./venue/Funding.ts"
 
+/** Sets the levels of a book for tests, in place of the synthetic orders that are generated each second. */
+export * as GivenBooks from "./venue/GivenBooks.ts"
+
 /**
  * Sets positions for tests. The result is as if the positions had been traded against the sandbox's synthetic orders,
  * but without fees and without fills.
@@ -198,7 +201,10 @@ export * as PricePaths from "./venue/PricePaths.ts"
 /** One side of an order book: prices from the worst to the best, and the orders at each price in order of arrival. */
 export * as PriceTimeBook from "./venue/PriceTimeBook.ts"
 
-/** The synthetic orders of a market: twenty price levels on each side of the price path, renewed each second. */
+/**
+ * The synthetic orders of a market: twenty price levels on each side of the price path, renewed each second, or levels
+ * that a test has set.
+ */
 export * as Quotes from "./venue/Quotes.ts"
 
 /**

@@ -8,6 +8,7 @@ import { signAction } from "@trigate/sandbox/SandboxSigner"
 import * as SandboxState from "@trigate/sandbox/SandboxState"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Signer from "@trigate/signing/Signer"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
 import * as Clock from "effect/Clock"
@@ -243,6 +244,79 @@ describe("prices", () => {
       const { played } = yield* trading.snapshot
       assert.strictEqual(played.get("ETH")?.length, 100)
     })))
+})
+
+describe("a book that is set", () => {
+  it.effect("has exactly the levels of the test, which are filled and not renewed, until it is generated again", () =>
+    on(
+      Effect.gen(function*() {
+        const { trading } = yield* SandboxState.SandboxState
+        const order = (b: boolean, p: string, s: string, tif = "Gtc") =>
+          Effect.map(
+            act(user, "order", { orders: [{ a: eth, b, p, s, r: false, t: { limit: { tif } } }], grouping: "na" }),
+            (data) => JsonParts.at(data, "statuses", 0)
+          )
+        const levels = Effect.map(
+          askAt({ type: "l2Book", coin: "ETH" }, "levels"),
+          (sides) =>
+            (Array.isArray(sides) ? sides : []).map((side) =>
+              (Array.isArray(side) ? side : []).map((level) => [JsonParts.at(level, "px"), JsonParts.at(level, "sz")])
+            )
+        )
+        const mid = askAt({ type: "allMids" }, "ETH")
+        yield* trading.playPrices("ETH", [{ time: 0, price: 2_000 }])
+        yield* trading.setBook("ETH", {
+          bids: [{ px: "1980", sz: "5" }, { px: "1990", sz: "1" }],
+          asks: [{ px: "2020", sz: "2" }, { px: "2008", sz: "1" }]
+        })
+        const [level, other] = [{ px: "2000", sz: "1" }, { px: "2001", sz: "1" }]
+        const refusals = [
+          ["NONE", [], [], "coin"],
+          ["ETH", [level], [{ px: "2001.55", sz: "1" }], "asks.0.px"],
+          ["ETH", [level, { px: "0", sz: "1" }], [], "bids.1.px"],
+          ["ETH", [], [{ px: "2001", sz: "0.00001" }], "asks.0.sz"],
+          ["ETH", [{ px: "2001", sz: "0" }], [], "bids.0.sz"],
+          ["ETH", [level, other], [other], "asks"]
+        ] as const
+        for (const [coin, bids, asks, at] of refusals) {
+          assert.strictEqual((yield* Effect.flip(trading.setBook(coin, { bids, asks }))).path.join("."), at)
+        }
+        assert.deepStrictEqual(yield* levels, [[["1990.0", "1.0"], ["1980.0", "5.0"]], [["2008.0", "1.0"], [
+          "2020.0",
+          "2.0"
+        ]]])
+        assert.strictEqual(yield* mid, "1999.0")
+        const taken = yield* order(true, "2100", "2", "Ioc")
+        assert.deepInclude(JsonParts.at(taken, "filled"), { totalSz: "2.0", avgPx: "2014.0" })
+        yield* order(false, "2015", "0.5")
+        yield* trading.advance(60_000)
+        // neither time nor the price changes the book
+        yield* trading.playPrices("ETH", [{ time: 0, price: 2_050 }])
+        yield* trading.advance(60_000)
+        assert.deepStrictEqual(yield* levels, [
+          [["1990.0", "1.0"], ["1980.0", "5.0"]],
+          [["2015.0", "0.5"], ["2020.0", "1.0"]]
+        ])
+        assert.strictEqual(yield* markOf("ETH"), "2050.0")
+        const copy = yield* trading.snapshot
+        yield* trading.setBook("ETH", { bids: [], asks: [] })
+        assert.deepStrictEqual(yield* order(false, "1900", "1", "FrontendMarket"), {
+          error: "No liquidity available for market order. asset=1"
+        })
+        assert.strictEqual(yield* mid, "2050.0")
+        // a bid above the resting order fills it at once, at its own price
+        yield* trading.setBook("ETH", { bids: [{ px: "2016", sz: "2" }], asks: [] })
+        assert.strictEqual(yield* openOrders, 0)
+        assert.deepStrictEqual(yield* levels, [[["2016.0", "1.5"]], []])
+        yield* trading.restore(copy)
+        assert.strictEqual((yield* levels)[1]?.length, 2)
+        yield* trading.setBook("ETH", undefined)
+        assert.deepStrictEqual((yield* levels).map((side) => side.length), [20, 20])
+        // the generated orders are around the price of 2050
+        assert.strictEqual(yield* openOrders, 0)
+      }),
+      { stoppedAt: start }
+    ))
 })
 
 describe("a copy of the venue", () => {

@@ -8,7 +8,7 @@ import * as Decimals from "./Decimals.ts"
 import { abs, max, min } from "./Decimals.ts"
 import { bestPrices } from "./Matching.ts"
 import type * as PriceTimeBook from "./PriceTimeBook.ts"
-import { markPrice, refreshed } from "./Quotes.ts"
+import { isRenewed, markPrice, refreshed } from "./Quotes.ts"
 import type { Quote, VenueOrder } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
@@ -83,8 +83,10 @@ export const book = (
  * taken from the synthetic orders and the orders of accounts.
  */
 export const mid = (venue: Venue, asset: Asset): string => {
-  const { asks, bids } = refreshed(venue, asset)
-  if (bids.prices.length === 0 && asks.prices.length === 0) return printPx(asset, markPrice(venue, asset))
+  const market = refreshed(venue, asset)
+  if (isRenewed(market) && market.bids.prices.length === 0 && market.asks.prices.length === 0) {
+    return printPx(asset, markPrice(venue, asset))
+  }
   const { ask, bid } = bestPrices(venue, asset)
   return bid === undefined || ask === undefined
     ? printPx(asset, markPrice(venue, asset))

@@ -11,7 +11,7 @@ import { max, min } from "./Decimals.ts"
 import * as Margin from "./Margin.ts"
 import * as OrderLife from "./OrderLife.ts"
 import * as PriceTimeBook from "./PriceTimeBook.ts"
-import { firstQuote, markPrice, refreshed } from "./Quotes.ts"
+import { firstQuote, isRenewed, markPrice, refreshed } from "./Quotes.ts"
 import type { TradeTerms } from "./Settlement.ts"
 import * as Settlement from "./Settlement.ts"
 import type { MarketState, Quote, VenueOrder } from "./TradingState.ts"
@@ -247,13 +247,14 @@ export const bestPrices = (venue: Venue, asset: Asset): { readonly bid?: bigint;
 }
 
 const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
-  const { asks, bids } = TradingState.ensureMarket(venue.state, asset.coin)
-  const side = isBid ? bids : asks
+  const market = TradingState.ensureMarket(venue.state, asset.coin)
+  const side = isBid ? market.bids : market.asks
   const first = PriceTimeBook.best(side)
+  if (first === undefined) return
   const mark = markPrice(venue, asset)
   // returns early in the usual case, because making the synthetic orders is slow
-  if (first === undefined || (isBid ? first.px < mark : first.px > mark)) return
-  const market = refreshed(venue, asset)
+  if (isRenewed(market) && (isBid ? first.px < mark : first.px > mark)) return
+  refreshed(venue, asset)
   const quotes = isBid ? market.quotes.asks : market.quotes.bids
   for (;;) {
     const quote = firstQuote(quotes)

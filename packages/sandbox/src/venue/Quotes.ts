@@ -1,9 +1,12 @@
-/** The synthetic orders of a market: twenty price levels on each side of the price path, renewed each second. */
+/**
+ * The synthetic orders of a market: twenty price levels on each side of the price path, renewed each second, or levels
+ * that a test has set.
+ */
 import type { Asset } from "./Assets.ts"
 import * as CandleMarket from "./CandleMarket.ts"
 import * as Decimals from "./Decimals.ts"
 import type { MarketState, Quote } from "./TradingState.ts"
-import { ensureMarket } from "./TradingState.ts"
+import { ensureMarket, withoutPrices } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
 const second = 1_000
@@ -20,6 +23,19 @@ const toQuotes = (asset: Asset, levels: ReturnType<typeof CandleMarket.bookAroun
 
 const currentSecond = ({ state: { now } }: Venue): number => Math.floor(now / second)
 
+/** The second of synthetic orders that a test has set, which are never renewed. */
+export const never = Number.POSITIVE_INFINITY
+
+/** Returns whether the synthetic orders of a market are renewed each second. Orders that a test has set are not. */
+export const isRenewed = ({ quotes }: MarketState): boolean => quotes.second !== never
+
+/** Discards the mark price and the generated orders of a market, because the price path has changed. */
+export const discardPrices = (market: MarketState): void => {
+  const { mark, quotes } = withoutPrices()
+  market.mark = mark
+  if (isRenewed(market)) market.quotes = quotes
+}
+
 /**
  * Returns the market with the synthetic orders of the current second. Lots that were already filled in this second are
  * subtracted.
@@ -27,7 +43,7 @@ const currentSecond = ({ state: { now } }: Venue): number => Math.floor(now / se
 export const refreshed = (venue: Venue, asset: Asset): MarketState => {
   const market = ensureMarket(venue.state, asset.coin)
   const at = currentSecond(venue)
-  if (market.quotes.second === at) return market
+  if (market.quotes.second === at || !isRenewed(market)) return market
   const price = venue.path.priceAt(asset.market, at * second)
   const [bids, asks] = CandleMarket.bookAround(venue.seed, asset.market, at * second, price)
   market.quotes = { second: at, bids: toQuotes(asset, bids), asks: toQuotes(asset, asks) }

@@ -14,11 +14,13 @@ import * as Actions from "./Actions.ts"
 import * as Advance from "./Advance.ts"
 import { usdDecimals } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
+import type { GivenBook, InvalidBook } from "./GivenBooks.ts"
+import { giveBook } from "./GivenBooks.ts"
 import { givePosition, InvalidHolding } from "./GivenPositions.ts"
 import type { PricePoint } from "./PricePaths.ts"
 import * as PricePaths from "./PricePaths.ts"
+import { discardPrices } from "./Quotes.ts"
 import type { TradingState } from "./TradingState.ts"
-import { withoutPrices } from "./TradingState.ts"
 import * as Transfers from "./Transfers.ts"
 import type { Venue, VenueEvent } from "./Venue.ts"
 import { nextHash } from "./Venue.ts"
@@ -69,6 +71,11 @@ export interface TradingControls {
    * The first price takes effect immediately: orders that it reaches are filled or triggered.
    */
   readonly playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed?: number) => Effect.Effect<void>
+  /**
+   * From now on, replaces the generated orders in a coin's book by the given levels, which are not renewed and do not
+   * follow the price. If `book` is `undefined`, the orders are generated again.
+   */
+  readonly setBook: (coin: string, book: GivenBook | undefined) => Effect.Effect<void, InvalidBook>
   /**
    * Returns the venue's time: the clock's time, or the fixed time of a stopped clock, plus all milliseconds passed to
    * `advance`.
@@ -135,7 +142,7 @@ export const make = (
     played = coins
     venue.path = PricePaths.played(base, coins)
     // discards the mark prices and synthetic orders of this second, which are based on the previous price path
-    for (const market of venue.state.markets.values()) Object.assign(market, withoutPrices())
+    for (const market of venue.state.markets.values()) discardPrices(market)
   }
   const deliver = () => {
     const { events } = venue
@@ -221,6 +228,13 @@ export const make = (
           Advance.playPrice(venue, coin)
         }
       ).pipe(Effect.andThen(flush)),
+    setBook: (coin, book) =>
+      Effect.flatMap(
+        current,
+        (venue) => Effect.map(Effect.fromResult(giveBook(venue, coin, book)), () => Advance.playPrice(venue, coin))
+      ).pipe(
+        Effect.andThen(flush)
+      ),
     now,
     nowAt,
     advance: Effect.fnUntraced(function*(milliseconds) {

@@ -237,7 +237,10 @@ export interface MarketState {
   readonly triggers: Map<number, VenueOrder>
   /** The mark price, and the second for which it was computed. */
   mark: { readonly second: number; readonly px: bigint }
-  /** The synthetic orders with their unfilled sizes, best first, and the second for which they were made. */
+  /**
+   * The synthetic orders with their unfilled sizes, best first, and the second for which they were made: infinity for
+   * orders that a test has set.
+   */
   quotes: { readonly second: number; readonly bids: Array<Quote>; readonly asks: Array<Quote> }
   /** Trades of accounts, newest last. */
   readonly trades: Array<Trade>
