@@ -82,6 +82,9 @@ export const sandboxClock = "/admin/sandbox/clock"
 /** Path of the route that sets prices in the sandbox. */
 export const sandboxPrices = "/admin/sandbox/prices"
 
+/** Path of the route that sets the levels of a book in the sandbox. */
+export const sandboxBooks = "/admin/sandbox/books"
+
 /** Path of the route that sets the faults that the sandbox injects. */
 export const sandboxFaults = "/admin/sandbox/faults"
 

@@ -67,16 +67,31 @@ export const PriceChange = Schema.Struct({
 })
 export type PriceChange = typeof PriceChange.Type
 
+const Amount = Schema.String.check(
+  Schema.isPattern(/^-?[0-9]{1,15}(?:\.[0-9]{1,18})?$/u, { expected: "a decimal number" })
+)
+
+const BookSide = Schema.Array(Schema.Struct({ px: Amount, sz: Amount })).check(Schema.isMaxLength(1_000))
+
+/** The levels to set in the book of a coin from now on. */
+export const BookChange = Schema.Struct({
+  coin: Coin,
+  book: Schema.NullOr(Schema.Struct({ bids: BookSide, asks: BookSide })).annotateKey({
+    description:
+      "The price levels in any order, in place of the sandbox's own orders. They are not renewed and do not follow the price. `null`: the sandbox's own orders again"
+  })
+}).annotate({
+  identifier: "BookChange",
+  examples: [{ coin: "BTC", book: { bids: [{ px: "59990", sz: "0.1" }], asks: [] } }]
+})
+export type BookChange = typeof BookChange.Type
+
 /** The faults to set. Faults that are absent do not change. */
 export const FaultChange = Schema.Struct(Struct.map(SandboxFaults.fields, Schema.optionalKey)).annotate({
   identifier: "FaultChange",
   examples: [{ lostReplies: 1 }]
 })
 export type FaultChange = typeof FaultChange.Type
-
-const Amount = Schema.String.check(
-  Schema.isPattern(/^-?[0-9]{1,15}(?:\.[0-9]{1,18})?$/u, { expected: "a decimal number" })
-)
 
 /** The balances and positions to set for an account. */
 export const Endowment = Schema.Struct({
@@ -127,6 +142,12 @@ export class SandboxApi extends HttpApiGroup.make("sandbox").add(
       summary: "Set the prices of a coin from now on",
       description:
         "A single point sets a constant price. The sandbox's own orders in the book are immediately placed around the new price."
+    })
+  ),
+  HttpApiEndpoint.post("setBook", Paths.sandboxBooks, { payload: BookChange, ...reply }).annotateMerge(
+    OpenApi.annotations({
+      summary: "Set the levels of a coin's book from now on",
+      description: "Orders of accounts that the levels cross are filled immediately. A side without levels is empty."
     })
   ),
   HttpApiEndpoint.post("setFaults", Paths.sandboxFaults, { payload: FaultChange, ...reply }).annotateMerge(

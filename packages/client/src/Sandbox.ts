@@ -1,6 +1,14 @@
 /** The clock, prices, faults and accounts of a sandbox. The calls need a connection to its admin listener. */
 import * as Paths from "@trigate/api/Paths"
-import { ClockAdvance, Endowment, FaultChange, PriceChange, SandboxReset, SandboxStatus } from "@trigate/api/SandboxApi"
+import {
+  BookChange,
+  ClockAdvance,
+  Endowment,
+  FaultChange,
+  PriceChange,
+  SandboxReset,
+  SandboxStatus
+} from "@trigate/api/SandboxApi"
 import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import { encodeRequest } from "@trigate/domain/operations/Operation"
@@ -84,6 +92,26 @@ export const advance = control("advanceSandbox", Paths.sandboxClock, ClockAdvanc
  * ```
  */
 export const setPrices = control("setSandboxPrices", Paths.sandboxPrices, PriceChange)
+
+/**
+ * Sets the levels of a coin's book from now on, in place of the sandbox's own orders. `null` restores these.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Sandbox } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   yield* Sandbox.setBook({ coin: "SOL", book: { bids: [{ px: "100", sz: "2" }], asks: [] } })
+ *   yield* Sandbox.setBook({ coin: "SOL", book: null })
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
+export const setBook = control("setSandboxBook", Paths.sandboxBooks, BookChange)
 
 /**
  * Sets faults of the simulated venue. Faults that the change omits stay unchanged.

@@ -37,6 +37,11 @@ describe("the control of a served sandbox", () => {
         assert.isAtLeast(later.time - first.time, 600_000)
         yield* Sandbox.setPrices({ coin: "BTC", points: [{ time: 0, price: 60_000 }] })
         assert.strictEqual(yield* markOf("BTC"), "60000.0")
+        yield* Sandbox.setBook({ coin: "BTC", book: { bids: [{ px: "59990", sz: "0.1" }], asks: [] } })
+        const levels = Effect.map(info({ type: "l2Book", coin: "BTC" }), (book) => JsonParts.at(book, "levels"))
+        assert.deepStrictEqual(yield* levels, [[{ px: "59990.0", sz: "0.1", n: 1 }], []])
+        yield* Sandbox.setBook({ coin: "BTC", book: null })
+        assert.isString(JsonParts.at(yield* levels, 1, 19, "px"))
         yield* Sandbox.endow({ user, usd: "250.5" })
         assert.strictEqual(yield* worthOf, "250.5")
         const { snapshots: [id = ""] } = yield* Sandbox.snapshot()
@@ -86,6 +91,15 @@ describe("the control of a served sandbox", () => {
         "user: Expected a 20-byte address in 0x hex"
       ])
       assert.deepStrictEqual(yield* faultsOf("faults", { lostReply: 1 }), [400, "lostReply: Unknown member"])
+      const book = { bids: [{ px: "59990.55", sz: "0.1" }], asks: [] }
+      assert.deepStrictEqual(yield* faultsOf("books", { coin: "BTC", book }), [
+        400,
+        "book.bids.0.px: Expected at most 5 significant digits and 1 decimals, as in an order"
+      ])
+      assert.deepStrictEqual(yield* faultsOf("books", { coin: "NOSUCH", book }), [
+        400,
+        "coin: The sandbox does not list NOSUCH"
+      ])
       const given = (members: object) => faultsOf("accounts", { user, usd: "5", ...members })
       assert.deepStrictEqual(yield* given({ usd: "-5" }), [
         400,

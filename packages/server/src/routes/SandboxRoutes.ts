@@ -1,7 +1,15 @@
 /** The routes that control the sandbox's venue, with the same authorization as the admin routes. */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import type { SandboxStatus } from "@trigate/api/SandboxApi"
-import { ClockAdvance, Endowment, FaultChange, maxSnapshots, PriceChange, SandboxReset } from "@trigate/api/SandboxApi"
+import {
+  BookChange,
+  ClockAdvance,
+  Endowment,
+  FaultChange,
+  maxSnapshots,
+  PriceChange,
+  SandboxReset
+} from "@trigate/api/SandboxApi"
 import { invalidRequest } from "@trigate/domain/operations/Operation"
 import type { SandboxState, VenueSnapshot } from "@trigate/sandbox/SandboxState"
 import type { InvalidHolding } from "@trigate/sandbox/venue/GivenPositions"
@@ -28,6 +36,7 @@ export const controlled = (state: SandboxState["Service"]): Controlled => ({ sta
 
 const advanceIn = AdminRoutes.payloadDecoder(ClockAdvance)
 const pricesIn = AdminRoutes.payloadDecoder(PriceChange)
+const bookIn = AdminRoutes.payloadDecoder(BookChange)
 const faultsIn = AdminRoutes.payloadDecoder(FaultChange)
 const endowmentIn = AdminRoutes.payloadDecoder(Endowment)
 const resetIn = AdminRoutes.payloadDecoder(SandboxReset)
@@ -56,6 +65,14 @@ const group = ({ snapshots, state }: Controlled) => {
     yield* trading.playPrices(coin, points, speed)
     yield* trading.tick
   })
+
+  const setBook = ({ book, coin }: BookChange) =>
+    Effect.catchTag(
+      trading.setBook(coin, book ?? undefined),
+      "InvalidBook",
+      ({ message, path: [first = "coin", ...rest] }) =>
+        refuse(first === "coin" ? [first] : ["book", first, ...rest], message)
+    )
 
   const holding = <A>(set: Effect.Effect<A, InvalidHolding>, ...path: ReadonlyArray<string | number>) =>
     Effect.catchTag(
@@ -109,6 +126,7 @@ const group = ({ snapshots, state }: Controlled) => {
             served(request, Effect.flatMap(advanceIn(request), ({ advance }) => trading.advance(advance)))
         )
         .handleRaw("setPrices", ({ request }) => served(request, Effect.flatMap(pricesIn(request), setPrices)))
+        .handleRaw("setBook", ({ request }) => served(request, Effect.flatMap(bookIn(request), setBook)))
         .handleRaw("setFaults", ({ request }) => served(request, Effect.flatMap(faultsIn(request), faults.set)))
         .handleRaw("endow", ({ request }) => served(request, Effect.flatMap(endowmentIn(request), endow)))
         .handle("snapshot", ({ request }) => served(request, snapshot))
