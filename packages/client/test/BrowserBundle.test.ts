@@ -1,4 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { EvmChain } from "@trigate/testing/EvmChain"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import * as Esbuild from "esbuild"
 import * as Vm from "node:vm"
@@ -7,19 +9,27 @@ import * as Vm from "node:vm"
 const page = `
   import * as Connection from "@trigate/client/Connection"
   import * as Evm from "@trigate/client/Evm"
+  import * as EvmStreams from "@trigate/client/EvmStreams"
   import * as Tokens from "@trigate/client/Tokens"
   import * as Effect from "effect/Effect"
   import * as FetchHttpClient from "effect/http/FetchHttpClient"
   import * as Layer from "effect/Layer"
+  import * as Option from "effect/Option"
+  import * as Stream from "effect/Stream"
 
+  const options = { baseUrl: "https://gateway.example" }
   const program = Effect.gen(function*() {
     const gas = yield* Evm.gasPrice()
     const token = yield* Effect.flip(Tokens.getTokenData({ address: "0:${"a".repeat(64)}" }))
-    return { gas, token: token._tag }
+    const head = yield* EvmStreams.EvmStreams.use(({ layer2 }) => Stream.runHead(layer2.blocks()))
+    return { gas, token: token._tag, block: Option.getOrThrow(head).number }
   })
   globalThis.answer = Effect.runPromise(Effect.provide(
     program,
-    Connection.layer({ baseUrl: "https://gateway.example" }).pipe(Layer.provide(FetchHttpClient.layer))
+    Layer.merge(
+      Layer.provide(Connection.layer(options), FetchHttpClient.layer),
+      EvmStreams.layerWebSocket(options)
+    )
   ))
 `
 
@@ -56,6 +66,35 @@ const respond = (url: string, body: string): Response => {
     )
 }
 
+const block = new EvmChain("page", { blocks: 3 }).answer("eth_getBlockByNumber", ["latest", false])
+
+/** A WebSocket whose gateway reports one head to each subscription. */
+class PageSocket extends EventTarget {
+  readyState = 0
+
+  constructor(url: string, asked: Array<string>) {
+    super()
+    queueMicrotask(() => {
+      asked.push(`WS ${url}`)
+      this.readyState = 1
+      this.dispatchEvent(new Event("open"))
+    })
+  }
+
+  send(text: string): void {
+    const call: unknown = JSON.parse(text)
+    const frames = [
+      { jsonrpc: "2.0", id: JsonParts.at(call, "id"), result: "0x1" },
+      { jsonrpc: "2.0", method: "eth_subscription", params: { subscription: "0x1", ...block } }
+    ]
+    for (const frame of frames) this.dispatchEvent(new MessageEvent("message", { data: JSON.stringify(frame) }))
+  }
+
+  close(): void {
+    this.readyState = 3
+  }
+}
+
 describe("a page's bundle of the client", () => {
   it.effect("holds no module of Node, and runs where there is nothing but the web's own globals", () =>
     Effect.gen(function*() {
@@ -77,6 +116,11 @@ describe("a page's bundle of the client", () => {
         },
         AbortController,
         Headers,
+        WebSocket: class extends PageSocket {
+          constructor(url: string) {
+            super(url, asked)
+          }
+        },
         TextDecoder,
         TextEncoder,
         URL,
@@ -88,10 +132,11 @@ describe("a page's bundle of the client", () => {
       })
       Vm.runInContext(text, context)
       const answer: unknown = yield* Effect.promise(() => Promise.resolve(Reflect.get(context, "answer")))
-      assert.deepEqual(answer, { gas: 10n ** 18n, token: "TokenNotFound" })
+      assert.deepEqual(answer, { gas: 10n ** 18n, token: "TokenNotFound", block: 2n })
       assert.deepStrictEqual(asked, [
         "POST https://gateway.example/evm",
-        `GET https://gateway.example/api/v2/getTokenData?address=0%3A${"a".repeat(64)}`
+        `GET https://gateway.example/api/v2/getTokenData?address=0%3A${"a".repeat(64)}`,
+        "WS wss://gateway.example/l2"
       ])
     }))
 })
