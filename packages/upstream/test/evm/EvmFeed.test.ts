@@ -409,6 +409,31 @@ describe("a feed", () => {
         assert.deepStrictEqual(applied(after.logs.logs()), hashesOf(chain.logs({}, length)))
       })), { discard: true }))
 
+  it.effect("ignores a node that is far behind, until it has repeated its head thirty times", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("stale", { blocks: 20 })
+      const stale = chain.copy()
+      let node = chain
+      const feed = yield* EvmFeed.make({ serving, ask: asking(() => node) })
+      const heads = sink()
+      feed.subscribe({ kind: "newHeads" }, heads)
+      yield* passSeconds(2)
+      for (let each = 0; each < 40; each++) {
+        chain.extend(10)
+        yield* passSeconds(3)
+      }
+      node = stale
+      yield* passSeconds(20)
+      node = chain
+      chain.extend(1)
+      yield* passSeconds(5)
+      assert.strictEqual(heads.heads().length, 401)
+      assert.deepStrictEqual(heads.errors, [])
+      node = stale
+      yield* passSeconds(90)
+      assert.strictEqual(heads.errors.length, 1)
+    }))
+
   it.effect("ends the subscriptions to logs that are too far behind, and not those to heads", () =>
     Effect.gen(function*() {
       const chain = new EvmChain.EvmChain("behind", { blocks: 20, span: 50 })
