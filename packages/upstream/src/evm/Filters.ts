@@ -130,17 +130,12 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
 
   const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead)
 
-  /**
-   * Returns the headers from the newest block (`head`) down to a block number; `undefined` if one of the headers is not
-   * stored.
-   */
-  const knownSince = (from: number, head: Header): ReadonlyArray<Header> | undefined => {
-    const found = [head]
-    for (let block = head; block.number > from;) {
-      const parent = reads.known(block.parentHash)
-      if (parent === undefined) return undefined
-      found.push(parent)
-      block = parent
+  /** Returns the stored headers from the newest block (`head`) down to a block number. Ends at the first gap. */
+  const knownSince = (from: number, head: Header): ReadonlyArray<Header> => {
+    const found: Array<Header> = []
+    for (let block: Header | undefined = head; block !== undefined && block.number >= from;) {
+      found.push(block)
+      block = reads.known(block.parentHash)
     }
     return found
   }
@@ -149,7 +144,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
   const mayMatch = (filter: unknown, from: number, head: Header): boolean => {
     const decoded = decodeSelection(filter)
     const known = knownSince(from, head)
-    if (known === undefined || Option.isNone(decoded)) return true
+    if (known.at(-1)?.number !== BigInt(from) || Option.isNone(decoded)) return true
     const selection = selectionIn(decoded.value)
     return known.some(({ logsBloom }) => mayHave(logsBloom, selection))
   }
@@ -183,7 +178,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     const known = [...filter.known]
     const gone: Array<typeof Known.Type> = []
     let from = filter.number + 1
-    if (knownSince(from, head)?.at(-1)?.parentHash === filter.hash) return { known, gone, from }
+    if (knownSince(from, head).at(-1)?.parentHash === filter.hash) return { known, gone, from }
     const current = head.number === BigInt(filter.number) ? head : yield* reads.header(BigInt(filter.number))
     if (current !== undefined && current.hash !== filter.hash) {
       from = Math.max(filter.since + 1, filter.number - depth + 1)
@@ -234,16 +229,22 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
 
   const newBlocks = Effect.fnUntraced(function*(filter: Filter, head: Header) {
     const { from, known } = yield* fork(filter, head)
-    const first = Math.max(from, Number(head.number) - mostBlocks + 1)
-    const numbers = Array.from(
-      { length: Math.max(0, Number(head.number) - first) },
-      (_, index) => BigInt(first + index)
-    )
-    const between = yield* Effect.forEach(numbers, reads.header, { concurrency: 8 })
-    const headers = [...between.filter(Predicate.isNotUndefined), ...(from > Number(head.number) ? [] : [head])]
-    const blocks = [...known, ...headers.map(({ hash, number }) => ({ number: Number(number), hash, logs: [] }))]
-    const next = { number: Number(head.number), hash: head.hash, known: blocks.slice(-depth) }
-    return { next, changes: headers.map(({ hash }) => JSON.stringify(hash)) }
+    const stored = knownSince(from, head).toReversed()
+    const unread = Math.min(mostBlocks, Number(stored[0]?.number ?? from) - from)
+    const numbers = Array.from({ length: unread }, (_, index) => BigInt(from + index))
+    const read = yield* Effect.forEach(numbers, reads.header, { concurrency: 8 })
+    const blocks = [...known]
+    for (const header of [...read, ...stored].slice(0, mostBlocks)) {
+      // a node that is behind lacks the block, or has it from another branch: later polls return the remaining blocks
+      if (header === undefined || header.parentHash !== (blocks.at(-1)?.hash ?? header.parentHash)) break
+      blocks.push({ number: Number(header.number), hash: header.hash, logs: [] })
+    }
+    const changes = blocks.slice(known.length).map(({ hash }) => JSON.stringify(hash))
+    const last = blocks.at(-1)
+    return {
+      next: last === undefined ? {} : { number: last.number, hash: last.hash, known: blocks.slice(-depth) },
+      changes
+    }
   })
 
   const newPending = Effect.fnUntraced(function*(filter: Filter) {

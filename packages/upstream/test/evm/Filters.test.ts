@@ -159,6 +159,59 @@ describe("a filter", () => {
     }).pipe(Effect.provide(over(nodeOf(chain))))
   })
 
+  it.effect("of blocks that fell behind gives all hashes, the oldest first, and reads each block once", () => {
+    const chain = new EvmChain.EvmChain("many blocks", { blocks: 5 })
+    const transport = nodeOf(chain)
+    return Effect.gen(function*() {
+      const backend = yield* gateway()
+      const id = yield* call(backend, "eth_newBlockFilter")
+      chain.extend(300)
+      const hashes = chain.blocks.slice(5).map(({ hash }) => hash)
+      transport.seen.length = 0
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), hashes.slice(0, 256))
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), hashes.slice(256))
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), [])
+      // each poll reads the newest block, and the first two also the last one that the client has
+      assert.strictEqual(transport.seen.length, 299 + 3 + 2)
+      const other = yield* call(backend, "eth_newBlockFilter")
+      chain.extend(3)
+      for (const each of [id, other]) {
+        assert.deepStrictEqual(
+          yield* call(backend, "eth_getFilterChanges", each),
+          chain.blocks.slice(305).map(({ hash }) => hash)
+        )
+      }
+      // the newest block at the installation and at each poll; the other blocks are read once for both filters
+      assert.strictEqual(transport.seen.length, 304 + 3 + 1 + 2)
+    }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("of blocks ends before a block that a node lacks or has from another branch, and goes on from there", () => {
+    const chain = new EvmChain.EvmChain("lagging", { blocks: 5 })
+    const other = chain.copy()
+    const full = chain.answer.bind(chain)
+    let answered = 8
+    let node: (method: string, params: ReadonlyArray<unknown>) => ReturnType<EvmChain.EvmChain["answer"]> = () => ({
+      result: null
+    })
+    chain.answer = (method, params) =>
+      method === "eth_getBlockByNumber" && Number(params[0]) >= answered ? node(method, params) : full(method, params)
+    return Effect.gen(function*() {
+      const backend = yield* gateway()
+      const id = yield* call(backend, "eth_newBlockFilter")
+      const hashes = (from: number, to: number) => chain.blocks.slice(from, to).map(({ hash }) => hash)
+      chain.extend(10)
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), hashes(5, 8))
+      other.reorganise(0, 15)
+      node = other.answer.bind(other)
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), [])
+      answered = 11
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), hashes(8, 11))
+      answered = 100
+      assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), hashes(11, 15))
+    }).pipe(Effect.provide(over(nodeOf(chain))))
+  })
+
   it.effect("is its caller's alone, bounded in number, and forgotten after five minutes", () => {
     const chain = new EvmChain.EvmChain("callers", { blocks: 5 })
     return Effect.gen(function*() {
