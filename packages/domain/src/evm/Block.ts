@@ -48,12 +48,20 @@ export const BlockHeader = openStruct({
 }).annotate({ identifier: "BlockHeader" })
 export type BlockHeader = typeof BlockHeader.Type
 
+/** Maximum number of addresses in a log filter, and of alternatives for each of its topics; geth has the same limit. */
+export const maxAlternatives = 1000
+/** Maximum number of topics in a log filter: the number of topics that a log can have. */
+export const maxTopics = 4
+
+const oneOrMore = (each: typeof Address) =>
+  Schema.Union([each, Schema.Array(each).check(Schema.isMaxLength(maxAlternatives))])
+
 /** A log filter: a block hash or a block range, contract addresses, and topics by position. */
 export const LogFilter = Schema.Struct({
   fromBlock: Schema.optionalKey(BlockNumberOrTag),
   toBlock: Schema.optionalKey(BlockNumberOrTag),
   blockHash: Schema.optionalKey(Hash),
-  address: Schema.optionalKey(Schema.Union([Address, Schema.Array(Address)])),
-  topics: Schema.optionalKey(Schema.Array(Schema.NullOr(Schema.Union([Hash, Schema.Array(Hash)]))))
+  address: Schema.optionalKey(oneOrMore(Address)),
+  topics: Schema.optionalKey(Schema.Array(Schema.NullOr(oneOrMore(Hash))).check(Schema.isMaxLength(maxTopics)))
 }).annotate({ identifier: "LogFilter" })
 export type LogFilter = typeof LogFilter.Type

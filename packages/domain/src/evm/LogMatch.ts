@@ -1,5 +1,19 @@
 /** Matches logs against filters as nodes do. */
-import type { LogFilter } from "./Block.ts"
+import * as Schema from "effect/Schema"
+import { BlockNumberOrTag, LogFilter, maxAlternatives, maxTopics } from "./Block.ts"
+
+/** The filter of a range's logs, as callers and nodes encode it: absent members can be `null`. */
+export const RangeFilter = Schema.Struct({
+  fromBlock: Schema.optionalKey(Schema.NullOr(BlockNumberOrTag)),
+  toBlock: Schema.optionalKey(Schema.NullOr(BlockNumberOrTag)),
+  blockHash: Schema.optionalKey(Schema.Null),
+  address: Schema.optionalKey(Schema.NullOr(LogFilter.fields.address.schema)),
+  topics: Schema.optionalKey(Schema.NullOr(LogFilter.fields.topics.schema))
+})
+
+/** The message of the error for a filter that does not decode. */
+export const invalidFilter =
+  `invalid params: expected a filter of at most ${maxAlternatives} addresses and ${maxTopics} topics, each with at most ${maxAlternatives} alternatives`
 
 /** The fields of a log that a filter compares. */
 export interface LogSubject {
@@ -17,9 +31,11 @@ const alternatives = (value: string | ReadonlyArray<string> | null | undefined):
   new Set((typeof value === "string" ? [value] : value ?? []).map((each) => each.toLowerCase()))
 
 /** Returns the addresses and topics that a filter selects, without its block range. */
-export const selectionIn = ({ address, topics = [] }: Pick<LogFilter, "address" | "topics">): LogSelection => ({
+export const selectionIn = (
+  { address, topics }: Pick<typeof RangeFilter.Type, "address" | "topics">
+): LogSelection => ({
   addresses: alternatives(address),
-  topics: topics.map(alternatives)
+  topics: (topics ?? []).map(alternatives)
 })
 
 /** Returns whether a selection matches a log. */

@@ -4,10 +4,11 @@
  */
 import type { Caller } from "@trigate/domain/Caller"
 import type { Chain } from "@trigate/domain/Chain"
-import { Address, Hash, Quantity } from "@trigate/domain/encoding/Hex"
+import { Quantity } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import { Overloaded } from "@trigate/domain/errors/CallerError"
 import type { EvmSink, Interest, Subscribed } from "@trigate/domain/evm/EvmSubscriptions"
+import { invalidFilter, RangeFilter } from "@trigate/domain/evm/LogMatch"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcCall } from "@trigate/domain/operations/JsonRpc"
 import { notPermitted } from "@trigate/domain/operations/Operation"
@@ -33,8 +34,8 @@ export interface Surroundings extends SocketSurroundings {
 const frameLimits: Json.Limits = { ...Json.defaultLimits, maxValues: 20_000 }
 
 const Filter = Schema.Struct({
-  address: Schema.optionalKey(Schema.NullOr(Schema.Union([Address, Schema.Array(Address)]))),
-  topics: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.NullOr(Schema.Union([Hash, Schema.Array(Hash)]))))),
+  address: RangeFilter.fields.address,
+  topics: RangeFilter.fields.topics,
   // a tag such as `latest` has no effect: logs are sent as blocks arrive
   fromBlock: Schema.optionalKey(Schema.Union([Quantity, Schema.Null, Schema.String])),
   positions: Schema.optionalKey(Schema.Boolean)
@@ -74,7 +75,7 @@ const interestIn = (
         : Result.succeed({ kind })
     case "logs": {
       const filter = decodeFilter(detail ?? {})
-      if (Option.isNone(filter)) return Result.fail({ code: -32602, message: "invalid params: expected a filter" })
+      if (Option.isNone(filter)) return Result.fail({ code: -32602, message: invalidFilter })
       const { address, fromBlock, positions, topics } = filter.value
       return Result.succeed({
         kind,

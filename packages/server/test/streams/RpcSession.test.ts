@@ -85,7 +85,9 @@ describe("a WebSocket of JSON-RPC over the sandbox", () => {
         -32601,
         `no "weather" subscription in eth namespace`
       ])
-      assert.strictEqual(errorIn(yield* call(socket, "eth_subscribe", "logs", { address: "0x1" }))[0], -32602)
+      for (const filter of [{ address: "0x1" }, { topics: [null, null, null, null, null] }]) {
+        assert.strictEqual(errorIn(yield* call(socket, "eth_subscribe", "logs", filter))[0], -32602)
+      }
       const ids = [
         JsonParts.at(yield* call(socket, "eth_subscribe", "newHeads", {}), "result"),
         JsonParts.at(yield* call(socket, "eth_subscribe", "syncing"), "result")

@@ -8,12 +8,11 @@ import { encodeQuantity } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
-import { LogFilter } from "@trigate/domain/evm/Block"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import type { filterMethods } from "@trigate/domain/evm/EvmMethodTable"
 import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/evm/EvmReads"
-import { selectionIn } from "@trigate/domain/evm/LogMatch"
+import { invalidFilter, RangeFilter, selectionIn } from "@trigate/domain/evm/LogMatch"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import * as Data from "effect/Data"
@@ -46,7 +45,10 @@ export type Filters = { readonly [Name in keyof typeof filterMethods]: AskNode }
 /** Maximum depth of a reorg that filters detect, in blocks. */
 const depth = 64
 
-/** Maximum number of block hashes in one poll. */
+/** Maximum number of characters of logs that a filter stores, to return them again after a reorg. */
+const mostCharacters = 1024 * 1024
+
+/** Maximum number of block hashes in one poll of a filter; the next poll returns the following ones. */
 const mostBlocks = 256
 
 /** Maximum number of pending-transaction hashes that a filter stores. */
@@ -59,7 +61,7 @@ const Filter = Schema.Struct({
   kind: Schema.Literals(["logs", "blocks", "pending"]),
   /** The params of `eth_newFilter`, as JSON. */
   params: Schema.String,
-  /** The number of the newest block when the filter was created. */
+  /** The newest block whose replacement is not detected: the head at the creation, or a later block that was dropped. */
   since: Schema.Natural,
   /** The number of the last block that was read, and the hash of this block. */
   number: Schema.Natural,
@@ -80,8 +82,9 @@ const encode = Schema.encodeEffect(Stored)
 const decodeId = Schema.decodeUnknownOption(
   Schema.Tuple([Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u))])
 )
-const decodeSelection = Schema.decodeUnknownOption(LogFilter)
-const decodeFilter = Schema.decodeUnknownOption(Schema.Tuple([Schema.Record(Schema.String, Schema.Unknown)]))
+const Params = Schema.fromJsonString(Schema.Tuple([RangeFilter]))
+const decodeFilter = Schema.decodeUnknownOption(Params)
+const encodeFilter = Schema.encodeEffect(Params)
 
 /** The failure that ends a call of a filter method early; `answer` is the response to the call. */
 class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcAnswer }> {}
@@ -109,6 +112,13 @@ export const byBlock = (texts: ReadonlyArray<string>): ReadonlyArray<typeof Know
     blocks.set(hash, block)
   }
   return [...blocks.values()].toSorted((a, b) => a.number - b.number)
+}
+
+/** Returns the newest blocks whose logs have at most `mostCharacters` characters in total, and the newest other block. */
+const retain = (since: number, blocks: ReadonlyArray<typeof Known.Type>) => {
+  let left = mostCharacters
+  const dropped = blocks.findLastIndex(({ logs }) => (left -= logs.reduce((sum, { length }) => sum + length, 0)) < 0)
+  return { since: Math.max(since, blocks[dropped]?.number ?? 0), known: blocks.slice(dropped + 1) }
 }
 
 /** Makes the handlers of the filter methods of one chain. */
@@ -141,25 +151,23 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
   }
 
   /** Returns whether the blocks from a number up to the newest block (`head`) may contain logs that match a filter. */
-  const mayMatch = (filter: unknown, from: number, head: Header): boolean => {
-    const decoded = decodeSelection(filter)
+  const mayMatch = (filter: typeof RangeFilter.Type, from: number, head: Header): boolean => {
     const known = knownSince(from, head)
-    if (known.at(-1)?.number !== BigInt(from) || Option.isNone(decoded)) return true
-    const selection = selectionIn(decoded.value)
-    return known.some(({ logsBloom }) => mayHave(logsBloom, selection))
+    const selection = selectionIn(filter)
+    return known.at(-1)?.number !== BigInt(from) || known.some(({ logsBloom }) => mayHave(logsBloom, selection))
   }
 
   const install = (kind: Filter["kind"]) =>
     Effect.fnUntraced(function*(call: CheckedRead) {
-      const given = decodeFilter(call.params.valueOrUndefined)
-      if (kind === "logs" && Option.isNone(given)) return JsonRpc.error(-32602, "invalid params: expected a filter")
+      const given = kind === "logs" ? decodeFilter(call.params.text) : Option.some([{}] as const)
+      if (Option.isNone(given)) return JsonRpc.error(-32602, invalidFilter)
       const caller = yield* CurrentCaller
       const head = yield* latest
       const pending = kind === "pending" ? yield* reads.pending : []
       const id = newId()
       const text = yield* Effect.orDie(encode({
         kind,
-        params: kind === "logs" ? call.params.text : "[]",
+        params: yield* Effect.orDie(encodeFilter(given.value)),
         since: Number(head.number),
         number: Number(head.number),
         hash: head.hash,
@@ -198,7 +206,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
 
   const newLogs = Effect.fnUntraced(function*(call: CheckedRead, filter: Filter, head: Header) {
     const { from, gone, known } = yield* fork(filter, head)
-    const given = Option.getOrElse(decodeFilter(Json.of(filter.params).valueOrUndefined), () => [{}] as const)[0]
+    const [given] = yield* Effect.mapError(Effect.fromOption(decodeFilter(filter.params)), () => notFound)
     const find = (to: bigint) =>
       from > to || (to === head.number && !mayMatch(given, from, head))
         ? Effect.succeed(JsonRpc.result(Json.of("[]")))
@@ -219,11 +227,8 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     if (answer._tag === "Error") return yield* new Ended({ answer })
     const found = Json.elements(answer.result.text) ?? []
     const number = Number(to.number)
-    const next = {
-      number,
-      hash: to.hash,
-      known: [...known, ...byBlock(found)].filter((each) => each.number > number - depth)
-    }
+    const blocks = [...known, ...byBlock(found)].filter((each) => each.number > number - depth)
+    const next = { number, hash: to.hash, ...retain(filter.since, blocks) }
     return { next, changes: [...gone.toReversed().flatMap(({ logs }) => logs.toReversed().map(removedLog)), ...found] }
   })
 

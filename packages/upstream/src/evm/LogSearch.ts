@@ -12,11 +12,10 @@ import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import { rpcCodes } from "@trigate/domain/errors/GatewayError"
 import { LogRangeTooWide } from "@trigate/domain/errors/RequestError"
-import { BlockNumberOrTag, LogFilter } from "@trigate/domain/evm/Block"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/evm/EvmReads"
-import { selectionIn } from "@trigate/domain/evm/LogMatch"
+import { RangeFilter, selectionIn } from "@trigate/domain/evm/LogMatch"
 import { readLogRefusal } from "@trigate/domain/evm/LogRefusal"
 import type { LogRefusal } from "@trigate/domain/evm/LogRefusal"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
@@ -70,16 +69,9 @@ interface Span {
 /** The failure that ends a search early; `answer` is the response to the query. */
 class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcAnswer }> {}
 
-const Params = Schema.Tuple([Schema.Struct({
-  ...LogFilter.fields,
-  // nodes and clients also encode absent members as `null`
-  fromBlock: Schema.optionalKey(Schema.NullOr(BlockNumberOrTag)),
-  toBlock: Schema.optionalKey(Schema.NullOr(BlockNumberOrTag)),
-  blockHash: Schema.optionalKey(Schema.Null)
-})])
-const decodeParams = Schema.decodeUnknownOption(Params)
+const decodeParams = Schema.decodeUnknownOption(Schema.Tuple([RangeFilter]))
 const decodeOfBlock = Schema.decodeUnknownOption(Schema.Tuple([Schema.Struct({
-  ...LogFilter.fields,
+  ...RangeFilter.fields,
   fromBlock: Schema.optionalKey(Schema.Null),
   toBlock: Schema.optionalKey(Schema.Null),
   blockHash: Hash
@@ -149,7 +141,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
 
   const joined = Effect.fnUntraced(function*(
     call: CheckedRead,
-    filter: LogFilter,
+    filter: Pick<typeof RangeFilter.Type, "address" | "topics">,
     whole: Span,
     refusedWhole: LogRefusal | undefined
   ) {

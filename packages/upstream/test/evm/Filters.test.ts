@@ -145,6 +145,73 @@ describe("a filter", () => {
       }).pipe(Effect.provide(over(nodeOf(chain))))
     }, { discard: true }))
 
+  it.effect("of logs stores at most 1 MiB of them, and follows reorganisations of the blocks that it stores", () => {
+    const chain = new EvmChain.EvmChain("large", { blocks: 5 })
+    const full = chain.logs.bind(chain)
+    const data = `0x${"0".repeat(60_000)}`
+    chain.logs = (...args) => full(...args).map((log) => Object.assign({}, log, { data }))
+    const stored: Array<number> = []
+    return Effect.gen(function*() {
+      const store = yield* FilterStore.makeMemory
+      const set: typeof store.set = (key, text) => {
+        stored.push(text.length)
+        return store.set(key, text)
+      }
+      const backend = yield* Effect.provideService(gateway(), FilterStore.FilterStore, { ...store, set })
+      const id = yield* call(backend, "eth_newFilter", {})
+      const has = new Set<string>()
+      const poll = Effect.map(call(backend, "eth_getFilterChanges", id), (changes) => apply(has, changes))
+      chain.extend(64)
+      yield* poll
+      assert.isAbove(chain.logs({}, 5).length * data.length, 3 * 1_048_576)
+      chain.reorganise(3, 4)
+      yield* poll
+      const canonical = chain.logs({}, 5).map(({ transactionHash }) => transactionHash)
+      assert.deepStrictEqual([...has].toSorted(), canonical.toSorted())
+      // of blocks that are not stored any more, nothing comes twice
+      chain.reorganise(40, 41)
+      yield* poll
+      assert.isAtMost(Math.max(...stored), 1.1 * 1_048_576)
+      assert.isAbove(Math.min(...stored), 0.8 * 1_048_576)
+    }).pipe(Effect.provide(over(nodeOf(chain))))
+  })
+
+  it.effect("that no node would accept is refused when it is installed", () => {
+    const chain = new EvmChain.EvmChain("invalid", { blocks: 5 })
+    const transport = nodeOf(chain)
+    const [address] = EvmChain.contracts
+    const [topic] = EvmChain.events
+    const times = (count: number, each: unknown) => Array.from({ length: count }, () => each)
+    return Effect.gen(function*() {
+      const backend = yield* gateway()
+      const largest = { address: times(1000, address), topics: [null, times(1000, topic), topic, []] }
+      for (const filter of [{}, { address: null, topics: null, fromBlock: null, toBlock: "latest" }, largest]) {
+        const id = yield* call(backend, "eth_newFilter", { ...filter, unknown: 1 })
+        assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), [])
+      }
+      transport.seen.length = 0
+      for (
+        const filter of [
+          "nonsense",
+          { address: "nonsense" },
+          { address: times(1001, address) },
+          { topics: times(5, topic) },
+          { topics: [times(1001, topic)] },
+          { topics: ["0x1"] },
+          { fromBlock: "newest" },
+          { blockHash: topic }
+        ]
+      ) {
+        assert.deepStrictEqual(yield* call(backend, "eth_newFilter", filter), {
+          code: -32602,
+          message:
+            "invalid params: expected a filter of at most 1000 addresses and 4 topics, each with at most 1000 alternatives"
+        })
+      }
+      assert.deepStrictEqual(transport.seen, [])
+    }).pipe(Effect.provide(over(transport)))
+  })
+
   it.effect("of blocks gives their hashes, those of a new branch too", () => {
     const chain = new EvmChain.EvmChain("blocks", { blocks: 5 })
     return Effect.gen(function*() {
