@@ -3,7 +3,7 @@
  * their logs are joined in order.
  *
  * The maximum range of a node is a setting, or is learned from the node's errors. A query that would need too many
- * requests is refused before anything is sent. Parts of a range are cached with the hash of the query's last block,
+ * requests is refused before anything is sent. Parts of a range are cached with the hash of a later settled block,
  * which identifies all blocks before it. If a query selects one block by its hash, and the bloom filter in the block's
  * known header excludes the logs, nothing is read.
  */
@@ -20,7 +20,7 @@ import { readLogRefusal } from "@trigate/domain/evm/LogRefusal"
 import type { LogRefusal } from "@trigate/domain/evm/LogRefusal"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
-import type { CachePolicy } from "@trigate/domain/operations/Operation"
+import { cachedForGood } from "@trigate/domain/operations/Operation"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -29,7 +29,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { mayHave } from "./LogBloom.ts"
-import type { AskNode, BlockName, NodeReads } from "./NodeReads.ts"
+import type { AskNode, BlockName, Header, NodeReads } from "./NodeReads.ts"
 
 /** The limits of one query. */
 export interface Bounds {
@@ -66,6 +66,9 @@ interface Span {
   readonly to: bigint
 }
 
+/** A settled block. Its hash identifies all blocks up to it. */
+type Anchor = Pick<Header, "hash" | "number">
+
 /** The failure that ends a search early; `answer` is the response to the query. */
 class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcAnswer }> {}
 
@@ -86,22 +89,21 @@ const concurrency = 8
  */
 const unsettled = 64n
 
-const forGood: CachePolicy = { fresh: Duration.toMillis("365 days"), staleIfError: 0 }
+/** Maximum number of stored anchors. */
+const mostAnchors = 1024
 
 /** How long a learned range is used, in milliseconds. Another node may serve larger ranges. */
 const learnedFor = Duration.toMillis("1 hour")
 
-const isArray = (answer: Json.Json): boolean => Array.isArray(answer.valueOrUndefined)
-
 const countBlocks = ({ from, to }: Span): bigint => to - from + 1n
 
-const splitSpan = ({ from, to }: Span, blocks: number): ReadonlyArray<Span> => {
+/** Splits a range into parts of a number of blocks. Parts begin at `start`, or a multiple of that number after it. */
+const splitSpan = ({ from, to }: Span, blocks: number, start: bigint = from): ReadonlyArray<Span> => {
   const size = BigInt(blocks)
-  const count = Number((countBlocks({ from, to }) + size - 1n) / size)
-  return Array.from({ length: count }, (_, index) => {
-    const first = from + BigInt(index) * size
+  return Array.from({ length: Number((to - start) / size) + 1 }, (_, index) => {
+    const first = start + BigInt(index) * size
     const last = first + size - 1n
-    return { from: first, to: last < to ? last : to }
+    return { from: first < from ? from : first, to: last < to ? last : to }
   })
 }
 
@@ -130,14 +132,41 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
   const bounds: Bounds = { ...defaults, ...options.bounds }
   const operation = EvmReads.getLogs(serving)
   const { verbatim: _, ...decoded } = operation
-  // the key contains the block hash, so the response never changes
+  // the key contains a block hash, so the response never changes
   const cachedOperation = {
     ...decoded,
-    cachePolicy: () => forGood,
-    isCacheable: (_: unknown, answer: Json.Json) => isArray(answer)
+    cachePolicy: () => cachedForGood,
+    isCacheable: (_: unknown, { valueOrUndefined: logs }: Json.Json) => Array.isArray(logs)
+  }
+  const cachedOfBlock = {
+    ...cachedOperation,
+    // some nodes return an empty list for a block that they do not have yet
+    isCacheable: (_: unknown, { valueOrUndefined: logs }: Json.Json) => Array.isArray(logs) && logs.length > 0
   }
   let served = options.blocks
   let servedUntil = Number.MAX_SAFE_INTEGER
+
+  /** The blocks whose hashes are in the keys of cached parts, by ascending number. The last one identifies the others. */
+  let anchors: ReadonlyArray<Anchor> = []
+
+  /**
+   * Returns anchors of the current chain, the last of them at block `number` or above. Returns an empty list if the
+   * node does not have that block.
+   */
+  const findAnchors = Effect.fnUntraced(
+    function*(number: bigint): Effect.fn.Return<ReadonlyArray<Anchor>, CommonFailure> {
+      const known = anchors
+      const last = known.at(-1)
+      const isCovered = last !== undefined && last.number >= number
+      const newest = yield* reads.header(isCovered ? last.number : number)
+      if (newest === undefined) return []
+      if (newest.hash === last?.hash) return known
+      // the older header is read after the newer one: a reorg between the two reads is then detected
+      const isSame = last !== undefined && !isCovered && (yield* reads.header(last.number))?.hash === last.hash
+      anchors = [...isSame ? known.slice(1 - mostAnchors) : [], { number: newest.number, hash: newest.hash }]
+      return anchors
+    }
+  )
 
   const joined = Effect.fnUntraced(function*(
     call: CheckedRead,
@@ -162,11 +191,16 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
       servedUntil = now + learnedFor
     }
     const first = refusedWhole === undefined ? size : shrink(refusedWhole, requested)
-    const spans = splitSpan(whole, first)
     const most = () => Math.min(size, first) * bounds.requests
     const needless = `more than ${bounds.requests} upstream requests`
-    if (spans.length > bounds.requests) return tooWide(requested, most(), needless)
-    const anchor = yield* reads.header(whole.to)
+    if (requested > most()) return tooWide(requested, most(), needless)
+    // overlapping ranges have parts in common, because parts begin at multiples. This adds at most one request
+    const spans = splitSpan(whole, first, whole.from - whole.from % BigInt(first))
+    const mostSent = Math.max(bounds.requests, spans.length)
+    const isSettled = ({ to }: Span): boolean => to + unsettled <= whole.to
+    const settled = spans.findLast(isSettled)
+    const hasEnd = settled !== undefined && (yield* reads.header(whole.to)) !== undefined
+    const settledBy = hasEnd ? yield* findAnchors(settled.to) : []
     const { address, topics } = filter
     const selected = { ...(address === undefined ? {} : { address }), ...(topics === undefined ? {} : { topics }) }
     let sent = 0
@@ -177,14 +211,15 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const askSpan = (span: Span) => {
       const wire = { ...selected, fromBlock: encodeQuantity(span.from), toBlock: encodeQuantity(span.to) }
       const params = Json.write([wire])
-      return anchor === undefined || span.to + unsettled > whole.to
+      const anchor = isSettled(span) ? settledBy.find(({ number }) => number >= span.to) : undefined
+      return anchor === undefined
         ? ask({ ...call, operation, params })
         : ask({ ...call, operation: cachedOperation, params, request: { ...wire, anchor: anchor.hash } })
     }
 
     const read = (span: Span): Effect.Effect<ReadonlyArray<string>, CommonFailure | Ended> =>
       Effect.suspend((): Effect.Effect<RpcAnswer, CommonFailure | Ended> => {
-        if (++sent <= bounds.requests) return askSpan(span)
+        if (++sent <= mostSent) return askSpan(span)
         learn()
         return Effect.fail(new Ended({ answer: tooWide(requested, most(), needless) }))
       }).pipe(
@@ -216,13 +251,15 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     return JsonRpc.result(Json.of(`[${inside.join(",")}]`))
   }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
 
-  /** Returns whether a query names one block by its hash, and the known header of that block excludes the logs. */
-  const isExcluded = (params: unknown): boolean => {
-    const query = decodeOfBlock(params)
-    if (Option.isNone(query)) return false
+  /** Returns the logs of a block by its hash, without a query if its known header excludes them. Passes other calls on. */
+  const searchBlock = (call: CheckedRead) => {
+    const query = decodeOfBlock(call.params.valueOrUndefined)
+    if (Option.isNone(query)) return ask(call)
     const [filter] = query.value
     const header = reads.known(filter.blockHash.toLowerCase())
-    return header !== undefined && !mayHave(header.logsBloom, selectionIn(filter))
+    return header === undefined || mayHave(header.logsBloom, selectionIn(filter))
+      ? ask({ ...call, operation: cachedOfBlock, request: filter })
+      : Effect.succeed(noLogs)
   }
 
   /**
@@ -236,7 +273,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
 
   const search = Effect.fnUntraced(function*(call: CheckedRead) {
     const params = decodeParams(call.params.valueOrUndefined)
-    if (Option.isNone(params)) return isExcluded(call.params.valueOrUndefined) ? noLogs : yield* ask(call)
+    if (Option.isNone(params)) return yield* searchBlock(call)
     if ((yield* Clock.currentTimeMillis) >= servedUntil) served = undefined
     const [{ blockHash: _, fromBlock, toBlock, ...filter }] = params.value
     const first = fromBlock ?? "latest"

@@ -1,13 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Json from "@trigate/domain/encoding/Json"
+import { getLogs } from "@trigate/domain/evm/EvmReads"
 import { serving } from "@trigate/domain/evm/Layer2Operations"
+import { cachedForGood } from "@trigate/domain/operations/Operation"
 import * as EvmChain from "@trigate/testing/EvmChain"
 import * as EvmFeed from "@trigate/upstream/evm/EvmFeed"
+import * as LogSearch from "@trigate/upstream/evm/LogSearch"
+import * as NodeReads from "@trigate/upstream/evm/NodeReads"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import { passSeconds } from "./modelled.ts"
+import { nodeAt, passSeconds } from "./modelled.ts"
 import { call, gateway, nodeOf } from "./nodes.ts"
 
 const over = (transport: ReturnType<typeof nodeOf>) => Layer.provide(Pipeline.layer({ attempts: 1 }), transport.layer)
@@ -30,8 +35,8 @@ describe("eth_getLogs", () => {
     return Effect.gen(function*() {
       const backend = yield* gateway()
       assert.deepStrictEqual(yield* call(backend, "eth_getLogs", range(1, 1000)), chain.logs({}, 1, 1000))
-      // one refusal, then 20 parts of 50
-      assert.deepStrictEqual([chain.ranges[0], chain.ranges.length, Math.max(...chain.ranges.slice(1))], [1000, 21, 50])
+      // one refusal, then the parts, each of which begins at a multiple of 50: 1 to 49, 50 to 99, and so on to 1000
+      assert.deepStrictEqual([chain.ranges[0], chain.ranges.length, Math.max(...chain.ranges.slice(1))], [1000, 22, 50])
       const filter = { address: EvmChain.contracts[0], topics: [EvmChain.events[1]] }
       assert.deepStrictEqual(
         yield* call(backend, "eth_getLogs", range(3, 208, filter)),
@@ -51,6 +56,89 @@ describe("eth_getLogs", () => {
         data: tooWide(100_000, 2000)
       })
       assert.deepStrictEqual(transport.seen, [])
+    }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("of the largest range that a refusal names is served, wherever it begins", () => {
+    const chain = new EvmChain.EvmChain("largest", { blocks: 201, span: 50 })
+    return Effect.gen(function*() {
+      const backend = yield* gateway({ logBlocks: 50, logRequests: 2 })
+      const { data } = parts(yield* call(backend, "eth_getLogs", range(1, 101)))
+      assert.deepStrictEqual(data, tooWide(101, 100))
+      for (const from of [50, 51, 99]) {
+        assert.deepStrictEqual(
+          yield* call(backend, "eth_getLogs", range(from, from + 99)),
+          chain.logs({}, from, from + 99)
+        )
+      }
+    }).pipe(Effect.provide(over(nodeOf(chain))))
+  })
+
+  it.effect("reads the parts alone that it has not read, while the newest block moves and for other ranges", () => {
+    const chain = new EvmChain.EvmChain("moving", { blocks: 1501, span: 50 })
+    const transport = nodeOf(chain)
+    return Effect.gen(function*() {
+      const backend = yield* gateway({ logBlocks: 50 })
+      /** The number of log requests for a range that ends at the newest block, and of all requests. */
+      const asked = Effect.fnUntraced(function*(from: number, to: number = chain.head.number) {
+        const [before, all] = [chain.ranges.length, transport.seen.length]
+        assert.deepStrictEqual(yield* call(backend, "eth_getLogs", range(from, to)), chain.logs({}, from, to))
+        return [chain.ranges.length - before, transport.seen.length - all]
+      })
+      // the newest block, and the last settled one whose hash is part of the keys
+      assert.deepStrictEqual(yield* asked(1), [31, 33])
+      // the parts 1400 to 1449, 1450 to 1499 and 1500
+      const again = [3, 5]
+      assert.deepStrictEqual(yield* asked(1), again)
+      chain.extend(1)
+      assert.deepStrictEqual(yield* asked(1), again)
+      // the first part is another one
+      assert.deepStrictEqual(yield* asked(120), [4, 6])
+      chain.extend(48)
+      // one more part is settled, and one more settled block identifies it
+      assert.deepStrictEqual(yield* asked(1), [3, 6])
+      assert.deepStrictEqual(yield* asked(1), [2, 4])
+      chain.reorganise(30)
+      assert.deepStrictEqual(yield* asked(1), [2, 4])
+      chain.reorganise(300)
+      assert.deepStrictEqual(yield* asked(1), [31, 33])
+      chain.reorganise(300, 400)
+      assert.deepStrictEqual(yield* asked(1), [33, 36])
+    }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("caches parts, and the logs of a block by its hash, as responses that no change of an account affects", () => {
+    const chain = new EvmChain.EvmChain("policies", { blocks: 201 })
+    const policies: Array<unknown> = []
+    const node = nodeAt(() => chain)
+    const ask: typeof node = (asked) => {
+      if (asked.operation.name === "eth_getLogs") policies.push(asked.operation.cachePolicy?.(asked.request, 0))
+      return node(asked)
+    }
+    const { search } = LogSearch.make({ serving, ask, reads: NodeReads.make(serving, "layer2", ask), blocks: 50 })
+    const operation = getLogs(serving)
+    const read = (filter: object) =>
+      search({ operation, params: Json.write([filter]), request: [], surface: "gateway" })
+    return Effect.gen(function*() {
+      yield* read(range(0, 149))
+      yield* read({ blockHash: chain.head.hash })
+      assert.deepStrictEqual(policies, [cachedForGood, undefined, undefined, cachedForGood])
+    })
+  })
+
+  it.effect("of a block by its hash is asked for once, unless the block has none", () => {
+    const chain = new EvmChain.EvmChain("hashes", { blocks: 40 })
+    const transport = nodeOf(chain)
+    return Effect.gen(function*() {
+      const backend = yield* gateway()
+      for (const { hash, logs } of chain.blocks) {
+        const before = transport.seen.length
+        const others = logs.length === 0 ? [hash] : [hash, `0x${hash.slice(2).toUpperCase()}`]
+        for (const blockHash of [hash, ...others]) {
+          assert.deepStrictEqual(yield* call(backend, "eth_getLogs", { blockHash }), logs)
+        }
+        assert.strictEqual(transport.seen.length - before, logs.length === 0 ? 2 : 1)
+      }
     }).pipe(Effect.provide(over(transport)))
   })
 

@@ -10,7 +10,8 @@ import type { AskNode } from "@trigate/upstream/evm/NodeReads"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 
-const nodeAt = (current: () => EvmChain.EvmChain): AskNode => ({ operation, params }) =>
+/** Asks the chain that `current` returns. */
+export const nodeAt = (current: () => EvmChain.EvmChain): AskNode => ({ operation, params }) =>
   Effect.sync(() => {
     const value: unknown = params.valueOrUndefined
     const answer = current().answer(operation.name, Array.isArray(value) ? value : [])
