@@ -9,6 +9,7 @@ import * as LogSearch from "@trigate/upstream/evm/LogSearch"
 import * as NodeReads from "@trigate/upstream/evm/NodeReads"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
@@ -258,6 +259,52 @@ describe("eth_getLogs", () => {
       yield* call(backend, "eth_getLogs", range(1, 200))
       assert.strictEqual(most(before), 200)
     }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("of more logs or characters than one response may have is refused", () => {
+    const chain = new EvmChain.EvmChain("bounds", { blocks: 201, span: 50 })
+    const node = nodeAt(() => chain)
+    const search = (bounds: Partial<LogSearch.Bounds>) =>
+      LogSearch.make({ serving, ask: node, reads: NodeReads.make(serving, "layer2", node), blocks: 50, bounds }).search({
+        operation: getLogs(serving),
+        params: Json.write([range(1, 200)]),
+        request: [],
+        surface: "gateway"
+      })
+    const logs = chain.logs({}, 1, 200)
+    const characters = [[1, 49], [50, 99], [100, 149], [150, 199], [200, 200]]
+      .reduce((sum, [from, to]) => sum + JSON.stringify(chain.logs({}, from, to)).length, 0)
+    return Effect.gen(function*() {
+      for (const bounds of [{ logs: logs.length }, { characters }]) {
+        const answer = yield* search(bounds)
+        assert.deepStrictEqual(answer._tag === "Result" ? answer.result.valueOrUndefined : answer, logs)
+      }
+      for (
+        const [bounds, why] of [
+          [{ logs: logs.length - 1 }, `more than ${logs.length - 1} logs`],
+          [{ characters: characters - 1 }, `more than ${characters - 1} characters`]
+        ] as const
+      ) {
+        const answer = yield* search(bounds)
+        const { data } = parts(answer._tag === "Error" ? answer.error.valueOrUndefined : answer)
+        // what was read before the part that exceeds the bound
+        assert.deepStrictEqual(data, tooWide(200, 199))
+        assert.include(answer._tag === "Error" ? answer.message : "", why)
+      }
+    })
+  })
+
+  it.effect("of 2000 blocks is served at the requests of a public node", () => {
+    const chain = new EvmChain.EvmChain("slowly", { blocks: 2101, span: 50 })
+    const transport = nodeOf(chain)
+    // 100 requests a minute
+    const limited = Layer.provide(Pipeline.layer({ attempts: 1, limits: { layer2: 1.66 } }), transport.layer)
+    return Effect.gen(function*() {
+      const backend = yield* gateway({ logBlocks: 50 })
+      const found = yield* Effect.forkChild(call(backend, "eth_getLogs", range(1, 2000)))
+      yield* passSeconds(60)
+      assert.deepStrictEqual(found.pollUnsafe(), Exit.succeed(chain.logs({}, 1, 2000)))
+    }).pipe(Effect.provide(limited))
   })
 
   it.effect("passes a node's other errors and odd filters on", () => {
