@@ -125,14 +125,16 @@ const retain = (since: number, blocks: ReadonlyArray<typeof Known.Type>) => {
 export const make = ({ most = 100, reads, search, serving, store }: Options): Filters => {
   const getLogs = EvmReads.getLogs(serving)
   // a second poll of a filter waits for the first one, and returns the changes after the first poll
-  const polled = new Map<string, Semaphore.Semaphore>()
+  const polled = new Map<string, { readonly lock: Semaphore.Semaphore; polls: number }>()
   const inTurn = <A, E>(id: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.suspend(() => {
-      const isFirst = !polled.has(id)
-      const lock = polled.get(id) ?? Semaphore.makeUnsafe(1)
-      polled.set(id, lock)
-      const locked = lock.withPermit(effect)
-      return isFirst ? Effect.ensuring(locked, Effect.sync(() => polled.delete(id))) : locked
+      const turn = polled.get(id) ?? { lock: Semaphore.makeUnsafe(1), polls: 0 }
+      polled.set(id, turn)
+      turn.polls++
+      return Effect.ensuring(
+        turn.lock.withPermit(effect),
+        Effect.sync(() => --turn.polls === 0 && polled.delete(id))
+      )
     })
 
   // the owner's key contains the chain, because a filter belongs to one chain
@@ -261,10 +263,13 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     }
   })
 
+  /** Returns the ID that is the first parameter of a call, in lower case; an ID of no filter if the params are invalid. */
+  const readId = ({ params }: CheckedRead): string =>
+    Option.match(decodeId(params.valueOrUndefined), { onNone: () => "", onSome: ([id]) => id.toLowerCase() })
+
   /** Returns the stored filter whose ID is the first parameter of a call. */
   const found = Effect.fnUntraced(function*(call: CheckedRead) {
-    const [id] = yield* Effect.mapError(Effect.fromOption(decodeId(call.params.valueOrUndefined)), () => notFound)
-    const key = { caller: ownerKey(yield* CurrentCaller), id: id.toLowerCase() }
+    const key = { caller: ownerKey(yield* CurrentCaller), id: readId(call) }
     const text = yield* store.get(key)
     const filter = yield* Effect.mapError(Effect.fromOption(decode(text)), () => notFound)
     return { key, filter }
@@ -293,7 +298,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     eth_newFilter: install("logs"),
     eth_newBlockFilter: install("blocks"),
     eth_newPendingTransactionFilter: install("pending"),
-    eth_getFilterChanges: (call) => ended(inTurn(call.params.text, readChanges(call))),
+    eth_getFilterChanges: (call) => ended(inTurn(readId(call), readChanges(call))),
     eth_getFilterLogs: (call) =>
       ended(
         Effect.flatMap(found(call), ({ filter }): Effect.Effect<RpcAnswer, CommonFailure | Ended> =>

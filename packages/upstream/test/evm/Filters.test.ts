@@ -23,6 +23,8 @@ const failing = <E extends { readonly _tag: string }>(effect: Effect.Effect<unkn
 
 const notFound = { code: -32000, message: "filter not found" }
 
+const decodeHashes = Schema.decodeUnknownSync(Schema.Array(Schema.String))
+
 const decodeLogs = Schema.decodeUnknownSync(
   Schema.Array(Schema.Struct({ removed: Schema.Boolean, transactionHash: Schema.String }))
 )
@@ -276,6 +278,26 @@ describe("a filter", () => {
       assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), hashes(8, 11))
       answered = 100
       assert.deepStrictEqual(yield* call(backend, "eth_getFilterChanges", id), hashes(11, 15))
+    }).pipe(Effect.provide(over(nodeOf(chain))))
+  })
+
+  it.effect("serves concurrent polls one after the other, in whichever letters they write its ID", () => {
+    const chain = new EvmChain.EvmChain("concurrent", { blocks: 5 })
+    return Effect.gen(function*() {
+      const store = yield* FilterStore.makeMemory
+      const get: typeof store.get = (key) => Effect.tap(store.get(key), () => Effect.yieldNow)
+      const backend = yield* Effect.provideService(gateway(), FilterStore.FilterStore, { ...store, get })
+      const id = String(yield* call(backend, "eth_newBlockFilter"))
+      const poll = Effect.map(call(backend, "eth_getFilterChanges", id), decodeHashes)
+      const inCapitals = call(backend, "eth_getFilterChanges", `0x${id.slice(2).toUpperCase()}`)
+      chain.extend(3)
+      const extended = Effect.flatMap(poll, (first) => {
+        chain.extend(3)
+        return Effect.map(poll, (second) => [...first, ...second])
+      })
+      const polls = [Effect.map(inCapitals, decodeHashes), extended, poll]
+      const changes = yield* Effect.all(polls, { concurrency: "unbounded" })
+      assert.deepStrictEqual(changes.flat().toSorted(), chain.blocks.slice(5).map(({ hash }) => hash).toSorted())
     }).pipe(Effect.provide(over(nodeOf(chain))))
   })
 

@@ -265,12 +265,14 @@ describe("eth_getLogs", () => {
     const chain = new EvmChain.EvmChain("bounds", { blocks: 201, span: 50 })
     const node = nodeAt(() => chain)
     const search = (bounds: Partial<LogSearch.Bounds>) =>
-      LogSearch.make({ serving, ask: node, reads: NodeReads.make(serving, "layer2", node), blocks: 50, bounds }).search({
-        operation: getLogs(serving),
-        params: Json.write([range(1, 200)]),
-        request: [],
-        surface: "gateway"
-      })
+      LogSearch.make({ serving, ask: node, reads: NodeReads.make(serving, "layer2", node), blocks: 50, bounds }).search(
+        {
+          operation: getLogs(serving),
+          params: Json.write([range(1, 200)]),
+          request: [],
+          surface: "gateway"
+        }
+      )
     const logs = chain.logs({}, 1, 200)
     const characters = [[1, 49], [50, 99], [100, 149], [150, 199], [200, 200]]
       .reduce((sum, [from, to]) => sum + JSON.stringify(chain.logs({}, from, to)).length, 0)
