@@ -5,6 +5,7 @@ import * as Json from "@trigate/domain/encoding/Json"
 import { getLogs } from "@trigate/domain/evm/EvmReads"
 import { getTransactionReceipt, serving } from "@trigate/domain/evm/Layer2Operations"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import * as SpanTree from "@trigate/testing/SpanTree"
 import type { AttemptedRead } from "@trigate/upstream/attempts/Attempts"
 import * as Batching from "@trigate/upstream/Batching"
 import * as Pipeline from "@trigate/upstream/Pipeline"
@@ -15,6 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
+import * as Tracer from "effect/Tracer"
 import * as Scripted from "./scripted.ts"
 
 const Sent = Schema.Struct({ id: Schema.Number, method: Schema.String, params: Schema.Unknown })
@@ -123,6 +125,24 @@ describe("cheap reads of different callers", () => {
       assert.deepStrictEqual(values(yield* receipts(50)), Array.from({ length: 50 }, () => "UpstreamUnavailable"))
       assert.isAtMost(transport.seen.length, 13)
     }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("that one batch serves have one attempt, in a trace of its own", () => {
+    const transport = Scripted.make(({ body }) => answers(body))
+    const { spans, tracer, tree } = SpanTree.make()
+    return Effect.gen(function*() {
+      const read = yield* reader
+      const requests = ["one", "other"].map((name) => Effect.withSpan(read(1), name, { kind: "server" }))
+      yield* Effect.all(requests, { concurrency: "unbounded" })
+      assert.deepStrictEqual(tree(), [
+        "one [server, ok]",
+        "other [server, ok]",
+        "layer2#0 [client, ok] http.response.status_code=200 trigate.address=0 trigate.attempt=1 " +
+        "trigate.operation=batch trigate.outcome=ok trigate.upstream=layer2"
+      ])
+      assert.strictEqual(new Set(spans.map(({ traceId }) => traceId)).size, 3)
+      assert.deepStrictEqual(sizes(transport.seen), [2])
+    }).pipe(Effect.provide(over(transport)), Effect.provideService(Tracer.Tracer, tracer))
   })
 
   it.effect("are one call where only one arrives, and calls that are not cheap are never put together", () => {
