@@ -71,7 +71,7 @@ export const settings = {
   }, noLimit),
   tokenChainStreamRps: withDefault("TRIGATE_TOKEN_CHAIN_STREAM_RPS", Positive, "1", {
     group: "Limits",
-    meaning: "maximum requests per second to the token-chain node, for all transaction streams together",
+    meaning: "maximum requests per second to the token-chain node, for all transaction streams of a process together",
     takes: positive
   }),
   layer2Rps: optional("TRIGATE_LAYER2_RPS", Positive, {
