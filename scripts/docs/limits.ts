@@ -28,6 +28,13 @@ const fixedLimits: ReadonlyArray<readonly [file: string, name: string, unit: "by
   ["trading/src/accounts/AccountEvents", "mostPending", ""],
   ["tokens/src/transactions/AccountHistory", "maxPages", ""],
   ["tokens/src/transactions/Transactions", "maxAccounts", ""],
+  ["domain/src/evm/Block", "maxAlternatives", ""],
+  ["upstream/src/evm/CatchUp", "mostBlocks", ""],
+  ["upstream/src/evm/FeedTopics", "mostWaiting", ""],
+  ["upstream/src/evm/Filters", "depth", ""],
+  ["upstream/src/evm/Filters", "mostCharacters", "bytes"],
+  ["upstream/src/evm/Filters", "mostBlocks", ""],
+  ["upstream/src/evm/Filters", "mostPending", ""],
   ["sandbox/src/evm/EvmChain", "gasLimit", ""],
   ["sandbox/src/venue/VenueAccounts", "mostRows", ""],
   ["api/src/SandboxApi", "maxSnapshots", ""],
@@ -60,6 +67,6 @@ const fixedLimit = ([file, name, unit]: (typeof fixedLimits)[number]): ReadonlyA
 export const limitsText = document(
   "Limits",
   "These bounds of a gateway are fixed. Bounds with a setting are in [configuration](configuration.md#limits), the venue's limits in\n" +
-    "[upstreams](upstreams.md#rate-limit), and the limits of streams, with their effects, in [streams](streams.md#limits).",
+    "[upstreams](upstreams.md#rate-limit), and the limits of streams in [streams](streams.md#limits).",
   table(["Bounds", "At most", "Declared in"], fixedLimits.map(fixedLimit))
 )

@@ -103,7 +103,7 @@ export const settings = {
   }),
   logsMaxRequests: withDefault("TRIGATE_LOGS_MAX_REQUESTS", Count, "40", {
     group: "Limits",
-    meaning: "maximum upstream requests for one `eth_getLogs`; a block range that needs more is refused",
+    meaning: "maximum upstream requests for one `eth_getLogs`",
     takes: count
   }),
   callerFilters: withDefault("TRIGATE_CALLER_FILTERS", Count, "100", {

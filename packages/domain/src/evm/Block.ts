@@ -48,7 +48,7 @@ export const BlockHeader = openStruct({
 }).annotate({ identifier: "BlockHeader" })
 export type BlockHeader = typeof BlockHeader.Type
 
-/** Maximum number of addresses in a log filter, and of alternatives for each of its topics; geth has the same limit. */
+/** Maximum number of addresses or alternatives of a topic in a log filter. It is geth's limit too. */
 export const maxAlternatives = 1000
 /** Maximum number of topics in a log filter: the number of topics that a log can have. */
 export const maxTopics = 4

@@ -73,9 +73,9 @@ export const standardMethods: { readonly [name: string]: Method } = {
  * The gateway computes the results from blocks and logs, so any node can serve the next call.
  */
 export const filterMethods = {
-  eth_newFilter: { summary: "Install a filter of logs; the gateway stores it" },
-  eth_newBlockFilter: { summary: "Install a filter of new blocks; the gateway stores it" },
-  eth_newPendingTransactionFilter: { summary: "Install a filter of pending transactions; the gateway stores it" },
+  eth_newFilter: { summary: "Install a filter of logs" },
+  eth_newBlockFilter: { summary: "Install a filter of new blocks" },
+  eth_newPendingTransactionFilter: { summary: "Install a filter of pending transactions" },
   eth_getFilterChanges: { summary: "Changes since the last call with this filter" },
   eth_getFilterLogs: { summary: "All logs of a filter" },
   eth_uninstallFilter: { summary: "Remove a filter" }

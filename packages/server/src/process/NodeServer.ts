@@ -88,7 +88,7 @@ const refuseEarly = (request: Http.IncomingMessage, response: Http.ServerRespons
   refuse(request, response, status, body._tag === "Uint8Array" ? body.body : "", headers)
 }
 
-/** Maximum number of requests that wait until the program has started; each uses at most 80 KiB of memory. */
+/** Maximum number of requests that wait until the program has started. Each uses at most 80 KiB of memory. */
 export const maxParked = 512
 
 /**

@@ -34,7 +34,7 @@ export class LiveRequests extends Context.Service<LiveRequests, {
 /** Milliseconds for which recording continues after a poll. */
 const attention = 10_000
 
-/** Maximum number of requests that are recorded for the console; each further request replaces the oldest one. */
+/** Maximum number of requests that are recorded for the console. Each further request replaces the oldest one. */
 const most = 500
 
 const make = Effect.map(Clock.currentTimeMillis, (started) => {

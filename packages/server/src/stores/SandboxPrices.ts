@@ -15,7 +15,7 @@ import { settings as declared } from "../settings/Settings.ts"
 import { SettingsError } from "../settings/SettingsSources.ts"
 import * as ActionLogStore from "./ActionLogStore.ts"
 
-/** Maximum number of bars of a coin that the sandbox replays: 138 days of one-minute bars, about 40 MiB. */
+/** Maximum number of bars of a coin that the sandbox replays. It is 138 days of one-minute bars, about 40 MiB. */
 export const maxBars = 200_000
 
 const { env } = declared.sandboxPrices

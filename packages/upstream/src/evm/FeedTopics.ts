@@ -45,7 +45,7 @@ export interface FeedTopics {
   readonly flush: () => void
 }
 
-/** Maximum number of new results of a subscription that wait until older results have been sent. */
+/** Maximum number of new results of a subscription that wait for past ones to be sent. */
 const mostWaiting = 10_000
 
 /** Makes a random ID of a subscription or filter. */

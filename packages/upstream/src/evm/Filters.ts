@@ -42,13 +42,13 @@ export interface Options {
 /** The handlers of the filter methods, by method. */
 export type Filters = { readonly [Name in keyof typeof filterMethods]: AskNode }
 
-/** Maximum depth of a reorg that filters detect, in blocks. */
+/** Maximum number of blocks in a reorg that filters detect. */
 const depth = 64
 
-/** Maximum number of characters of logs that a filter stores, to return them again after a reorg. */
+/** Maximum number of characters of logs that a filter stores. They are returned again after a reorg. */
 const mostCharacters = 1024 * 1024
 
-/** Maximum number of block hashes in one poll of a filter; the next poll returns the following ones. */
+/** Maximum number of block hashes in one poll of a filter. The next poll returns the following ones. */
 const mostBlocks = 256
 
 /** Maximum number of pending-transaction hashes that a filter stores. */
