@@ -161,6 +161,40 @@ describe("typed streams of the client", () => {
         }
       })), { discard: true }))
 
+  it.effect("continue after a reorg that is deeper than the blocks that the gateway knows", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("deep", { blocks: 40 })
+      const feed = yield* EvmFeed.make({ serving, ask: asking(() => chain) })
+      const { construct, opened } = network(feed, chain)
+      const heads: Array<BlockHeader> = []
+      const logs: Array<ReceiptLog> = []
+      const running = yield* Effect.forkScoped(Effect.provide(
+        EvmStreams.EvmStreams.use(({ layer2 }) =>
+          Effect.all([
+            Stream.runForEach(layer2.blocks(), (head) => Effect.sync(() => heads.push(head))),
+            Stream.runForEach(layer2.logs(), (log) => Effect.sync(() => logs.push(log)))
+          ], { concurrency: "unbounded" })
+        ),
+        EvmStreams.layer({ baseUrl: "http://gateway" }).pipe(
+          Layer.provide(Layer.succeed(Socket.WebSocketConstructor, construct))
+        )
+      ))
+      yield* passSeconds(3)
+      chain.extend(5)
+      yield* passSeconds(5)
+      const before = chain.blocks.slice(39)
+      chain.reorganise(17, 20)
+      yield* passSeconds(20)
+      assert.isUndefined(running.pollUnsafe(), "a stream ended")
+      assert.strictEqual(opened(), 4)
+      assert.deepStrictEqual(
+        heads.map(({ hash }) => hash),
+        [...before, ...chain.blocks.slice(39)].map(({ hash }) => hash)
+      )
+      const removable = logs.map(({ removed, transactionHash }) => ({ removed: removed === true, transactionHash }))
+      assert.deepStrictEqual(applied(removable), hashesOf(chain.logs({}, 40)))
+    }))
+
   it.live("emit blocks and logs of a gateway, and wait for a receipt", () =>
     Effect.gen(function*() {
       const { file, keys } = yield* keyFile({ name: "one" })
