@@ -128,8 +128,10 @@ export const endChildren = (venue: Venue, order: VenueOrder, status: string): vo
 /** Ends an order and its child orders. If the order is a child order, removes it from its parent order. */
 export const end = (venue: Venue, order: VenueOrder, status: string): void => {
   if (order.place === "gone") return
-  const parent = findParent(ensureAccount(venue.state, order.user), order)
-  if (parent !== undefined) parent.children = parent.children.filter((each) => each !== order)
+  if (order.place === "parent") {
+    const parent = findParent(ensureAccount(venue.state, order.user), order)
+    if (parent !== undefined) parent.children = parent.children.filter((each) => each !== order)
+  }
   withdraw(venue, venue.listing.byCoin.get(order.coin), order)
   report(venue, order, status)
   endChildren(venue, order, status)
