@@ -106,6 +106,9 @@ export const Endowment = Schema.Struct({
     )
   ).annotateKey({
     description: "The new positions. A negative size is a short position. Default entry price: the mark price"
+  }),
+  requestLimit: Schema.optionalKey(Schema.Natural).annotateKey({
+    description: "Number of actions that the account can send in total; each USDC of traded volume adds one"
   })
 }).annotate({
   identifier: "Endowment",

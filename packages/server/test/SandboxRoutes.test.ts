@@ -44,6 +44,8 @@ describe("the control of a served sandbox", () => {
         assert.isString(JsonParts.at(yield* levels, 1, 19, "px"))
         yield* Sandbox.endow({ user, usd: "250.5" })
         assert.strictEqual(yield* worthOf, "250.5")
+        yield* Sandbox.endow({ user, requestLimit: 3 })
+        assert.strictEqual(JsonParts.at(yield* info({ type: "userRateLimit", user }), "nRequestsCap"), 3)
         const { snapshots: [id = ""] } = yield* Sandbox.snapshot()
         yield* Sandbox.endow({ user, usd: "1", positions: [{ coin: "BTC", size: "-0.001" }] })
         yield* Sandbox.setPrices({ coin: "BTC", points: [{ time: 0, price: 50_000 }] })

@@ -45,7 +45,7 @@ const refuse = (path: ReadonlyArray<string | number>, message: string) =>
   Effect.fail(invalidRequest([{ path, message }]))
 
 const group = ({ snapshots, state }: Controlled) => {
-  const { faults, info, trading } = state
+  const { faults, info, trading, venue } = state
   let taken = 0
 
   const status = Effect.map(trading.now, (time): SandboxStatus => ({
@@ -81,7 +81,7 @@ const group = ({ snapshots, state }: Controlled) => {
       ({ member, message }) => refuse(path.length === 1 ? path : [...path, member], message)
     )
 
-  const endow = ({ positions = [], spot = [], usd, user }: Endowment) =>
+  const endow = ({ positions = [], requestLimit, spot = [], usd, user }: Endowment) =>
     Effect.flatMap(state.snapshot, (before) =>
       Effect.gen(function*() {
         if (usd !== undefined) yield* holding(trading.depositUsd(user, usd), "usd")
@@ -91,6 +91,7 @@ const group = ({ snapshots, state }: Controlled) => {
         for (const [index, { coin, entryPx, size }] of positions.entries()) {
           yield* holding(trading.setPosition(user, coin, size, entryPx), "positions", index)
         }
+        if (requestLimit !== undefined) yield* venue.limitRequests(user, requestLimit)
       }).pipe(
         // all of it or nothing
         Effect.tapError(() => state.restore(before))
