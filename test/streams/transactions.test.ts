@@ -1,10 +1,13 @@
 /** Transactions of the token chain as Server-Sent Events: what a page, a script and the typed client receive, over a node of HTTP. */
 import { assert, describe, it } from "@effect/vitest"
-import { beginCell } from "@ton/core"
+import { Address, beginCell, external, internal, storeMessage, toNano } from "@ton/core"
+import { keyPairFromSeed } from "@ton/crypto"
+import { WalletContractV4 } from "@ton/ton"
 import type { AccountTransaction } from "@trigate/domain/tokens/AccountTransaction"
 import { formatPosition } from "@trigate/domain/tokens/AccountTransaction"
+import { tokenKey } from "@trigate/sandbox/SandboxExamples"
 import * as Client from "@trigate/testing/Client"
-import { gateway } from "@trigate/testing/Gateway"
+import { gateway, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
@@ -59,6 +62,21 @@ const blocks = (url: string, count: number, headers: Readonly<Record<string, str
     aborting.abort()
     return text.split("\n\n").slice(0, count)
   })
+
+/** Follows the transactions of an account from genesis on until the scope closes; returns the IDs that arrive. */
+const follow = Effect.fnUntraced(function*(url: string, address: string) {
+  const arrived = yield* Queue.unbounded<string>()
+  const path = `${url}/api/v2/streams/transactions?address=${address}&after=genesis`
+  const { body } = yield* Effect.promise(() => fetch(path))
+  yield* Effect.forkScoped(
+    Effect.promise(async () => {
+      for await (const text of (body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
+        for (const [, id] of text.matchAll(/^id: (.*)\nevent: transaction$/gmu)) Queue.offerUnsafe(arrived, id ?? "")
+      }
+    })
+  )
+  return arrived
+})
 
 const refusal = (url: string, headers: Readonly<Record<string, string>> = {}) =>
   Effect.promise(async () => {
@@ -152,19 +170,7 @@ describe("GET /api/v2/streams/transactions", () => {
       const old = yield* chain
       grow(old.account, 2)
       const { reload, url } = yield* gateway(old.environment)
-      const arrived = yield* Queue.unbounded<string>()
-      const response = yield* Effect.promise(() =>
-        fetch(`${url}/api/v2/streams/transactions?address=${account}&after=genesis`)
-      )
-      yield* Effect.forkScoped(
-        Effect.promise(async () => {
-          for await (const text of (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
-            for (const [, id] of text.matchAll(/^id: (.*)\nevent: transaction$/gmu)) {
-              Queue.offerUnsafe(arrived, id ?? "")
-            }
-          }
-        })
-      )
+      const arrived = yield* follow(url, account)
       const take = (count: number) => Queue.takeN(arrived, count)
       const seen = [...yield* take(2)]
       yield* reload({ ...old.environment, TRIGATE_READ_DEADLINE: "9s" })
@@ -178,6 +184,30 @@ describe("GET /api/v2/streams/transactions", () => {
       grow(old.account, 2)
       seen.push(...yield* take(1))
       assert.deepStrictEqual(seen, next.account.map(idOf))
+    }).pipe(Effect.scoped))
+
+  it.live("continues over changes of the settings with a sandbox, which keeps its contracts", () =>
+    Effect.gen(function*() {
+      const { reload, url } = yield* gateway({})
+      const { publicKey, secretKey } = keyPairFromSeed(Buffer.from(tokenKey.seed, "hex"))
+      const sender = WalletContractV4.create({ workchain: 0, publicKey })
+      const send = (seqno: number) => {
+        const transfer = internal({ to: Address.parseRaw(account), value: toNano("0.2"), bounce: false })
+        const body = sender.createTransfer({ seqno, secretKey, messages: [transfer] })
+        const message = external({ to: sender.address, ...(seqno === 0 ? { init: sender.init } : {}), body })
+        const boc = beginCell().store(storeMessage(message)).endCell().toBoc().toString("base64")
+        return Effect.map(post(`${url}/api/v2/sendBoc`, JSON.stringify({ boc })), ({ status, text }) => {
+          assert.strictEqual(status, 200, text)
+        })
+      }
+      const arrived = yield* follow(url, account)
+      for (const [seqno, settings] of [{ TRIGATE_READ_DEADLINE: "9s" }, {}].entries()) {
+        yield* send(seqno)
+        yield* Queue.take(arrived)
+        yield* reload(settings)
+      }
+      yield* send(2)
+      yield* Queue.take(arrived)
     }).pipe(Effect.scoped))
 
   it.live("counts as a socket of its caller, and ends with the gateway", () =>

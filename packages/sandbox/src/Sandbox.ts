@@ -40,7 +40,6 @@ import * as VenueEvm from "./evm/VenueEvm.ts"
 import { chainIds } from "./SandboxExamples.ts"
 import { SandboxState } from "./SandboxState.ts"
 import * as SandboxState_ from "./SandboxState.ts"
-import * as TokenAnswers from "./tokens/TokenAnswers.ts"
 import * as TokenServer from "./tokens/TokenServer.ts"
 import * as VenueExchange from "./venue/VenueExchange.ts"
 import * as VenueInfo from "./venue/VenueInfo.ts"
@@ -152,10 +151,9 @@ const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
 const tokenStreams = { requestsPerSecond: 1_000, pollInterval: "250 millis" } as const
 
 const tokens = Effect.fnUntraced(function*(state: State) {
-  const answers = yield* TokenAnswers.make(state.seed, state.tokens.state)
   const ask = Effect.fnUntraced(function*({ form, operation, params }: TokenRead | TokenOnce) {
     const now = yield* Clock.currentTimeMillis
-    const answer = yield* answers(operation.name, params.valueOrUndefined)
+    const answer = yield* state.tokens.answer(operation.name, params.valueOrUndefined)
     return form === "rpc" ? TokenServer.rpc(answer, now, "1") : TokenServer.rest(answer, now)
   })
   return yield* TokenChain.make({ read: ask, once: ask }, metadata(state), tokenStreams)

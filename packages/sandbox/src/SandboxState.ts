@@ -9,6 +9,7 @@ import * as Layer2Chain from "./evm/Layer2Chain.ts"
 import * as VenueEvm from "./evm/VenueEvm.ts"
 import * as Genesis from "./Genesis.ts"
 import { defaultSeed, type Seed } from "./Seed.ts"
+import * as TokenAnswers from "./tokens/TokenAnswers.ts"
 import * as TokenState from "./tokens/TokenState.ts"
 import * as PricePaths from "./venue/PricePaths.ts"
 import * as SpotMetaBook from "./venue/SpotMetaBook.ts"
@@ -66,7 +67,10 @@ export class SandboxState extends Context.Service<SandboxState, {
   /** Accounts, contracts and gas prices of the EVM. */
   readonly evm: VenueEvm.EvmControls
   /** Contracts of the token chain. */
-  readonly tokens: TokenState.TokenControls
+  readonly tokens: TokenState.TokenControls & {
+    /** Serves the methods of the token chain. The results of messages are part of the state. */
+    readonly answer: TokenAnswers.Answering
+  }
   /** Transactions and finality of the layer 2. */
   readonly layer2: Layer2Chain.Layer2Controls
 }>()("@trigate/sandbox/SandboxState") {}
@@ -111,6 +115,7 @@ const make = Effect.fnUntraced(
         Effect.andThen(Ref.set(info, snapshot.info)),
         Effect.andThen(trading.restore(snapshot.trading))
       )
+    const tokens = yield* Ref.make(Genesis.tokenChain)
     return SandboxState.of({
       seed,
       venue: VenueState.controls(identity),
@@ -126,7 +131,7 @@ const make = Effect.fnUntraced(
           info: listed
         })).pipe(Effect.andThen(playPrices)),
       evm: VenueEvm.controls(yield* Ref.make(Genesis.evm(seed, spotMeta, startedAt))),
-      tokens: TokenState.controls(yield* Ref.make(Genesis.tokenChain)),
+      tokens: { ...TokenState.controls(tokens), answer: yield* TokenAnswers.make(seed, tokens) },
       layer2: Layer2Chain.controls(seed, yield* Ref.make(Genesis.layer2(seed, startedAt)))
     })
   }

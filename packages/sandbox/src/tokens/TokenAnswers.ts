@@ -65,3 +65,6 @@ export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<Token
     return answer === undefined ? described() : yield* answer(loaded, asked.success)
   }) satisfies (method: TokenServer.Method, params: unknown) => Effect.Effect<TokenAnswer>
 })
+
+/** Serves the token chain's methods. */
+export type Answering = Effect.Success<ReturnType<typeof make>>
