@@ -124,7 +124,7 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
   const pace = yield* makePace(() => source().requestsPerSecond)
   const cells = yield* loadCells
   // reads that callers share run in this context: in that of the first caller, its quota would limit them for all callers
-  const context = yield* Effect.context<never>()
+  const context = yield* Effect.context()
   const closed = yield* Deferred.make<void>()
   yield* Effect.addFinalizer(() => Deferred.succeed(closed, undefined))
 
