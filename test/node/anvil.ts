@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
 import { spawn, spawnSync } from "node:child_process"
+import * as fs from "node:fs"
 import { createRequire } from "node:module"
 import { forwarder } from "../compat/forwarder.ts"
 
@@ -65,6 +66,13 @@ const end = (child: ChildProcess) =>
     return void child.kill("SIGKILL")
   })
 
+/** Whether all threads of a process are stopped; where there is no /proc, that is not known. */
+const isStopped = (pid: number | undefined): boolean => {
+  const tasks = `/proc/${pid}/task`
+  return !fs.existsSync(tasks) ||
+    fs.readdirSync(tasks).every((task) => /\) T /u.test(fs.readFileSync(`${tasks}/${task}/stat`, "utf8")))
+}
+
 /** The URL of a node as one of the trading chain has it: it answers below `/evm`. */
 export const withEvmPath = (node: Anvil) => Effect.map(forwarder(node.url, () => "/"), ({ url }) => url)
 
@@ -74,7 +82,11 @@ const nodeWith = (options: ReadonlyArray<string>) =>
     ({ child, url }): Anvil => ({
       url,
       kill: end(child),
-      pause: Effect.sync(() => void child.kill("SIGSTOP")),
+      // a busy machine stops the threads some time after the signal
+      pause: Effect.andThen(
+        Effect.sync(() => child.kill("SIGSTOP")),
+        Effect.repeat(Effect.yieldNow, { until: () => isStopped(child.pid) })
+      ),
       goOn: Effect.sync(() => void child.kill("SIGCONT"))
     })
   )

@@ -97,7 +97,13 @@ const change = Effect.gen(function*() {
     Effect.flatMap(read(text), Schema.decodeUnknownEffect(schema))
   yield* venue.addVault(address, stranger)
   yield* venue.setAccount(address, {
-    extraAgents: yield* decode(infoOperations.extraAgents.response, infoAnswers.extraAgents.texts[0])
+    // an expired one is not listed
+    extraAgents: (yield* decode(infoOperations.extraAgents.response, infoAnswers.extraAgents.texts[0])).map((
+      agent
+    ) => ({
+      ...agent,
+      validUntil: 2_000_000_000_000
+    }))
   })
   const copy = yield* trading.snapshot
   yield* trading.restore({ ...copy, state: { ...copy.state, nextOid: 1 } })
