@@ -98,12 +98,9 @@ const change = Effect.gen(function*() {
   yield* venue.addVault(address, stranger)
   yield* venue.setAccount(address, {
     // an expired one is not listed
-    extraAgents: (yield* decode(infoOperations.extraAgents.response, infoAnswers.extraAgents.texts[0])).map((
-      agent
-    ) => ({
-      ...agent,
-      validUntil: 2_000_000_000_000
-    }))
+    extraAgents: (yield* decode(infoOperations.extraAgents.response, infoAnswers.extraAgents.texts[0])).map(
+      ({ address, name }) => ({ address, name, validUntil: 2_000_000_000_000 })
+    )
   })
   const copy = yield* trading.snapshot
   yield* trading.restore({ ...copy, state: { ...copy.state, nextOid: 1 } })
