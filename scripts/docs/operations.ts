@@ -123,10 +123,8 @@ const errorColumns = (operations: ReadonlyArray<Operation>) => {
 /** The value that most rows of a column have. */
 const usual = (values: ReadonlyArray<string>): string => {
   const counts = Map.groupBy(values, (value) => value)
-  return [...counts].reduce((most, group) => group[1].length > most[1].length ? group : most, [
-    "",
-    [] as Array<string>
-  ])[0]
+  const [most = ""] = [...counts].toSorted(([, one], [, other]) => other.length - one.length).map(([value]) => value)
+  return most
 }
 
 /** The value that most operations of a section have is written once, above its table, which lists the others. */

@@ -1,5 +1,6 @@
 /** The tradable assets: their IDs in orders, their tick and lot sizes, and the units of their balances. */
 import type { SpotToken } from "@trigate/domain/info/SpotMeta"
+import * as Result from "effect/Result"
 import type { CandleMarket } from "./CandleMarket.ts"
 import { coinDex, findMarket } from "./CandleMarket.ts"
 import * as Decimals from "./Decimals.ts"
@@ -148,4 +149,13 @@ export const readPx = ({ pxDecimals }: Asset, text: string): bigint | "invalid" 
   if (fine === undefined || fine <= 0n) return "invalid"
   const px = Decimals.parse(text, pxDecimals)
   return px === undefined || Decimals.significantDigits(text) > mostDigits ? "tick" : px
+}
+
+/** Parses a price that a test sets, which has the form of an order's price. Fails with the text of the mistake. */
+export const readGivenPx = (asset: Asset, text: string): Result.Result<bigint, string> => {
+  const px = readPx(asset, text)
+  if (px === "invalid") return Result.fail("Expected a price above 0")
+  return px === "tick"
+    ? Result.fail(`Expected at most ${mostDigits} significant digits and ${asset.pxDecimals} decimals, as in an order`)
+    : Result.succeed(px)
 }

@@ -2,7 +2,7 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Asset } from "./Assets.ts"
-import { readPx } from "./Assets.ts"
+import { readGivenPx } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
 import { never } from "./Quotes.ts"
 import type { Quote } from "./TradingState.ts"
@@ -32,19 +32,12 @@ const invalid = (message: string, ...path: ReadonlyArray<string | number>) =>
   Result.fail(new InvalidBook({ path, message }))
 
 const readLevel = (asset: Asset, { px, sz }: GivenLevel, ...path: ReadonlyArray<string | number>) => {
-  const ticks = readPx(asset, px)
-  if (ticks === "invalid") return invalid("Expected a price above 0", ...path, "px")
-  if (ticks === "tick") {
-    return invalid(
-      `Expected at most 5 significant digits and ${asset.pxDecimals} decimals, as in an order`,
-      ...path,
-      "px"
-    )
-  }
+  const ticks = readGivenPx(asset, px)
+  if (Result.isFailure(ticks)) return invalid(ticks.failure, ...path, "px")
   const lots = Decimals.parse(sz, asset.szDecimals)
   return lots === undefined || lots <= 0n
     ? invalid(`Expected a size above 0 with at most ${asset.szDecimals} decimals`, ...path, "sz")
-    : Result.succeed({ px: ticks, sz: lots, n: 1 })
+    : Result.succeed({ px: ticks.success, sz: lots, n: 1 })
 }
 
 /** Replaces the synthetic orders of a coin by the levels of a book; by generated orders if `book` is `undefined`. */

@@ -6,7 +6,7 @@ import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Perpetual } from "./Assets.ts"
-import { readPx } from "./Assets.ts"
+import { readGivenPx } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
 import { abs } from "./Decimals.ts"
 import { perpetualByCoin } from "./Margin.ts"
@@ -55,12 +55,9 @@ export const givePosition = (
   if (asset === undefined) return invalid("coin", `The sandbox lists no perpetual ${coin}`)
   const lots = Decimals.parse(size, asset.szDecimals)
   if (lots === undefined) return invalid("size", `Expected a size with at most ${asset.szDecimals} decimals`)
-  const px = entryPx === undefined ? markPrice(venue, asset) : readPx(asset, entryPx)
-  if (px === "invalid") return invalid("entryPx", "Expected a price above 0")
-  if (px === "tick") {
-    return invalid("entryPx", `Expected at most 5 significant digits and ${asset.pxDecimals} decimals, as in an order`)
-  }
-  close(venue, user, asset, px)
-  trade(venue, user, asset, lots, px)
+  const px = entryPx === undefined ? Result.succeed(markPrice(venue, asset)) : readGivenPx(asset, entryPx)
+  if (Result.isFailure(px)) return invalid("entryPx", px.failure)
+  close(venue, user, asset, px.success)
+  trade(venue, user, asset, lots, px.success)
   return Result.succeed(undefined)
 }
