@@ -2,9 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { standardMethods } from "@trigate/domain/evm/EvmMethodTable"
 import { firstBlock as firstLayer2Block } from "@trigate/sandbox/evm/Layer2Chain"
-import { firstBlock } from "@trigate/sandbox/evm/VenueEvm"
+import { baseFee, firstBlock } from "@trigate/sandbox/evm/VenueEvm"
 import { contracts, keys, transactions } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import type { Hex, TransactionSerializableEIP1559 } from "viem"
 import { keccak256, parseEther, serializeTransaction, toHex, zeroHash } from "viem"
@@ -72,6 +73,25 @@ describe("blocks", () => {
       )
       assert.deepStrictEqual(yield* call(() => layer2.getLogs({ blockHash, address: contracts.none })), [])
     })))
+
+  it.effect.prop(
+    "change the base fee as EIP-1559 allows, and slowly enough for what wallets offer",
+    [
+      Schema.String,
+      Schema.Literals(["small", "big"]),
+      Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1e8 }))
+    ],
+    ([seed, kind, first]) =>
+      Effect.sync(() => {
+        const every = kind === "small" ? 1_000 : 60_000
+        const feeAfter = (blocks: number) => Number(baseFee(seed, { fees: {} }, kind, (first + blocks) * every))
+        const change = feeAfter(1) / feeAfter(0)
+        assert.isTrue(change > 0.875 && change < 1.125, `${change} in a block`)
+        for (let blocks = 1; blocks <= 20; blocks++) {
+          assert.isBelow(feeAfter(blocks) / feeAfter(0), 1.2, `after ${blocks} blocks`)
+        }
+      })
+  )
 })
 
 describe("a transaction", () => {
