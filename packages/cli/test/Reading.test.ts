@@ -31,11 +31,11 @@ layer(sandbox)("commands that read", (it) => {
     Effect.gen(function*() {
       yield* printed(
         "evm gas",
-        "BLOCK         GWEI        WEI\nsmall  0.126232886  126232886\nbig    0.446953236  446953236\n"
+        "BLOCK         GWEI        WEI\nsmall  0.096879974   96879974\nbig    0.850622927  850622927\n"
       )
       yield* printed(
         "evm gas --json",
-        "{\n  \"gasPrice\": \"126232886\",\n  \"bigBlockGasPrice\": \"446953236\"\n}\n"
+        "{\n  \"gasPrice\": \"96879974\",\n  \"bigBlockGasPrice\": \"850622927\"\n}\n"
       )
       const word = `0x${"12".padStart(64, "0")}`
       yield* printed(`evm storage ${contracts.wrapped} 2`, `${word}\n`)
