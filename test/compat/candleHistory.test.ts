@@ -162,7 +162,7 @@ describe("20 000 bars of a venue that keeps 5000", () => {
       assert.deepStrictEqual(
         stretches.map((
           { candles, coverage, forming, sources }
-        ) => [candles.length, coverage, forming?.t, sources?.held]),
+        ) => [candles.length, coverage, forming?.t, sources?.stored]),
         [
           [5000, "complete", undefined, 5000],
           [5000, "complete", undefined, 5000],

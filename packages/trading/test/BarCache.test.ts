@@ -443,7 +443,7 @@ describe("candle queries", () => {
       for (const _ of ["from the archive", "from memory"]) {
         const { candles, sources } = yield* candleSnapshot(whole)
         assert.deepStrictEqual(candles, venue.existing("BTC", "1m", range.from, range.to))
-        assert.deepStrictEqual(sources, { held: 2000, asked: 0, isCut: false, gaps: [], corrected: [first, second] })
+        assert.deepStrictEqual(sources, { stored: 2000, asked: 0, isCut: false, gaps: [], corrected: [first, second] })
       }
       const { sources } = yield* candleSnapshot({ ...whole, startTime: first + minute })
       assert.deepStrictEqual(sources?.corrected, [second])
@@ -485,12 +485,12 @@ describe("candle queries", () => {
     const gaps = [{ from: 60_000, to: 119_999 }, { from: 240_000, to: 299_999 }]
     for (
       const sources of [
-        { held: 0, asked: 12, isCut: false, gaps: [], corrected: [] },
-        { held: 4999, asked: 1, isCut: true, gaps: [], corrected: [] },
-        { held: 7, asked: 0, isCut: false, gaps, corrected: [] },
-        { held: 7, asked: 0, isCut: true, gaps, corrected: [] },
-        { held: 7, asked: 0, isCut: false, gaps: [], corrected: [60_000, 180_000] },
-        { held: 7, asked: 0, isCut: true, gaps, corrected: [180_000] }
+        { stored: 0, asked: 12, isCut: false, gaps: [], corrected: [] },
+        { stored: 4999, asked: 1, isCut: true, gaps: [], corrected: [] },
+        { stored: 7, asked: 0, isCut: false, gaps, corrected: [] },
+        { stored: 7, asked: 0, isCut: true, gaps, corrected: [] },
+        { stored: 7, asked: 0, isCut: false, gaps: [], corrected: [60_000, 180_000] },
+        { stored: 7, asked: 0, isCut: true, gaps, corrected: [180_000] }
       ]
     ) {
       assert.deepStrictEqual(CandleSources.readSources(CandleSources.printSources(sources)), sources)

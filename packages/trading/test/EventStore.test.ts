@@ -123,14 +123,14 @@ describe.each(backings.filter(({ isInstalled }) => isInstalled))(
         assert.deepStrictEqual(yield* store.wanted, [])
       }))
 
-    it.effect("fails with StoreAway while the store is gone", () =>
+    it.effect("fails with EventStoreUnavailable while the store is gone", () =>
       Effect.gen(function*() {
         const running = yield* server
         const store = yield* storeAt(running.url)
         yield* store.lease("first")
         yield* running.kill
         const failed = yield* advancingClock(Effect.flip(store.readAfter(0)))
-        assert.strictEqual(failed._tag, "StoreAway")
+        assert.strictEqual(failed._tag, "EventStoreUnavailable")
       }))
   }
 )

@@ -9,7 +9,7 @@ export interface Stretch {
 /** The sources of the bars in a gateway's response. A response contains at most the newest 5000 bars of the window. */
 export interface Sources {
   /** The number of bars that were in the gateway's store. */
-  readonly held: number
+  readonly stored: number
   /** The number of bars that the gateway requested from the venue. */
   readonly asked: number
   /** The periods, oldest first, whose bars the gateway neither stores nor can request from the venue. */
@@ -32,9 +32,9 @@ const headerMember = (name: string, texts: ReadonlyArray<string>): ReadonlyArray
   texts.length === 0 ? [] : [`${name}="${texts.slice(0, MAX_REPORTED).join(" ")}"`]
 
 /** Formats the sources of a response's bars as the value of {@link sourcesHeader}. */
-export const printSources = ({ asked, corrected, gaps, held, isCut }: Sources): string =>
+export const printSources = ({ asked, corrected, gaps, isCut, stored }: Sources): string =>
   [
-    `held=${held}`,
+    `held=${stored}`,
     `asked=${asked}`,
     ...(isCut ? ["cut"] : gaps.length === 0 ? ["complete"] : []),
     ...headerMember("gaps", gaps.map(({ from, to }) => `${from}-${to}`)),
@@ -48,7 +48,7 @@ const printed =
 export const readSources = (header: string | undefined): Sources | undefined => {
   const match = header === undefined ? undefined : printed.exec(header)?.groups
   return match === undefined ? undefined : {
-    held: Number(match["held"]),
+    stored: Number(match["held"]),
     asked: Number(match["asked"]),
     isCut: match["cut"] !== undefined,
     gaps: Array.from((match["gaps"] ?? "").matchAll(/(?<from>[0-9]+)-(?<to>[0-9]+)/gu), ({ groups }) => ({

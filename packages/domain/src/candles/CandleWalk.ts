@@ -77,7 +77,7 @@ export const walk = <E, R>(
         candles: [],
         coverage: "agedOut",
         forming: undefined,
-        sources: { held: 0, asked: 0, isCut: false, gaps: [gap], corrected: [] }
+        sources: { stored: 0, asked: 0, isCut: false, gaps: [gap], corrected: [] }
       }
       return [[unknown], Option.some<Position>({ ...at, from: gap.to + 1, isHeld: true })] as const
     }

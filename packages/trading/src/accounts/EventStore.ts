@@ -66,7 +66,7 @@ export interface Tail {
 }
 
 /** The store of the event log is unreachable; `detail` is the reason. */
-export class StoreAway extends Data.TaggedError("StoreAway")<{ readonly detail: string }> {}
+export class EventStoreUnavailable extends Data.TaggedError("EventStoreUnavailable")<{ readonly detail: string }> {}
 
 /** Another replica owns the event log. Nothing was written. */
 export class LeaseLost extends Data.TaggedError("LeaseLost") {}
@@ -112,11 +112,11 @@ export class EventStore extends Context.Service<EventStore, {
    * Acquires or renews the right to write the event log (the lease) for an owner. Returns the fencing token of the
    * lease; `undefined` while another replica owns the log.
    */
-  readonly lease: (owner: string) => Effect.Effect<number | undefined, StoreAway>
+  readonly lease: (owner: string) => Effect.Effect<number | undefined, EventStoreUnavailable>
   /**
    * Ends the lease of the event log with the given fencing token, so that another replica can acquire it immediately.
    */
-  readonly release: (token: number) => Effect.Effect<void, StoreAway>
+  readonly release: (token: number) => Effect.Effect<void, EventStoreUnavailable>
   /**
    * Appends entries after the event log's last sequence number, in order. Returns the sequence number of the last
    * entry. If an earlier attempt appended the entries but its confirmation was lost, they are not appended again.
@@ -125,15 +125,18 @@ export class EventStore extends Context.Service<EventStore, {
     token: number,
     after: number,
     entries: ReadonlyArray<NewEntry>
-  ) => Effect.Effect<{ readonly epoch: string; readonly seq: number; readonly at: number }, StoreAway | LeaseLost>
+  ) => Effect.Effect<
+    { readonly epoch: string; readonly seq: number; readonly at: number },
+    EventStoreUnavailable | LeaseLost
+  >
   /**
    * Reads the entries after a sequence number, oldest first. If there are many entries, returns only the first page.
    */
-  readonly readAfter: (seq: number) => Effect.Effect<Tail, StoreAway>
+  readonly readAfter: (seq: number) => Effect.Effect<Tail, EventStoreUnavailable>
   /** Asks the owner of the event log to watch an account for the next {@link wantFor} milliseconds. */
-  readonly want: (user: string) => Effect.Effect<void, StoreAway>
+  readonly want: (user: string) => Effect.Effect<void, EventStoreUnavailable>
   /** Returns the accounts that replicas have requested with `want`. */
-  readonly wanted: Effect.Effect<ReadonlyArray<string>, StoreAway>
+  readonly wanted: Effect.Effect<ReadonlyArray<string>, EventStoreUnavailable>
 }>()("@trigate/trading/accounts/EventStore") {}
 
 /** Milliseconds for which an account is watched after a replica has requested that account. */

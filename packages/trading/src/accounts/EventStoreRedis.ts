@@ -141,10 +141,10 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, pr
 
   const step = <A, E extends { readonly _tag: string; readonly message: string }>(
     effect: Effect.Effect<A, E>
-  ): Effect.Effect<A, EventStore.StoreAway> =>
+  ): Effect.Effect<A, EventStore.EventStoreUnavailable> =>
     effect.pipe(
       Effect.timeout(deadline),
-      Effect.mapError(({ _tag, message }) => new EventStore.StoreAway({ detail: `${_tag}: ${message}` }))
+      Effect.mapError(({ _tag, message }) => new EventStore.EventStoreUnavailable({ detail: `${_tag}: ${message}` }))
     )
 
   return EventStore.EventStore.of({

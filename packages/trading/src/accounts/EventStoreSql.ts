@@ -115,7 +115,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
   const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
     run(Effect.andThen(ready, effect)).pipe(
       Effect.timeout(deadline),
-      Effect.mapError((error) => new EventStore.StoreAway({ detail: SqlStep.faultTag(error) }))
+      Effect.mapError((error) => new EventStore.EventStoreUnavailable({ detail: SqlStep.faultTag(error) }))
     )
 
   const insert = (entries: ReadonlyArray<EventStore.Entry>) => {
@@ -201,7 +201,9 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
           FROM trigate_event_logs WHERE network = ${network}`,
         decodeTail
       ))
-      if (tail === undefined) return yield* new EventStore.StoreAway({ detail: "the database contains no event log" })
+      if (tail === undefined) {
+        return yield* new EventStore.EventStoreUnavailable({ detail: "the database contains no event log" })
+      }
       return { ...tail, begun: new Map(tail.begun.map(({ user, ...begun }) => [user, begun])) }
     }),
     want: (user) =>

@@ -382,7 +382,7 @@ export const make = Effect.fnUntraced(function*<E>(
       body: Texts.write(bars),
       ...(age === undefined ? {} : { age }),
       candles: CandleSources.printSources({
-        held: size - count,
+        stored: size - count,
         asked: count,
         isCut: Texts.size(all) > size,
         corrected: held.corrected.filter((time) => times.has(time)),

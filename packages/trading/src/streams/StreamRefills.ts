@@ -72,7 +72,7 @@ interface Plan {
   readonly newestBy?: string
   readonly window?: Window
   /** Returns whether the response certainly or very likely lacks some of the missed rows. */
-  readonly hasHole?: (rows: ReadonlyArray<string>, lost: { readonly from: number; readonly to: number }) => boolean
+  readonly hasGap?: (rows: ReadonlyArray<string>, lost: { readonly from: number; readonly to: number }) => boolean
 }
 
 /**
@@ -132,7 +132,7 @@ const plans: { readonly [query: string]: Plan } = {
     ...rowsSince("userFillsByTime", "time", orders),
     // `userFillsByTime` returns only fills. Funding is missed if the gap contains a full hour, and a liquidation event
     // is missed if a fill is marked as a liquidation
-    hasHole: (rows, { from, to }) =>
+    hasGap: (rows, { from, to }) =>
       Math.floor(from / hour) < Math.floor(to / hour) ||
       rows.some((row) =>
         timeIn(row, "time") >= from && Predicate.isObject(Subscription.valueAt(parsed(row), "liquidation"))
@@ -229,7 +229,7 @@ export const make = (info: Queries) => (subscription: Subscription.Normalised): 
     const start = refillStart(last, since, declaration)
     return Effect.map(rowsFrom(start), (rows) => ({
       texts: plan.frames(subscription, rows, start),
-      hasHole: refill.isPartial === true && plan.hasHole?.(rows, lost) === true
+      hasGap: refill.isPartial === true && plan.hasGap?.(rows, lost) === true
     }))
   }
   return { rank: refill.rank, load }

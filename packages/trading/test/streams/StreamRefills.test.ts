@@ -60,7 +60,7 @@ describe("a refill", () => {
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(
         yield* Fiber.join(loading),
-        Result.succeed({ texts: [`{"channel":"userFills","data":{"fills":[{"tid":1,"time":5}]}}`], hasHole: false })
+        Result.succeed({ texts: [`{"channel":"userFills","data":{"fills":[{"tid":1,"time":5}]}}`], hasGap: false })
       )
     }))
 })

@@ -37,7 +37,7 @@ export interface TopicRefill {
     /** The missed frames in order. */
     readonly texts: ReadonlyArray<string>
     /** Whether the query's response may lack data that the topic missed. */
-    readonly hasHole?: boolean
+    readonly hasGap?: boolean
   }, { readonly _tag: string }>
 }
 

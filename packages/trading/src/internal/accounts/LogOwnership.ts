@@ -2,7 +2,7 @@
  * Elects the replica that writes the event log, and maintains this process's copy of the log.
  *
  * The owner renews its lease every second. The other replicas read the log. If the store is unreachable for longer than
- * {@link awayAfter}, the process continues with its own log in a new epoch, until the store is reachable again.
+ * {@link failoverAfter}, the process continues with its own log in a new epoch, until the store is reachable again.
  */
 import type { ResumePosition } from "@trigate/domain/streams/ResumePosition"
 import { metrics } from "@trigate/upstream/UpstreamMetrics"
@@ -26,7 +26,7 @@ export interface Options {
    * Exchanges, with other replicas, the requests to watch accounts: the owner of the event log receives requests, and
    * every other replica sends its own.
    */
-  readonly exchange: (store: Store, isOwner: boolean) => Effect.Effect<void, EventStore.StoreAway>
+  readonly exchange: (store: Store, isOwner: boolean) => Effect.Effect<void, EventStore.EventStoreUnavailable>
 }
 
 /** The right to write to an event store. */
@@ -36,7 +36,7 @@ export interface Lease {
 }
 
 /** Milliseconds for which the event store must be unreachable before the process continues with its own log. */
-export const awayAfter = 3000
+export const failoverAfter = 3000
 
 /** Makes the election of the event log's owner among the replicas that share the event store of the context. */
 export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log }: Options) {
@@ -45,32 +45,32 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
   const clock = yield* Clock.Clock
   const context = yield* Effect.context()
   const name = yield* EventStore.makeName
-  const away = metrics.sharedStateDegraded.series({ use: "account-events" })
+  const degraded = metrics.sharedStateDegraded.series({ use: "account-events" })
   let store = primary
   /** The fencing token of this process; `undefined` while the process does not own the event log. */
   let token: number | undefined
   /** The last fencing token that this process received from the primary store. */
   let leased: number | undefined
-  let awaySince: number | undefined
+  let downSince: number | undefined
 
   const now = () => clock.currentTimeMillisUnsafe()
 
-  const noteAway = (since: number): void => {
-    if (awaySince !== undefined) return
-    awaySince = since
-    away.updateUnsafe(1, context)
+  const noteDown = (since: number): void => {
+    if (downSince !== undefined) return
+    downSince = since
+    degraded.updateUnsafe(1, context)
   }
 
   const noteUp = (): void => {
-    if (awaySince === undefined) return
-    awaySince = undefined
-    away.updateUnsafe(0, context)
+    if (downSince === undefined) return
+    downSince = undefined
+    degraded.updateUnsafe(0, context)
   }
 
   const one = yield* Semaphore.make(1)
 
   /** Reads from the event store the entries that this process's copy of the log does not contain. */
-  const synchronise: Effect.Effect<void, EventStore.StoreAway> = one.withPermits(1)(Effect.gen(function*() {
+  const synchronise: Effect.Effect<void, EventStore.EventStoreUnavailable> = one.withPermits(1)(Effect.gen(function*() {
     const { epoch, seq } = log.head
     let tail = yield* store.readAfter(seq)
     if (tail.epoch === epoch && tail.start <= seq) {
@@ -108,9 +108,9 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
    * Continues with this process's own log in a new epoch. Callers that resume are notified that events may be missing,
    * because positions in the old epoch are no longer valid.
    */
-  const goOnAlone = (since: number) => {
-    noteAway(since)
-    if (store === fallback || now() - (awaySince ?? since) < awayAfter) return Effect.void
+  const failOver = (since: number) => {
+    noteDown(since)
+    if (store === fallback || now() - (downSince ?? since) < failoverAfter) return Effect.void
     return Effect.andThen(
       Effect.logWarning(
         "The store of the account events is unreachable: this process continues with its own event log"
@@ -140,7 +140,7 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
 
   return {
     backing: primary.backing,
-    isUp: (): boolean => awaySince === undefined,
+    isUp: (): boolean => downSince === undefined,
     role: (): Role => store !== primary ? "alone" : token === undefined ? "reader" : "writer",
     /** Returns the right to write the event log; `undefined` while this process does not have this right. */
     lease: (): Lease | undefined => token === undefined ? undefined : { store, token },
@@ -148,13 +148,13 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
      * Reports that a step in the event store failed. The argument is the time, in milliseconds, at which the step
      * began.
      */
-    noteAway,
+    noteDown,
     /** Stops writing, because another replica owns the event log. */
     lose,
     /** Renews this process's lease of the event log, or tries to acquire the lease. */
     elect: Effect.suspend(() => {
       const since = now()
-      return election.pipe(Effect.catch(() => goOnAlone(since)))
+      return election.pipe(Effect.catch(() => failOver(since)))
     }),
     /** Reads the entries that the owner of the event log has appended. */
     follow: Effect.suspend(() => isReader() ? Effect.ignore(synchronise) : Effect.void),

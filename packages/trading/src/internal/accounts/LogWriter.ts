@@ -39,7 +39,7 @@ export const write = Effect.fnUntraced(
             },
             onFailure: (error) => {
               if (error._tag === "LeaseLost") return ownership.lose
-              ownership.noteAway(since)
+              ownership.noteDown(since)
               return Effect.delay(Effect.suspend(() => isCurrent() ? attempt : Effect.void), retryAfter)
             }
           })

@@ -150,7 +150,7 @@ export const make = (
       for (const each of watched.values()) stopRecording(each)
     },
     /** Watches the accounts that other replicas requested. */
-    takeWanted: (store: EventStore.EventStore["Service"]): Effect.Effect<void, EventStore.StoreAway> =>
+    takeWanted: (store: EventStore.EventStore["Service"]): Effect.Effect<void, EventStore.EventStoreUnavailable> =>
       Effect.map(store.wanted, (users) => {
         for (const user of users) find(user).wantedAt = now()
       }),

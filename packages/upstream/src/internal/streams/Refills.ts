@@ -70,7 +70,7 @@ export const make = ({ counts, deliveries, fork, frames, protocol, reportGap }: 
 
   const finish = (shared: SharedTopic, loaded: Loaded | undefined): void => {
     if (loaded === undefined) reportGap(shared, "refill failed")
-    if (loaded?.hasHole === true) reportGap(shared, "reconnect")
+    if (loaded?.hasGap === true) reportGap(shared, "reconnect")
     for (const text of loaded?.texts ?? []) {
       if (shared.topic.rows === undefined) {
         countUp(counts.refilled, shared.topic.name)
