@@ -54,6 +54,8 @@ export class EvmChain {
   span: number
   /** The number of blocks in each log request that the node has received. */
   readonly ranges: Array<number> = []
+  /** Whether the node serves log requests by block hash. */
+  servesHashes = true
   refusal: (span: number) => RpcError = (span) => ({ code: -32602, message: `query exceeds max block range ${span}` })
 
   constructor(
@@ -122,6 +124,7 @@ export class EvmChain {
   copy(): EvmChain {
     const copy = new EvmChain(this.#seed, { span: this.span })
     copy.#blocks = [...this.#blocks]
+    copy.servesHashes = this.servesHashes
     return copy
   }
 
@@ -165,6 +168,7 @@ export class EvmChain {
           ? { ...first }
           : {}
         if ("blockHash" in filter) {
+          if (!this.servesHashes) return { error: { code: -32602, message: "unknown field blockHash" } }
           const block = this.#blocks.find(({ hash }) => hash === filter["blockHash"])
           if (block === undefined) return { error: { code: -32000, message: "unknown block" } }
           this.ranges.push(1)

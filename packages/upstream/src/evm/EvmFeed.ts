@@ -94,7 +94,7 @@ export const make = Effect.fnUntraced(
     let syncing: string | undefined
     let syncingAt = 0
 
-    const logs = yield* LogDelivery.make({ serving, ask, topics, chain: () => chain })
+    const logs = yield* LogDelivery.make({ serving, ask, reads, topics, chain: () => chain })
     const chain: HeadChain.HeadChain = HeadChain.make(reads, {
       added: (header) => {
         source.found()

@@ -2,7 +2,8 @@
  * Delivers the logs of a chain's newest blocks to the chain's subscriptions.
  *
  * Logs are queried by block hash, in one query for all filters, and only for blocks whose bloom filter may match one of
- * the filters. After a reorg, the logs of replaced blocks are sent again with `removed: true`, before the logs of the
+ * the filters. If a node refuses queries by block hash, all logs of a block are queried by its number.
+ * After a reorg, the logs of replaced blocks are sent again with `removed: true`, before the logs of the
  * new blocks.
  */
 import { encodeQuantity } from "@trigate/domain/encoding/Hex"
@@ -13,20 +14,24 @@ import * as EvmReads from "@trigate/domain/evm/EvmReads"
 import { selects } from "@trigate/domain/evm/LogMatch"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
+import * as Batching from "../Batching.ts"
+import { Learned } from "../internal/Learned.ts"
 import type { FeedTopic, FeedTopics, InterestIn } from "./FeedTopics.ts"
 import { byBlock, removedLog } from "./Filters.ts"
 import * as HeadChain from "./HeadChain.ts"
 import { mayHave } from "./LogBloom.ts"
-import type { AskNode, Header } from "./NodeReads.ts"
+import type { AskNode, Header, NodeReads } from "./NodeReads.ts"
 
 /** The dependencies of the log delivery. */
 export interface Options {
   readonly serving: Serving
   readonly ask: AskNode
+  readonly reads: Pick<NodeReads, "header">
   readonly topics: FeedTopics
   /** Returns the chain of the blocks whose logs are delivered. */
   readonly chain: () => HeadChain.HeadChain
@@ -120,7 +125,8 @@ const parts = (
 }
 
 /** Makes the `LogDelivery` object of one chain. Nothing is delivered until its `run` is started. */
-export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }: Options) {
+export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, topics }: Options) {
+  const clock = yield* Clock.Clock
   const getLogs = EvmReads.getLogs(serving)
   const changes = yield* Queue.sliding<void>(1)
   let delivered: Array<DeliveredBlock> = []
@@ -129,6 +135,8 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
   // consecutive failures, and the number of blocks to deliver together after them
   let streak = 0
   let atOnce = mostSpan
+  /** Set while nodes refuse queries by block hash. */
+  const numbered = new Learned<true>()
 
   const wake = (): void => void Queue.offerUnsafe(changes, undefined)
 
@@ -186,10 +194,39 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     return texts ?? (yield* new LogsUnread({ message: "The node's logs are not an array" }))
   })
 
-  /** Returns the logs of some blocks, queried by hash. */
-  const byHash = (blocks: ReadonlyArray<Header>, filter: object) =>
+  /**
+   * Returns the logs of a block, queried by its number. Fails if the node may have another block of this number, or none,
+   * which some nodes report by an empty list.
+   */
+  const byNumber = Effect.fnUntraced(function*(block: Header) {
+    const { hash, logsBloom, number } = block
+    const name = encodeQuantity(number)
+    // all logs, because a block whose bloom filter is not empty has some
+    const queried = queryTexts({ fromBlock: name, toBlock: name })
+    const [header, texts] = logsBloom === undefined
+      // one batch, so that one node returns both
+      ? yield* Batching.batched(Effect.all([reads.header(number), queried], { concurrency: 2 }))
+      : [block, yield* queried]
+    const isOther = header?.hash !== hash || (logsBloom !== undefined && texts.length === 0)
+    return isOther ? yield* new LogsUnread({ message: "The node has other blocks" }) : texts
+  })
+
+  /** Returns the logs of a block. Queries them by number only while nodes refuse queries by hash. */
+  const readBlockLogs = (block: Header, filter: object) =>
+    Effect.suspend(() => {
+      const now = clock.currentTimeMillisUnsafe()
+      if (numbered.at(now) === true) return byNumber(block)
+      const found = queryTexts({ ...filter, blockHash: block.hash })
+      const learned = Effect.sync(() => numbered.learn(true, now))
+      // the first query may have been refused because of its filter
+      return streak === 0
+        ? found
+        : Effect.catchTag(found, "LogsUnread", () => Effect.tap(byNumber(block), () => learned))
+    })
+
+  const readLogs = (blocks: ReadonlyArray<Header>, filter: object) =>
     Effect.map(
-      Effect.forEach(blocks, ({ hash }) => queryTexts({ ...filter, blockHash: hash }), { concurrency: mostByHash }),
+      Effect.forEach(blocks, (block) => readBlockLogs(block, filter), { concurrency: mostByHash }),
       (found) => found.flat()
     )
 
@@ -199,7 +236,9 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     const filter = streak === 0 ? union() : {}
     const first = blocks[0]
     const last = blocks.at(-1)
-    if (first === undefined || last === undefined || blocks.length <= mostByHash) return yield* byHash(blocks, filter)
+    if (first === undefined || last === undefined || blocks.length <= mostByHash) {
+      return yield* readLogs(blocks, filter)
+    }
     const texts = yield* queryTexts({
       ...filter,
       fromBlock: encodeQuantity(first.number),
@@ -207,7 +246,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, serving, topics }:
     })
     // a node that is behind, or on another branch, silently omits blocks
     const there = new Set(byBlock(texts).map(({ hash }) => hash))
-    return [...texts, ...(yield* byHash(blocks.filter(({ hash }) => !there.has(hash)), filter))]
+    return [...texts, ...(yield* readLogs(blocks.filter(({ hash }) => !there.has(hash)), filter))]
   })
 
   const begin = (headers: ReadonlyArray<Header>): void => {

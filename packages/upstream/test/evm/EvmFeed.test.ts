@@ -15,7 +15,9 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
 import { createHash } from "node:crypto"
+import * as Scripted from "../scripted.ts"
 import { scriptedSockets } from "../streams/scriptedSocket.ts"
 import { applied, asking, hashesOf, passSeconds } from "./modelled.ts"
 import { gateway, nodeOf } from "./nodes.ts"
@@ -243,6 +245,67 @@ describe("a feed", () => {
       yield* passSeconds(12)
       assert.deepStrictEqual(applied(one.logs()), hashesOf(chain.logs({}, 5)))
     }))
+
+  it.effect("queries logs by number while nodes refuse block hashes, and tries block hashes again after an hour", () =>
+    Effect.gen(function*() {
+      const chain = new EvmChain.EvmChain("numbered", { blocks: 5, span: 50 })
+      chain.servesHashes = false
+      const node = refusing(asking(() => chain), () => undefined)
+      const feed = yield* EvmFeed.make({ serving, ask: node.ask })
+      const one = sink()
+      feed.subscribe({ kind: "logs", filter: contract }, one)
+      yield* passSeconds(2)
+      /** Returns the number of blocks that may have logs, and of the requests for logs. */
+      const extend = Effect.fnUntraced(function*(blocks: number) {
+        node.asked.length = 0
+        for (let block = 0; block < blocks; block++) {
+          chain.extend(1)
+          yield* passSeconds(1)
+        }
+        yield* passSeconds(2)
+        assert.deepStrictEqual(applied(one.logs()), hashesOf(chain.logs(contract, 5)))
+        const withLogs = chain.blocks.slice(-blocks).filter(({ logs }) => logs.length > 0)
+        return [node.count("eth_getLogs") - withLogs.length, feed.status().logFailures]
+      })
+      // the first block is queried by hash, again without the filter, and then by number
+      assert.deepStrictEqual(yield* extend(20), [2, 1])
+      assert.deepStrictEqual(yield* extend(20), [0, 1])
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(yield* extend(20), [2, 2])
+      chain.servesHashes = true
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(yield* extend(20), [0, 2])
+    }))
+
+  it.effect(`takes logs by number only from a node that has the block (seed ${seed})`, () =>
+    Effect.forEach(Array.from({ length: 6 }, (_, index) => index), (round) =>
+      Effect.scoped(Effect.gen(function*() {
+        const random = randomBy(`${seed} numbered ${round}`)
+        const chain = new EvmChain.EvmChain(`${seed} numbered ${round}`, { blocks: 20 })
+        chain.servesHashes = false
+        let slower: EvmChain.EvmChain | undefined
+        // each request, a batch or a single call, is served by one of two nodes, which may omit bloom filters
+        const transport = Scripted.make(({ body }) => {
+          const text = (slower !== undefined && random(2) === 0 ? slower : chain).respond(body)
+          return Scripted.answer(200, round % 2 === 0 ? text : text.replaceAll("\"logsBloom\"", "\"unused\""))
+        })
+        const services = yield* Layer.build(Layer.provide(Pipeline.layer({ attempts: 1 }), transport.layer))
+        const backend = yield* Effect.provide(gateway(), services)
+        const logs = sink()
+        backend.subscribe({ kind: "logs", filter: {} }, logs)
+        yield* passSeconds(3)
+        for (let each = 0; each < 30; each++) {
+          slower = random(3) === 0 ? chain.copy() : slower
+          const depth = 1 + random(3)
+          if (random(3) === 0 && chain.head.number - depth >= 20) chain.reorganise(depth, depth + random(2))
+          else chain.extend(1 + random(3))
+          yield* passSeconds(1 + random(3))
+        }
+        slower = undefined
+        chain.extend(1)
+        yield* passSeconds(60)
+        assert.deepStrictEqual(applied(logs.logs()), hashesOf(chain.logs({}, 20)), `round ${round}`)
+      })), { discard: true }))
 
   it.effect("gives the logs since a block before those that follow", () =>
     Effect.gen(function*() {
