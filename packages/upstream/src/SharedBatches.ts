@@ -21,10 +21,11 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import type { AttemptedRead } from "./attempts/Attempts.ts"
+import { Learned } from "./internal/Learned.ts"
 
 /** The functions that send batches and single calls, and the maximum size of a batch. */
 export interface Options {
-  /** Maximum number of calls in one batch. After a node has refused a batch, it receives smaller batches. */
+  /** Maximum number of calls in one batch. After a node has refused a batch, it receives smaller batches for an hour. */
   readonly most: number
   readonly single: (
     call: EvmProtocol.CheckedRead,
@@ -100,10 +101,12 @@ export const make = ({ batch, context, most, single }: Options): Options["single
   const lanes = new WeakMap<AttemptedRead["targets"], Lane>()
   const inFlight = new Set<BatchInFlight>()
   let isWatching = false
-  let largest = most
+  const accepted = new Learned<number>()
   let refusedAt: number | undefined
 
   const now = () => clock.currentTimeMillisUnsafe()
+  /** Returns the maximum number of calls in one batch. */
+  const largest = () => accepted.at(now()) ?? most
 
   const end = (read: WaitingRead, next: BatchedResult): void => {
     if (read.isOver) return
@@ -116,10 +119,9 @@ export const make = ({ batch, context, most, single }: Options): Options["single
    * maximum that the node's error states. If the maximum falls to one, batches are paused.
    */
   const reduce = (count: number, limit = Math.floor(count / 2)): void => {
-    largest = Math.min(largest, limit)
-    if (largest > 1) return
-    largest = most
-    refusedAt = now()
+    const reduced = Math.min(largest(), limit)
+    accepted.learn(reduced > 1 ? reduced : most, now())
+    if (reduced <= 1) refusedAt = now()
   }
 
   /**
@@ -265,7 +267,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
       const lane = ensureLane(targets)
       const gathered = lane.open ??= { reads: [], fiber: undefined, release: undefined }
       const isFirst = gathered.reads.push(read) === 1
-      if (gathered.reads.length >= largest) {
+      if (gathered.reads.length >= largest()) {
         close(lane, gathered)
         gathered.release?.()
       }

@@ -358,7 +358,7 @@ describe("a node that accepts smaller batches", () => {
     ["by its status", () => Scripted.answer(413, `{"message":"too large"}`), [50, 25, 12]]
   ]
   for (const [how, refusal, expected] of refusals) {
-    it.effect(`and refuses larger ones ${how} gets smaller ones from then on`, () => {
+    it.effect(`and refuses larger ones ${how} gets smaller ones for an hour`, () => {
       const transport = Scripted.make(({ body }) => {
         const ids = body.startsWith("[") ? decodeBatch(body).map(({ id }) => id) : []
         return ids.length > 20 ? refusal(ids) : answers(body)
@@ -372,6 +372,11 @@ describe("a node that accepts smaller batches", () => {
           largest.push(Math.max(...sizes(transport.seen.slice(before))))
         }
         assert.deepStrictEqual(largest, Array.from({ length: 4 }, (_, round) => expected[round] ?? expected.at(-1)))
+        // another node may accept larger ones
+        yield* TestClock.adjust("1 hour")
+        const before = transport.seen.length
+        yield* read(50)
+        assert.strictEqual(Math.max(...sizes(transport.seen.slice(before))), 50)
       }).pipe(Effect.provide(over(transport)))
     })
   }

@@ -23,11 +23,11 @@ import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import { cachedForGood } from "@trigate/domain/operations/Operation"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { Learned } from "../internal/Learned.ts"
 import { mayHave } from "./LogBloom.ts"
 import type { AskNode, BlockName, Header, NodeReads } from "./NodeReads.ts"
 
@@ -92,9 +92,6 @@ const unsettled = 64n
 /** Maximum number of stored anchors. */
 const mostAnchors = 1024
 
-/** How long a learned range is used, in milliseconds. Another node may serve larger ranges. */
-const learnedFor = Duration.toMillis("1 hour")
-
 const countBlocks = ({ from, to }: Span): bigint => to - from + 1n
 
 /** Splits a range into parts of a number of blocks. Parts begin at `start`, or a multiple of that number after it. */
@@ -143,8 +140,8 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     // some nodes return an empty list for a block that they do not have yet
     isCacheable: (_: unknown, { valueOrUndefined: logs }: Json.Json) => Array.isArray(logs) && logs.length > 0
   }
-  let served = options.blocks
-  let servedUntil = Number.MAX_SAFE_INTEGER
+  const learned = new Learned<number>()
+  const servedAt = (now: number) => options.blocks ?? learned.at(now)
 
   /** The blocks whose hashes are in the keys of cached parts, by ascending number. The last one identifies the others. */
   let anchors: ReadonlyArray<Anchor> = []
@@ -176,7 +173,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
   ) {
     const now = yield* Clock.currentTimeMillis
     const requested = countBlocks(whole)
-    let size = served ?? Number(requested)
+    let size = servedAt(now) ?? Number(requested)
     /** Returns the number of blocks in each part of a refused range. */
     const shrink = (refusal: LogRefusal, asked: bigint): number => {
       const half = Number((asked + 1n) / 2n)
@@ -186,9 +183,8 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     }
     /** Stores the size of the parts, if a node served parts of that size after it had refused larger ones. */
     const learn = (): void => {
-      if (options.blocks !== undefined || found === 0n || size >= (served ?? Number(requested))) return
-      served = size
-      servedUntil = now + learnedFor
+      if (options.blocks !== undefined || found === 0n || size >= (servedAt(now) ?? Number(requested))) return
+      learned.learn(size, now)
     }
     const first = refusedWhole === undefined ? size : shrink(refusedWhole, requested)
     const most = () => Math.min(size, first) * bounds.requests
@@ -274,7 +270,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
   const search = Effect.fnUntraced(function*(call: CheckedRead) {
     const params = decodeParams(call.params.valueOrUndefined)
     if (Option.isNone(params)) return yield* searchBlock(call)
-    if ((yield* Clock.currentTimeMillis) >= servedUntil) served = undefined
+    const served = servedAt(yield* Clock.currentTimeMillis)
     const [{ blockHash: _, fromBlock, toBlock, ...filter }] = params.value
     const first = fromBlock ?? "latest"
     const last = toBlock ?? "latest"
