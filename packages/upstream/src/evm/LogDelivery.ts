@@ -2,9 +2,8 @@
  * Delivers the logs of a chain's newest blocks to the chain's subscriptions.
  *
  * Logs are queried by block hash, in one query for all filters, and only for blocks whose bloom filter may match one of
- * the filters. If a node refuses queries by block hash, all logs of a block are queried by its number.
- * After a reorg, the logs of replaced blocks are sent again with `removed: true`, before the logs of the
- * new blocks.
+ * the filters. While nodes refuse queries by block hash, all logs of a block are queried by its number. After a reorg,
+ * the logs of replaced blocks are sent again with `removed: true`, before the logs of the new blocks.
  */
 import { encodeQuantity } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -105,6 +104,8 @@ const patience = 5
 /** A node's response does not contain the logs of the requested blocks. */
 class LogsUnread extends Data.TaggedError("LogsUnread")<{ readonly message: string }> {}
 
+const otherBlocks = () => new LogsUnread({ message: "The node has other blocks" })
+
 const isTransient = (error: CommonFailure | LogsUnread): boolean =>
   error._tag !== "LogsUnread" && error.group === "retry-later"
 
@@ -135,8 +136,8 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
   // consecutive failures, and the number of blocks to deliver together after them
   let streak = 0
   let atOnce = mostSpan
-  /** Set while nodes refuse queries by block hash. */
-  const numbered = new Learned<true>()
+  /** Whether nodes refuse queries by block hash. */
+  const refusesHashes = new Learned<true>()
 
   const wake = (): void => void Queue.offerUnsafe(changes, undefined)
 
@@ -195,38 +196,39 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
   })
 
   /**
-   * Returns the logs of a block, queried by its number. Fails if the node may have another block of this number, or none,
-   * which some nodes report by an empty list.
+   * Returns all logs of a block, queried by the block's number. Fails if the node does not have the block; some nodes then
+   * return an empty list.
    */
-  const byNumber = Effect.fnUntraced(function*(block: Header) {
-    const { hash, logsBloom, number } = block
+  const queryByNumber = Effect.fnUntraced(function*({ hash, logsBloom, number }: Header) {
     const name = encodeQuantity(number)
-    // all logs, because a block whose bloom filter is not empty has some
     const queried = queryTexts({ fromBlock: name, toBlock: name })
-    const [header, texts] = logsBloom === undefined
-      // one batch, so that one node returns both
-      ? yield* Batching.batched(Effect.all([reads.header(number), queried], { concurrency: 2 }))
-      : [block, yield* queried]
-    const isOther = header?.hash !== hash || (logsBloom !== undefined && texts.length === 0)
-    return isOther ? yield* new LogsUnread({ message: "The node has other blocks" }) : texts
+    // the block is queried because its bloom filter may match, so the filter is not empty and the block has logs
+    if (logsBloom !== undefined) {
+      const texts = yield* queried
+      return texts.length > 0 ? texts : yield* otherBlocks()
+    }
+    // the calls are in one batch, so that one node serves both
+    const [header, texts] = yield* Batching.batched(Effect.all([reads.header(number), queried], { concurrency: 2 }))
+    return header?.hash === hash ? texts : yield* otherBlocks()
   })
 
   /** Returns the logs of a block. Queries them by number only while nodes refuse queries by hash. */
-  const readBlockLogs = (block: Header, filter: object) =>
+  const queryBlock = (block: Header, filter: object) =>
     Effect.suspend(() => {
       const now = clock.currentTimeMillisUnsafe()
-      if (numbered.at(now) === true) return byNumber(block)
-      const found = queryTexts({ ...filter, blockHash: block.hash })
-      const learned = Effect.sync(() => numbered.learn(true, now))
-      // the first query may have been refused because of its filter
-      return streak === 0
-        ? found
-        : Effect.catchTag(found, "LogsUnread", () => Effect.tap(byNumber(block), () => learned))
+      if (refusesHashes.at(now) === true) return queryByNumber(block)
+      const queried = queryTexts({ ...filter, blockHash: block.hash })
+      // the first attempt may have been refused because of its filter
+      if (streak === 0) return queried
+      return Effect.catchTag(queried, "LogsUnread", () =>
+        Effect.tap(queryByNumber(block), () =>
+          Effect.sync(() => refusesHashes.learn(true, now))))
     })
 
-  const readLogs = (blocks: ReadonlyArray<Header>, filter: object) =>
+  /** Returns the logs of some blocks, queried block by block. */
+  const queryBlocks = (blocks: ReadonlyArray<Header>, filter: object) =>
     Effect.map(
-      Effect.forEach(blocks, (block) => readBlockLogs(block, filter), { concurrency: mostByHash }),
+      Effect.forEach(blocks, (block) => queryBlock(block, filter), { concurrency: mostByHash }),
       (found) => found.flat()
     )
 
@@ -237,7 +239,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
     const first = blocks[0]
     const last = blocks.at(-1)
     if (first === undefined || last === undefined || blocks.length <= mostByHash) {
-      return yield* readLogs(blocks, filter)
+      return yield* queryBlocks(blocks, filter)
     }
     const texts = yield* queryTexts({
       ...filter,
@@ -246,7 +248,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
     })
     // a node that is behind, or on another branch, silently omits blocks
     const there = new Set(byBlock(texts).map(({ hash }) => hash))
-    return [...texts, ...(yield* readLogs(blocks.filter(({ hash }) => !there.has(hash)), filter))]
+    return [...texts, ...(yield* queryBlocks(blocks.filter(({ hash }) => !there.has(hash)), filter))]
   })
 
   const begin = (headers: ReadonlyArray<Header>): void => {
@@ -295,7 +297,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
       const blocks = new Map(byBlock(found).map((block) => [block.hash, block]))
       const hashes = new Set(span.map(({ hash }) => hash))
       if (![...blocks.keys()].every((hash) => hashes.has(hash))) {
-        return yield* new LogsUnread({ message: "The node has other blocks" })
+        return yield* otherBlocks()
       }
       for (const { hash, number, parentHash } of span) {
         // the chain may have changed during the query
