@@ -8,7 +8,10 @@ import * as JsonParts from "@trigate/testing/JsonParts"
 import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import type { LiveGateway } from "./liveGateway.ts"
-import { liveGateway, upstreamKeys } from "./liveGateway.ts"
+import { upstreamKeys } from "./liveGateway.ts"
+import { sharedGateways } from "./sharedGateway.ts"
+
+const shared = sharedGateways()
 
 interface Path {
   readonly path: string
@@ -44,7 +47,7 @@ for (const { path, upstream, upstreamPath } of [...evmPaths, ...layer2Paths]) {
   describe(`${path}: a method that is relayed as it is`, () => {
     it.live("goes out with its own params and comes back with the node's own text", () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ node: rpcReply(answer), layer2: rpcReply(answer) })
+        const live = yield* shared({ node: rpcReply(answer), layer2: rpcReply(answer) })
         const names = relayedNames(path.endsWith("evm") ? evmMethods : layer2Methods)
         assert.isAtLeast(names.length, 35)
         for (const name of names) {
@@ -65,21 +68,21 @@ for (const { path, upstream, upstreamPath } of [...evmPaths, ...layer2Paths]) {
 
     it.live("without params goes out with none", () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ node: rpcReply(`"0x3e7"`), layer2: rpcReply(`"0x3e7"`) })
+        const live = yield* shared({ node: rpcReply(`"0x3e7"`), layer2: rpcReply(`"0x3e7"`) })
         yield* post(`${live.url}${path}`, `{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`)
         assert.deepStrictEqual(sent(live[upstream]), [call("eth_chainId", "[]", "0")])
       }))
 
     it.live("is never kept", () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ node: rpcReply(`"0x1"`), layer2: rpcReply(`"0x1"`) })
+        const live = yield* shared({ node: rpcReply(`"0x1"`), layer2: rpcReply(`"0x1"`) })
         for (const _ of [1, 2, 3]) yield* post(`${live.url}${path}`, call("eth_blockNumber", "[]"))
         assert.strictEqual(live[upstream].seen.length, 3)
       }))
 
     it.live("is refused with params that are no list, or too long a one", () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway()
+        const live = yield* shared()
         for (const bad of [`{"to":"0x"}`, `[{},"latest",3,4,5]`]) {
           const said = yield* post(`${live.url}${path}`, call("eth_call", bad))
           assert.strictEqual(JsonParts.value(said.text, "error", "code"), -32602)
@@ -90,7 +93,7 @@ for (const { path, upstream, upstreamPath } of [...evmPaths, ...layer2Paths]) {
 
     it.live("is told by its exact name", () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway()
+        const live = yield* shared()
         const names = [
           "ETH_CALL",
           "eth_Call",
@@ -132,7 +135,7 @@ describe("state at another block than latest", () => {
 
   it.live("is refused by the trading chain's route, and nothing is sent", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway()
+      const live = yield* shared()
       assert.strictEqual(requests.length, 9 * 4 - 3)
       for (const [name, params] of requests) {
         const said = yield* post(`${live.url}/evm`, call(name, params))
@@ -147,7 +150,7 @@ describe("state at another block than latest", () => {
   for (const name of ["eth_getTransactionCount", "eth_estimateGas", "eth_getCode"]) {
     it.live(`is relayed where a wallet asks for it before it sends: ${name}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ node: rpcReply(`"0x7"`) })
+        const live = yield* shared({ node: rpcReply(`"0x7"`) })
         const said = yield* post(`${live.url}/evm`, call(name, `["0xab","pending"]`))
         assert.strictEqual(JsonParts.value(said.text, "result"), "0x7")
         assert.deepStrictEqual(sent(live.node), [call(name, `["0xab","pending"]`, "0")])
@@ -156,14 +159,14 @@ describe("state at another block than latest", () => {
 
   it.live("is relayed to a layer 2", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({ layer2: rpcReply("null") })
+      const live = yield* shared({ layer2: rpcReply("null") })
       for (const [name, params] of requests) yield* post(`${live.url}/l2`, call(name, params))
       assert.deepStrictEqual(sent(live.layer2), requests.map(([name, params]) => call(name, params, "0")))
     }))
 
   it.live("is a block of its own where a method names one", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({ node: rpcReply("null") })
+      const live = yield* shared({ node: rpcReply("null") })
       const named = [["eth_getBlockByNumber", `["0x1",false]`], [
         "eth_getLogs",
         `[{"fromBlock":"0x1","toBlock":"0x2"}]`
@@ -176,7 +179,7 @@ describe("state at another block than latest", () => {
 describe("calls of a batch that are relayed as they are", () => {
   it.live("go out as one batch", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({
+      const live = yield* shared({
         node: ({ body }) => ({
           body: `[${
             (Json.elements(body) ?? []).map((each) =>
@@ -204,7 +207,7 @@ describe("calls of a batch that are relayed as they are", () => {
 describe("a method of the configuration", () => {
   it.live("passes through on both routes, whatever its params; a declared one stays what it is", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({ node: rpcReply("[]"), layer2: rpcReply("[]") }, {
+      const live = yield* shared({ node: rpcReply("[]"), layer2: rpcReply("[]") }, {
         TRIGATE_RELAY_METHODS: "debug_traceCall, zks_getSomething,eth_call"
       })
       const odd = `[{"to":"0x"},"0x1",{"tracer":"callTracer"},4,5]`
@@ -240,7 +243,7 @@ describe("a family of the configuration", () => {
   for (const [family, methods] of named) {
     it.live(`is relayed as it is, on both routes, and no method of another one: ${family}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ node: rpcReply(answer), layer2: rpcReply(answer) }, {
+        const live = yield* shared({ node: rpcReply(answer), layer2: rpcReply(answer) }, {
           TRIGATE_RELAY_METHODS: `debug_traceCall,${family}`
         })
         const names = [...Object.keys(methods), "debug_traceCall"]
@@ -264,7 +267,7 @@ describe("a family of the configuration", () => {
     "reads the state of the trading chain at its latest block only: %s",
     (name) =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ node: rpcReply("[]"), layer2: rpcReply("[]") }, {
+        const live = yield* shared({ node: rpcReply("[]"), layer2: rpcReply("[]") }, {
           TRIGATE_RELAY_METHODS: name
         })
         const old = call("trace_call", `[{},["trace"],"0x1"]`)
@@ -279,7 +282,7 @@ describe("a family of the configuration", () => {
 
   it.live("is none of a gateway that does not name it", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway()
+      const live = yield* shared()
       const said = yield* post(`${live.url}/l2`, call("zks_L1ChainId", "[]"))
       assert.strictEqual(JsonParts.value(said.text, "error", "data", "_tag"), "UnsupportedMethod")
       assert.deepStrictEqual(live.seen(), [])

@@ -7,7 +7,9 @@ import type { Answered } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { bigBlocks, bodyOf, delegate, multiSig, multiSigBody, validator } from "./bodies.ts"
-import { liveGateway } from "./liveGateway.ts"
+import { sharedGateways } from "./sharedGateway.ts"
+
+const shared = sharedGateways()
 
 const recorded = Recordings.text("exchange-bodies.json")
 const ok = `{"status":"ok","response":{"type":"default"}}`
@@ -38,7 +40,7 @@ describe("the venue's answer", () => {
 
   it.live("comes back with its status, its content type and its bytes, after one request", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway()
+      const live = yield* shared()
       for (const { id, reply } of entries) {
         live.api.seen.length = 0
         live.api.respond = () => reply
@@ -60,7 +62,7 @@ describe("the venue's answer", () => {
   for (const [what, reply] of bare) {
     it.live(`comes back as it is: ${what}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ api: () => reply })
+        const live = yield* shared({ api: () => reply })
         const answer = yield* post(`${live.url}/exchange`, bodyOf(yield* Clock.currentTimeMillis, bigBlocks))
         assert.strictEqual(answer.status, reply.status)
         assert.deepStrictEqual(
@@ -97,7 +99,7 @@ describe("the bytes that leave", () => {
   for (const [what, body] of spellings) {
     it.live(`are those that came: ${what}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ api: () => ({ body: ok }) })
+        const live = yield* shared({ api: () => ({ body: ok }) })
         const sent = utf8.encode(body(yield* Clock.currentTimeMillis))
         const answer = yield* post(`${live.url}/exchange`, sent)
         assert.strictEqual(answer.text, ok)
@@ -118,7 +120,7 @@ describe("the bytes that leave", () => {
   for (const [what, key, body] of respelled) {
     it.live(`have the real name of the chain and no other change: ${what}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ api: () => ({ body: ok }) })
+        const live = yield* shared({ api: () => ({ body: ok }) })
         const now = yield* Clock.currentTimeMillis
         const answer = yield* post(`${live.url}/exchange`, body(key, now))
         assert.strictEqual(answer.text, ok)
@@ -129,7 +131,7 @@ describe("the bytes that leave", () => {
 
   it.live("are the plain ones of a body that came compressed", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({ api: () => ({ body: ok }) })
+      const live = yield* shared({ api: () => ({ body: ok }) })
       const body = bodyOf(yield* Clock.currentTimeMillis, bigBlocks)
       const zipped = yield* Effect.promise(() =>
         new Response(new Blob([body]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer()
@@ -167,7 +169,7 @@ describe("the forms that only the documents show", () => {
   for (const [what, action, warning] of forms) {
     it.live(`are relayed with a warning: ${what}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ api: () => ({ body: ok }) })
+        const live = yield* shared({ api: () => ({ body: ok }) })
         const now = yield* Clock.currentTimeMillis
         const answer = yield* post(`${live.url}/exchange`, bodyOf(now, action(now)))
         assert.strictEqual(answer.text, ok)
@@ -177,7 +179,7 @@ describe("the forms that only the documents show", () => {
 
     it.live(`are refused in strict mode, before anything is sent: ${what}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({}, { TRIGATE_STRICT: "on" })
+        const live = yield* shared({}, { TRIGATE_STRICT: "on" })
         const now = yield* Clock.currentTimeMillis
         const answer = yield* post(`${live.url}/exchange`, bodyOf(now, action(now)))
         assert.strictEqual(answer.status, 400)
@@ -197,7 +199,7 @@ describe("the forms that only the documents show", () => {
   for (const [what, body] of real) {
     it.live(`are not the real ones, which strict mode takes without a word: ${what}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_STRICT: "on" })
+        const live = yield* shared({ api: () => ({ body: ok }) }, { TRIGATE_STRICT: "on" })
         const now = yield* Clock.currentTimeMillis
         const answer = yield* post(`${live.url}/exchange`, body(now))
         assert.strictEqual(answer.text, ok)

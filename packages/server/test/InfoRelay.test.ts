@@ -9,6 +9,9 @@ import { refusingUrl } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
 import { exchange, headOf } from "./rawHttp.ts"
+import { sharedGateways } from "./sharedGateway.ts"
+
+const shared = sharedGateways()
 
 const spotMeta = Recordings.text("spotMeta-testnet-full.json")
 const question = ` {"type" : "spotMeta"}\n`
@@ -17,7 +20,7 @@ const nodeInfo = `node POST /${upstreamKeys.node}/info`
 describe("spotMeta", () => {
   it.live("comes back byte for byte from the official API, asked with the very bytes that came", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({ api: () => ({ body: spotMeta }) })
+      const live = yield* shared({ api: () => ({ body: spotMeta }) })
       const answer = yield* post(`${live.url}/info`, question)
       assert.strictEqual(answer.status, 200)
       assert.strictEqual(answer.type, "application/json")
@@ -52,7 +55,7 @@ describe("spotMeta", () => {
 
   it.live("comes from the node when nobody listens at the official API", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({ node: () => ({ body: spotMeta }) }, {
+      const live = yield* shared({ node: () => ({ body: spotMeta }) }, {
         TRIGATE_TRADING_API_URL: yield* refusingUrl
       })
       const answer = yield* post(`${live.url}/info`, question)
@@ -93,7 +96,7 @@ describe("candleSnapshot", () => {
     it.live(`comes back byte for byte: ${name}`, () =>
       Effect.gen(function*() {
         const rows = JsonParts.raw(Recordings.text(`candleSnapshot-${name}.json`), ["response"])
-        const live = yield* liveGateway({ api: () => ({ body: rows }) })
+        const live = yield* shared({ api: () => ({ body: rows }) })
         const answer = yield* post(`${live.url}/info`, body)
         assert.strictEqual(answer.status, 200)
         assert.strictEqual(answer.text, rows)
@@ -104,7 +107,7 @@ describe("candleSnapshot", () => {
 
   it.live("is UnknownAsset where the venue answers 500 null, after one request", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({ api: () => ({ status: 500, body: "null" }) })
+      const live = yield* shared({ api: () => ({ status: 500, body: "null" }) })
       const answer = yield* post(`${live.url}/info`, body)
       assert.strictEqual(answer.status, 404)
       assert.strictEqual(answer.type, "application/problem+json")
@@ -154,7 +157,7 @@ describe("a query of another type", () => {
 
   it.live("goes to the node alone where a node was asked", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({ node: () => ({ body: book }) })
+      const live = yield* shared({ node: () => ({ body: book }) })
       const answer = yield* post(`${live.url}/caller-key-1/info`, body)
       assert.strictEqual(answer.text, book)
       assert.deepStrictEqual(live.seen(), [nodeInfo])
@@ -221,7 +224,7 @@ describe("a query of another type", () => {
   ) {
     it.live(`costs what the venue asks for it, under a known label: ${type}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ api: () => ({ body: "{}" }) })
+        const live = yield* shared({ api: () => ({ body: "{}" }) })
         const before = weight((yield* get(`${live.url}/metrics`)).text)
         const members = { type, coin: "BTC", oid: 1, user: `0x${"0".repeat(40)}` }
         yield* post(`${live.url}/info`, JSON.stringify(members))
@@ -234,7 +237,7 @@ describe("a query of another type", () => {
 
   it.live("is refused without a type, and a documented one is still checked", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway()
+      const live = yield* shared()
       for (
         const wrong of [
           "{}",
@@ -270,7 +273,7 @@ describe("a query of another type", () => {
 
   it.live("is UnavailableOnNode where there is no official API", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({}, { TRIGATE_TRADING_API_URL: "" })
+      const live = yield* shared({}, { TRIGATE_TRADING_API_URL: "" })
       const answer = yield* post(`${live.url}/info`, body)
       assert.strictEqual(answer.status, 501)
       assert.include(answer.json, { _tag: "UnavailableOnNode", operation: "l2Book" })
@@ -279,7 +282,7 @@ describe("a query of another type", () => {
 
   it.live("is refused by a gateway that is told so", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({ api: () => ({ body: book }) }, { TRIGATE_RELAY_INFO: "off" })
+      const live = yield* shared({ api: () => ({ body: book }) }, { TRIGATE_RELAY_INFO: "off" })
       const answer = yield* post(`${live.url}/info`, `{"type":"exchangeStatus"}`)
       assert.strictEqual(answer.status, 400)
       assert.strictEqual(
@@ -320,7 +323,7 @@ describe("concurrent queries that differ in how a number is spelled", () => {
           if (body === queryOf(last)) held.resolve()
           return { body: status, until: held.promise }
         })
-        const live = yield* liveGateway({}, { TRIGATE_TRADING_API_URL: api.url })
+        const live = yield* shared({}, { TRIGATE_TRADING_API_URL: api.url })
         const answers = yield* exchange(live.url, [pipelined([...asked, last])])
         assert.strictEqual(answers.status, 200)
         assert.strictEqual(answers.body.split(status).length - 1, asked.length + 1)

@@ -6,7 +6,9 @@ import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { bodyOf, delegate, multiSigBody, validator } from "./bodies.ts"
-import { liveGateway } from "./liveGateway.ts"
+import { sharedGateways } from "./sharedGateway.ts"
+
+const shared = sharedGateways()
 
 const ok = () => ({ body: `{"status":"ok","response":{"type":"default"}}` })
 const wholes = [
@@ -23,7 +25,7 @@ describe("wei", () => {
   for (const wei of wholes) {
     it.live(`${wei} arrives digit for digit from raw HTTP, spelled by the documents or by the wire`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ api: ok })
+        const live = yield* shared({ api: ok })
         const now = yield* Clock.currentTimeMillis
         const spelled = `"hyperliquidChain":"Mainnet"`
         const nonces = [now, now + 1]
@@ -39,7 +41,7 @@ describe("wei", () => {
 
     it.live(`${wei} arrives digit for digit from the typed client`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ api: ok })
+        const live = yield* shared({ api: ok })
         const client = yield* makeClient(live.url)
         const nonce = yield* Clock.currentTimeMillis
         const signed: SignedAction = {
@@ -70,7 +72,7 @@ describe("wei", () => {
   for (const wei of ["18446744073709551616", "-1", "1.5", `"1"`]) {
     it.live(`${wei} is refused: it is no integer of 64 bits`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ api: ok })
+        const live = yield* shared({ api: ok })
         const now = yield* Clock.currentTimeMillis
         const answer = yield* post(`${live.url}/exchange`, bodyOf(now, delegate(now, wei)))
         assert.strictEqual(answer.status, 400)
@@ -90,7 +92,7 @@ describe("any integer of a body", () => {
 
   it.live("arrives digit for digit, in members that nobody documents and inside a wrapped action", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({ api: ok })
+      const live = yield* shared({ api: ok })
       const now = yield* Clock.currentTimeMillis
       const members = big.map((digits, index) => `"m${index}":${digits}`).join(",")
       // what is signed has integers of 64 bits: the venue has no larger ones
@@ -113,7 +115,7 @@ describe("any integer of a body", () => {
 
   it.live("arrives digit for digit in the params of the token chain, from raw HTTP", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({ tokens: () => ({ body: `{"ok":true,"result":[]}` }) })
+      const live = yield* shared({ tokens: () => ({ body: `{"ok":true,"result":[]}` }) })
       const params = `{"workchain":-1,"shard":-9223372036854775808,"seqno":9007199254740991}`
       yield* post(`${live.url}/api/v2/jsonRPC`, `{"jsonrpc":"2.0","id":1,"method":"getBlockHeader","params":${params}}`)
       assert.deepStrictEqual(live.tokens.seen.map(({ body }) => JsonParts.raw(body, ["params"])), [params])
@@ -122,7 +124,7 @@ describe("any integer of a body", () => {
   it.live("arrives digit for digit in a storage slot of 256 bits, from the typed client", () =>
     Effect.gen(function*() {
       const slot = `0x${"f".repeat(64)}` as const
-      const live = yield* liveGateway({
+      const live = yield* shared({
         node: ({ body }) => ({ body: `{"jsonrpc":"2.0","id":${JsonParts.raw(body, ["id"])},"result":"${slot}"}` })
       })
       const client = yield* makeClient(live.url)

@@ -4,9 +4,13 @@ import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Recordings from "@trigate/testing/Recordings"
 import type { Seen } from "@trigate/testing/RecordingUpstream"
 import { recordingUpstream, rpcFailure, rpcId, rpcReply } from "@trigate/testing/RecordingUpstream"
+import { sample } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import type { LiveGateway } from "./liveGateway.ts"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
+import { sharedGateways } from "./sharedGateway.ts"
+
+const shared = sharedGateways()
 
 const nodePath = `node POST /${upstreamKeys.node}/evm`
 const layer2Path = `layer2 POST /${upstreamKeys.layer2}`
@@ -19,27 +23,28 @@ const sent = (upstream: LiveGateway["node"]): ReadonlyArray<string> =>
   upstream.seen.map(({ body }) => body.replace(/"id":\d+/u, `"id":0`))
 
 describe("a recorded receipt", () => {
-  for (const family of ["l2-op-stack.json", "l2-zksync.json", "l2-arbitrum.json"]) {
-    const file = Recordings.text(family)
-    JsonParts.rows(file, ["receipts"]).forEach((row, index) => {
-      it.live(`comes back with its own text: ${family} ${index}`, () =>
-        Effect.gen(function*() {
-          const result = JsonParts.raw(row, ["response", "result"])
-          const params = JsonParts.raw(row, ["request", "params"])
-          const live = yield* liveGateway({ layer2: rpcReply(result) })
-          const answer = yield* post(
-            `${live.url}/l2`,
-            `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":${params}}`
-          )
-          assert.strictEqual(answer.status, 200)
-          assert.strictEqual(answer.type, "application/json")
-          assert.strictEqual(answer.text, `{"jsonrpc":"2.0","id":1,"result":${result}}`)
-          assert.deepStrictEqual(live.seen(), [layer2Path])
-          assert.deepStrictEqual(sent(live.layer2), [
-            `{"jsonrpc":"2.0","id":0,"method":"eth_getTransactionReceipt","params":${params}}`
-          ])
-        }))
-    })
+  const receipts = ["l2-op-stack.json", "l2-zksync.json", "l2-arbitrum.json"].flatMap((family) =>
+    JsonParts.rows(Recordings.text(family), ["receipts"]).map((row, index) => ({ family, row, index }))
+  )
+  // a gateway of its own: after a receipt, a gateway asks which block is final
+  for (const { family, index, row } of sample("recorded receipts", receipts, 6, (receipt) => receipt.family)) {
+    it.live(`comes back with its own text: ${family} ${index}`, () =>
+      Effect.gen(function*() {
+        const result = JsonParts.raw(row, ["response", "result"])
+        const params = JsonParts.raw(row, ["request", "params"])
+        const live = yield* liveGateway({ layer2: rpcReply(result) })
+        const answer = yield* post(
+          `${live.url}/l2`,
+          `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":${params}}`
+        )
+        assert.strictEqual(answer.status, 200)
+        assert.strictEqual(answer.type, "application/json")
+        assert.strictEqual(answer.text, `{"jsonrpc":"2.0","id":1,"result":${result}}`)
+        assert.deepStrictEqual(live.seen(), [layer2Path])
+        assert.deepStrictEqual(sent(live.layer2), [
+          `{"jsonrpc":"2.0","id":0,"method":"eth_getTransactionReceipt","params":${params}}`
+        ])
+      }))
   }
 
   // only calls that this route takes and a node can answer; the others of the session are refused before
@@ -53,7 +58,7 @@ describe("a recorded receipt", () => {
     assert.strictEqual(session.length, 8)
   })
 
-  for (const row of session) {
+  for (const row of sample("receipts of a session", session, 3)) {
     it.live(`comes back with its own text: ${String(JsonParts.value(row, "name"))}`, () =>
       Effect.gen(function*() {
         const result = JsonParts.raw(row, ["body", "result"])
@@ -98,12 +103,12 @@ describe("an id", () => {
   for (const id of ids) {
     it.live(`goes back as it came: ${id}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ layer2: rpcReply("null"), node: rpcReply(`"0x1"`) })
+        const live = yield* shared({ layer2: rpcReply("null"), node: rpcReply(`"0x1"`) })
         const one = yield* post(`${live.url}/l2`, receiptCall(id))
         assert.strictEqual(one.text, `{"jsonrpc":"2.0","id":${id},"result":null}`)
         const other = yield* post(
           `${live.url}/evm`,
-          `{ "params" : [], "id" : ${id} , "jsonrpc":"2.0","method":"eth_gasPrice"}`
+          `{ "params" : ["0x0123456789abcdef0123456789abcdef01234567"], "id" : ${id} , "jsonrpc":"2.0","method":"eth_usingBigBlocks"}`
         )
         assert.strictEqual(other.text, `{"jsonrpc":"2.0","id":${id},"result":"0x1"}`)
         const refused = yield* post(`${live.url}/evm`, `{"jsonrpc":"2.0","id":${id},"method":"eth_noSuchMethod"}`)
@@ -114,7 +119,7 @@ describe("an id", () => {
 
   it.live("of a call that cannot be told is null", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway()
+      const live = yield* shared()
       for (const id of ["{}", "[1]", "true"]) {
         const answer = yield* post(`${live.url}/l2`, receiptCall(id))
         assert.isTrue(answer.text.startsWith(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`), answer.text)
@@ -129,7 +134,7 @@ describe("a batch", () => {
 
   it.live("is answered in its order, each call under its id, whatever the order of the upstream", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({
+      const live = yield* shared({
         layer2: (request) => {
           const calls = JsonParts.rows(`{"all":${request.body}}`, ["all"])
           const answers = calls.map((body) => rpcReply(`"${asked({ ...request, body })}"`)({ ...request, body }).body)
@@ -151,7 +156,7 @@ describe("a batch", () => {
   it.live("of as many calls as viem puts together goes out in batches that providers take", () =>
     Effect.gen(function*() {
       const sizes: Array<number> = []
-      const live = yield* liveGateway({
+      const live = yield* shared({
         layer2: (request) => {
           const calls = JsonParts.rows(`{"all":${request.body}}`, ["all"])
           sizes.push(calls.length)
@@ -176,7 +181,7 @@ describe("a batch", () => {
   it.live("is asked call by call of a node that takes none, and keeps the failure of a call to that call", () =>
     Effect.gen(function*() {
       const [good, wrong, failed, broken] = hashes
-      const live = yield* liveGateway({
+      const live = yield* shared({
         layer2: (request) => {
           if (request.body.startsWith("[")) return { status: 400, type: "text/plain", body: "no batches here" }
           const of = asked(request)
@@ -224,7 +229,7 @@ describe("a batch", () => {
 
   it.live("of notifications only is answered with nothing and relayed to nobody", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway()
+      const live = yield* shared()
       const call = `{"jsonrpc":"2.0","method":"eth_gasPrice","params":[]}`
       for (const body of [call, `[${call},${call}]`]) {
         const answer = yield* post(`${live.url}/evm`, body)
@@ -236,7 +241,7 @@ describe("a batch", () => {
 
   it.live("of no call is one error, and nothing is sent", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway()
+      const live = yield* shared()
       const answer = yield* post(`${live.url}/l2`, "[]")
       assert.match(
         answer.text,
@@ -272,7 +277,7 @@ describe("a batch of more calls than the gateway takes", () => {
   for (const [route, size, environment, error] of refused) {
     it.live(`is an error for each id, in their order, and nothing is sent: ${size} to ${route}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({}, environment)
+        const live = yield* shared({}, environment)
         const answer = yield* post(`${live.url}${route}`, batchOf(ids(size).map((id) => receiptCall(id))))
         assert.strictEqual(answer.status, 200)
         assert.strictEqual(answer.text, batchOf(ids(size).map(error)))
@@ -282,14 +287,14 @@ describe("a batch of more calls than the gateway takes", () => {
 
   it.live("is told so also where its calls have more values than are read", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway()
+      const live = yield* shared()
       const answer = yield* post(`${live.url}/evm`, batchOf(ids(5_000).map((id) => receiptCall(id))))
       assert.isTrue(answer.text === batchOf(ids(5_000).map(rpcError("100 calls"))))
     }))
 
   it.live("has no answer to a call without an id, and keeps an id as it came", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({}, { TRIGATE_BATCH_LIMIT: "1" })
+      const live = yield* shared({}, { TRIGATE_BATCH_LIMIT: "1" })
       const call = `{"jsonrpc":"2.0","method":"eth_gasPrice","params":[]}`
       const answer = yield* post(`${live.url}/evm`, `[${call},7,{"id":{"a":1}},{ "id" : 123456789012345678901 }]`)
       assert.strictEqual(answer.text, batchOf([rpcError("1 call")("123456789012345678901")]))
@@ -299,7 +304,7 @@ describe("a batch of more calls than the gateway takes", () => {
 
   it.live("is one error where an error for each id would be too long", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway()
+      const live = yield* shared()
       const answer = yield* post(`${live.url}/evm`, batchOf(Array.from({ length: 50_000 }, () => `{"id":1}`)))
       assert.strictEqual(answer.text, rpcError("100 calls")("null"))
     }))
@@ -325,7 +330,7 @@ describe("an upstream's own words", () => {
   for (const [what, reply] of answers) {
     it.live(`are passed on: ${what}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ layer2: reply })
+        const live = yield* shared({ layer2: reply })
         const answer = yield* post(`${live.url}/l2`, receiptCall("5"))
         assert.strictEqual(answer.status, 200)
         assert.strictEqual(
@@ -337,7 +342,7 @@ describe("an upstream's own words", () => {
 
   it.live("lose the endpoint key that they quote", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({
+      const live = yield* shared({
         layer2: (request) => ({ status: 404, type: "text/plain", body: `no such path ${request.path}` })
       })
       const answer = yield* post(`${live.url}/l2`, receiptCall("5"))
@@ -347,7 +352,7 @@ describe("an upstream's own words", () => {
 
   it.live("lose the endpoint key that they quote in a JSON-RPC error under HTTP 200", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({
+      const live = yield* shared({
         layer2: (request) => rpcFailure(`{"code":-32000,"message":"no upstream for ${request.path}"}`)(request)
       })
       const answer = yield* post(`${live.url}/l2`, receiptCall("5"))
@@ -361,7 +366,7 @@ describe("an upstream's own words", () => {
     Effect.gen(function*() {
       const result = `{"note":"hyperliquid"}`
       const node = yield* recordingUpstream(rpcReply(result))
-      const live = yield* liveGateway({}, { TRIGATE_LAYER2_URL: `${node.url}/hyperliquid/${upstreamKeys.layer2}` })
+      const live = yield* shared({}, { TRIGATE_LAYER2_URL: `${node.url}/hyperliquid/${upstreamKeys.layer2}` })
       const answer = yield* post(`${live.url}/l2`, receiptCall("5"))
       assert.strictEqual(answer.text, `{"jsonrpc":"2.0","id":5,"result":${result}}`)
     }))

@@ -5,6 +5,9 @@ import * as Recordings from "@trigate/testing/Recordings"
 import type { Answered } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
+import { sharedGateways } from "./sharedGateway.ts"
+
+const shared = sharedGateways()
 
 const address = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
 const raw = "0:b113a994b5024a16719f69139328eb759596c38a25f59028b146fecdc3621dfe"
@@ -109,7 +112,7 @@ describe("token data", () => {
 
   it.live("takes an address with a plus sign, which servers would read as a space", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({ tokens: () => ({ body: bodyOf("usdt") }) })
+      const live = yield* shared({ tokens: () => ({ body: bodyOf("usdt") }) })
       const base64 = address.replaceAll("-", "+").replaceAll("_", "/")
       const answer = yield* get(`${live.url}/api/v2/getTokenData?address=${encodeURIComponent(base64)}`)
       assert.strictEqual(answer.status, 200)
@@ -125,7 +128,7 @@ describe("token data", () => {
   ) {
     it.live(`with ${what} is refused before anything is sent`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway()
+        const live = yield* shared()
         const answer = yield* get(`${live.url}/api/v2/getTokenData${query}`)
         assert.strictEqual(answer.status, 400)
         assert.strictEqual(answer.type, "application/problem+json")
@@ -149,7 +152,7 @@ describe("the token chain's JSON-RPC", () => {
   for (const id of [`"1"`, "1", "12345678901234567890", "-1", "1.50", "null", `"getblock.io"`, ""]) {
     it.live(`answers under the caller's own id: ${id === "" ? "none" : id}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({
+        const live = yield* shared({
           tokens: () => ({ body: `{"ok":true,"result":"1400","@extra":"1791:0:0.3","id":"other","jsonrpc":"2.0"}` })
         })
         const answer = yield* post(`${live.url}/api/v2/jsonRPC`, call(id))
@@ -171,7 +174,7 @@ describe("the token chain's JSON-RPC", () => {
     it.live(`takes what stock clients send (${index}) and keeps the result's own text`, () =>
       Effect.gen(function*() {
         const result = `{ "last":{"seqno":9007199254740993},"b" : [ ] }`
-        const live = yield* liveGateway({ tokens: () => ({ body: `{"ok": true, "result": ${result}}` }) })
+        const live = yield* shared({ tokens: () => ({ body: `{"ok": true, "result": ${result}}` }) })
         const body = JsonParts.raw(row, ["body"])
         const answer = yield* post(`${live.url}/api/v2/jsonRPC`, body)
         assert.strictEqual(answer.status, 200)
@@ -216,7 +219,7 @@ describe("the token chain's JSON-RPC", () => {
   for (const [what, reply, expected] of failures) {
     it.live(`answers a failure as stock clients read it, under HTTP 200: ${what}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ tokens: () => reply })
+        const live = yield* shared({ tokens: () => reply })
         const answer = yield* post(`${live.url}/api/v2/jsonRPC`, call("7"))
         assert.strictEqual(answer.status, 200)
         assert.strictEqual(answer.text, expected)
@@ -226,7 +229,7 @@ describe("the token chain's JSON-RPC", () => {
 
   it.live("writes every recorded failure with its text in error and never a result", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway()
+      const live = yield* shared()
       for (const row of JsonParts.rows(Recordings.text("ton-errors.json"), ["errors"])) {
         const body = JsonParts.value(row, "body")
         const status = Number(JsonParts.value(row, "httpStatus") ?? 200)
@@ -245,7 +248,7 @@ describe("the token chain's JSON-RPC", () => {
 
   it.live("answers a batch in its order", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({
+      const live = yield* shared({
         tokens: ({ body }) => ({ body: `{"ok":true,"result":"${String(JsonParts.value(body, "method"))}"}` })
       })
       const answer = yield* post(

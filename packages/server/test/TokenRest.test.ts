@@ -6,6 +6,9 @@ import { refusingUrl } from "@trigate/testing/RecordingUpstream"
 import { sample } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
+import { sharedGateways } from "./sharedGateway.ts"
+
+const shared = sharedGateways()
 
 const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
 const standard = address.replaceAll("-", "+").replaceAll("_", "/")
@@ -48,7 +51,7 @@ for (const surface of surfaces) {
     for (const [asked, sent] of sample(`queries of ${surface}`, queries, 5)) {
       it.live(`goes to the same method of the node, its answer comes back as it is: ${asked}`, () =>
         Effect.gen(function*() {
-          const live = yield* liveGateway({ tokens: () => ({ body }) })
+          const live = yield* shared({ tokens: () => ({ body }) })
           const answer = yield* get(`${live.url}${surface}/${asked}`)
           assert.strictEqual(answer.status, 200)
           assert.strictEqual(answer.type, "application/json")
@@ -70,7 +73,7 @@ for (const surface of surfaces) {
     for (const [asked, tag] of sample(`wrong queries of ${surface}`, wrong, 4, ([, tag]) => tag)) {
       it.live(`is ${tag}, and nothing is sent: ${asked}`, () =>
         Effect.gen(function*() {
-          const live = yield* liveGateway()
+          const live = yield* shared()
           const answer = yield* get(`${live.url}${surface}/${asked}`)
           assert.strictEqual(answer.status, 400)
           assert.include(answer.json, { _tag: tag })
@@ -81,7 +84,7 @@ for (const surface of surfaces) {
     it.live("answers a failure in the server's own words, and asks once more only what may pass", () =>
       Effect.gen(function*() {
         const failed = `{"ok":false,"error":"Incorrect address","code":416}`
-        const live = yield* liveGateway({ tokens: () => ({ status: 416, body: failed }) })
+        const live = yield* shared({ tokens: () => ({ status: 416, body: failed }) })
         const answer = yield* get(`${live.url}${surface}/packAddress?address=${address}`)
         assert.strictEqual(answer.status, 416)
         assert.strictEqual(answer.text, failed)
@@ -99,7 +102,7 @@ for (const surface of surfaces) {
     for (const [asked, names] of blamed) {
       it.live(`blames what is wrong and nothing else: ${asked}`, () =>
         Effect.gen(function*() {
-          const live = yield* liveGateway()
+          const live = yield* shared()
           const answer = yield* get(`${live.url}${surface}/${asked}`)
           assert.deepStrictEqual(
             names.map((_, index) => JsonParts.value(answer.text, "errors", index, "path")),
@@ -112,7 +115,7 @@ for (const surface of surfaces) {
 
     it.live("takes a number for an address that is wrong, not for one of the wrong type", () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway()
+        const live = yield* shared()
         const answer = yield* get(`${live.url}${surface}/getTransactions?address=123&limit=20`)
         assert.include(answer.json, { _tag: "InvalidAddress", address: "123" })
         assert.deepStrictEqual(live.seen(), [])
@@ -120,7 +123,7 @@ for (const surface of surfaces) {
 
     it.live("refuses in the words of the chain's own servers, beside the problem's", () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway()
+        const live = yield* shared()
         const wrong = `${address.slice(0, -1)}A`
         const bad = yield* get(`${live.url}${surface}/getAddressState?address=${wrong}`)
         const reason = "checksum differs"
@@ -156,7 +159,7 @@ for (const surface of surfaces) {
 
     it.live("is no method that sends, none beyond the table, and no other verb's", () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ tokens: () => ({ body }) })
+        const live = yield* shared({ tokens: () => ({ body }) })
         for (
           const [path, status] of [["sendBoc?boc=te6", 405], ["noSuchMethod", 404], ["SHARDS?seqno=1", 404]] as const
         ) {
@@ -170,7 +173,7 @@ for (const surface of surfaces) {
 
     it.live("keeps a caller's key to itself", () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ tokens: () => ({ body }) })
+        const live = yield* shared({ tokens: () => ({ body }) })
         const headers = { "x-api-key": "canary", authorization: "Bearer canary", cookie: "a=canary" }
         yield* get(`${live.url}${surface}/shards?seqno=7&api_key=canary`, headers)
         yield* post(`${live.url}${surface}/sendBoc`, `{"boc":"te6"}`, headers)
@@ -203,7 +206,7 @@ for (const surface of surfaces) {
     ) {
       it.live(`goes to the same method of the node with the bytes that came: ${method}`, () =>
         Effect.gen(function*() {
-          const live = yield* liveGateway({ tokens: () => ({ body }) })
+          const live = yield* shared({ tokens: () => ({ body }) })
           const answer = yield* post(`${live.url}${surface}/${method}`, named)
           assert.strictEqual(answer.status, 200)
           assert.strictEqual(answer.text, body)
@@ -230,7 +233,7 @@ for (const surface of surfaces) {
     for (const [method, asked, sent] of nulls) {
       it.live(`leaves an optional member that is null out: ${method}`, () =>
         Effect.gen(function*() {
-          const live = yield* liveGateway({ tokens: () => ({ body }) })
+          const live = yield* shared({ tokens: () => ({ body }) })
           assert.strictEqual((yield* post(`${live.url}${surface}/${method}`, asked)).text, body)
           const call = `{"id":1,"method":"${method}","params":${asked}}`
           assert.strictEqual((yield* post(`${live.url}${surface}/jsonRPC`, call)).status, 200)
@@ -243,7 +246,7 @@ for (const surface of surfaces) {
 
     it.live("takes null for no member that is needed or unknown", () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway()
+        const live = yield* shared()
         for (const wrong of [`{"address":null}`, `{"address":"${address}","more":null}`, "null"]) {
           const answer = yield* post(`${live.url}${surface}/getTokenData`, wrong)
           assert.include(answer.json, { _tag: "InvalidRequest" }, wrong)
@@ -253,7 +256,7 @@ for (const surface of surfaces) {
 
     it.live("takes no slash behind the method: a path has one spelling", () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ tokens: () => ({ body }) })
+        const live = yield* shared({ tokens: () => ({ body }) })
         const answer = yield* post(`${live.url}${surface}/getMasterchainInfo/`, "{}")
         assert.strictEqual(answer.status, 404)
         assert.deepStrictEqual(live.seen(), [])
@@ -279,7 +282,7 @@ for (const surface of surfaces) {
     it.live("answers a refusal in the server's own words, after one request", () =>
       Effect.gen(function*() {
         const refused = `{"ok":false,"error":"cannot apply external message to current state","code":500}`
-        const live = yield* liveGateway({ tokens: () => ({ status: 500, body: refused }) })
+        const live = yield* shared({ tokens: () => ({ status: 500, body: refused }) })
         const answer = yield* post(`${live.url}${surface}/sendBoc`, boc)
         assert.strictEqual(answer.status, 500)
         assert.strictEqual(answer.text, refused)
@@ -288,10 +291,10 @@ for (const surface of surfaces) {
 
     it.live("tells that nothing was sent, and refuses what is of a wrong shape", () =>
       Effect.gen(function*() {
-        const nowhere = yield* liveGateway({}, { TRIGATE_TOKEN_CHAIN_URL: yield* refusingUrl })
+        const nowhere = yield* shared({}, { TRIGATE_TOKEN_CHAIN_URL: yield* refusingUrl })
         const answer = yield* post(`${nowhere.url}${surface}/sendBoc`, boc)
         assert.include(answer.json, { _tag: "UpstreamUnavailable", attempts: 1 })
-        const live = yield* liveGateway()
+        const live = yield* shared()
         for (const wrong of ["{}", "[]", `{"boc":1}`, `{"boc":"a","boc":"b"}`, `{"boc":"a","more":1}`, "te6"]) {
           const refused = yield* post(`${live.url}${surface}/sendBoc`, wrong)
           assert.include(refused.json, { _tag: "InvalidRequest" }, wrong)

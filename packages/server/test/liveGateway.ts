@@ -24,7 +24,8 @@ export interface LiveGateway extends Gateway {
 
 type Respond = (request: Seen) => Reply
 
-const unexpected: Respond = () => ({ status: 500, body: `{"unexpected":true}` })
+/** Responds with 500 to a request that no case expects. */
+export const unexpected: Respond = () => ({ status: 500, body: `{"unexpected":true}` })
 
 /** What each upstream answers with; one that is not named answers 500. */
 export interface Responses {
