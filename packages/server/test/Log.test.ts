@@ -1,8 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Log from "@trigate/server/process/Log"
 import { jsonLine } from "@trigate/server/requests/AccessLog"
-import { get } from "@trigate/testing/Gateway"
-import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import * as SpanTree from "@trigate/testing/SpanTree"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -74,21 +72,5 @@ describe("a line of the log", () => {
         Effect.annotateLogs(Effect.logError("A fault", Cause.fail(new Error("broken"))), { id: "req-1" })
       )
       assert.match(lines[0] ?? "", /^12:16:07.890Z ERROR A fault id=req-1\nError: broken\n {4}at /u)
-    }))
-})
-
-describe("a gateway on a terminal", () => {
-  it.live("writes no JSON", () =>
-    Effect.gen(function*() {
-      const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent("process.stdout.isTTY = true")}`
-      const running = yield* gatewayProcess({ NODE_OPTIONS })
-      yield* get(`${running.url}/openapi.json`, { "x-request-id": "req-1" })
-      running.signal("SIGTERM")
-      assert.strictEqual(yield* Effect.promise(() => running.ended), 0)
-      assert.match(
-        running.printed(),
-        /^\d\d:\d\d:\d\d\.\d{3}Z INFO {2}request id=req-1 method=GET route=other status=200 milliseconds=\d+$/mu
-      )
-      assert.notInclude(running.printed(), "{")
     }))
 })

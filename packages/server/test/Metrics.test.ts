@@ -4,6 +4,7 @@ import { get, post } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import { recordingUpstream, rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
+import { oncePerFile } from "./oncePerFile.ts"
 
 const gasCall = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
 
@@ -23,11 +24,16 @@ const seriesIn = (text: string) =>
     return { line, row, labels: names.filter((label) => label !== "le").toSorted() }
   })
 
+const gatewayOverNodes = oncePerFile(Effect.fnUntraced(function*() {
+  const node = yield* recordingUpstream(rpcReply(`"0x1"`))
+  const api = yield* recordingUpstream(() => ({ body: "{}" }))
+  return yield* gatewayProcess({ TRIGATE_TRADING_NODE_URL: `${node.url}/KEY`, TRIGATE_TRADING_API_URL: api.url })
+}))
+
 describe("the metrics of a running gateway", () => {
   it.live("are those of the table, with the labels that it says", () =>
     Effect.gen(function*() {
-      const node = yield* recordingUpstream(rpcReply(`"0x1"`))
-      const running = yield* gatewayProcess({ TRIGATE_TRADING_NODE_URL: `${node.url}/KEY` })
+      const running = yield* gatewayOverNodes()
       yield* post(`${running.url}/evm`, gasCall)
       yield* post(`${running.url}/l2`, gasCall)
       const first = (yield* get(`${running.url}/metrics`)).text
@@ -44,7 +50,7 @@ describe("the metrics of a running gateway", () => {
 
   it.live("tell of the process and of what it runs", () =>
     Effect.gen(function*() {
-      const running = yield* gatewayProcess({})
+      const running = yield* gatewayOverNodes()
       const { text } = yield* get(`${running.url}/metrics`)
       assert.include(text, `\ntrigate_build_info{version="0.1.0",node="${process.version}"} 1\n`)
       const value = (name: string) => Number(new RegExp(`^${name} (?<value>\\S+)$`, "mu").exec(text)?.groups?.["value"])
@@ -76,13 +82,13 @@ describe("the metrics of a running gateway", () => {
 describe("pass-through queries", () => {
   it.live("are counted by their type if it is known, and together otherwise", () =>
     Effect.gen(function*() {
-      const api = yield* recordingUpstream(() => ({ body: "{}" }))
-      const running = yield* gatewayProcess({ TRIGATE_TRADING_API_URL: api.url })
+      const running = yield* gatewayOverNodes()
+      const before = new Set((yield* get(`${running.url}/metrics`)).text.split("\n"))
       for (const type of ["allMids", "meta", "meta", "somethingNew", "toString"]) {
         assert.strictEqual((yield* post(`${running.url}/info`, JSON.stringify({ type }))).status, 200)
       }
       const { text } = yield* get(`${running.url}/metrics`)
-      const counted = text.split("\n").filter((line) => line.startsWith("trigate_operations_total{"))
+      const counted = text.split("\n").filter((line) => line.startsWith("trigate_operations_total{") && !before.has(line))
       assert.deepStrictEqual(counted.toSorted(), [
         `trigate_operations_total{operation="allMids",outcome="ok"} 1`,
         `trigate_operations_total{operation="info",outcome="ok"} 2`,

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import type { GatewayProcess } from "@trigate/testing/GatewayProcess"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
@@ -11,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Fs from "node:fs"
+import { bigBlocks, bodyOf } from "./bodies.ts"
 import { connection, heldUpstream } from "./connections.ts"
 import { folder } from "./keyFile.ts"
 
@@ -142,15 +144,25 @@ describe("an address that cannot be listened on", () => {
     }))
 })
 
-describe("a signal, while a request is in flight,", () => {
-  it.live("lets it finish, and takes no connection after it, also when it comes twice", () =>
+describe("a signal, while a request and an action are in flight,", () => {
+  it.live("lets them finish, relays the action once, and takes no connection after them, also when it comes twice", () =>
     Effect.gen(function*() {
       const upstream = yield* heldUpstream
-      const running = yield* gatewayProcess({ TRIGATE_LAYER2_URL: upstream.url, TRIGATE_ACCESS_LOG: "off" })
+      const open: Array<() => void> = []
+      const api = yield* faultyUpstream((socket) => void open.push(() => socket.resetAndDestroy()))
+      const running = yield* gatewayProcess({
+        TRIGATE_LAYER2_URL: upstream.url,
+        TRIGATE_TRADING_API_URL: api.url,
+        TRIGATE_ONCE_DEADLINE: "10 minutes",
+        TRIGATE_ACCESS_LOG: "off"
+      })
       const [probe, caller] = [yield* connection, yield* connection]
       assert.strictEqual((yield* probe(`${running.url}/health/ready`)).status, 200)
       const inFlight = yield* Effect.forkChild(caller(`${running.url}/l2`, receiptCall))
+      const now = yield* Clock.currentTimeMillis
+      const action = yield* Effect.forkChild(post(`${running.url}/exchange`, bodyOf(now, bigBlocks)))
       yield* Effect.promise(() => upstream.asked)
+      yield* api.until(() => open.length === 1)
 
       running.signal("SIGTERM")
       const draining = yield* Effect.repeat(probe(`${running.url}/health/ready`), {
@@ -160,6 +172,13 @@ describe("a signal, while a request is in flight,", () => {
       assert.include(draining.body, `"status":"draining"`)
       assert.strictEqual((yield* probe(`${running.url}/health/live`)).status, 200)
 
+      for (const breakOff of open) breakOff()
+      const outcome = yield* Fiber.join(action)
+      assert.strictEqual(outcome.status, 504)
+      assert.include(outcome.json, { _tag: "OutcomeUnknown", nonce: now })
+      // else a client that keeps its connection would keep the process as well
+      assert.strictEqual(outcome.headers.get("connection"), "close")
+
       running.signal("SIGTERM")
       assert.strictEqual((yield* probe(`${running.url}/health/ready`)).status, 503)
       upstream.release(`{"jsonrpc":"2.0","id":1,"result":null}`)
@@ -167,6 +186,7 @@ describe("a signal, while a request is in flight,", () => {
       assert.strictEqual(answer.status, 200)
       assert.strictEqual(answer.body, `{"jsonrpc":"2.0","id":1,"result":null}`)
       assert.strictEqual(yield* ended(running), 0)
+      assert.strictEqual(api.asked.length, 1)
       const after = yield* connection
       assert.isTrue(Exit.isFailure(yield* Effect.exit(after(`${running.url}/health/live`))))
     }))

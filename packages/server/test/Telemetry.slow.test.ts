@@ -1,9 +1,10 @@
-/** What a gateway loads that exports nothing: it starts twice from its modules, without their bundle. */
+/** What a gateway exports that has no collector: nothing, and it loads no exporter. */
 import { assert, describe, it } from "@effect/vitest"
 import { get } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
+import { ask, exporting } from "./telemetryProcess.ts"
 
 // a bundle is one module, so the program is run as it is
 const program = new URL("../../trigate/src/trigate.ts", import.meta.url).pathname
@@ -38,4 +39,19 @@ describe("a collector", () => {
       assert.include(printed, "loaded Telemetry.ts")
       assert.include(printed, "loaded OtlpTracer.js")
     }))
+
+  const without = [
+    ["no endpoint is set", { OTEL_EXPORTER_OTLP_ENDPOINT: "" }],
+    ["telemetry is off", { OTEL_SDK_DISABLED: "true" }]
+  ] as const
+  for (const [what, environment] of without) {
+    it.live(`gets nothing, and upstreams no traceparent, where ${what}`, () =>
+      Effect.gen(function*() {
+        const { collector, node, running } = yield* exporting({ ...environment, TRIGATE_TRACE_UPSTREAM: "on" }, ask)
+        assert.deepStrictEqual(collector.seen, [])
+        assert.strictEqual(node.seen.length, 1)
+        assert.notProperty(node.seen[0]?.headers, "traceparent")
+        for (const line of running.lines()) assert.notProperty(line, "traceId")
+      }))
+  }
 })

@@ -1,19 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { rows } from "@trigate/server/process/Metrics"
-import { get, post } from "@trigate/testing/Gateway"
-import { gatewayProcess } from "@trigate/testing/GatewayProcess"
+import * as Telemetry from "@trigate/server/process/Telemetry"
+import * as Settings from "@trigate/server/settings/SettingsSources"
+import { gateway, get, post } from "@trigate/testing/Gateway"
 import type { Seen } from "@trigate/testing/RecordingUpstream"
 import { recordingUpstream, refusingUrl, rpcReply } from "@trigate/testing/RecordingUpstream"
-import { sample } from "@trigate/testing/Sample"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Zlib from "node:zlib"
 import { upstreamKeys } from "./liveGateway.ts"
-
-const gasCall = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
-const caller = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" }
-const callerKey = "caller-key-9d01be"
-const collectorKey = "collector-secret-31cc"
+import { ask, caller, callerKey, collectorKey, exporting, gasCall } from "./telemetryProcess.ts"
 
 const Attributes = Schema.Array(Schema.Struct({
   key: Schema.String,
@@ -65,31 +63,24 @@ const metricsIn = (seen: ReadonlyArray<Seen>) =>
     )
   )
 
-/** A gateway process that exports to a collector, and a node behind it; `run` asks it, and then it ends. */
-const exporting = Effect.fnUntraced(function*(
+/** As `exporting`, with a gateway in this process: for what the exporters alone decide. */
+const exportingHere = Effect.fnUntraced(function*(
   environment: { readonly [name: string]: string },
   run: (url: string) => Effect.Effect<unknown>
 ) {
   const collector = yield* recordingUpstream(() => ({ body: "{}" }))
   const node = yield* recordingUpstream(rpcReply(`"0x1"`))
-  const running = yield* gatewayProcess({
-    TRIGATE_TRADING_NODE_URL: `${node.url}/${upstreamKeys.node}`,
-    OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
-    OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
-    OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${collectorKey},x-tenant=one`,
-    ...environment
-  })
-  yield* run(running.url)
-  running.signal("SIGTERM")
-  assert.strictEqual(yield* Effect.promise(() => running.ended), 0)
-  return { collector, node, running }
+  const given = { TRIGATE_TRADING_NODE_URL: `${node.url}/KEY`, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...environment }
+  const settings = yield* Effect.provideService(
+    Settings.load,
+    ConfigProvider.ConfigProvider,
+    ConfigProvider.fromUnknown(given)
+  )
+  yield* Effect.scoped(Effect.flatMap(gateway(given), ({ url }) => run(url))).pipe(
+    Effect.provide(Telemetry.layer(settings, Redacted.make(collector.url)))
+  )
+  return collector
 })
-
-const ask = (url: string) =>
-  post(`${url}/${callerKey}/evm`, gasCall, {
-    "x-request-id": "req-1",
-    traceparent: `00-${caller.traceId}-${caller.spanId}-01`
-  })
 
 describe("a collector", () => {
   it.live("gets the spans of a request below the caller's, and every metric that has a value; neither it nor the log is told a key", () =>
@@ -170,26 +161,11 @@ describe("a collector", () => {
 
   it.live("gets protobuf unless told otherwise", () =>
     Effect.gen(function*() {
-      const { collector } = yield* exporting({ OTEL_EXPORTER_OTLP_PROTOCOL: "" }, ask)
+      const collector = yield* exportingHere({}, ask)
       const [traces] = collected(collector.seen, "/v1/traces")
       assert.strictEqual(traces?.headers["content-type"], "application/x-protobuf")
       assert.include(traces?.body, "eth_gasPrice")
     }))
-
-  const without = [
-    ["no endpoint is set", { OTEL_EXPORTER_OTLP_ENDPOINT: "" }],
-    ["telemetry is off", { OTEL_SDK_DISABLED: "true" }]
-  ] as const
-  for (const [what, environment] of sample("gateways without telemetry", without, 1)) {
-    it.live(`gets nothing, and upstreams no traceparent, where ${what}`, () =>
-      Effect.gen(function*() {
-        const { collector, node, running } = yield* exporting({ ...environment, TRIGATE_TRACE_UPSTREAM: "on" }, ask)
-        assert.deepStrictEqual(collector.seen, [])
-        assert.strictEqual(node.seen.length, 1)
-        assert.notProperty(node.seen[0]?.headers, "traceparent")
-        for (const line of running.lines()) assert.notProperty(line, "traceId")
-      }))
-  }
 
   it.live("gets the share of traces that a sampler takes by their ids", () =>
     Effect.gen(function*() {
@@ -198,7 +174,8 @@ describe("a collector", () => {
         "fffffffffffffffffff7ffffffffffff",
         "00000000000000000008000000000000"
       ]
-      const { collector } = yield* exporting({
+      const collector = yield* exportingHere({
+        OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
         OTEL_TRACES_SAMPLER: "traceidratio",
         OTEL_TRACES_SAMPLER_ARG: "0.5"
       }, (url) =>

@@ -165,8 +165,9 @@ export const check = Effect.fnUntraced(function*(row: Row) {
   checkError(row, now, error)
   assert.strictEqual(live.seen().length, row.sent)
 
-  // another gateway: the failures of the first call may have ejected an address of this one
-  const { inTime: again, live: second } = yield* started(row)
+  // another gateway where an upstream was asked, or nobody listens: the failures may have ejected an address of this one
+  const isUntouched = row.sent === 0 && row.environment === undefined
+  const { inTime: again, live: second } = row.replay || isUntouched ? { inTime, live } : yield* started(row)
   const client = yield* makeClient(row.replay ? yield* replay(answer) : second.url, row.endpointKey)
   const outcome = yield* Effect.result(row.replay ? row.client(client, now) : again(row.client(client, now)))
   assert(outcome._tag === "Failure")
@@ -176,5 +177,5 @@ export const check = Effect.fnUntraced(function*(row: Row) {
   const travelled: unknown = JSON.parse(Json.stringify(encode(failure)))
   checkError(row, now, travelled)
   if (row.replay) assert.deepStrictEqual(travelled, error)
-  assert.strictEqual(second.seen().length, row.replay ? 0 : row.sent)
+  assert.strictEqual(second.seen().length, row.sent)
 })
