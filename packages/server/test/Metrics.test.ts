@@ -88,7 +88,9 @@ describe("pass-through queries", () => {
         assert.strictEqual((yield* post(`${running.url}/info`, JSON.stringify({ type }))).status, 200)
       }
       const { text } = yield* get(`${running.url}/metrics`)
-      const counted = text.split("\n").filter((line) => line.startsWith("trigate_operations_total{") && !before.has(line))
+      const counted = text.split("\n").filter((line) =>
+        line.startsWith("trigate_operations_total{") && !before.has(line)
+      )
       assert.deepStrictEqual(counted.toSorted(), [
         `trigate_operations_total{operation="allMids",outcome="ok"} 1`,
         `trigate_operations_total{operation="info",outcome="ok"} 2`,

@@ -26,6 +26,7 @@ import * as Path from "node:path"
 import { bigBlocks, bodyOf } from "./bodies.ts"
 import { folder, keyFile } from "./keyFile.ts"
 import { liveGateway } from "./liveGateway.ts"
+import { oncePerFile } from "./oncePerFile.ts"
 import { exchange, headOf } from "./rawHttp.ts"
 
 const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
@@ -92,12 +93,18 @@ const noKey =
 const unknown = "The key is unknown, expired or revoked"
 const two = "The request contains two different keys: send only one"
 
+/** A sandbox that asks for keys: one of Alice, one of Bob, and those that a test adds. */
+const keyed = oncePerFile(Effect.fnUntraced(function*() {
+  const made = yield* keyFile({ name: "alice" }, { name: "bob" })
+  const { url } = yield* gateway({ TRIGATE_CALLERS: made.file })
+  return { ...made, url }
+}))
+
 describe("a gateway with keys", () => {
   for (const [route, protocol, ask] of [...routes, ...unkeyed]) {
     it.live(`serves a key wherever it stands, and nobody without: ${route}`, () =>
       Effect.gen(function*() {
-        const { file, keys: [key = "", other = ""] } = yield* keyFile({ name: "alice" }, { name: "bob" })
-        const { url } = yield* gateway({ TRIGATE_CALLERS: file })
+        const { keys: [key = "", other = ""], url } = yield* keyed()
         assertRefused(yield* ask(url, {}, ""), protocol, noKey)
         const served: ReadonlyArray<GatewayResponse> = [
           yield* ask(url, { authorization: `Bearer ${key}` }, ""),
@@ -132,8 +139,7 @@ describe("a gateway with keys", () => {
 
   it.live("takes the key of a path alone for the layer 2, and no other in its place", () =>
     Effect.gen(function*() {
-      const { file, keys: [key = "", other = ""] } = yield* keyFile({ name: "alice" }, { name: "bob" })
-      const { url } = yield* gateway({ TRIGATE_CALLERS: file })
+      const { keys: [key = "", other = ""], url } = yield* keyed()
       const call = gas.replace("gasPrice", "chainId")
       assert.strictEqual((yield* post(`${url}/${key}`, call)).status, 200)
       assertRefused(yield* post(`${url}/${strange}`, call), "rpc", unknown)
@@ -143,8 +149,7 @@ describe("a gateway with keys", () => {
 
   it.live("asks nobody for a key who reads its health or its reference", () =>
     Effect.gen(function*() {
-      const { file } = yield* keyFile({ name: "alice" })
-      const { url } = yield* gateway({ TRIGATE_CALLERS: file })
+      const { url } = yield* keyed()
       for (const path of ["/health/live", "/health/ready", "/docs", "/openapi.json"]) {
         assert.strictEqual((yield* get(`${url}${path}`)).status, 200)
       }
@@ -153,8 +158,7 @@ describe("a gateway with keys", () => {
 
   it.live("reads a second Authorization header as another key", () =>
     Effect.gen(function*() {
-      const { file, keys: [key = "", other = ""] } = yield* keyFile({ name: "alice" }, { name: "bob" })
-      const { url } = yield* gateway({ TRIGATE_CALLERS: file })
+      const { keys: [key = "", other = ""], url } = yield* keyed()
       const body = `{"type":"spotMeta"}`
       const request = (headers: ReadonlyArray<readonly [string, string]>) =>
         exchange(url, [
@@ -243,12 +247,12 @@ describe("the scope of a key", () => {
       [["/evm", raw, "signers", "eth_sendRawTransaction"]]
     ]
   ]
-  for (const [scope, served, refused] of permits) {
+  for (const [index, [scope, served, refused]] of permits.entries()) {
     it.live(`permits what it names and nothing else, before a byte leaves: ${JSON.stringify(scope).slice(0, 60)}`, () =>
       Effect.gen(function*() {
-        const { file, keys: [key = ""] } = yield* keyFile({ name: "alice", scope })
-        const { url } = yield* gateway({ TRIGATE_CALLERS: file })
-        const headers = { authorization: `Bearer ${key}` }
+        const { store, url } = yield* keyed()
+        const { key } = yield* store.create({ name: `scope-${index}`, scope })
+        const headers = { authorization: `Bearer ${Redacted.value(key)}` }
         for (const [path, body] of served) {
           const answer = yield* post(`${url}${path}`, body, headers)
           assert.notInclude(answer.text, "NotPermitted", `${path} ${body}`)
@@ -274,10 +278,10 @@ describe("the scope of a key", () => {
 
   it.live("refuses calls of a batch one by one", () =>
     Effect.gen(function*() {
-      const { file, keys: [key = ""] } = yield* keyFile({ name: "alice", scope: { operations: ["eth_chainId"] } })
-      const { url } = yield* gateway({ TRIGATE_CALLERS: file })
+      const { store, url } = yield* keyed()
+      const { key } = yield* store.create({ name: "scope-of-batch", scope: { operations: ["eth_chainId"] } })
       const answer = yield* post(`${url}/l2`, `[${gas.replace("gasPrice", "chainId")},${gas.replace("7", "8")}]`, {
-        "x-api-key": key
+        "x-api-key": Redacted.value(key)
       })
       assert.strictEqual(answer.status, 200)
       const [one, other] = [JsonParts.at(answer.json, 0), JsonParts.at(answer.json, 1)]

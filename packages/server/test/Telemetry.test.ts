@@ -70,7 +70,11 @@ const exportingHere = Effect.fnUntraced(function*(
 ) {
   const collector = yield* recordingUpstream(() => ({ body: "{}" }))
   const node = yield* recordingUpstream(rpcReply(`"0x1"`))
-  const given = { TRIGATE_TRADING_NODE_URL: `${node.url}/KEY`, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...environment }
+  const given = {
+    TRIGATE_TRADING_NODE_URL: `${node.url}/KEY`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    ...environment
+  }
   const settings = yield* Effect.provideService(
     Settings.load,
     ConfigProvider.ConfigProvider,

@@ -44,7 +44,7 @@ const oddErrors: ReadonlyArray<readonly [what: string, error: string, told: stri
 
 for (const route of jsonRpcReads) {
   describe(`${route.name}: a JSON-RPC answer with`, () => {
-    for (const [what, body] of sample(`answers to no call, ${route.name}`, foreign, 6)) {
+    for (const [what, body] of sample(`answers to no call, ${route.name}`, foreign, 4)) {
       it.effect(`${what} sends a read to the next address, one request to each`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(say({ body: (asked) => body(idIn(asked.body)) }))

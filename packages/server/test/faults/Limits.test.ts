@@ -60,7 +60,7 @@ describe("an answer of 100 MiB", () => {
 
     it.effect(`that ${what} sends a read to the next address, one request to each`, () =>
       Effect.gen(function*() {
-        for (const route of sample(`second addresses of an answer that ${what}`, reads, 2)) {
+        for (const route of sample(`second addresses of an answer that ${what}`, reads, 1)) {
           const { react } = huge(announced)
           const first = yield* faultyUpstream(react)
           const second = yield* faultyUpstream(say(route.good))
@@ -109,11 +109,11 @@ const pressed = (good: Said, { name, press }: Coding): Said => ({
 })
 
 describe("an answer that was compressed although nobody asked for it", () => {
-  for (const coding of sample("codings of an answer", codings, 2)) {
-    const bomb = coding.press(Buffer.alloc(96 * MiB, " "))
+  for (const coding of sample("codings of a bomb", codings, 1)) {
     it.effect(`with ${coding.name} is refused when it is a bomb, and memory stays flat`, () =>
       Effect.gen(function*() {
-        for (const route of sample(`routes of a bomb in ${coding.name}`, reads, 2)) {
+        const bomb = coding.press(Buffer.alloc(96 * MiB, " "))
+        for (const route of sample(`routes of a bomb in ${coding.name}`, reads, 1)) {
           const only = yield* faultyUpstream(say({ headers: [["content-encoding", coding.name]], body: bomb }))
           const { url } = yield* gatewayOver({ [route.kind]: [only] })
           const { mebibytes, value } = yield* growthOf(route.ask(url))
@@ -122,10 +122,12 @@ describe("an answer that was compressed although nobody asked for it", () => {
           assert.deepStrictEqual(askedOf(only), [1], route.name)
         }
       }))
+  }
 
+  for (const coding of sample("codings of an answer", codings, 2)) {
     it.effect(`with ${coding.name} is read, or else asked of the next address: never relayed as it is`, () =>
       Effect.gen(function*() {
-        for (const route of reads) {
+        for (const route of sample(`routes of ${coding.name}`, reads, 3)) {
           const first = yield* faultyUpstream(say(pressed(route.good, coding)))
           const second = yield* faultyUpstream(say(route.good))
           const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
@@ -152,7 +154,7 @@ describe("an answer that was compressed although nobody asked for it", () => {
   for (const [what, said] of damaged) {
     it.effect(`${what} sends a read to the next address, one request to each`, () =>
       Effect.gen(function*() {
-        for (const route of reads) {
+        for (const route of sample(`routes of an answer ${what}`, reads, 2)) {
           const first = yield* faultyUpstream(say(said(route.good)))
           const second = yield* faultyUpstream(say(route.good))
           const { url } = yield* gatewayOver({ [route.kind]: [first, second] })

@@ -59,6 +59,14 @@ const afterRequest: ReadonlyArray<readonly [what: string, react: Reaction, takes
   ["is answered with the first status that HTTP does not know", say({ status: 600, body: "no" }), false]
 ]
 
+/** Answers of the venue itself. */
+const refusals = [
+  ["a reached rate limit", 429, "null"],
+  ["a refusal in HTML", 403, "<html></html>"],
+  ["a refused shape", 422, "Failed to deserialize"],
+  ["a fault of its own", 500, `{"error":"internal"}`]
+] as const
+
 const act = Effect.fnUntraced(function*(url: string) {
   const nonce = yield* Clock.currentTimeMillis
   const body = bodyOf(nonce, bigBlocks)
@@ -73,6 +81,7 @@ const assertUnknown = (answer: Parameters<typeof assertFailure>[1], nonce: numbe
   assert.match(String(JsonParts.at(error, "advice")), /^Resend the identical bytes/u)
 }
 
+const refusalsOver = samplePairs("refusals of an action", wires, refusals)
 const afterRequestOver = samplePairs("faults after an action came", wires, afterRequest)
 
 for (const wire of wires) {
@@ -94,14 +103,7 @@ for (const wire of wires) {
         }))
     }
 
-    for (
-      const [what, status, body] of [
-        ["a reached rate limit", 429, "null"],
-        ["a refusal in HTML", 403, "<html></html>"],
-        ["a refused shape", 422, "Failed to deserialize"],
-        ["a fault of its own", 500, `{"error":"internal"}`]
-      ] as const
-    ) {
+    for (const [what, status, body] of refusalsOver(wire)) {
       it.effect(`that is answered with ${what} is sent once, and gets that answer`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(say({ status, headers: [["retry-after", "0"]], body }))

@@ -46,9 +46,11 @@ for (const route of reads.filter((each) => anyOn(each).length > 0)) {
   })
 }
 
+const longOn = samplePairs("times that defer an address", neverCached, long)
+
 for (const route of neverCached) {
   describe(`${route.name}: a reached rate limit`, () => {
-    for (const retryAfter of long) {
+    for (const retryAfter of longOn(route)) {
       it.effect(`defers its address for as long as it says, and the next one serves: Retry-After ${retryAfter}`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(inTurn(say(full(retryAfter)), say(route.good)))

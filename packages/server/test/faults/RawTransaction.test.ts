@@ -57,6 +57,7 @@ const unknown: ReadonlyArray<LeftOpen> = [
   ]
 ]
 
+const methods = ["eth_sendRawTransaction", "eth_sendRawTransactionSync"]
 const unknownOn = samplePairs("unknown outcomes of a raw transaction", paths, unknown)
 
 for (const route of paths) {
@@ -73,8 +74,9 @@ for (const route of paths) {
         assert.strictEqual(first.asked[0]?.body.replace(/"id":\d+/u, `"id":0`), call("0"))
       }))
 
-    for (const method of ["eth_sendRawTransaction", "eth_sendRawTransactionSync"]) {
-      for (const [what, react, takesDeadline] of unknownOn(route)) {
+    const unknownOf = samplePairs(`methods of a raw transaction, ${path}`, methods, unknownOn(route))
+    for (const method of methods) {
+      for (const [what, react, takesDeadline] of unknownOf(method)) {
         it.effect(`that ${what} is sent once, and its outcome is unknown: ${method}`, () =>
           Effect.gen(function*() {
             const first = yield* faultyUpstream(react)

@@ -4,6 +4,7 @@ import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import type { Said } from "@trigate/testing/Reactions"
 import { drip, say, sayHalf, sayHead, silence } from "@trigate/testing/Reactions"
+import { samplePairs } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { askedOf, gatewayOver, isAsked } from "./faultyGateway.ts"
@@ -17,9 +18,11 @@ const silences: ReadonlyArray<readonly [what: string, react: (good: Said) => Rea
   ["an answer of one byte now and then", (good) => drip(good)]
 ]
 
+const silencesOf = samplePairs("silences of an upstream", reads, silences)
+
 for (const route of reads) {
   describe(`${route.name}: a read`, () => {
-    for (const [what, react] of silences) {
+    for (const [what, react] of silencesOf(route)) {
       it.effect(`ends with its deadline: ${what}`, () =>
         Effect.gen(function*() {
           const only = yield* faultyUpstream(react(route.good))

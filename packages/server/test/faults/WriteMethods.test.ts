@@ -1,12 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Json"
-import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { get, post, send } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import { say } from "@trigate/testing/Reactions"
+import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import { result } from "./routes.ts"
+import { sharedGateways } from "../sharedGateway.ts"
 
 /** The methods that an EVM route takes, as JSON may spell them; they are sent once, see `RawTransaction.test.ts`. */
 const taken = ["eth_sendRawTransaction", "eth\\u005fsendRawTransaction", "eth_sendRawTransactionSync"]
@@ -49,11 +47,9 @@ const paths = [
 const tagOf = (text: string): unknown =>
   JsonParts.value(text, "error", "data", "_tag") ?? JsonParts.value(text, "data", "_tag")
 
-const started = Effect.gen(function*() {
-  const upstream = yield* faultyUpstream(say({ body: result(`"0x1"`) }))
-  const { url } = yield* gatewayOver({ api: [upstream], node: [upstream], tokens: [upstream], layer2: [upstream] })
-  return { upstream, url }
-})
+const shared = sharedGateways()
+const taking = rpcReply(`"0x1"`)
+const started = shared({ api: taking, node: taking, tokens: taking, layer2: taking })
 
 for (const path of paths) {
   const isTokenChain = path.endsWith("/jsonRPC")
@@ -61,29 +57,29 @@ for (const path of paths) {
     ? [...taken, ...others]
     : [...others, "sendBoc", "sendBocReturnHash", "sendBocReturnHashNoError", "sendQuery", "sendQuerySimple"]
   describe(`${path}: a method that changes something`, () => {
-    it.effect("is refused in every spelling, and nothing is sent", () =>
+    it.live("is refused in every spelling, and nothing is sent", () =>
       Effect.gen(function*() {
-        const { upstream, url } = yield* started
+        const { seen, url } = yield* started
         for (const method of methods) {
           const answer = yield* post(`${url}${path}`, call(method))
           assert.strictEqual(answer.status, 200, method)
           assert.strictEqual(tagOf(answer.text), "UnsupportedMethod", method)
         }
-        assert.deepStrictEqual(askedOf(upstream), [0])
+        assert.deepStrictEqual(seen(), [])
       }))
 
-    it.effect("is refused in a batch in every spelling, and nothing is sent", () =>
+    it.live("is refused in a batch in every spelling, and nothing is sent", () =>
       Effect.gen(function*() {
-        const { upstream, url } = yield* started
+        const { seen, url } = yield* started
         const answer = yield* post(`${url}${path}`, `[${methods.map((method, id) => call(method, `${id}`)).join(",")}]`)
         const items = Json.elements(answer.text) ?? []
         assert.deepStrictEqual(items.map(tagOf), methods.map(() => "UnsupportedMethod"))
-        assert.deepStrictEqual(askedOf(upstream), [0])
+        assert.deepStrictEqual(seen(), [])
       }))
 
-    it.effect("is not sent as a notification, twice in one object, by GET, or by another verb", () =>
+    it.live("is not sent as a notification, twice in one object, by GET, or by another verb", () =>
       Effect.gen(function*() {
-        const { upstream, url } = yield* started
+        const { seen, url } = yield* started
         // the token chain knows no notifications
         const [method = ""] = isTokenChain ? others : taken
         yield* post(`${url}${path}`, `{"jsonrpc":"2.0","method":"${method}","params":["0x02f8"]}`)
@@ -95,7 +91,7 @@ for (const path of paths) {
         for (const verb of ["PUT", "PATCH", "DELETE"]) {
           yield* send(`${url}${path}`, { method: verb, body: call(method) })
         }
-        assert.deepStrictEqual(askedOf(upstream), [0])
+        assert.deepStrictEqual(seen(), [])
       }))
   })
 }
