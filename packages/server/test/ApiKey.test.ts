@@ -3,6 +3,9 @@ import { gateway, get, post } from "@trigate/testing/Gateway"
 import { guardedGateway, known } from "@trigate/testing/GuardedGateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
+import { oncePerFile } from "./oncePerFile.ts"
+
+const guarded = oncePerFile(() => guardedGateway)
 
 const unknown = "unknown-caller-key"
 const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
@@ -23,7 +26,7 @@ describe("a caller's X-API-Key", () => {
   for (const [what, ask] of asked) {
     it.live(`is checked as the first word of a keyed path is: ${what}`, () =>
       Effect.gen(function*() {
-        const url = yield* guardedGateway
+        const url = yield* guarded()
         const refused = yield* ask(`${url}/api/v2`, { "x-api-key": unknown })
         assert.strictEqual(refused.status, 401)
         assert.strictEqual(refused.headers.get("www-authenticate"), "Bearer")
@@ -37,7 +40,7 @@ describe("a caller's X-API-Key", () => {
 
     it.live(`is needed where the path has none, and is no other than the path's: ${what}`, () =>
       Effect.gen(function*() {
-        const url = yield* guardedGateway
+        const url = yield* guarded()
         assert.strictEqual((yield* ask(`${url}/api/v2`)).status, 401)
         const twice = yield* ask(`${url}/${known}/api/v2`, { "x-api-key": known })
         assert.strictEqual(twice.status, (yield* ask(`${url}/${known}/api/v2`)).status)
@@ -51,7 +54,7 @@ describe("a caller's X-API-Key", () => {
 
   it.live("is checked in the query, too, and beside another", () =>
     Effect.gen(function*() {
-      const url = `${yield* guardedGateway}/api/v2/getMasterchainInfo`
+      const url = `${yield* guarded()}/api/v2/getMasterchainInfo`
       assert.strictEqual((yield* get(`${url}?api_key=${unknown}`)).status, 401)
       assert.strictEqual((yield* get(`${url}?api_key=${known}&api_key=${unknown}`)).status, 401)
       // names of a query are read decoded, as the method's params are

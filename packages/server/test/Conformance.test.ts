@@ -7,6 +7,7 @@ import { coins, contracts as wrapped, tokens as examples } from "@trigate/sandbo
 import * as Conformance from "@trigate/testing/Conformance"
 import type { ConformanceTarget } from "@trigate/testing/ConformanceTarget"
 import { gateway } from "@trigate/testing/Gateway"
+import { isExhaustive } from "@trigate/testing/Sample"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import * as Tokens from "@trigate/tokens/Tokens"
 import { Exchange } from "@trigate/trading/Exchange"
@@ -90,7 +91,9 @@ const fixed = ({ evm, info, tokens }: ConformanceTarget) => {
 }
 
 describe("one suite, the same results", () => {
-  for (const [name, target] of Object.entries(targets)) {
+  // the client of a gateway in front of a gateway passes through live services, too
+  const checked = Object.entries(targets).filter(([, target]) => isExhaustive || target !== liveInFrontOfAGateway)
+  for (const [name, target] of checked) {
     it.live(name, () =>
       Effect.gen(function*() {
         const checks = Conformance.conformance(yield* target)

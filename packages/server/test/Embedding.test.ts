@@ -18,6 +18,7 @@ import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Http from "node:http"
+import { oncePerFile } from "./oncePerFile.ts"
 
 /** A route of one's own that asks a service of the gateway. */
 const pairs = HttpRouter.use(Effect.fnUntraced(function*(router) {
@@ -44,12 +45,14 @@ const served = Effect.fnUntraced(function*(app: typeof plain) {
   return formatAddress(Context.get(context, HttpServer).address)
 })
 
+const servedPlain = oncePerFile(() => served(plain))
+
 const gasCall = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
 
 describe("the gateway's routes on a server of one's own", () => {
   it.live("answer beside a route of its own, over the same services", () =>
     Effect.gen(function*() {
-      const url = yield* served(plain)
+      const url = yield* servedPlain()
       const meta = yield* post(`${url}/info`, `{"type":"spotMeta"}`)
       assert.strictEqual(meta.status, 200)
       const universe = JsonParts.value(meta.text, "universe")
@@ -62,7 +65,7 @@ describe("the gateway's routes on a server of one's own", () => {
 
   it.live("have all that a gateway has: JSON-RPC, keyed routes, typed errors, readiness, metrics, documents", () =>
     Effect.gen(function*() {
-      const url = yield* served(plain)
+      const url = yield* servedPlain()
       assert.match(String(JsonParts.value((yield* post(`${url}/evm`, gasCall)).text, "result")), /^0x[0-9a-f]+$/u)
       assert.match(String(JsonParts.value((yield* post(`${url}/a-key/evm`, gasCall)).text, "result")), /^0x[0-9a-f]+$/u)
       const refused = yield* post(`${url}/info`, "{")
@@ -83,7 +86,7 @@ describe("the gateway's routes on a server of one's own", () => {
 
   it.live("serve the typed client", () =>
     Effect.gen(function*() {
-      const client = yield* makeClient(yield* served(plain))
+      const client = yield* makeClient(yield* servedPlain())
       assert.isAbove((yield* client.info.spotMeta()).universe.length, 0)
       assert.isAbove(Number(yield* client.evm.gasPrice()), 0)
       const error = yield* Effect.flip(client.info.candleSnapshot({ coin: "NO-SUCH", interval: "1h", startTime: 0 }))
@@ -92,7 +95,7 @@ describe("the gateway's routes on a server of one's own", () => {
 
   it.live("remember nothing of a request", () =>
     Effect.gen(function*() {
-      const url = yield* served(plain)
+      const url = yield* servedPlain()
       for (let round = 0; round < 3; round++) {
         yield* post(`${url}/evm`, `[${gasCall},${gasCall}]`)
         yield* post(`${url}/info`, `{"type":"spotMeta"}`)
@@ -146,6 +149,8 @@ const beside = (mount: Gateway.Mount) => {
   )
 }
 
+const servedBeside = oncePerFile((mount: Gateway.Mount) => served(beside(mount)))
+
 const own = [["/docs", "my docs"], ["/openapi.json", "my contract"], ["/health/live", "my health"], [
   "/metrics",
   "my metrics"
@@ -157,7 +162,7 @@ describe("the gateway's routes under a path", () => {
   for (const prefix of ["/gw", "/a/b/"] as const) {
     it.live(`answer there, and leave all others to the server: ${prefix}`, () =>
       Effect.gen(function*() {
-        const url = yield* served(beside({ prefix }))
+        const url = yield* servedBeside({ prefix })
         const at = `${url}${prefix.replace(/\/$/u, "")}`
         for (const [path, text] of own) assert.strictEqual((yield* get(`${url}${path}`)).text, text)
         for (const path of ["/evm", "/a-key/evm", "/l2", "/a-key/l2", "/a-key"]) {
@@ -182,7 +187,7 @@ describe("the gateway's routes under a path", () => {
 
     it.live(`have their reference there, which names the path: ${prefix}`, () =>
       Effect.gen(function*() {
-        const url = yield* served(beside({ prefix }))
+        const url = yield* servedBeside({ prefix })
         const path = prefix.replace(/\/$/u, "")
         const page = yield* get(`${url}${path}/docs`)
         assert.deepStrictEqual([page.status, page.type], [200, "text/html; charset=utf-8"])
@@ -195,7 +200,7 @@ describe("the gateway's routes under a path", () => {
 
   it.live("serve the typed client", () =>
     Effect.gen(function*() {
-      const client = yield* makeClient(`${yield* served(beside({ prefix: "/gw" }))}/gw`)
+      const client = yield* makeClient(`${yield* servedBeside({ prefix: "/gw" })}/gw`)
       assert.isAbove((yield* client.info.spotMeta()).universe.length, 0)
       assert.strictEqual((yield* client.health.ready()).status, "ready")
     }))
@@ -218,7 +223,7 @@ describe("the gateway's routes under a path", () => {
 
   it.live("are known to what the bundled server puts around requests", () =>
     Effect.gen(function*() {
-      const url = yield* served(beside({ prefix: "/gw" }))
+      const url = yield* servedBeside({ prefix: "/gw" })
       const method = yield* get(`${url}/gw/info`)
       assert.deepStrictEqual([method.status, method.headers.get("allow")], [405, "POST"])
       const keyed = yield* get(`${url}/gw/a-key/exchange`)
@@ -234,7 +239,7 @@ describe("the gateway's routes under a path", () => {
 describe("a gateway without some of its routes", () => {
   it.live("leaves its documents to the server", () =>
     Effect.gen(function*() {
-      const url = yield* served(beside({ docs: false, health: false }))
+      const url = yield* servedBeside({ docs: false, health: false })
       for (const [path, text] of own) assert.strictEqual((yield* get(`${url}${path}`)).text, text)
       assert.strictEqual((yield* get(`${url}/health/ready`)).status, 404)
       assert.match(String(JsonParts.value((yield* post(`${url}/evm`, gasCall)).text, "result")), /^0x[0-9a-f]+$/u)
@@ -242,7 +247,7 @@ describe("a gateway without some of its routes", () => {
 
   it.live("describes only those that it has", () =>
     Effect.gen(function*() {
-      const url = yield* served(beside({ prefix: "/gw", health: false }))
+      const url = yield* servedBeside({ prefix: "/gw", health: false })
       const paths = documented((yield* get(`${url}/gw/openapi.json`)).text)
       assert.notInclude(paths, "/health/live")
       assert.notInclude(paths, "/metrics")

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
+import { isExhaustive } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Http from "node:http"
@@ -12,14 +13,14 @@ const Call = Schema.Struct({ id: Schema.Int, method: Schema.String, params: Sche
 const decodeBody = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Union([Call, Schema.Array(Call)])))
 
 const callers = 50
-const reads = Array.from({ length: 1000 }, (_, index) => index)
+const reads = Array.from({ length: isExhaustive ? 1000 : 400 }, (_, index) => index)
 const largest = 100
 const hashAt = (index: number): string => `0x${index.toString(16).padStart(64, "0")}`
 
 const chainId = `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`
 
 /** The node's response to this read has another id. */
-const poisoned = 777
+const poisoned = 277
 
 interface Sent {
   /** Settles when the kernel has the request. */
@@ -57,7 +58,7 @@ const client = Effect.map(
 
 const all = <A>(promises: ReadonlyArray<Promise<A>>) => Effect.promise(() => Promise.all(promises))
 
-describe("1000 reads of 50 callers at the same moment", () => {
+describe("reads of 50 callers at the same moment", () => {
   it.live("take few requests, each has its own response, and the one that the node spoils fails alone", () =>
     Effect.gen(function*() {
       const respond = ({ id, method, params }: typeof Call.Type) => ({
@@ -112,7 +113,7 @@ describe("1000 reads of 50 callers at the same moment", () => {
       const requests = node.seen.map(({ body }) => decodeBody(body))
         .map((request) => "method" in request ? [request] : request)
         .filter(([first]) => first?.method === "eth_getTransactionByHash")
-      // 10 full batches; the event loop may read the requests in a few turns. After 20 batches, a late one would be known.
+      // full batches; the event loop may read the requests in a few turns. After 20 batches, a late one would be known.
       assert.isBelow(requests.length, 20)
       // each read is sent once
       assert.deepStrictEqual(

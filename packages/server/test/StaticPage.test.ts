@@ -1,9 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Environment } from "@trigate/testing/Gateway"
 import { gateway } from "@trigate/testing/Gateway"
 import * as Effect from "effect/Effect"
 import * as AsyncHooks from "node:async_hooks"
 import * as Http from "node:http"
 import * as Zlib from "node:zlib"
+import { oncePerFile } from "./oncePerFile.ts"
+
+/** A gateway that may have compressed its pages before. */
+const sandbox = oncePerFile((environment: Environment) => gateway(environment))
 
 interface Answer {
   readonly status: number
@@ -57,7 +62,7 @@ for (const path of ["/docs", "/openapi.json"]) {
   describe(`GET ${path}`, () => {
     it.live("is compressed as the reader takes it", () =>
       Effect.gen(function*() {
-        const { url } = yield* gateway({})
+        const { url } = yield* sandbox({})
         const plain = yield* read(`${url}${path}`)
         assert.notProperty(plain.headers, "content-encoding")
         for (const [accepted, coding] of choices) {
@@ -91,7 +96,7 @@ for (const path of ["/docs", "/openapi.json"]) {
 
     it.live("is sent again only when it has changed", () =>
       Effect.gen(function*() {
-        const { url } = yield* gateway({})
+        const { url } = yield* sandbox({})
         const tags = new Set<string | undefined>()
         for (const coding of ["identity", "gzip", "br"]) {
           const headers = { "accept-encoding": coding }
@@ -112,7 +117,7 @@ for (const path of ["/docs", "/openapi.json"]) {
 
     it.live("says to caches that it differs by the reader's origin too", () =>
       Effect.gen(function*() {
-        const { url } = yield* gateway({ TRIGATE_CORS_ORIGINS: "https://page.example" })
+        const { url } = yield* sandbox({ TRIGATE_CORS_ORIGINS: "https://page.example" })
         const { headers } = yield* read(`${url}${path}`, { origin: "https://page.example" })
         assert.strictEqual(headers.vary, "accept-encoding, origin")
       }))

@@ -11,7 +11,7 @@ import { afterAll } from "vitest"
 export const oncePerFile = <Arguments extends ReadonlyArray<unknown>, A, E>(
   start: (...args: Arguments) => Effect.Effect<A, E, Scope.Scope>
 ) => {
-  const scope = Effect.runSync(Scope.make())
+  const scope = Scope.makeUnsafe()
   const started = new Map<string, A>()
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
   return (...args: Arguments): Effect.Effect<A, E> =>

@@ -106,7 +106,7 @@ describe("a flood of random signatures while the venue is away", () => {
       live.api.respond = () => ({ status: 502, body: "" })
       // each of these bodies recovers to another signer; together they have more than the room of strangers, and in an
       // exhaustive run more than 64 MiB
-      const sent = isExhaustive ? 1040 : 160
+      const sent = isExhaustive ? 1040 : 120
       const flood = yield* Effect.forEach(
         Array.from({ length: sent }, (_, index) => index),
         (index) =>
