@@ -1,6 +1,6 @@
 /**
  * The tests that `npm test` has no time for: files named `*.slow.test.ts`, and every row of the tables of which `npm test` runs a
- * sample.
+ * sample, and every run of the property tests.
  */
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- vitest reads its configuration outside of any Effect
 import * as fs from "node:fs"
@@ -12,7 +12,7 @@ const sampling = fs.globSync(["packages/*/test/**/*.test.ts", "examples/*/test/*
   exclude: (name) => name === "node_modules" || name === ".blocks"
 }).filter((file) =>
   file.endsWith(".slow.test.ts") ||
-  fs.readFileSync(`${import.meta.dirname}/${file}`, "utf8").includes("\"@trigate/testing/Sample\"")
+  /"@trigate\/testing\/Sample"|\.prop\(/u.test(fs.readFileSync(`${import.meta.dirname}/${file}`, "utf8"))
 )
 
 export default defineConfig({

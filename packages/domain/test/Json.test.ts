@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Json"
+import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -9,7 +10,7 @@ const parsed = (text: string): unknown => Result.getOrThrow(Json.parse(text))
 const refusal = (text: string): Json.ParseFault => Result.getOrThrow(Result.flip(Json.parseStrict(text)))
 const slice = (text: string, span: Json.Span | undefined) => span && text.slice(span.start, span.end)
 
-const many = { arbitrary: { runs: 300 } }
+const many = { arbitrary: { runs: sampleRuns(300) } }
 
 describe("parse and stringify", () => {
   it.effect.prop(

@@ -10,6 +10,7 @@ import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import * as Operation from "@trigate/domain/operations/Operation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -100,7 +101,7 @@ describe("readCall", () => {
         const text = `{"params":${paramsText} ,"jsonrpc" : "2.0","id": ${idText},"method":"m"}`
         assert.deepStrictEqual(Result.getOrThrow(readCall(text)), { id: idText, method: "m", params: json(paramsText) })
       }),
-    { arbitrary: { runs: 300 } }
+    { arbitrary: { runs: sampleRuns(300) } }
   )
 })
 

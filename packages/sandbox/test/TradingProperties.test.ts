@@ -9,7 +9,7 @@ import { usdc, weiPerUsd } from "@trigate/sandbox/venue/Assets"
 import * as PriceTimeBook from "@trigate/sandbox/venue/PriceTimeBook"
 import { findAccount, type TradingState } from "@trigate/sandbox/venue/TradingState"
 import type { OrderSnapshot, VenueEvent } from "@trigate/sandbox/venue/Venue"
-import { isExhaustive } from "@trigate/testing/Sample"
+import { sampleRuns } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -424,7 +424,7 @@ describe("trading", () => {
     "conserves value to the last digit, fills by price and time, keeps its reservations, and ends each order once",
     { run: Run },
     ({ run }) => atStart(Effect.asVoid(play(run, 120))),
-    { arbitrary: { runs: isExhaustive ? 20 : 4 } }
+    { arbitrary: { runs: sampleRuns(20) } }
   )
 
   it.effect.prop(
@@ -434,7 +434,7 @@ describe("trading", () => {
       Effect.gen(function*() {
         assert.isAbove(yield* atStart(crowd(run, 150)), 15)
       }),
-    { arbitrary: { runs: isExhaustive ? 20 : 4 } }
+    { arbitrary: { runs: sampleRuns(20) } }
   )
 
   it.effect.prop(
@@ -486,7 +486,7 @@ describe("trading", () => {
         yield* play(last + step)
         assert.strictEqual((yield* read).liquidations, 1)
       })),
-    { arbitrary: { runs: isExhaustive ? 50 : 12 } }
+    { arbitrary: { runs: sampleRuns(50) } }
   )
 
   it.effect("ends in the same state whether time passes at once or in seconds, with prices of the seed and played ones", () =>

@@ -12,8 +12,8 @@ export const seed = process.env["TRIGATE_TEST_SEED"] ?? "trigate"
 /** Whether to run every case. */
 export const isExhaustive = process.env["TRIGATE_TEST_ROWS"] === "all"
 
-/** Reduces the case count that is passed to a property test to a third, except in an exhaustive run. */
-export const sampleRuns = (count: number): number => isExhaustive ? count : Math.ceil(count / 3)
+/** Reduces the case count that is passed to a property test to a quarter, except in an exhaustive run. */
+export const sampleRuns = (count: number): number => isExhaustive ? count : Math.ceil(count / 4)
 
 const rank = (table: string, index: number): string =>
   createHash("sha1").update(`${seed} ${table} ${index}`).digest("hex")

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
 import type { Cost } from "@trigate/domain/operations/Operation"
-import { isExhaustive } from "@trigate/testing/Sample"
+import { sampleRuns } from "@trigate/testing/Sample"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as RateWindow from "@trigate/upstream/limits/RateWindow"
 import * as Clock from "effect/Clock"
@@ -281,7 +281,7 @@ describe("for random callers and arrivals", () => {
         })
         assert.isAtMost(most(begun, 60_000), limit)
       }).pipe(Effect.provide(RateLimiter.layerMemory({ "trading-api": limit }))), {
-      arbitrary: { runs: isExhaustive ? 12 : 4 }
+      arbitrary: { runs: sampleRuns(12) }
     })
   }
 
@@ -320,7 +320,7 @@ describe("for random callers and arrivals", () => {
         // a candle window costs 104, and may be what does not fit into the share
         assert.isAbove(yield* Fiber.join(attack), 8 * (285 - 104))
       }).pipe(Random.withSeed(seed), Effect.provide(venue)),
-    { arbitrary: { runs: isExhaustive ? 12 : 4 } }
+    { arbitrary: { runs: sampleRuns(12) } }
   )
 })
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { isExhaustive } from "@trigate/testing/Sample"
+import { sample, sampleRuns } from "@trigate/testing/Sample"
 import * as FairQueue from "@trigate/upstream/limits/FairQueue"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Clock from "effect/Clock"
@@ -263,7 +263,7 @@ describe("tryTake", () => {
       assert.strictEqual(yield* starts(ask(action)), 60)
     }).pipe(Effect.provide(venue)))
 
-  for (const limit of [1200, 110]) {
+  for (const limit of sample("limits with tryTake", [1200, 110], 1)) {
     it.effect.prop(
       `takes exactly when take does not wait, and keeps a limit of ${limit} with it`,
       { seed: Seed },
@@ -296,7 +296,7 @@ describe("tryTake", () => {
           assert.isAbove(outcomes.late, 20)
         }).pipe(Effect.provide(RateLimiter.layerMemory({ "trading-api": limit }))),
       {
-        arbitrary: { runs: isExhaustive ? 12 : 4 }
+        arbitrary: { runs: sampleRuns(12) }
       }
     )
   }
@@ -488,7 +488,7 @@ describe("limits from the environment", () => {
 })
 
 describe("no window exceeds the limit", () => {
-  for (const limit of [1200, 300, 110]) {
+  for (const limit of sample("limits a minute", [1200, 300, 110], 1)) {
     it.effect.prop(`of ${limit} a minute`, { seed: Seed }, ({ seed }) =>
       Effect.gen(function*() {
         const schedule = yield* arrivals({ seed, rounds: 2, replicas: 1, pace: limit / 1200 })
@@ -499,7 +499,7 @@ describe("no window exceeds the limit", () => {
         })
         assert.isAtMost(most(begun, 60_000), limit)
       }).pipe(Effect.provide(RateLimiter.layerMemory({ "trading-api": limit }))), {
-      arbitrary: { runs: isExhaustive ? 12 : 4 }
+      arbitrary: { runs: sampleRuns(12) }
     })
   }
 
@@ -517,7 +517,7 @@ describe("no window exceeds the limit", () => {
       assert.isAtLeast(begun.reduce((sum, { used }) => sum + used, 0), 0.98 * 12_000)
     }).pipe(Effect.provide(venue)))
 
-  for (const limit of [0.5, 1, 2.5, 10, 50]) {
+  for (const limit of sample("limits a second", [0.5, 1, 2.5, 10, 50], 2)) {
     it.effect.prop(`of ${limit} a second`, { seed: Seed }, ({ seed }) =>
       Effect.gen(function*() {
         const schedule = yield* arrivals({ seed, rounds: 1, replicas: 1, pace: limit })
@@ -529,7 +529,7 @@ describe("no window exceeds the limit", () => {
         const window = Math.max(1000, 1000 / limit)
         assert.isAtMost(most(begun, window), Math.max(1, Math.floor(limit)))
       }).pipe(Effect.provide(RateLimiter.layerMemory({ layer2: limit }))), {
-      arbitrary: { runs: isExhaustive ? 12 : 4 }
+      arbitrary: { runs: sampleRuns(12) }
     })
   }
 })

@@ -112,6 +112,10 @@ const contract = { address: `0x${(EvmChain.contracts[0] ?? "").slice(2)}` } as c
 
 const addressOf = (index: number) => `0x${index.toString(16).padStart(40, "0")}` as const
 
+/** The rounds of a test with random chains, or a sample of them with even and odd ones. */
+const rounds = (table: string, count: number, size: number) =>
+  sample(table, Array.from({ length: count }, (_, index) => index), size, (round) => String(round % 2))
+
 describe("a feed", () => {
   it.effect("gives every head once, also those that a poll jumped over", () =>
     Effect.gen(function*() {
@@ -278,7 +282,7 @@ describe("a feed", () => {
     }))
 
   it.effect(`takes logs by number only from a node that has the block (seed ${seed})`, () =>
-    Effect.forEach(Array.from({ length: 6 }, (_, index) => index), (round) =>
+    Effect.forEach(rounds("chains of nodes that refuse hashes", 6, 2), (round) =>
       Effect.scoped(Effect.gen(function*() {
         const random = randomBy(`${seed} numbered ${round}`)
         const chain = new EvmChain.EvmChain(`${seed} numbered ${round}`, { blocks: 20 })
@@ -637,7 +641,7 @@ describe("a feed", () => {
   })
 
   it.effect(`follows reorganisations, jumps and two nodes that disagree (seed ${seed})`, () =>
-    Effect.forEach(Array.from({ length: 12 }, (_, index) => index), (round) =>
+    Effect.forEach(rounds("chains of two nodes that disagree", 12, 3), (round) =>
       Effect.scoped(Effect.gen(function*() {
         const chain = new EvmChain.EvmChain(`${seed} ${round}`, { blocks: 20, span: 50 })
         const random = randomBy(`${seed} ${round}`)
@@ -680,7 +684,7 @@ describe("a feed", () => {
       })), { discard: true }))
 
   it.effect(`follows announced heads over two addresses, in front of a slower HTTP node (seed ${seed})`, () =>
-    Effect.forEach(Array.from({ length: 8 }, (_, index) => index), (round) => {
+    Effect.forEach(rounds("chains with announced heads", 8, 2), (round) => {
       const sockets = scriptedSockets()
       return Effect.scoped(Effect.gen(function*() {
         const random = randomBy(`${seed} announced ${round}`)
@@ -751,7 +755,7 @@ describe("a feed", () => {
 
   it.effect(`stays within the requests of a public node through reorgs and jumps (seed ${seed})`, () =>
     Effect.forEach(
-      sample("chains behind a limit", Array.from({ length: 12 }, (_, index) => index), 1),
+      rounds("chains behind a limit", 12, 1),
       (round) =>
         Effect.scoped(Effect.gen(function*() {
           const random = randomBy(`${seed} limited ${round}`)
