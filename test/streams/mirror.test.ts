@@ -57,8 +57,8 @@ const watching = Effect.fnUntraced(
     const ask = (type: string, { headers = {}, members = {} }: Asking = {}) =>
       post(`${url}/info`, JSON.stringify({ type, user, ...members }), headers)
     /** Lets the venue send all states after some seconds in which nothing happens. */
-    const settle = Effect.fnUntraced(function*(seconds = 4) {
-      yield* pass(seconds - 1)
+    const settle = Effect.fnUntraced(function*(seconds = 4, step = 1) {
+      yield* pass(seconds - 1, step)
       yield* run({ do: "states", user })
       yield* pass(1)
     })
@@ -324,7 +324,7 @@ describe("the mirror of an account", () => {
         )
         const before = yield* readComparisons(adminUrl)
         const comparisons = readComparisons(adminUrl)
-        const fiveMinutes = repeat(31, settle(10))
+        const fiveMinutes = repeat(31, settle(10, 9))
         yield* fiveMinutes
         assert.deepStrictEqual(yield* comparisons, { ...before, equal: before.equal + 1 })
         yield* run({ do: "faults", set: { mute: [keys.userFills(alice)] } }, { do: "fill", user: alice, coin: "BTC" }, {
@@ -354,7 +354,7 @@ describe("the mirror of an account", () => {
         // the venue's clock is ahead
         yield* run({ do: "advance", millis: 120_000 })
         yield* meanwhile(run({ do: "fill", user: alice, coin: "BTC", count: 150 }))
-        yield* repeat(31, settle(10))
+        yield* repeat(31, settle(10, 9))
         assert.deepStrictEqual(yield* readComparisons(adminUrl), { ...before, equal: before.equal + 1 })
       }))
   })

@@ -27,6 +27,8 @@ export interface Options {
   readonly staleWhenLimited?: Duration.Input
 }
 
+export const twenty = { accounts: 20, every: 300, warmUp: 60, seconds: 120 } as const
+
 const weights: { readonly [type: string]: number } = { allMids: 2, clearinghouseState: 2, l2Book: 2 }
 
 const address = (index: number): string => `0x${index.toString(16).padStart(40, "0")}`
