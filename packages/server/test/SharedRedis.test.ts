@@ -7,8 +7,10 @@ import * as JsonParts from "@trigate/testing/JsonParts"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
+import * as Scope from "effect/Scope"
 import { validator } from "./bodies.ts"
 import { liveGateway } from "./liveGateway.ts"
 
@@ -146,13 +148,14 @@ describe.runIf(isInstalled)("replicas that share Redis", () => {
   it.effect("end although it hangs", () =>
     Effect.gen(function*() {
       const redis = yield* redisServer
+      const scope = yield* Effect.flatMap(Effect.scope, Scope.fork)
+      const live = yield* liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_REDIS_URL: redis.url }).pipe(
+        Scope.provide(scope)
+      )
+      assert.deepStrictEqual(yield* readiness(live.url), [200, "up", up])
+      yield* redis.freeze
       // a second for the lease of the event log; the end itself ends everything else that waits for Redis
-      yield* advancingClock(Effect.scoped(Effect.gen(function*() {
-        const live = yield* liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_REDIS_URL: redis.url })
-        assert.deepStrictEqual(yield* readiness(live.url), [200, "up", up])
-        yield* redis.freeze
-        yield* readiness(live.url)
-      })))
+      yield* advancingClock(Effect.andThen(readiness(live.url), Scope.close(scope, Exit.void)))
     }).pipe(quiet))
 })
 
