@@ -267,53 +267,6 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
         assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`)), [])
       }))
 
-    it.effect("draws candles, and takes a coin and an interval from the link; another interval is a link, too", () =>
-      Effect.gen(function*() {
-        const { url } = yield* Sandbox
-        const browser = yield* opened()
-        const { page } = browser
-        yield* goTo(browser, `${url}/#candles?coin=HYPE&interval=15m`)
-        yield* shows(browser, "500 bars, none missing between them")
-        yield* Effect.promise(() => page.locator("canvas").first().waitFor())
-        yield* keep(browser, "console-candles")
-        yield* click(browser, "4h")
-        yield* shows(browser, "HYPE 4h")
-        assert.strictEqual(new URL(page.url()).hash, "#candles?coin=HYPE&interval=4h")
-        yield* Effect.promise(() => page.getByLabel("Coin").fill("HYPEE"))
-        yield* Effect.promise(() => page.getByRole("button", { name: "Show" }).click())
-        yield* shows(browser, `The venue knows no coin "HYPEE"`)
-        assert.strictEqual(new URL(page.url()).hash, "#candles?coin=HYPEE&interval=4h")
-        yield* Effect.promise(() => page.getByRole("alert").getByRole("link", { name: "HYPE", exact: true }).click())
-        yield* shows(browser, "500 bars, none missing between them")
-        assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("404")), [])
-      }))
-
-    it.effect("moves the forming bar by the stream, shows its prices, and saves the bars as CSV", () =>
-      Effect.gen(function*() {
-        const { url } = yield* Sandbox
-        const browser = yield* opened()
-        const { page } = browser
-        yield* goTo(browser, `${url}/#candles?coin=BTC&interval=1M`)
-        const legend = page.locator(".legend")
-        yield* Effect.promise(() => legend.waitFor())
-        const first = yield* Effect.promise(() => legend.innerText())
-        assert.match(first, /UTC\s+O [\d.]+\s+H [\d.]+\s+L [\d.]+\s+C [\d.]+\s+V [\d.]+\s+[+-][\d.]+ %$/u)
-        // no query is answered from here on
-        yield* Effect.promise(() => page.route("**/info", (route) => route.abort()))
-        yield* Effect.promise(() => legend.filter({ hasNotText: first.replaceAll(/\s+/gu, " ") }).waitFor())
-        yield* press(browser, "Log scale")
-        yield* Effect.promise(() => page.getByRole("button", { name: "Log scale", pressed: true }).waitFor())
-        const [download] = yield* Effect.promise(() =>
-          Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download CSV" }).click()])
-        )
-        assert.strictEqual(download.suggestedFilename(), "BTC-1M.csv")
-        const file = yield* Effect.promise(() => download.path())
-        const [head, ...lines] = fs.readFileSync(file, "utf8").trimEnd().split("\n")
-        assert.strictEqual(head, "open_time,close_time,open,high,low,close,volume,trades")
-        assert.isAbove(lines.length, 2)
-        assert.match(lines.at(-1) ?? "", /^\d{13},\d{13}(?:,[\d.]+){5},\d+$/u)
-      }))
-
     it.effect("inspects a pasted body: its signer, and who should have signed", () =>
       Effect.gen(function*() {
         const { url } = yield* Sandbox
@@ -337,18 +290,6 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
         yield* Effect.promise(() => browser.page.getByRole("alert").waitFor())
       }))
 
-    it.effect("looks up a receipt with its layer-1 fee, and a token", () =>
-      Effect.gen(function*() {
-        const { url } = yield* Sandbox
-        const browser = yield* opened()
-        yield* goTo(browser, `${url}/#lookup?of=${transactions.creation}`)
-        yield* shows(browser, "0.000001467470653134")
-        yield* shows(browser, "0.000000002501312712")
-        yield* goTo(browser, `${url}/#lookup?of=${tokens.onchain}`)
-        yield* shows(browser, "Trigate Sandbox")
-        assert.deepStrictEqual(browser.complaints, [])
-      }))
-
     it.effect("has no finding of axe and nothing beside the window, light and dark, wide and narrow", () =>
       Effect.gen(function*() {
         const { url } = yield* Sandbox
@@ -361,136 +302,6 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
           assert.deepStrictEqual(yield* findings(browser), [], seen)
           assert.isTrue(yield* isAsWideAsTheWindow(browser), seen)
         }
-      }))
-
-    it.effect("shows the subscriptions that callers share, and why their WebSockets ended", () =>
-      Effect.gen(function*() {
-        const { url } = yield* Sandbox
-        const browser = yield* opened()
-        yield* goTo(browser, `${url}/#streams`)
-        yield* shows(browser, "Streams now")
-        const [one, two] = [yield* openSocket(`${url}/ws`), yield* openSocket(`${url}/ws`)]
-        for (const socket of [one, two]) socket.subscribe({ type: "bbo", coin: "BTC" })
-        const cells = (name: string) => browser.page.getByRole("row", { name }).locator("td")
-        yield* Effect.promise(() => browser.page.getByRole("rowheader", { name: "bbo" }).waitFor())
-        assert.match(
-          (yield* Effect.promise(() => cells("bbo").allTextContents())).join(" "),
-          /^[\d.]+ \/s [\d.]+ \/s [\d.]+ m?s$/u
-        )
-        one.raw.send(Buffer.from([1]))
-        yield* Effect.promise(() => cells("WebSocket ended binary").first().waitFor())
-        assert.deepStrictEqual(browser.complaints, [])
-      }))
-
-    it.effect("computes the last hour from the gateway's samples, and states how old it is once the gateway is gone", () =>
-      Effect.gen(function*() {
-        const { url } = yield* Sandbox
-        const browser = yield* opened()
-        const { page } = browser
-        const sample = {
-          failed: 0,
-          cached: 30,
-          attempts: 10,
-          weightSaved: 0,
-          weightLeft: 900,
-          sockets: 2,
-          deliveries: 0
-        }
-        const samples = [
-          { ...sample, time: 1_767_225_600_000, requests: 100 },
-          { ...sample, time: 1_767_225_610_000, requests: 150, failed: 5, cached: 60, attempts: 20, deliveries: 400 },
-          // the gateway began again
-          { ...sample, time: 1_767_225_620_000, requests: 20, cached: 0, attempts: 0, weightLeft: 850 }
-        ]
-        yield* Effect.promise(() => page.route("**/admin/history", (route) => route.fulfill({ json: samples })))
-        yield* goTo(browser, `${url}/`)
-        const hour = page.getByRole("region", { name: "The last hour" })
-        yield* Effect.promise(() => hour.getByText("Weight left").waitFor())
-        assert.deepStrictEqual(
-          (yield* Effect.promise(() => hour.locator("dd").allInnerTexts())).map((text) =>
-            text.replaceAll(/\s+/gu, " ")
-          ),
-          [
-            "0.0 /s at most 5.0 /s",
-            "0.0 /s at most 0.5 /s",
-            "0 % at most 75 %",
-            "850 at most 900",
-            "2 at most 2",
-            "0.0 /s at most 40.0 /s"
-          ]
-        )
-        yield* shows(browser, "00:00 to 00:00:20 UTC, a sample every 10 seconds, of this gateway only.")
-        assert.deepStrictEqual(browser.complaints, [])
-        yield* Effect.promise(() => page.route("**/metrics", (route) => route.abort()))
-        yield* shows(browser, /; this page shows the state at \d\d:\d\d:\d\d UTC$/u)
-      }))
-
-    it.effect("shows an account: budget, agents, and a fill that only the stream brings", () =>
-      Effect.gen(function*() {
-        const { url } = yield* Sandbox
-        const browser = yield* opened()
-        const { page } = browser
-        yield* goTo(browser, `${url}/#account`)
-        yield* shows(browser, /actions left; each traded dollar adds one/u)
-        yield* shows(browser, "No named agents.")
-        const fills = page.getByRole("region", { name: "Latest fills", exact: true }).getByRole("row")
-        yield* Effect.promise(() => page.getByText(/^As of/u).waitFor())
-        const before = yield* Effect.promise(() => fills.count())
-        yield* Effect.promise(() => page.route("**/info", (route) => route.abort()))
-        const mids: unknown = yield* Effect.promise(() =>
-          fetch(`${url}/info`, {
-            method: "POST",
-            headers: { "content-type": "application/json" },
-            body: `{"type":"allMids"}`
-          }).then((response) => response.json())
-        )
-        const { ETH } = Schema.decodeUnknownSync(Schema.Struct({ ETH: Schema.String }))(mids)
-        const order = {
-          a: 1,
-          b: true,
-          p: String(Math.round(Number(ETH) * 1.03)),
-          s: "0.007",
-          r: false,
-          t: { limit: { tif: "Ioc" } }
-        }
-        const action = { type: "order", orders: [order], grouping: "na" }
-        const nonce = yield* Clock.currentTimeMillis
-        const body = Json.stringify(yield* SandboxSigner.signAction(keys.trader, { nonce, action }))
-        assert.strictEqual(yield* postJson(`${url}/exchange`, body), 200)
-        yield* Effect.promise(() => fills.nth(before === 0 ? 1 : before).waitFor())
-        yield* Effect.promise(() => fills.filter({ hasText: "0.007" }).first().waitFor())
-        assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("ERR_FAILED")), [])
-      }))
-
-    it.effect("switches faults of the venue on and off", () =>
-      Effect.gen(function*() {
-        const { url } = yield* Sandbox
-        const browser = yield* opened()
-        const query = `{"type":"l2Book","coin":"BTC"}`
-        yield* goTo(browser, `${url}/#trade`)
-        yield* Effect.promise(() => browser.page.getByText("Faults of the venue: off").click())
-        yield* Effect.promise(() => browser.page.getByLabel(/^Requests refused with 429/u).fill("1"))
-        yield* shows(browser, "Requests refused with 429: 100 %")
-        assert.strictEqual(yield* postJson(`${url}/info`, query), 429)
-        assert.deepStrictEqual(yield* findings(browser), [])
-        yield* press(browser, "All off")
-        yield* shows(browser, "Requests refused with 429: 0 %")
-        assert.strictEqual(yield* postJson(`${url}/info`, query), 200)
-      }))
-
-    it.effect("shows the settings and their defaults", () =>
-      Effect.gen(function*() {
-        const { url } = yield* Sandbox
-        const browser = yield* opened()
-        yield* goTo(browser, `${url}/#settings`)
-        yield* Effect.promise(() =>
-          browser.page.getByRole("checkbox", { name: /^Also show the \d+ settings/u }).check()
-        )
-        const row = browser.page.getByRole("row", { name: /^TRIGATE_BATCH_LIMIT/u })
-        assert.deepStrictEqual((yield* Effect.promise(() => row.locator("td").allInnerTexts())).slice(0, 2), [
-          "100",
-          "default"
-        ])
       }))
 
     // last, because it sets faults and moves the clock
@@ -541,5 +352,197 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
         )
         assert.deepStrictEqual(browser.complaints.filter((complaint) => !/status of [45]/u.test(complaint)), [])
       }))
+
+    // each of these panels takes a second or two
+    if (isExhaustive) {
+      it.effect("draws candles, and takes a coin and an interval from the link; another interval is a link, too", () =>
+        Effect.gen(function*() {
+          const { url } = yield* Sandbox
+          const browser = yield* opened()
+          const { page } = browser
+          yield* goTo(browser, `${url}/#candles?coin=HYPE&interval=15m`)
+          yield* shows(browser, "500 bars, none missing between them")
+          yield* Effect.promise(() => page.locator("canvas").first().waitFor())
+          yield* keep(browser, "console-candles")
+          yield* click(browser, "4h")
+          yield* shows(browser, "HYPE 4h")
+          assert.strictEqual(new URL(page.url()).hash, "#candles?coin=HYPE&interval=4h")
+          yield* Effect.promise(() => page.getByLabel("Coin").fill("HYPEE"))
+          yield* Effect.promise(() => page.getByRole("button", { name: "Show" }).click())
+          yield* shows(browser, `The venue knows no coin "HYPEE"`)
+          assert.strictEqual(new URL(page.url()).hash, "#candles?coin=HYPEE&interval=4h")
+          yield* Effect.promise(() => page.getByRole("alert").getByRole("link", { name: "HYPE", exact: true }).click())
+          yield* shows(browser, "500 bars, none missing between them")
+          assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("404")), [])
+        }))
+
+      it.effect("moves the forming bar by the stream, shows its prices, and saves the bars as CSV", () =>
+        Effect.gen(function*() {
+          const { url } = yield* Sandbox
+          const browser = yield* opened()
+          const { page } = browser
+          yield* goTo(browser, `${url}/#candles?coin=BTC&interval=1M`)
+          const legend = page.locator(".legend")
+          yield* Effect.promise(() => legend.waitFor())
+          const first = yield* Effect.promise(() => legend.innerText())
+          assert.match(first, /UTC\s+O [\d.]+\s+H [\d.]+\s+L [\d.]+\s+C [\d.]+\s+V [\d.]+\s+[+-][\d.]+ %$/u)
+          // no query is answered from here on
+          yield* Effect.promise(() => page.route("**/info", (route) => route.abort()))
+          yield* Effect.promise(() => legend.filter({ hasNotText: first.replaceAll(/\s+/gu, " ") }).waitFor())
+          yield* press(browser, "Log scale")
+          yield* Effect.promise(() => page.getByRole("button", { name: "Log scale", pressed: true }).waitFor())
+          const [download] = yield* Effect.promise(() =>
+            Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download CSV" }).click()])
+          )
+          assert.strictEqual(download.suggestedFilename(), "BTC-1M.csv")
+          const file = yield* Effect.promise(() => download.path())
+          const [head, ...lines] = fs.readFileSync(file, "utf8").trimEnd().split("\n")
+          assert.strictEqual(head, "open_time,close_time,open,high,low,close,volume,trades")
+          assert.isAbove(lines.length, 2)
+          assert.match(lines.at(-1) ?? "", /^\d{13},\d{13}(?:,[\d.]+){5},\d+$/u)
+        }))
+
+      it.effect("looks up a receipt with its layer-1 fee, and a token", () =>
+        Effect.gen(function*() {
+          const { url } = yield* Sandbox
+          const browser = yield* opened()
+          yield* goTo(browser, `${url}/#lookup?of=${transactions.creation}`)
+          yield* shows(browser, "0.000001467470653134")
+          yield* shows(browser, "0.000000002501312712")
+          yield* goTo(browser, `${url}/#lookup?of=${tokens.onchain}`)
+          yield* shows(browser, "Trigate Sandbox")
+          assert.deepStrictEqual(browser.complaints, [])
+        }))
+
+      it.effect("shows the subscriptions that callers share, and why their WebSockets ended", () =>
+        Effect.gen(function*() {
+          const { url } = yield* Sandbox
+          const browser = yield* opened()
+          yield* goTo(browser, `${url}/#streams`)
+          yield* shows(browser, "Streams now")
+          const [one, two] = [yield* openSocket(`${url}/ws`), yield* openSocket(`${url}/ws`)]
+          for (const socket of [one, two]) socket.subscribe({ type: "bbo", coin: "BTC" })
+          const cells = (name: string) => browser.page.getByRole("row", { name }).locator("td")
+          yield* Effect.promise(() => browser.page.getByRole("rowheader", { name: "bbo" }).waitFor())
+          assert.match(
+            (yield* Effect.promise(() => cells("bbo").allTextContents())).join(" "),
+            /^[\d.]+ \/s [\d.]+ \/s [\d.]+ m?s$/u
+          )
+          one.raw.send(Buffer.from([1]))
+          yield* Effect.promise(() => cells("WebSocket ended binary").first().waitFor())
+          assert.deepStrictEqual(browser.complaints, [])
+        }))
+
+      it.effect("computes the last hour from the gateway's samples, and states how old it is once the gateway is gone", () =>
+        Effect.gen(function*() {
+          const { url } = yield* Sandbox
+          const browser = yield* opened()
+          const { page } = browser
+          const sample = {
+            failed: 0,
+            cached: 30,
+            attempts: 10,
+            weightSaved: 0,
+            weightLeft: 900,
+            sockets: 2,
+            deliveries: 0
+          }
+          const samples = [
+            { ...sample, time: 1_767_225_600_000, requests: 100 },
+            { ...sample, time: 1_767_225_610_000, requests: 150, failed: 5, cached: 60, attempts: 20, deliveries: 400 },
+            // the gateway began again
+            { ...sample, time: 1_767_225_620_000, requests: 20, cached: 0, attempts: 0, weightLeft: 850 }
+          ]
+          yield* Effect.promise(() => page.route("**/admin/history", (route) => route.fulfill({ json: samples })))
+          yield* goTo(browser, `${url}/`)
+          const hour = page.getByRole("region", { name: "The last hour" })
+          yield* Effect.promise(() => hour.getByText("Weight left").waitFor())
+          assert.deepStrictEqual(
+            (yield* Effect.promise(() => hour.locator("dd").allInnerTexts())).map((text) =>
+              text.replaceAll(/\s+/gu, " ")
+            ),
+            [
+              "0.0 /s at most 5.0 /s",
+              "0.0 /s at most 0.5 /s",
+              "0 % at most 75 %",
+              "850 at most 900",
+              "2 at most 2",
+              "0.0 /s at most 40.0 /s"
+            ]
+          )
+          yield* shows(browser, "00:00 to 00:00:20 UTC, a sample every 10 seconds, of this gateway only.")
+          assert.deepStrictEqual(browser.complaints, [])
+          yield* Effect.promise(() => page.route("**/metrics", (route) => route.abort()))
+          yield* shows(browser, /; this page shows the state at \d\d:\d\d:\d\d UTC$/u)
+        }))
+
+      it.effect("shows an account: budget, agents, and a fill that only the stream brings", () =>
+        Effect.gen(function*() {
+          const { url } = yield* Sandbox
+          const browser = yield* opened()
+          const { page } = browser
+          yield* goTo(browser, `${url}/#account`)
+          yield* shows(browser, /actions left; each traded dollar adds one/u)
+          yield* shows(browser, "No named agents.")
+          const fills = page.getByRole("region", { name: "Latest fills", exact: true }).getByRole("row")
+          yield* Effect.promise(() => page.getByText(/^As of/u).waitFor())
+          const before = yield* Effect.promise(() => fills.count())
+          yield* Effect.promise(() => page.route("**/info", (route) => route.abort()))
+          const mids: unknown = yield* Effect.promise(() =>
+            fetch(`${url}/info`, {
+              method: "POST",
+              headers: { "content-type": "application/json" },
+              body: `{"type":"allMids"}`
+            }).then((response) => response.json())
+          )
+          const { ETH } = Schema.decodeUnknownSync(Schema.Struct({ ETH: Schema.String }))(mids)
+          const order = {
+            a: 1,
+            b: true,
+            p: String(Math.round(Number(ETH) * 1.03)),
+            s: "0.007",
+            r: false,
+            t: { limit: { tif: "Ioc" } }
+          }
+          const action = { type: "order", orders: [order], grouping: "na" }
+          const nonce = yield* Clock.currentTimeMillis
+          const body = Json.stringify(yield* SandboxSigner.signAction(keys.trader, { nonce, action }))
+          assert.strictEqual(yield* postJson(`${url}/exchange`, body), 200)
+          yield* Effect.promise(() => fills.nth(before === 0 ? 1 : before).waitFor())
+          yield* Effect.promise(() => fills.filter({ hasText: "0.007" }).first().waitFor())
+          assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("ERR_FAILED")), [])
+        }))
+
+      it.effect("switches faults of the venue on and off", () =>
+        Effect.gen(function*() {
+          const { url } = yield* Sandbox
+          const browser = yield* opened()
+          const query = `{"type":"l2Book","coin":"BTC"}`
+          yield* goTo(browser, `${url}/#trade`)
+          yield* Effect.promise(() => browser.page.getByText("Faults of the venue: off").click())
+          yield* Effect.promise(() => browser.page.getByLabel(/^Requests refused with 429/u).fill("1"))
+          yield* shows(browser, "Requests refused with 429: 100 %")
+          assert.strictEqual(yield* postJson(`${url}/info`, query), 429)
+          assert.deepStrictEqual(yield* findings(browser), [])
+          yield* press(browser, "All off")
+          yield* shows(browser, "Requests refused with 429: 0 %")
+          assert.strictEqual(yield* postJson(`${url}/info`, query), 200)
+        }))
+
+      it.effect("shows the settings and their defaults", () =>
+        Effect.gen(function*() {
+          const { url } = yield* Sandbox
+          const browser = yield* opened()
+          yield* goTo(browser, `${url}/#settings`)
+          yield* Effect.promise(() =>
+            browser.page.getByRole("checkbox", { name: /^Also show the \d+ settings/u }).check()
+          )
+          const row = browser.page.getByRole("row", { name: /^TRIGATE_BATCH_LIMIT/u })
+          assert.deepStrictEqual((yield* Effect.promise(() => row.locator("td").allInnerTexts())).slice(0, 2), [
+            "100",
+            "default"
+          ])
+        }))
+    }
   })
 })

@@ -78,9 +78,10 @@ export const fakeVenue = (seed = 1) =>
   Effect.map(
     Effect.acquireRelease(
       Effect.callback<{ readonly child: ChildProcess; readonly url: string }>((resume) => {
+        const { PATH, NODE_COMPILE_CACHE } = process.env
         const child = fork(main, [String(seed)], {
           execArgv: [],
-          env: { PATH: process.env["PATH"] },
+          env: { PATH, NODE_COMPILE_CACHE },
           stdio: ["ignore", "pipe", "pipe", "ipc"]
         })
         let printed = ""

@@ -1,55 +1,67 @@
 /**
- * Starts gateways in a child process. All tests of this process share the child process, because starting a process
- * takes most of a second.
+ * Starts gateways in a process of their own. All test files of a run share this process, because starting a process
+ * takes seconds of processor time.
  */
 import * as Effect from "effect/Effect"
-import type { ChildProcess } from "node:child_process"
-import { fork } from "node:child_process"
+import { spawnSync } from "node:child_process"
+import * as Fs from "node:fs"
+import * as Net from "node:net"
+import * as Path from "node:path"
 import * as JsonParts from "./JsonParts.ts"
+import { endWithRun, oncePerRun } from "./OncePerRun.ts"
 
 const main = new URL("HostedGatewayMain.ts", import.meta.url).pathname
 
-const waiting = new Map<number, (url: Effect.Effect<string>) => void>()
-let host: ChildProcess | undefined
-let lastId = 0
+/** Starts the program `$1` with the argument `$2`, the path of its socket. Prints its process ID when the socket exists. */
+const startProgram = `
+"$0" "$1" "$2" >"$2.log" 2>&1 </dev/null &
+while [ ! -S "$2" ]; do
+  kill -0 $! 2>/dev/null || exit 1
+  sleep 0.02
+done
+echo $!
+`
 
-const started = (): ChildProcess => {
-  if (host !== undefined) return host
-  const child = fork(main, { execArgv: [], env: { PATH: process.env["PATH"] } })
-  child.on("message", (message) => {
-    const id = Number(JsonParts.at(message, "id"))
-    const failure = JsonParts.at(message, "failure")
-    waiting.get(id)?.(
-      failure === undefined
-        ? Effect.succeed(String(JsonParts.at(message, "url")))
-        : Effect.die(new Error(`The gateway did not start:\n${JSON.stringify(failure)}`))
-    )
-    waiting.delete(id)
-  })
-  child.once("exit", (code, signal) => {
-    host = undefined
-    for (const end of waiting.values()) {
-      end(Effect.die(new Error(`The child process of the gateways ended with ${code ?? signal}`)))
-    }
-    waiting.clear()
-  })
-  // the child process ends when this process ends, and does not keep this process running
-  child.unref()
-  child.channel?.unref()
-  host = child
-  return child
+/** Returns the path of the process's socket. The first call in a test run starts the process. */
+const socketPath = (): string =>
+  Path.join(
+    oncePerRun("gateways", (folder) => {
+      const socket = Path.join(folder, "socket")
+      const { PATH, NODE_COMPILE_CACHE } = process.env
+      const { status, stdout } = spawnSync("bash", ["-c", startProgram, process.execPath, main, socket], {
+        encoding: "utf8",
+        env: { PATH, NODE_COMPILE_CACHE }
+      })
+      if (status !== 0) throw new Error(Fs.readFileSync(`${socket}.log`, "utf8"))
+      endWithRun(Number(stdout))
+    }),
+    "socket"
+  )
+
+interface Hosted {
+  readonly connection: Net.Socket
+  readonly url: string
 }
 
-/** Starts a gateway with the given environment in the child process. The gateway stops when the scope closes. */
+/** Starts a gateway with the given environment in the shared process. The gateway stops when the scope closes. */
 export const hostedGateway = (environment: { readonly [name: string]: string }) =>
   Effect.acquireRelease(
-    Effect.callback<{ readonly id: number; readonly url: string }>((resume) => {
-      lastId += 1
-      const id = lastId
-      waiting.set(id, (url) => resume(Effect.map(url, (text) => ({ id, url: text }))))
-      started().send({ id, environment })
+    Effect.callback<Hosted>((resume) => {
+      const fail = (reason: string) => resume(Effect.die(new Error(`The gateway did not start:\n${reason}`)))
+      // the gateway lives as long as the connection
+      const connection = Net.connect(socketPath(), () => connection.write(`${JSON.stringify(environment)}\n`))
+      let received = ""
+      connection.setEncoding("utf8").on("data", (chunk: string) => {
+        received += chunk
+        if (!received.endsWith("\n")) return
+        const failure = JsonParts.value(received, "failure")
+        if (failure === undefined) resume(Effect.succeed({ connection, url: String(JsonParts.value(received, "url")) }))
+        else fail(String(failure))
+      })
+      connection.once("error", ({ message }) => fail(message))
+      connection.once("close", () => fail("its process closed the connection"))
     }),
-    ({ id }) => Effect.sync(() => host?.send({ id, environment: null }))
+    ({ connection }) => Effect.sync(() => connection.destroy())
   )
 
 /** The fixed time, in milliseconds, of a sandbox that is started with the environment `stillMarket`. */

@@ -1,37 +1,34 @@
-/** A process that serves gateways on demand, for `HostedGateway.ts`. It ends when its parent process ends. */
+/** A process that serves gateways on demand, for `HostedGateway.ts`: a gateway for each connection to its socket. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
-import * as Scope from "effect/Scope"
+import * as Net from "node:net"
 
 // as in the bundled gateway: schemas that are built after this import use compiled decoders
 await import("effect/schema/SchemaJITCompiler/enable")
 const { gateway } = await import("./Gateway.ts")
 
-const decode = Schema.decodeUnknownSync(
-  Schema.Struct({ id: Schema.Int, environment: Schema.NullOr(Schema.Record(Schema.String, Schema.String)) })
-)
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.String)))
 
-const scopes = new Map<number, Scope.Closeable>()
-
-const start = (id: number, environment: { readonly [name: string]: string }) =>
-  Effect.gen(function*() {
-    const scope = yield* Scope.make()
-    scopes.set(id, scope)
-    const { url } = yield* Effect.provideService(gateway(environment), Scope.Scope, scope)
-    process.send?.({ id, url })
-  }).pipe(Effect.catchCause((cause) => Effect.sync(() => process.send?.({ id, failure: Cause.pretty(cause) }))))
-
-const stop = (id: number) =>
-  Effect.suspend(() => {
-    const scope = scopes.get(id)
-    scopes.delete(id)
-    return scope === undefined ? Effect.void : Scope.close(scope, Exit.void)
+/** Runs a gateway until the connection closes, and sends its URL. */
+const serve = (connection: Net.Socket, environment: { readonly [name: string]: string }) => {
+  const send = (message: object) => Effect.sync(() => void connection.write(`${JSON.stringify(message)}\n`))
+  const closed = Effect.callback<void>((resume) => {
+    if (connection.destroyed) resume(Effect.void)
+    else connection.once("close", () => resume(Effect.void))
   })
+  return Effect.flatMap(gateway(environment), ({ url }) => Effect.andThen(send({ url }), closed)).pipe(
+    Effect.scoped,
+    Effect.catchCause((cause) => send({ failure: Cause.pretty(cause) }))
+  )
+}
 
-process.on("message", (message) => {
-  const { environment, id } = decode(message)
-  Effect.runFork(environment === null ? stop(id) : start(id, environment))
-})
-process.on("disconnect", () => process.exit())
+Net.createServer((connection) => {
+  let received = ""
+  // the other side ended without a goodbye: `close` follows
+  connection.on("error", () => {})
+  connection.setEncoding("utf8").on("data", (chunk: string) => {
+    received += chunk
+    if (received.endsWith("\n")) Effect.runFork(serve(connection, decode(received)))
+  })
+}).listen(process.argv[2])
