@@ -56,7 +56,7 @@ export const hostedGateway = (environment: { readonly [name: string]: string }) 
         if (!received.endsWith("\n")) return
         const failure = JsonParts.value(received, "failure")
         if (failure === undefined) resume(Effect.succeed({ connection, url: String(JsonParts.value(received, "url")) }))
-        else fail(String(failure))
+        else fail(JSON.stringify(failure))
       })
       connection.once("error", ({ message }) => fail(message))
       connection.once("close", () => fail("its process closed the connection"))
