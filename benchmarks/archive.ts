@@ -6,6 +6,7 @@ import type { BarRange } from "@trigate/domain/candles/BarRanges"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import { openTime } from "@trigate/domain/candles/CandleWindow"
 import { defaultSeed } from "@trigate/sandbox/Seed"
+import * as CandleBars from "@trigate/sandbox/venue/CandleBars"
 import * as CandleMarket from "@trigate/sandbox/venue/CandleMarket"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -22,7 +23,7 @@ const coins = new Set(["BTC", "ETH", "kPEPE", "PURR/USDC"])
 const page = 5000
 
 const bars = (market: CandleMarket.CandleMarket, { from, to }: BarRange): ReadonlyArray<Candle> =>
-  CandleMarket.bars(
+  CandleBars.bars(
     defaultSeed,
     market,
     { coin: market.coin, interval: "1m", startTime: openTime("1m", from), endTime: openTime("1m", to) },

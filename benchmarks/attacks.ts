@@ -10,6 +10,7 @@ import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
 import { openTime } from "@trigate/domain/candles/CandleWindow"
 import { defaultSeed } from "@trigate/sandbox/Seed"
+import * as CandleBars from "@trigate/sandbox/venue/CandleBars"
 import * as CandleMarket from "@trigate/sandbox/venue/CandleMarket"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -51,7 +52,7 @@ const seed = Effect.gen(function*() {
     const market = CandleMarket.markets.find((each) => each.coin === coin)
     if (market === undefined) throw new Error(`The sandbox has no ${coin}`)
     const window = { coin, interval: "1m", startTime: openTime("1m", from), endTime: openTime("1m", to) } as const
-    return CandleMarket.bars(defaultSeed, market, window, openTime("1m", to + 1))
+    return CandleBars.bars(defaultSeed, market, window, openTime("1m", to + 1))
   }
   for (let from = newest - days * 1440; from < newest; from += page) {
     const range = { from, to: Math.min(newest, from + page) - 1 }

@@ -3,6 +3,7 @@ import type { BarRange } from "@trigate/domain/candles/BarRanges"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import { openTime } from "@trigate/domain/candles/CandleWindow"
 import { defaultSeed } from "@trigate/sandbox/Seed"
+import * as CandleBars from "@trigate/sandbox/venue/CandleBars"
 import * as CandleMarket from "@trigate/sandbox/venue/CandleMarket"
 
 const marketOf = (coin: string): CandleMarket.CandleMarket => {
@@ -21,7 +22,7 @@ export const barsOf = (
   const bars: Array<Candle> = []
   for (let start = from; start <= to; start += 5000) {
     const end = Math.min(to, start + 4999)
-    bars.push(...CandleMarket.bars(
+    bars.push(...CandleBars.bars(
       defaultSeed,
       marketOf(coin),
       { coin, interval, startTime: openTime(interval, start), endTime: openTime(interval, end) },

@@ -107,7 +107,7 @@ export * as TokenServer from "./tokens/TokenServer.ts"
 /** The state of the token chain: its contracts and metadata documents, and the controls that change them. */
 export * as TokenState from "./tokens/TokenState.ts"
 
-/** Account settings: API wallets, builders, referrals, sub-accounts, names, signers, and flags. */
+/** Account settings: API wallets, builders, referrals, names, signers, and flags. */
 export * as AccountActions from "./venue/AccountActions.ts"
 
 /** Margin, balances, limits and fees of an account, as queries and streams list them. */
@@ -132,7 +132,10 @@ export * as Advance from "./venue/Advance.ts"
 /** The tradable assets: their IDs in orders, their tick and lot sizes, and the units of their balances. */
 export * as Assets from "./venue/Assets.ts"
 
-/** The coins of the venue: their number formats, and their prices, candles and books as functions of time. */
+/** Candles and daily statistics of the venue's coins. */
+export * as CandleBars from "./venue/CandleBars.ts"
+
+/** The coins of the venue, with their properties and number formats. */
 export * as CandleMarket from "./venue/CandleMarket.ts"
 
 /**
@@ -173,6 +176,9 @@ export * as Margin from "./venue/Margin.ts"
 
 /** Leverage, and the margin of isolated positions. */
 export * as MarginActions from "./venue/MarginActions.ts"
+
+/** The synthetic orders in the books of the venue's coins. */
+export * as MarketBook from "./venue/MarketBook.ts"
 
 /** Books, prices and trades, as queries and streams list them. */
 export * as MarketReads from "./venue/MarketReads.ts"
@@ -216,8 +222,14 @@ export * as Settlement from "./venue/Settlement.ts"
 /** The spot tokens and pairs of the venue: a few real ones and many generated ones. The sequence of indexes has gaps. */
 export * as SpotMetaBook from "./venue/SpotMetaBook.ts"
 
-/** Actions about stake and validators: delegates stake, and jails validators. */
+/** Actions about stake and validators: moves HYPE to and from stake, delegates stake, and jails validators. */
 export * as StakeActions from "./venue/StakeActions.ts"
+
+/** Sub-accounts: creates and renames them, and transfers between an account and its sub-accounts. */
+export * as SubAccounts from "./venue/SubAccounts.ts"
+
+/** The trading state of an account: its money, positions, orders, TWAP orders, fills and ledger. */
+export * as TradingAccount from "./venue/TradingAccount.ts"
 
 /** The interface to the simulated trading. Actions, queries, streams and tests use it. */
 export * as TradingControls from "./venue/TradingControls.ts"
@@ -228,10 +240,10 @@ export * as TradingControls from "./venue/TradingControls.ts"
  */
 export * as TradingEvents from "./venue/TradingEvents.ts"
 
-/** The state of trading: markets with their books, and accounts with money, positions, orders and fills. */
+/** The state of trading: accounts, markets with their books, vaults, and the money of the house. */
 export * as TradingState from "./venue/TradingState.ts"
 
-/** Transfers: between accounts, between spot and perpetuals, between dexes and sub-accounts, into and out of the venue. */
+/** Transfers: between accounts, between spot and perpetuals, between dexes, into and out of the venue. */
 export * as Transfers from "./venue/Transfers.ts"
 
 /** Take-profit and stop-loss orders, which are triggered by the mark price. */

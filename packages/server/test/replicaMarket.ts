@@ -1,6 +1,7 @@
 /** The market that replicas record in tests: that of the sandbox, of which the venue keeps 5000 bars. */
 import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { defaultSeed } from "@trigate/sandbox/Seed"
+import * as CandleBars from "@trigate/sandbox/venue/CandleBars"
 import * as CandleMarket from "@trigate/sandbox/venue/CandleMarket"
 
 /** Milliseconds of the market that pass in one. */
@@ -12,5 +13,5 @@ export const start = Date.UTC(2026, 8, 1)
 /** What the venue has of a window at some time. */
 export const bars = (request: CandleWindowRequest, now: number): ReadonlyArray<Candle> => {
   const market = CandleMarket.markets.find(({ coin }) => coin === request.coin)
-  return market === undefined ? [] : CandleMarket.bars(defaultSeed, market, request, now)
+  return market === undefined ? [] : CandleBars.bars(defaultSeed, market, request, now)
 }

@@ -1,15 +1,14 @@
-/** Account settings: API wallets, builders, referrals, sub-accounts, names, signers, and flags. */
+/** Account settings: API wallets, builders, referrals, names, signers, and flags. */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Option from "effect/Option"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Random from "../Seed.ts"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
-import { actor, done, receiver, refuse, toVenueTime } from "./ActionContext.ts"
+import { actor, done, refuse, toVenueTime } from "./ActionContext.ts"
 import * as Decimals from "./Decimals.ts"
 import { marginSums, withdrawable } from "./Margin.ts"
-import type { TradingAccount } from "./TradingState.ts"
+import { findSubAccount } from "./SubAccounts.ts"
+import type { TradingAccount } from "./TradingAccount.ts"
 import { ensureAccount, moveCash } from "./TradingState.ts"
 import type { Account } from "./VenueState.ts"
 import {
@@ -164,36 +163,6 @@ export const reserveRequests = (
   return done
 }
 
-const mostSubAccounts = 10
-const isName = (name: string): boolean => name.trim() !== "" && name.length <= 16
-
-/** Executes the action `createSubAccount`. */
-export const createSubAccount = (context: ActionContext, { name }: ActionOf<"createSubAccount">): ActionDecision => {
-  const { user, venue } = context
-  if (!isName(name)) return refuse(Words.invalidName)
-  const own = [...venue.state.accounts.values()].filter(({ subAccount }) => subAccount?.master === user)
-  if (own.length >= mostSubAccounts) return refuse(Words.tooManySubAccounts)
-  const address = Random.hex(venue.seed, `subAccount/${user}/${own.length}`, 40)
-  const account = receiver(context, address)
-  if (account === undefined) return refuse(Words.tooManyAccounts)
-  account.subAccount = { master: user, name }
-  account.tierVolumes = actor(context).tierVolumes
-  context.identity = changeAccount(context.identity, address, { leader: user })
-  return Result.succeed({ type: "createSubAccount", data: address })
-}
-
-/** Executes the action `subAccountModify`, which renames a sub-account. */
-export const renameSubAccount = (
-  context: ActionContext,
-  { name, subAccountUser }: ActionOf<"subAccountModify">
-): ActionDecision => {
-  const account = context.venue.state.accounts.get(lowerCase(subAccountUser))
-  if (account?.subAccount?.master !== context.user) return refuse(Words.unknownSubAccount)
-  if (!isName(name)) return refuse(Words.invalidName)
-  account.subAccount = { master: context.user, name }
-  return done
-}
-
 /** Executes the action `setDisplayName`. */
 export const setDisplayName = (context: ActionContext, { displayName }: ActionOf<"setDisplayName">): ActionDecision => {
   actor(context).displayName = displayName
@@ -213,11 +182,8 @@ const abstractions = {
  * Returns the account whose mode an action changes: the acting account, or one of its sub-accounts. Returns `undefined`
  * if `user` is neither.
  */
-const target = (context: ActionContext, user: string): TradingAccount | undefined => {
-  if (lowerCase(user) === context.user) return actor(context)
-  const sub = context.venue.state.accounts.get(lowerCase(user))
-  return sub?.subAccount?.master === context.user ? sub : undefined
-}
+const target = (context: ActionContext, user: string): TradingAccount | undefined =>
+  lowerCase(user) === context.user ? actor(context) : findSubAccount(context, user)
 
 /**
  * Executes the actions `userSetAbstraction` and `agentSetAbstraction`. The sandbox stores the account's abstraction

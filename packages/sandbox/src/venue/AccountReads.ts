@@ -13,7 +13,7 @@ import * as Fees from "./Fees.ts"
 import * as Margin from "./Margin.ts"
 import { available } from "./OrderLife.ts"
 import { markPrice } from "./Quotes.ts"
-import type { Clearing, Position, TradingAccount } from "./TradingState.ts"
+import type { Clearing, Position, TradingAccount } from "./TradingAccount.ts"
 import type { Venue } from "./Venue.ts"
 
 const day = 86_400_000

@@ -1,7 +1,7 @@
 /** The context and the result of executing an action. */
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Result from "effect/Result"
-import type { LedgerEntry, TradingAccount } from "./TradingState.ts"
+import type { LedgerEntry, TradingAccount } from "./TradingAccount.ts"
 import { append, ensureAccount } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"

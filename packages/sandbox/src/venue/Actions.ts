@@ -12,6 +12,7 @@ import { actor, done, refuse, toVenueTime } from "./ActionContext.ts"
 import * as MarginActions from "./MarginActions.ts"
 import * as Orders from "./Orders.ts"
 import * as StakeActions from "./StakeActions.ts"
+import * as SubAccounts from "./SubAccounts.ts"
 import * as Transfers from "./Transfers.ts"
 import * as Twaps from "./Twaps.ts"
 import * as Vaults from "./Vaults.ts"
@@ -103,8 +104,8 @@ const handlers = {
   sendAsset: play(actionSchemas.sendAsset, Transfers.sendAsset),
   withdraw3: play(actionSchemas.withdraw3, Transfers.withdraw),
   usdClassTransfer: play(actionSchemas.usdClassTransfer, Transfers.usdClassTransfer),
-  cDeposit: play(actionSchemas.cDeposit, Transfers.stake),
-  cWithdraw: play(actionSchemas.cWithdraw, Transfers.unstake),
+  cDeposit: play(actionSchemas.cDeposit, StakeActions.stake),
+  cWithdraw: play(actionSchemas.cWithdraw, StakeActions.unstake),
   approveAgent: play(actionSchemas.approveAgent, AccountActions.approveAgent),
   approveBuilderFee: play(actionSchemas.approveBuilderFee, AccountActions.approveBuilderFee),
   convertToMultiSigUser: play(actionSchemas.convertToMultiSigUser, AccountActions.convertToMultiSig),
@@ -132,10 +133,10 @@ const handlers = {
     actionSchemas.agentSetAbstraction,
     (context, { abstraction }) => AccountActions.setAbstraction(context, abstraction)
   ),
-  createSubAccount: play(actionSchemas.createSubAccount, AccountActions.createSubAccount),
-  subAccountModify: play(actionSchemas.subAccountModify, AccountActions.renameSubAccount),
-  subAccountTransfer: play(actionSchemas.subAccountTransfer, Transfers.subAccountTransfer),
-  subAccountSpotTransfer: play(actionSchemas.subAccountSpotTransfer, Transfers.subAccountSpotTransfer),
+  createSubAccount: play(actionSchemas.createSubAccount, SubAccounts.create),
+  subAccountModify: play(actionSchemas.subAccountModify, SubAccounts.rename),
+  subAccountTransfer: play(actionSchemas.subAccountTransfer, SubAccounts.transfer),
+  subAccountSpotTransfer: play(actionSchemas.subAccountSpotTransfer, SubAccounts.spotTransfer),
   createVault: play(actionSchemas.createVault, Vaults.create),
   vaultModify: play(actionSchemas.vaultModify, Vaults.modify),
   vaultTransfer: play(actionSchemas.vaultTransfer, Vaults.transfer),

@@ -3,7 +3,7 @@
  * accounts, and builder fees.
  */
 import * as Decimals from "./Decimals.ts"
-import type { TradingAccount } from "./TradingState.ts"
+import type { TradingAccount } from "./TradingAccount.ts"
 import { addTo } from "./TradingState.ts"
 
 const day = 86_400_000

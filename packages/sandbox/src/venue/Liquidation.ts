@@ -10,7 +10,8 @@ import { endReducers, take } from "./Matching.ts"
 import * as OrderLife from "./OrderLife.ts"
 import { markPrice } from "./Quotes.ts"
 import * as Settlement from "./Settlement.ts"
-import type { Clearing, Position, TradingAccount, VenueOrder } from "./TradingState.ts"
+import type { Clearing, LedgerEntry, Position, TradingAccount, VenueOrder } from "./TradingAccount.ts"
+import { none } from "./TradingAccount.ts"
 import * as TradingState from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit, nextHash, nextTid } from "./Venue.ts"
@@ -62,8 +63,8 @@ const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size
     cloid: null,
     timestamp: venue.state.now,
     isPositionTpsl: false,
-    children: TradingState.none,
-    siblings: TradingState.none,
+    children: none,
+    siblings: none,
     place: "gone",
     status: "open",
     statusTimestamp: venue.state.now
@@ -135,7 +136,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
     clearing.cash = 0n
   }
   for (const [asset] of book.positions) endReducers(venue, asset, account.address)
-  const entry: TradingState.LedgerEntry = {
+  const entry: LedgerEntry = {
     time: venue.state.now,
     hash: venue.hash,
     delta: {

@@ -6,8 +6,8 @@ import type { Perpetual } from "./Assets.ts"
 import { usdc, weiPerUsd } from "./Assets.ts"
 import { abs, divideUp, max } from "./Decimals.ts"
 import { markPrice } from "./Quotes.ts"
-import type { AccountValue, Clearing, Position, TradingAccount } from "./TradingState.ts"
-import { ensureClearing } from "./TradingState.ts"
+import type { AccountValue, Clearing, Position, TradingAccount } from "./TradingAccount.ts"
+import { ensureClearing } from "./TradingAccount.ts"
 import type { Venue } from "./Venue.ts"
 
 /**

@@ -3,13 +3,15 @@ import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle
 import type { BookLevel, Trade } from "@trigate/domain/info/Market"
 import type { Asset, Perpetual } from "./Assets.ts"
 import { printPx, printSz, usdDecimals } from "./Assets.ts"
-import * as CandleMarket from "./CandleMarket.ts"
+import * as CandleBars from "./CandleBars.ts"
+import { type CandleMarket, printPrice } from "./CandleMarket.ts"
 import * as Decimals from "./Decimals.ts"
 import { abs, max, min } from "./Decimals.ts"
 import { bestPrices } from "./Matching.ts"
 import type * as PriceTimeBook from "./PriceTimeBook.ts"
 import { isRenewed, markPrice, refreshed } from "./Quotes.ts"
-import type { Quote, VenueOrder } from "./TradingState.ts"
+import type { VenueOrder } from "./TradingAccount.ts"
+import type { Quote } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
 /** The number of book levels in a query's response. */
@@ -128,7 +130,7 @@ const looks = 16
 /** Replaces the prices of bars by replayed prices. Bars that end before the replay starts do not change. */
 const playedBars = (
   venue: Venue,
-  market: CandleMarket.CandleMarket,
+  market: CandleMarket,
   bars: ReadonlyArray<Candle>,
   now: number
 ): ReadonlyArray<Candle> => {
@@ -142,15 +144,15 @@ const playedBars = (
       { length: looks + 1 },
       (_, look) => venue.path.priceAt(market, from + (to - from) * look / looks)
     )
-    const print = (price: number | undefined) => CandleMarket.printPrice(market, price ?? 0)
+    const print = (price: number | undefined) => printPrice(market, price ?? 0)
     const [o, c] = [print(prices[0]), print(prices[looks])]
     return { t, T, s, i, o, c, h: print(Math.max(...prices)), l: print(Math.min(...prices)), v, n }
   })
 }
 
 /** Returns the response to the query `candleSnapshot`: the bars of the price path, including the trades of accounts. */
-export const bars = (venue: Venue, market: CandleMarket.CandleMarket, window: CandleWindowRequest, now: number) => {
-  const made = playedBars(venue, market, CandleMarket.bars(venue.seed, market, window, now), now)
+export const bars = (venue: Venue, market: CandleMarket, window: CandleWindowRequest, now: number) => {
+  const made = playedBars(venue, market, CandleBars.bars(venue.seed, market, window, now), now)
   const traded = venue.state.markets.get(market.coin)?.minutes
   const asset = venue.listing.byCoin.get(market.coin)
   if (traded === undefined || traded.size === 0 || asset === undefined || made.length === 0) return made

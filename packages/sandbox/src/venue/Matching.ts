@@ -14,7 +14,9 @@ import * as PriceTimeBook from "./PriceTimeBook.ts"
 import { firstQuote, isRenewed, markPrice, refreshed } from "./Quotes.ts"
 import type { TradeTerms } from "./Settlement.ts"
 import * as Settlement from "./Settlement.ts"
-import type { MarketState, Quote, VenueOrder } from "./TradingState.ts"
+import type { VenueOrder } from "./TradingAccount.ts"
+import { ensureClearing, none } from "./TradingAccount.ts"
+import type { MarketState, Quote } from "./TradingState.ts"
 import * as TradingState from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit, nextTid, zeroHash } from "./Venue.ts"
@@ -92,7 +94,7 @@ export const release = (venue: Venue, order: VenueOrder): void => {
     OrderLife.awaitTrigger(venue, child)
     OrderLife.report(venue, child, "open")
   }
-  order.children = TradingState.none
+  order.children = none
   for (const oid of order.siblings) {
     const sibling = account.orders.get(oid)
     if (sibling !== undefined && sibling.place !== "gone") OrderLife.endByVenue(venue, sibling, "siblingFilledCanceled")
@@ -121,7 +123,7 @@ const fillableLots = (venue: Venue, asset: Asset, maker: VenueOrder): bigint =>
 const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => {
   if (asset.kind === "spot" || maker.reduceOnly) return false
   const account = TradingState.ensureAccount(venue.state, maker.user)
-  const clearing = TradingState.ensureClearing(account, asset.dex)
+  const clearing = ensureClearing(account, asset.dex)
   const size = clearing.positions.get(asset.coin)?.size ?? 0n
   if (size !== 0n && size > 0n !== maker.isBuy) return false
   return Margin.marginSums(venue, clearing).crossValue < Margin.needed(venue, account, clearing, asset.dex)

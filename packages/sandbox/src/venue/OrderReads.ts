@@ -4,7 +4,7 @@ import type { OrderUpdate } from "@trigate/domain/info/Order"
 import type { Asset } from "./Assets.ts"
 import { printPx, printSz } from "./Assets.ts"
 import { findOrder } from "./OrderLife.ts"
-import type { TradingAccount, VenueOrder } from "./TradingState.ts"
+import type { TradingAccount, VenueOrder } from "./TradingAccount.ts"
 import type { Venue } from "./Venue.ts"
 
 const orderType = ({ tif, trigger }: VenueOrder): string => {

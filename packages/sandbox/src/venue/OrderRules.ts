@@ -10,7 +10,7 @@ import { isCapped } from "./MarketReads.ts"
 import { bestPrices } from "./Matching.ts"
 import * as OrderLife from "./OrderLife.ts"
 import { markPrice } from "./Quotes.ts"
-import type { TradingAccount, VenueOrder } from "./TradingState.ts"
+import type { TradingAccount, VenueOrder } from "./TradingAccount.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./Words.ts"
 

@@ -3,15 +3,16 @@
  * that a test has set.
  */
 import type { Asset } from "./Assets.ts"
-import * as CandleMarket from "./CandleMarket.ts"
+import { printPrice } from "./CandleMarket.ts"
 import * as Decimals from "./Decimals.ts"
+import { bookAround } from "./MarketBook.ts"
 import type { MarketState, Quote } from "./TradingState.ts"
 import { ensureMarket, withoutPrices } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
 const second = 1_000
 
-const toQuotes = (asset: Asset, levels: ReturnType<typeof CandleMarket.bookAround>[number]): Array<Quote> => {
+const toQuotes = (asset: Asset, levels: ReturnType<typeof bookAround>[number]): Array<Quote> => {
   const quotes: Array<Quote> = []
   for (const { n, px, sz } of levels) {
     const ticks = Decimals.parse(px, asset.pxDecimals)
@@ -45,7 +46,7 @@ export const refreshed = (venue: Venue, asset: Asset): MarketState => {
   const at = currentSecond(venue)
   if (market.quotes.second === at || !isRenewed(market)) return market
   const price = venue.path.priceAt(asset.market, at * second)
-  const [bids, asks] = CandleMarket.bookAround(venue.seed, asset.market, at * second, price)
+  const [bids, asks] = bookAround(venue.seed, asset.market, at * second, price)
   market.quotes = { second: at, bids: toQuotes(asset, bids), asks: toQuotes(asset, asks) }
   return market
 }
@@ -53,7 +54,7 @@ export const refreshed = (venue: Venue, asset: Asset): MarketState => {
 /** Returns the mark price at the time `now`, in ticks. */
 export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
   Decimals.parse(
-    CandleMarket.printPrice(asset.market, venue.path.priceAt(asset.market, now)),
+    printPrice(asset.market, venue.path.priceAt(asset.market, now)),
     asset.pxDecimals
   ) ?? 0n
 

@@ -14,7 +14,8 @@ import * as Decimals from "./Decimals.ts"
 import { abs, divideUp, min } from "./Decimals.ts"
 import * as Fees from "./Fees.ts"
 import { leverageSetting } from "./Margin.ts"
-import type { TradingAccount, VenueOrder } from "./TradingState.ts"
+import type { Position, TradingAccount, VenueOrder } from "./TradingAccount.ts"
+import { ensureBalance, ensureClearing } from "./TradingAccount.ts"
 import * as TradingState from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit } from "./Venue.ts"
@@ -46,7 +47,7 @@ const tradeDirection = (before: bigint, after: bigint): string => {
   return before > 0n ? "Long > Short" : "Short > Long"
 }
 
-const newPosition = (isCross: boolean, leverage: number): TradingState.Position => ({
+const newPosition = (isCross: boolean, leverage: number): Position => ({
   size: 0n,
   entry: 0n,
   isCross,
@@ -64,7 +65,7 @@ export const movePosition = (
   px: bigint,
   sz: bigint
 ): bigint => {
-  const clearing = TradingState.ensureClearing(account, asset.dex)
+  const clearing = ensureClearing(account, asset.dex)
   const leverage = leverageSetting(account, asset)
   const position = clearing.positions.get(asset.coin) ?? newPosition(leverage.isCross, leverage.value)
   const before = position.size
@@ -132,7 +133,7 @@ const settlePerpetual = (
   { px, sz }: TradeTerms,
   crossed: boolean
 ): Settled => {
-  const clearing = TradingState.ensureClearing(account, asset.dex)
+  const clearing = ensureClearing(account, asset.dex)
   const before = clearing.positions.get(asset.coin)?.size ?? 0n
   const closedPnl = movePosition(venue, account, asset, isBuy, px, sz)
   const notional = px * sz
@@ -162,8 +163,8 @@ const settleSpot = (
   { px, sz }: TradeTerms,
   crossed: boolean
 ): Settled => {
-  const base = TradingState.ensureBalance(account, asset.base.index)
-  const quote = TradingState.ensureBalance(account, asset.quote.index)
+  const base = ensureBalance(account, asset.base.index)
+  const quote = ensureBalance(account, asset.quote.index)
   const paid = px * sz
   const got = sz * asset.weiPerLot
   const before = base.total

@@ -1,16 +1,58 @@
-/** Actions about stake and validators: delegates stake, and jails validators. */
+/** Actions about stake and validators: moves HYPE to and from stake, delegates stake, and jails validators. */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { lowerCase } from "@trigate/domain/encoding/Hex"
+import { takeSpot } from "../internal/venue/Balances.ts"
 import * as Random from "../Seed.ts"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
-import { done, refuse } from "./ActionContext.ts"
+import { actor, done, note, refuse } from "./ActionContext.ts"
+import { hype } from "./Assets.ts"
+import * as Decimals from "./Decimals.ts"
+import { addTo } from "./TradingState.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import { accountOrNew, changeAccount, withEntry } from "./VenueState.ts"
+import * as Words from "./Words.ts"
 
 const day = 86_400_000
 
 /** Maximum number of delegations that the venue lists for one account. */
 const listedDelegations = 100
+
+/** Executes the action `cDeposit`, which moves HYPE from the spot balance to the staking balance. */
+export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): ActionDecision => {
+  const account = actor(context)
+  if (wei === 0n || takeSpot(account, hype, wei) === undefined) return refuse(Words.insufficientTransfer)
+  addTo(context.venue.state.deposited, hype, -wei)
+  const { stake } = accountOrNew(context.identity, context.user)
+  context.identity = changeAccount(context.identity, context.user, { stake: stake + wei })
+  note(
+    context,
+    { type: "cStakingTransfer", token: "HYPE", amount: Decimals.print(wei, 8), isDeposit: true },
+    account
+  )
+  return done
+}
+
+/** The duration of a withdrawal from staking to spot, in milliseconds. */
+export const unstakingTime = 7 * day
+
+/**
+ * Executes the action `cWithdraw`, which moves HYPE from the staking balance to the spot balance. The HYPE arrives
+ * after seven days. At most five withdrawals can be pending.
+ */
+export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">): ActionDecision => {
+  const account = actor(context)
+  const { stake } = accountOrNew(context.identity, context.user)
+  if (wei === 0n || stake < wei || account.unstaking.length >= 5) return refuse(Words.insufficientStaking)
+  context.identity = changeAccount(context.identity, context.user, { stake: stake - wei })
+  addTo(context.venue.state.deposited, hype, wei)
+  account.unstaking = [...account.unstaking, { wei, at: context.venue.state.now + unstakingTime }]
+  note(
+    context,
+    { type: "cStakingTransfer", token: "HYPE", amount: Decimals.print(wei, 8), isDeposit: false },
+    account
+  )
+  return done
+}
 
 /** Moves stake from the account to a validator, or back. Newly delegated stake is locked for a day. */
 export const delegate = (

@@ -1,79 +1,20 @@
-/** Transfers: between accounts, between spot and perpetuals, between dexes and sub-accounts, into and out of the venue. */
+/** Transfers: between accounts, between spot and perpetuals, between dexes, into and out of the venue. */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { SpotToken } from "@trigate/domain/info/SpotMeta"
+import { moveSpot, moveUsd, ownDex, parseToken, readAmount, takeSpot } from "../internal/venue/Balances.ts"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
 import { actor, done, note, open, receiver, refuse } from "./ActionContext.ts"
-import { accountOrNew as readIdentity, changeAccount } from "./VenueState.ts"
-
-import { hype, printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
+import { printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
 import { withdrawable } from "./Margin.ts"
-import { available } from "./OrderLife.ts"
 import { markPrice } from "./Quotes.ts"
-import type { TradingAccount } from "./TradingState.ts"
-import { addTo, ensureAccount, ensureBalance, moveCash } from "./TradingState.ts"
+import { findSubAccount } from "./SubAccounts.ts"
+import type { TradingAccount } from "./TradingAccount.ts"
+import { ensureBalance } from "./TradingAccount.ts"
+import { addTo, ensureAccount, moveCash } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./Words.ts"
-
-const day = 86_400_000
-
-/** The venue's own dex of perpetuals. */
-const ownDex = ""
-
-/** Parses a positive amount. */
-const readAmount = (text: string, decimals: number): bigint | undefined => {
-  const amount = Decimals.parse(text, decimals)
-  return amount === undefined || amount <= 0n ? undefined : amount
-}
-
-/** Returns the token that an action names. The text is `PURR:0x…`, or only the token's name or ID. */
-const parseToken = ({ listing }: Venue, text: string): SpotToken | undefined => {
-  const [name, id] = text.split(":")
-  return [...listing.tokens.values()].find((token) =>
-    id === undefined ? token.name === name || token.tokenId === name : token.tokenId === id
-  )
-}
-
-/**
- * Moves dollars from the perpetuals of `from` to the perpetuals of `to`. Returns whether the withdrawable amount was
- * sufficient.
- */
-export const moveUsd = (
-  venue: Venue,
-  from: TradingAccount,
-  to: TradingAccount,
-  usd: bigint,
-  dexes: { readonly from: string; readonly to: string } = { from: ownDex, to: ownDex }
-): boolean => {
-  if (withdrawable(venue, from, dexes.from) < usd) return false
-  moveCash(venue.state, from, dexes.from, -usd)
-  moveCash(venue.state, to, dexes.to, usd)
-  return true
-}
-
-/**
- * Withdraws an amount of a spot token, in wei, from an account. Returns the part of the acquisition cost that belongs
- * to the amount, or `undefined` if the available balance is too low.
- */
-const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigint | undefined => {
-  if (available(from, token) < wei) return undefined
-  const balance = ensureBalance(from, token)
-  const entry = balance.total === 0n ? 0n : balance.entry * wei / balance.total
-  balance.total -= wei
-  balance.entry -= entry
-  return entry
-}
-
-/** Moves an amount of a spot token, in wei. Returns whether the sender's balance was sufficient. */
-export const moveSpot = (from: TradingAccount, to: TradingAccount, token: number, wei: bigint): boolean => {
-  const entry = takeSpot(from, token, wei)
-  if (entry === undefined) return false
-  const target = ensureBalance(to, token)
-  target.total += wei
-  target.entry += entry
-  return true
-}
 
 /** Executes the action `usdSend`. */
 export const usdSend = (context: ActionContext, { amount, destination }: ActionOf<"usdSend">): ActionDecision => {
@@ -170,12 +111,6 @@ export const usdClassTransfer = (
   if (usd === undefined) return refuse(Words.invalidAmount)
   const account = sub === undefined ? actor(context) : findSubAccount(context, sub)
   return account === undefined ? refuse(Words.unknownSubAccount) : classTransfer(context, account, usd, toPerp)
-}
-
-/** Returns a sub-account of the acting account; `undefined` if the address is not a sub-account of that account. */
-export const findSubAccount = ({ user, venue }: ActionContext, address: string): TradingAccount | undefined => {
-  const account = venue.state.accounts.get(lowerCase(address))
-  return account?.subAccount?.master === user ? account : undefined
 }
 
 const isDex = ({ listing }: Venue, dex: string): boolean => dex === ownDex || listing.dexes.includes(dex)
@@ -296,100 +231,6 @@ export const sendToEvm = (context: ActionContext, action: ActionOf<"sendToEvmWit
       nonce: context.nonce,
       feeToken: ""
     },
-    account
-  )
-  return done
-}
-
-/**
- * Executes the action `subAccountTransfer`, which moves dollars between the perpetuals of an account and the perpetuals
- * of its sub-account.
- */
-export const subAccountTransfer = (
-  context: ActionContext,
-  { isDeposit, subAccountUser, usd: amount }: ActionOf<"subAccountTransfer">
-): ActionDecision => {
-  const sub = findSubAccount(context, subAccountUser)
-  if (sub === undefined) return refuse(Words.unknownSubAccount)
-  const master = actor(context)
-  const usd = BigInt(amount)
-  const [from, to] = isDeposit ? [master, sub] : [sub, master]
-  if (usd === 0n) return refuse(Words.invalidAmount)
-  if (!moveUsd(context.venue, from, to, usd)) return refuse(Words.insufficientWithdrawal)
-  note(
-    context,
-    { type: "subAccountTransfer", usdc: printUsd(usd), user: from.address, destination: to.address },
-    from,
-    to
-  )
-  return done
-}
-
-/** Executes the action `subAccountSpotTransfer`. */
-export const subAccountSpotTransfer = (
-  context: ActionContext,
-  { amount, isDeposit, subAccountUser, token: name }: ActionOf<"subAccountSpotTransfer">
-): ActionDecision => {
-  const sub = findSubAccount(context, subAccountUser)
-  if (sub === undefined) return refuse(Words.unknownSubAccount)
-  const token = parseToken(context.venue, name)
-  if (token === undefined) return refuse(Words.unknownToken(name))
-  const wei = readAmount(amount, token.weiDecimals)
-  if (wei === undefined) return refuse(Words.invalidAmount)
-  const master = actor(context)
-  const [from, to] = isDeposit ? [master, sub] : [sub, master]
-  if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
-  note(
-    context,
-    {
-      type: "spotTransfer",
-      token: token.name,
-      amount: Decimals.print(wei, token.weiDecimals),
-      usdcValue: "0.0",
-      user: from.address,
-      destination: to.address,
-      fee: "0.0",
-      nativeTokenFee: "0.0",
-      nonce: null
-    },
-    from,
-    to
-  )
-  return done
-}
-
-/** Executes the action `cDeposit`, which moves HYPE from the spot balance to the staking balance. */
-export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): ActionDecision => {
-  const account = actor(context)
-  if (wei === 0n || takeSpot(account, hype, wei) === undefined) return refuse(Words.insufficientTransfer)
-  addTo(context.venue.state.deposited, hype, -wei)
-  const { stake } = readIdentity(context.identity, context.user)
-  context.identity = changeAccount(context.identity, context.user, { stake: stake + wei })
-  note(
-    context,
-    { type: "cStakingTransfer", token: "HYPE", amount: Decimals.print(wei, 8), isDeposit: true },
-    account
-  )
-  return done
-}
-
-/** The duration of a withdrawal from staking to spot, in milliseconds. */
-export const unstakingTime = 7 * day
-
-/**
- * Executes the action `cWithdraw`, which moves HYPE from the staking balance to the spot balance. The HYPE arrives
- * after seven days. At most five withdrawals can be pending.
- */
-export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">): ActionDecision => {
-  const account = actor(context)
-  const { stake } = readIdentity(context.identity, context.user)
-  if (wei === 0n || stake < wei || account.unstaking.length >= 5) return refuse(Words.insufficientStaking)
-  context.identity = changeAccount(context.identity, context.user, { stake: stake - wei })
-  addTo(context.venue.state.deposited, hype, wei)
-  account.unstaking = [...account.unstaking, { wei, at: context.venue.state.now + unstakingTime }]
-  note(
-    context,
-    { type: "cStakingTransfer", token: "HYPE", amount: Decimals.print(wei, 8), isDeposit: false },
     account
   )
   return done

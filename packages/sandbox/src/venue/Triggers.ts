@@ -5,7 +5,7 @@ import * as OrderLife from "./OrderLife.ts"
 import { fundsRefusal, isReached } from "./OrderRules.ts"
 import * as Orders from "./Orders.ts"
 import { markPrice } from "./Quotes.ts"
-import type { VenueOrder } from "./TradingState.ts"
+import type { VenueOrder } from "./TradingAccount.ts"
 import { ensureAccount, ensureMarket } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 

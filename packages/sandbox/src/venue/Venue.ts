@@ -2,12 +2,13 @@
 import type { Address, Hash } from "@trigate/domain/encoding/Hex"
 import type { Trade } from "@trigate/domain/info/Market"
 import type { Fill } from "@trigate/domain/info/Order"
+import { priceAt } from "../internal/venue/PriceWalk.ts"
 import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
 import type { CandleMarket } from "./CandleMarket.ts"
-import * as CandleMarket_ from "./CandleMarket.ts"
-import type { FundingEntry, LedgerEntry, TradingState, TwapFill, VenueOrder } from "./TradingState.ts"
+import type { FundingEntry, LedgerEntry, TwapFill, VenueOrder } from "./TradingAccount.ts"
+import type { TradingState } from "./TradingState.ts"
 import * as TradingState_ from "./TradingState.ts"
 import type { InfoState } from "./VenueAnswer.ts"
 
@@ -49,7 +50,7 @@ export interface PricePath {
 
 /** Makes the price path of a seed. */
 export const seededPath = (seed: Seed): PricePath => ({
-  priceAt: (market, now) => CandleMarket_.priceAt(seed, market, now),
+  priceAt: (market, now) => priceAt(seed, market, now),
   isMonotone: () => true,
   playedSince: () => undefined
 })

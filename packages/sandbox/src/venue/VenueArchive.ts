@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import { SandboxState } from "../SandboxState.ts"
-import { bars } from "./CandleMarket.ts"
+import { bars } from "./CandleBars.ts"
 
 const make = Effect.gen(function*() {
   const { info, seed, trading } = yield* SandboxState

@@ -1,21 +1,13 @@
 /** The venue's responses to queries about markets: their metadata, prices, books, trades and funding. */
 import type { AssetContext, Meta, MetaAndAssetContexts, PerpDex } from "@trigate/domain/info/Market"
 import * as DateTime from "effect/DateTime"
+import { priceAt } from "../internal/venue/PriceWalk.ts"
 import * as Random from "../Seed.ts"
 import { maxLeverage, printPx, printSz, printUsd } from "./Assets.ts"
-import {
-  bars,
-  type CandleMarket,
-  coinDex,
-  dayStatistics,
-  findMarket,
-  isGrowing,
-  makeBook,
-  priceAt,
-  printPrice,
-  printSize
-} from "./CandleMarket.ts"
+import { bars, dayStatistics } from "./CandleBars.ts"
+import { type CandleMarket, coinDex, findMarket, isGrowing, printPrice, printSize } from "./CandleMarket.ts"
 import { fundingRate } from "./Funding.ts"
+import { makeBook } from "./MarketBook.ts"
 import * as MarketReads from "./MarketReads.ts"
 import { bestPrices } from "./Matching.ts"
 import { markPrice } from "./Quotes.ts"
