@@ -14,14 +14,16 @@ import { metricsText } from "./docs/metrics.ts"
 import { openApiText } from "./docs/openapi.ts"
 import { operationsText } from "./docs/operations.ts"
 import { subscriptionsText } from "./docs/subscriptions.ts"
-import * as monitoring from "./monitoring.ts"
+import { alertRules } from "./monitoring/alerts.ts"
+import * as monitoring from "./monitoring/check.ts"
+import { dashboard } from "./monitoring/dashboard.ts"
 import { entryModules } from "./packages/entries.ts"
 import { root } from "./packages/manifest.ts"
 
 const documents: ReadonlyMap<string, string> = new Map([
   ["docs/subscriptions.md", subscriptionsText],
-  ["deploy/grafana/trigate.json", monitoring.dashboard()],
-  ["deploy/prometheus/alerts.yaml", monitoring.alertRules()],
+  ["deploy/grafana/trigate.json", dashboard()],
+  ["deploy/prometheus/alerts.yaml", alertRules()],
   ["docs/configuration.md", configurationText],
   ["docs/errors.md", errorsText],
   ["docs/limits.md", limitsText],
