@@ -1,4 +1,5 @@
 /** A gateway in this process over the fake venue, both on clocks that only the test moves. */
+import { realTime } from "@trigate/testing/AdvancingClock"
 import type { Environment } from "@trigate/testing/Gateway"
 import { gateway } from "@trigate/testing/Gateway"
 import * as Clock from "effect/Clock"
@@ -77,7 +78,12 @@ const mostSteps = 2400
 const stepLength = (step: number) => step < 40 ? 50 : 500
 
 const waiting = Effect.fnUntraced(
-  function*<A, E, R>(effect: Effect.Effect<A, E, R>, length: (step: number) => number, most: number) {
+  function*<A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    length: (step: number) => number,
+    most: number,
+    between: Effect.Effect<void> = Effect.void
+  ) {
     const venue = yield* Venue
     const state = Effect.promise(() => venue.state())
     const over = new AbortController()
@@ -85,6 +91,7 @@ const waiting = Effect.fnUntraced(
       for (let step = 0; !over.signal.aborted; step++) {
         if (step > most) return yield* Effect.die(new Error(`nothing came of it: ${JSON.stringify(yield* state)}`))
         yield* Effect.promise(() => venue.run({ do: "advance", millis: length(step) }))
+        yield* between
         yield* TestClock.adjust(length(step))
       }
     })
@@ -102,6 +109,9 @@ const waiting = Effect.fnUntraced(
  */
 export const meanwhile = <A, E, R>(effect: Effect.Effect<A, E, R>) => waiting(effect, stepLength, mostSteps)
 
-/** The same for gateways over a store: in short steps, so that its replies come before their deadlines. */
+/**
+ * The same for gateways over a store, whose replies have to come before their deadlines: in short steps, and with a clock that is at
+ * most five times as fast as the real one.
+ */
 export const meanwhileStored = <A, E, R>(effect: Effect.Effect<A, E, R>, most = mostSteps) =>
-  waiting(effect, () => 50, most)
+  waiting(effect, () => 50, most, realTime(10))

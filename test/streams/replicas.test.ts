@@ -138,7 +138,7 @@ describe.each(installed)("two gateways on one $name", ({ server, variable }) => 
       Effect.gen(function*() {
         const store = yield* server
         const environment = { [variable]: store.url, TRIGATE_WATCH_ACCOUNTS: alice, TRIGATE_STREAM_DRAIN: "1 second" }
-        const { pass, run, state, venue } = yield* lab(environment)
+        const { run, state, venue } = yield* lab(environment)
         const scope = yield* Scope.make()
         yield* Effect.addFinalizer(() => advancingClock(Scope.close(scope, Exit.void)))
         const reader = yield* meanwhile(
@@ -148,6 +148,8 @@ describe.each(installed)("two gateways on one $name", ({ server, variable }) => 
         yield* until(stream, isBegun, "a snapshot")
         const query = JSON.stringify({ type: "openOrders", user: alice })
         const ask = meanwhile(post(`${reader.url}/info`, query))
+        // time enough for the lease of the one that records
+        const pass = (seconds: number) => meanwhile(Effect.sleep(seconds * 1000))
         const settle = Effect.andThen(pass(3), Effect.andThen(run({ do: "states", user: alice }), pass(1)))
         const asked = Effect.map(
           state,

@@ -3,10 +3,12 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 
-const pause = Effect.callback<void>((resume) => {
-  const timer = setTimeout(() => resume(Effect.void), 2)
-  return Effect.sync(() => clearTimeout(timer))
-})
+/** Lets real time pass, in which input and output complete, whatever the clock of the test is. */
+export const realTime = (milliseconds: number): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const timer = setTimeout(() => resume(Effect.void), milliseconds)
+    return Effect.sync(() => clearTimeout(timer))
+  })
 
 /**
  * Runs an effect while the test clock advances in steps of 10 milliseconds, so that the effect's deadlines expire and
@@ -18,7 +20,7 @@ const pause = Effect.callback<void>((resume) => {
 export const advancingClock = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const fiber = yield* Effect.forkChild(effect, { startImmediately: true })
   while (fiber.pollUnsafe() === undefined) {
-    yield* pause
+    yield* realTime(2)
     yield* TestClock.adjust(10)
   }
   return yield* Fiber.join(fiber)
