@@ -215,6 +215,29 @@ describe("triggers", () => {
       assert.strictEqual(yield* statusOf(JsonParts.at(open, 0, "children", 0, "oid")), "canceled")
     })))
 
+  it.effect("those without a trigger, with a wrong price or of an unknown asset are refused, leg by leg", () =>
+    atStart(Effect.gen(function*() {
+      const [entry, stop] = [yield* markOf("ETH", -0.2), yield* markOf("ETH", -0.3)]
+      const t = triggerAt("sl", stop)
+      const data = yield* act(user, "order", {
+        orders: [
+          orderOf(eth, "buy", "1", entry),
+          orderOf(eth, "sell", "1", stop, { r: true }),
+          orderOf(eth, "sell", "1", "0", { r: true, t }),
+          orderOf(99, "sell", "1", stop, { r: true, t }),
+          orderOf(eth, "sell", "1", stop, { r: true, t })
+        ],
+        grouping: "normalTpsl"
+      })
+      assert.deepStrictEqual(listOf(JsonParts.at(data, "statuses")).slice(1), [
+        { error: "Invalid TP/SL price. asset=1" },
+        { error: "Order has invalid price." },
+        { error: "Unknown asset. asset=99" },
+        "waitingForFill"
+      ])
+      assert.lengthOf(listOf(yield* askAt({ type: "frontendOpenOrders", user }, 0, "children")), 1)
+    })))
+
   /** Plays a constant price of ETH, at which the venue then fills and triggers orders. */
   const playEth = (price: number) =>
     Effect.gen(function*() {
@@ -376,6 +399,26 @@ describe("time", () => {
       assert.strictEqual(JsonParts.at(fill, "liquidation", "liquidatedUser"), other)
       const ledger = listOf(yield* ask({ type: "userNonFundingLedgerUpdates", user: other, startTime: 0 }))
       assert.include(ledger.map((entry) => JsonParts.at(entry, "delta", "type")), "liquidation")
+    })))
+
+  it.effect("reports a liquidation once something of the position is closed", () =>
+    atStart(Effect.gen(function*() {
+      const { trading } = yield* SandboxState
+      const liquidations = Effect.map(
+        ask({ type: "userNonFundingLedgerUpdates", user: other, startTime: 0 }),
+        (ledger) => listOf(ledger).filter((entry) => JsonParts.at(entry, "delta", "type") === "liquidation").length
+      )
+      yield* trading.depositUsd(other, "180")
+      yield* trading.setPosition(other, "ETH", "1")
+      yield* trading.setBook("ETH", { bids: [], asks: [] })
+      // what is left is 0.85 of the maintenance margin, 2 % of the position: more than two thirds, so no takeover
+      const price = Math.round((Number(yield* markOf("ETH")) - 180) / (1 - 0.85 * 0.02))
+      yield* trading.playPrices("ETH", [{ time: 0, price }])
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual([yield* sizeOf(other), yield* liquidations], ["1.0", 0])
+      yield* trading.setBook("ETH", undefined)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual([yield* sizeOf(other), yield* liquidations], [undefined, 1])
     })))
 })
 

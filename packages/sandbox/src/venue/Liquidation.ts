@@ -104,6 +104,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
     coin: asset.coin,
     szi: printSz(asset, size)
   }))
+  let hasClosed = isBackstop
   for (const [asset, { size }] of book.positions) {
     if (isBackstop) {
       const before = clearing.cash
@@ -126,6 +127,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
       }
     })
     OrderLife.report(venue, order, order.sz === 0n ? "filled" : met.sz === 0n ? "iocCancelRejected" : "canceled")
+    hasClosed ||= met.sz > 0n
     // checks again, because the account can now be above its maintenance margin
     const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing)
     if (book.isCross && crossValue >= crossMaintenance) break
@@ -135,6 +137,8 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
     venue.state.house.cash += clearing.cash
     clearing.cash = 0n
   }
+  // nobody trades with it: it is tried again, and reported once something is closed
+  if (!hasClosed) return
   for (const [asset] of book.positions) endReducers(venue, asset, account.address)
   const entry: LedgerEntry = {
     time: venue.state.now,

@@ -136,6 +136,12 @@ const submit = (
   return execute(venue, asset, order)
 }
 
+/** Returns the reason to refuse a child order: a child order is valid by itself, and has a trigger. */
+const findChildError = ({ asset, request }: Draft): string | undefined => {
+  const terms = OrderRules.readTerms(asset, request, false)
+  return "text" in terms ? terms.text : terms.trigger === undefined ? Words.triggerPrice(asset) : undefined
+}
+
 /** Places a child order, which waits until its parent order is filled. Ignores an invalid child order. */
 const placeChild = (
   venue: Venue,
@@ -189,16 +195,14 @@ export const placeAll = (
   }
   if ("error" in first) return [first]
   if ("trigger" in first.request.t) return [{ error: Words.mainIsTrigger }]
-  const children = others.flatMap((draft) => "error" in draft ? [] : [draft])
-  const parent = place(venue, account, first, children)
-  return typeof parent === "object" && "error" in parent
-    ? [parent]
-    : [
-      parent,
-      ...children.map(() =>
-        typeof parent === "object" && "filled" in parent ? "waitingForTrigger" as const : "waitingForFill" as const
-      )
-    ]
+  const legs = others.map((draft) => {
+    const error = "error" in draft ? draft.error : findChildError(draft)
+    return error === undefined ? draft : { error }
+  })
+  const parent = place(venue, account, first, legs.flatMap((leg) => "error" in leg ? [] : [leg]))
+  if (typeof parent === "object" && "error" in parent) return [parent]
+  const waiting = typeof parent === "object" && "filled" in parent ? "waitingForTrigger" : "waitingForFill"
+  return [parent, ...legs.map((leg) => "error" in leg ? leg : waiting)]
 }
 
 /** Finds an open order by the venue's order ID or by the client order ID. */
