@@ -137,7 +137,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
     venue.state.house.cash += clearing.cash
     clearing.cash = 0n
   }
-  // nobody trades with it: it is tried again, and reported once something is closed
+  // no one traded with the account: the next check tries again, and only a closed part is reported
   if (!hasClosed) return
   for (const [asset] of book.positions) endReducers(venue, asset, account.address)
   const entry: LedgerEntry = {
