@@ -70,6 +70,11 @@ export class Follower {
     this.user = user
   }
 
+  /** Whether a subscription was refused for the time being, as while a replica is about to take over. */
+  get isRefused(): boolean {
+    return this.stream?.events.some(({ text }) => text.includes("try again later")) === true
+  }
+
   isAt(url: string): boolean {
     return this.#url === url
   }

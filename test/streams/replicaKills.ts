@@ -172,6 +172,9 @@ const play = Effect.fnUntraced(function*({ name, server, variable }: Store, seed
   // a lease that a restored store has of a stopped replica ends by that store's clock, which is slower than this one
   const settled = Effect.repeat(Effect.delay(areSettled, "200 millis"), { until: (isSettled) => isSettled })
   yield* meanwhile(settled, 15_000)
+  for (const follower of followers) {
+    if (follower.isRefused) yield* meanwhile(follower.connect((yield* aReplica).url))
+  }
   yield* run(...ending(users))
   const happened = yield* ledger
   for (const follower of followers) yield* meanwhile(follower.assertWhole(happened, begun, what))
