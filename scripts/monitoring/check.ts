@@ -1,7 +1,7 @@
 /** Checks that the dashboard and the alert rules name nothing that the table of metrics does not have. */
 import { rows } from "@trigate/server/process/Metrics"
 import { alerts } from "./alerts.ts"
-import { dashboardRows } from "./dashboard.ts"
+import { panelRows } from "./panels.ts"
 import { labelsIn, namesIn } from "./promql.ts"
 
 // what Prometheus adds to every series, and to a histogram's buckets
@@ -10,7 +10,7 @@ const added = ["job", "instance", "le"]
 /** What is wrong with the dashboard and the rules: names and labels that the table does not have, metrics that nobody sees. */
 export const mistakes = (): ReadonlyArray<string> => {
   const expressions = [
-    ...dashboardRows.flatMap(({ panels }) =>
+    ...panelRows.flatMap(({ panels }) =>
       panels.flatMap(({ lines, title }) => lines.map(([, expression]) => [title, expression] as const))
     ),
     ...alerts.map(({ expression, name }) => [name, expression] as const)

@@ -148,7 +148,7 @@ describe.each(installed)("two gateways on one $name", ({ server, variable }) => 
         yield* until(stream, isBegun, "a snapshot")
         const query = JSON.stringify({ type: "openOrders", user: alice })
         const ask = meanwhile(post(`${reader.url}/info`, query))
-        // time enough for the lease of the one that records
+        // the recording replica renews its lease in real time
         const pass = (seconds: number) => meanwhile(Effect.sleep(seconds * 1000))
         const settle = Effect.andThen(pass(3), Effect.andThen(run({ do: "states", user: alice }), pass(1)))
         const asked = Effect.map(

@@ -12,7 +12,7 @@ import { endWithRun, oncePerRun } from "./OncePerRun.ts"
 
 const main = new URL("HostedGatewayMain.ts", import.meta.url).pathname
 
-/** Starts the program `$1` with the argument `$2`, the path of its socket. Prints its process ID when the socket exists. */
+/** Runs the module `$1` with Node, `$0`. Waits until its socket, `$2`, exists, and prints the ID of its process. */
 const startProgram = `
 "$0" "$1" "$2" >"$2.log" 2>&1 </dev/null &
 while [ ! -S "$2" ]; do

@@ -25,7 +25,7 @@ const serve = (connection: Net.Socket, environment: { readonly [name: string]: s
 
 Net.createServer((connection) => {
   let received = ""
-  // the other side ended without a goodbye: `close` follows
+  // `close` follows each error, and stops the gateway
   connection.on("error", () => {})
   connection.setEncoding("utf8").on("data", (chunk: string) => {
     received += chunk

@@ -3,9 +3,9 @@ import { isExhaustive } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import { run } from "./pollingBots.ts"
 
+/** The number of bots, and what all their queries cost. */
 const { bots, ...expected } = isExhaustive
   ? { bots: 100, requests: 151, weight: 3231 }
-  // one bot polls an interval in a second: some of its bars close between two polls that would have been sent anyway
   : { bots: 20, requests: 139, weight: 2931 }
 
 /** Some bots for ten minutes. The benchmark `bots` has fifty coins. */

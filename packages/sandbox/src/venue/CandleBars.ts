@@ -6,15 +6,10 @@
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
 import type { CandlePath } from "../internal/venue/PriceWalk.ts"
-import { extremes, level, lotsIn, priceWalk, tradesBy } from "../internal/venue/PriceWalk.ts"
+import { day, extremes, level, lotsIn, minute, priceWalk, tradesBy } from "../internal/venue/PriceWalk.ts"
 import type { Seed } from "../Seed.ts"
-import { type CandleMarket, printPrice, printSize } from "./CandleMarket.ts"
-
-/** The length of a minute, in milliseconds. */
-const minute = 60_000
-
-/** The length of a day, in minutes. */
-const day = 1440
+import type { CandleMarket } from "./CandleMarket.ts"
+import { printPrice, printSize } from "./CandleMarket.ts"
 
 const bar = (
   market: CandleMarket,

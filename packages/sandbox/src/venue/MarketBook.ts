@@ -1,12 +1,10 @@
 /** The synthetic orders in the books of the venue's coins. */
 import type { BookLevel } from "@trigate/domain/info/Market"
-import { priceAt } from "../internal/venue/PriceWalk.ts"
+import { minute, priceAt } from "../internal/venue/PriceWalk.ts"
 import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
-import { type CandleMarket, printPrice, printSize } from "./CandleMarket.ts"
-
-/** The length of a minute, in milliseconds. */
-const minute = 60_000
+import type { CandleMarket } from "./CandleMarket.ts"
+import { printPrice, printSize } from "./CandleMarket.ts"
 
 /**
  * Returns the smallest price step: one unit of the fifth significant digit, but at most 1 and not finer than the

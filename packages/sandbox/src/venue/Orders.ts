@@ -136,7 +136,7 @@ const submit = (
   return execute(venue, asset, order)
 }
 
-/** Returns the reason to refuse a child order: a child order is valid by itself, and has a trigger. */
+/** Returns the reason to refuse a child order: invalid terms, or no trigger. */
 const findChildError = ({ asset, request }: Draft): string | undefined => {
   const terms = OrderRules.readTerms(asset, request, false)
   return "text" in terms ? terms.text : terms.trigger === undefined ? Words.triggerPrice(asset) : undefined

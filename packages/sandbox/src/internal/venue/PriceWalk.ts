@@ -9,10 +9,10 @@ import * as Random from "../../Seed.ts"
 import type { CandleMarket } from "../../venue/CandleMarket.ts"
 
 /** The length of a minute, in milliseconds. */
-const minute = 60_000
+export const minute = 60_000
 
 /** The length of a day, in minutes. */
-const day = 1440
+export const day = 1440
 
 /** The price path of one asset under one seed. Times are in minutes since 1970, with fractions. */
 export interface CandlePath {
