@@ -26,6 +26,14 @@ await run("extras", async () => {
     // it takes every POST, spans too
     env: { OTEL_EXPORTER_OTLP_ENDPOINT: upstream.url }
   })
+  const sampling = await Peers.gateway(upstream, {
+    name: "with 1 % of traces",
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: upstream.url,
+      OTEL_TRACES_SAMPLER: "parentbased_traceidratio",
+      OTEL_TRACES_SAMPLER_ARG: "0.01"
+    }
+  })
   const keyFile = path.join(scratch(), "keys.json")
   const key = await outputOf({
     name: "trigate keys create",
@@ -48,7 +56,7 @@ await run("extras", async () => {
   const table = await takeTurns(
     "a relayed receipt, with more turned on",
     [
-      ...[plain, logging, tracing].map((server) => ({ server, relays: true, workload })),
+      ...[plain, logging, tracing, sampling].map((server) => ({ server, relays: true, workload })),
       { server: keyed, relays: true, workload: { ...workload, path: `/${key.trim()}/l2` } }
     ],
     upstream
@@ -58,5 +66,5 @@ await run("extras", async () => {
     title: `relay, ${server.name}`,
     beside: "without"
   })
-  return { tables: [table], rows: [beside(keyed, 0.95), beside(logging), beside(tracing)] }
+  return { tables: [table], rows: [beside(keyed, 0.95), beside(logging), beside(tracing), beside(sampling, 0.87)] }
 })
