@@ -287,6 +287,10 @@ describe("triggers", () => {
       const [, cloid] = cloids
       yield* playEth(2_000)
       yield* bracket("1990", tp("2200"), sl("1800", { c: cloid }))
+      assert.deepStrictEqual(yield* modify(cloid, orderOf(eth, "sell", "1", "1700", { r: true })), {
+        error: "Invalid TP/SL price. asset=1"
+      })
+      assert.deepStrictEqual(yield* childPrices, ["2200.0", "1800.0"])
       assert.strictEqual(yield* modify(cloid, sl("1700", { c: cloid })), "waitingForFill")
       assert.deepStrictEqual([yield* triggerPrices, yield* childPrices], [["0.0"], ["2200.0", "1700.0"]])
       yield* playEth(1_985)

@@ -32,15 +32,37 @@ const isImmediate = (tif: TimeInForce | null): boolean => tif === "Ioc" || tif =
 interface Draft {
   readonly asset: Asset
   readonly request: OrderRequest
+  readonly terms: OrderRules.OrderTerms
   readonly isPositionTpsl: boolean
   readonly builder?: VenueOrder["builder"]
 }
 
-const parseOrder = (
+interface Refused {
+  readonly error: string
+}
+
+/** Reads the terms of an order; refuses an unknown asset and terms that no market and no account would allow. */
+const readDraft = (
+  venue: Venue,
+  request: OrderRequest,
+  { builder, isPositionTpsl }: Pick<Draft, "builder" | "isPositionTpsl">
+): Draft | Refused => {
+  const asset = venue.listing.byId.get(request.a)
+  if (asset === undefined) return { error: Words.unknownAsset(request.a) }
+  const terms = OrderRules.readTerms(asset, request, isPositionTpsl)
+  return "text" in terms
+    ? { error: terms.text }
+    : { asset, request, terms, isPositionTpsl, ...(builder === undefined ? {} : { builder }) }
+}
+
+/** Refuses a child order that has no trigger. */
+const asChild = (draft: Draft): Draft | Refused =>
+  draft.terms.trigger === undefined ? { error: Words.triggerPrice(draft.asset) } : draft
+
+const makeOrder = (
   venue: Venue,
   user: Address,
-  { asset, builder, isPositionTpsl, request }: Draft,
-  { px, sz, trigger }: OrderRules.OrderTerms
+  { asset, builder, isPositionTpsl, request, terms: { px, sz, trigger } }: Draft
 ): VenueOrder => ({
   oid: venue.state.nextOid++,
   user,
@@ -102,10 +124,7 @@ const place = (
   children: ReadonlyArray<Draft>,
   replaced?: VenueOrder
 ): LegStatus => {
-  const { asset, isPositionTpsl, request } = draft
-  const terms = OrderRules.readTerms(asset, request, isPositionTpsl)
-  if ("text" in terms) return { error: terms.text }
-  const order = parseOrder(venue, account.address, draft, terms)
+  const order = makeOrder(venue, account.address, draft)
   OrderLife.remember(account, order)
   if (replaced !== undefined) OrderLife.replace(venue, account, replaced, order)
   const status = submit(venue, account, draft, order, children)
@@ -136,13 +155,7 @@ const submit = (
   return execute(venue, asset, order)
 }
 
-/** Returns the reason to refuse a child order: invalid terms, or no trigger. */
-const findChildError = ({ asset, request }: Draft): string | undefined => {
-  const terms = OrderRules.readTerms(asset, request, false)
-  return "text" in terms ? terms.text : terms.trigger === undefined ? Words.triggerPrice(asset) : undefined
-}
-
-/** Places a child order, which waits until its parent order is filled. Ignores an invalid child order. */
+/** Places a child order, which waits until its parent order is filled. */
 const placeChild = (
   venue: Venue,
   account: TradingAccount,
@@ -150,9 +163,7 @@ const placeChild = (
   draft: Draft,
   replaced?: VenueOrder
 ): void => {
-  const terms = OrderRules.readTerms(draft.asset, draft.request, false)
-  if ("text" in terms) return
-  const order = parseOrder(venue, account.address, draft, terms)
+  const order = makeOrder(venue, account.address, draft)
   OrderLife.adopt(parent, order)
   OrderLife.remember(account, order)
   if (replaced !== undefined) OrderLife.replace(venue, account, replaced, order)
@@ -182,12 +193,7 @@ export const placeAll = (
   const shared = findBuilder(account, builder)
   if (shared === "refused") return [{ error: Words.builderNotApproved }]
   const isPositionTpsl = grouping === "positionTpsl"
-  const drafts = orders.map((request): Draft | { readonly error: string } => {
-    const asset = venue.listing.byId.get(request.a)
-    return asset === undefined
-      ? { error: Words.unknownAsset(request.a) }
-      : { asset, request, isPositionTpsl, ...(shared === undefined ? {} : { builder: shared }) }
-  })
+  const drafts = orders.map((request) => readDraft(venue, request, { builder: shared, isPositionTpsl }))
   const [first, ...others] = drafts
   if (first === undefined) return []
   if (grouping !== "normalTpsl") {
@@ -195,10 +201,7 @@ export const placeAll = (
   }
   if ("error" in first) return [first]
   if ("trigger" in first.request.t) return [{ error: Words.mainIsTrigger }]
-  const legs = others.map((draft) => {
-    const error = "error" in draft ? draft.error : findChildError(draft)
-    return error === undefined ? draft : { error }
-  })
+  const legs = others.map((draft) => "error" in draft ? draft : asChild(draft))
   const parent = place(venue, account, first, legs.flatMap((leg) => "error" in leg ? [] : [leg]))
   if (typeof parent === "object" && "error" in parent) return [parent]
   const waiting = typeof parent === "object" && "filled" in parent ? "waitingForTrigger" : "waitingForFill"
@@ -253,17 +256,15 @@ export const modifyAll = (
   return modifies.map(({ oid, order: request }) => {
     const order = findOpen(account, oid)
     if (order === undefined) return { error: Words.notModifiable }
-    const asset = venue.listing.byId.get(request.a)
-    if (asset === undefined) return { error: Words.unknownAsset(request.a) }
-    if (asset.coin !== order.coin) return { error: Words.notModifiable }
-    const { builder, isPositionTpsl } = order
-    const terms = OrderRules.readTerms(asset, request, isPositionTpsl)
-    if ("text" in terms) return { error: terms.text }
-    if (order.children.length > 0 && terms.trigger !== undefined) return { error: Words.mainIsTrigger }
-    const draft: Draft = { asset, request, isPositionTpsl, ...(builder === undefined ? {} : { builder }) }
+    const draft = readDraft(venue, request, order)
+    if ("error" in draft) return draft
+    if (draft.asset.coin !== order.coin) return { error: Words.notModifiable }
+    if (order.children.length > 0 && draft.terms.trigger !== undefined) return { error: Words.mainIsTrigger }
     const parent = OrderLife.findParent(account, order)
     if (parent === undefined) return place(venue, account, draft, [], order)
-    placeChild(venue, account, parent, draft, order)
+    const child = asChild(draft)
+    if ("error" in child) return child
+    placeChild(venue, account, parent, child, order)
     return "waitingForFill"
   })
 }
