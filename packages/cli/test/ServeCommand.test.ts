@@ -31,22 +31,25 @@ describe("SIGHUP", () => {
   it.live("has the settings read again: good ones count from then on, wrong ones change nothing", () =>
     Effect.gen(function*() {
       const file = path.join(yield* folder, "trigate.config.toml")
-      const write = (text: string) => fs.writeFileSync(file, `accessLog = false\n${text}\n`)
+      const layer2Url = yield* refusingUrl
+      const write = (text: string) =>
+        fs.writeFileSync(file, `accessLog = false\nlayer2Url = "${layer2Url}"\nlayer2Batch = 20\n${text}\n`)
       write("")
       const running = yield* start(["serve", "--port", "0", "--config", file])
       const url = /listens on (?<url>\S+)/u.exec(yield* running.says("/health/ready"))?.groups?.["url"] ?? ""
       const call = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
       const isTooLong = Effect.map(
-        post(`${url}/evm`, `[${call},${call}]`),
+        post(`${url}/l2`, `[${call},${call}]`),
         ({ text }) => text.includes("A batch has at most 1 call")
       )
       assert.isFalse(yield* isTooLong)
 
-      write("batchLimit = 1\nport = 9000\ndatabaseUrl = \"actions.db\"")
+      write("batchLimit = 1\nport = 9000\ndatabaseUrl = \"actions.db\"\nlayer2Rps = 25")
       running.signal("SIGHUP")
       // the port of the flag beats that of the file
       yield* running.says("Restart the gateway to apply TRIGATE_DATABASE_URL: until then, the old values are used")
-      yield* running.says("Settings read again: TRIGATE_BATCH_LIMIT applied")
+      yield* running.says("TRIGATE_LAYER2_BATCH saves nothing, because each call of a batch uses request units of")
+      yield* running.says("Settings read again: TRIGATE_LAYER2_RPS, TRIGATE_BATCH_LIMIT applied")
       assert.isTrue(yield* isTooLong)
 
       write("batchLimit = 100\nreadDeadline = 5")
@@ -58,7 +61,7 @@ describe("SIGHUP", () => {
 
       running.signal("SIGTERM")
       const { code, stderr, stdout } = yield* running.ended
-      assert.deepStrictEqual([code, stderr, stdout.trim().split("\n").length], [0, "", 9])
+      assert.deepStrictEqual([code, stderr, stdout.split("Settings read again").length - 1], [0, "", 2])
     }))
 })
 

@@ -83,14 +83,12 @@ const describeArchive = (settings: Decoded): ReadonlyArray<string> => {
   return [`  candle archive of ${wishes}: ${place}`]
 }
 
-/** Returns the startup lines about batches of calls to a node whose plan counts each call. */
-const describeBatches = (settings: Decoded): ReadonlyArray<string> =>
+/** Returns warnings about batches of calls to a node whose plan counts each call. */
+const batchWarnings = (settings: Decoded): ReadonlyArray<string> =>
   ([["tradingNodeBatch", "tradingNodeRps"], ["layer2Batch", "layer2Rps"]] as const)
-    .filter(([batch, units]) => settings[batch] > 1 && Option.isSome(settings[units]))
+    .filter(([batch, units]) => !isSandbox(settings) && settings[batch] > 1 && Option.isSome(settings[units]))
     .map(([batch, units]) =>
-      `  warning: ${declared[batch].env} saves nothing, because each call of a batch uses request units of ${
-        declared[units].env
-      }`
+      `${declared[batch].env} saves nothing, because each call of a batch uses request units of ${declared[units].env}`
     )
 
 const describeChains = (settings: Decoded, isWanted: boolean): string => {
@@ -106,7 +104,7 @@ const describeChains = (settings: Decoded, isWanted: boolean): string => {
   )
   return [
     ...lines,
-    ...describeBatches(settings),
+    ...batchWarnings(settings).map((warning) => `  warning: ${warning}`),
     ...actionLines(settings),
     `  action log: ${actionLogs[ActionLogStore.chooseBacking(settings)]}`,
     ...describeArchive(settings)
@@ -150,7 +148,8 @@ const telemetry = (settings: Decoded): Layer.Layer<never> => {
 
 const read = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const { reload } = yield* GatewayServer.Reload
-  const { applied, needsRestart } = yield* Effect.flatMap(Settings.read(sources), reload)
+  const settings = yield* Settings.read(sources)
+  const { applied, needsRestart } = yield* reload(settings)
   yield* Effect.logInfo(
     applied.length === 0
       ? "Settings read again: nothing to apply"
@@ -161,6 +160,7 @@ const read = Effect.fnUntraced(function*(sources: Settings.Sources) {
       `Restart the gateway to apply ${needsRestart.join(", ")}: until then, the old values are used`
     )
   }
+  yield* Effect.forEach(batchWarnings(settings), (warning) => Effect.logWarning(warning))
 })
 
 const refused = metrics.settingsRefused.series({})
