@@ -10,7 +10,7 @@ import * as Peers from "./harness/peers.ts"
 import { plan } from "./harness/plan.ts"
 import { scratch } from "./harness/processes.ts"
 import type { Row } from "./harness/results.ts"
-import { ratio, takeTurns } from "./harness/rounds.ts"
+import { ratio, secondsOfTurns, takeTurns } from "./harness/rounds.ts"
 import * as SignedBodies from "./harness/signedBodies.ts"
 import { grouped, median } from "./harness/statistics.ts"
 import { run } from "./harness/suite.ts"
@@ -42,7 +42,7 @@ await run("exchange", async () => {
   const turns = plan.rounds + 1
   console.log("exchange: signing the actions")
   // as many as it takes in all turns, and half as many in the turns at half the rate
-  await SignedBodies.write(file, Math.ceil(plan.seconds * turns * mostPerSecond * 1.5))
+  await SignedBodies.write(file, Math.ceil((secondsOfTurns + plan.seconds * turns / 2) * mostPerSecond))
   // the gateway refuses a nonce that it has relayed; the others keep nothing
   const fresh = workloadOf(file, false)
   const repeated = workloadOf(file, true)

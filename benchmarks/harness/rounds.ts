@@ -19,18 +19,30 @@ export const countedBy = async (upstream: Server): Promise<number> =>
 // on a shared machine the load generator may get no time at all; nothing is measured then
 const attempts = 5
 
+/**
+ * The turns of each peer. They are short, because a shared machine is slow for seconds at a time. The warm-up is long,
+ * because V8 compiles a server's code for seconds.
+ */
+const turnSeconds = Math.min(plan.seconds, 1)
+const warmUpSeconds = plan.seconds * 3
+const turns = Math.round(plan.rounds * plan.seconds / turnSeconds)
+
+/** Seconds that {@link takeTurns} loads each peer. */
+export const secondsOfTurns = warmUpSeconds + turns * turnSeconds
+
 const measure = async (
   { relays, server, workload }: Peer,
   upstream: Server,
+  loadSeconds: number,
   attempt = 1
 ): Promise<Round> => {
   const counted = await countedBy(upstream)
   const cpu = cpuSecondsOf(server)
-  const { p50Millis, p99Millis, requests, seconds } = await load(server.url, workload, { seconds: plan.seconds })
+  const { p50Millis, p99Millis, requests, seconds } = await load(server.url, workload, { seconds: loadSeconds })
   const cpuSeconds = cpuSecondsOf(server) - cpu
   if (requests === 0 || cpuSeconds === 0) {
     if (attempt === attempts) throw new Error(`${server.name} was never reached`)
-    return measure({ relays, server, workload }, upstream, attempt + 1)
+    return measure({ relays, server, workload }, upstream, loadSeconds, attempt + 1)
   }
   const reached = await countedBy(upstream) - counted
   if (relays && reached < requests) {
@@ -49,23 +61,23 @@ const measure = async (
   }
 }
 
-/** Measures peers in turns; the first round warms up and does not count. */
+/** Measures peers in turns, after each of them has warmed up. */
 export const takeTurns = async (
   title: string,
   peers: ReadonlyArray<Peer>,
   upstream: Server
 ): Promise<Table> => {
   const rounds = peers.map((): Array<Round> => [])
-  for (let round = 0; round <= plan.rounds; round++) {
+  for (let round = 0; round <= turns; round++) {
     for (const turn of peers.keys()) {
       // who follows whom changes from round to round
       const index = (turn + round) % peers.length
       const peer = peers[index]
       if (peer === undefined) continue
-      const measured = await measure(peer, upstream)
+      const measured = await measure(peer, upstream, round === 0 ? warmUpSeconds : turnSeconds)
       if (round > 0) rounds[index]?.push(measured)
       // what the last connections left behind is not the next one's to pay
-      await pause(plan.seconds * 50)
+      await pause(turnSeconds * 50)
     }
   }
   const table = {

@@ -28,6 +28,21 @@ describe("the spans of a gateway", () => {
     }).pipe(Effect.scoped, Effect.provideService(Tracer.Tracer, tracer))
   })
 
+  it.live("are below the caller's in each form of its headers", () => {
+    const { tracer, tree } = SpanTree.make()
+    return Effect.gen(function*() {
+      const node = yield* recordingUpstream(rpcReply("\"0x1\""))
+      const { url } = yield* gateway({ TRIGATE_TRADING_NODE_URL: `${node.url}/KEY` })
+      for (
+        const headers of [
+          { b3: `${caller.traceId}-${caller.spanId}-1` },
+          { "x-b3-traceid": caller.traceId, "x-b3-spanid": caller.spanId, "x-b3-sampled": "1" }
+        ]
+      ) yield* post(`${url}/evm`, gasCall, headers)
+      assert.lengthOf(tree(caller.spanId).filter((line) => line.startsWith("evm.rpc ")), 2)
+    }).pipe(Effect.scoped, Effect.provideService(Tracer.Tracer, tracer))
+  })
+
   it.live("are sampled as the caller's is: one that is not has the span of the request alone", () => {
     const { spans, tracer } = SpanTree.make()
     return Effect.gen(function*() {

@@ -25,13 +25,17 @@ const currentNanos = (context: Context.Context<never>): bigint =>
 /** Returns whether requests of a route have spans: probes and scrapes have none. */
 const isTraced = (route: string): boolean => !route.startsWith("health.")
 
-/**
- * Returns the parent of a request's span: the server's surrounding span if there is one, otherwise the span in the
- * caller's `traceparent`.
- */
+/** The headers that can contain the caller's span: W3C's, and the two forms of B3. */
+const parentHeaders = ["traceparent", "b3", "x-b3-traceid"]
+
+/** Returns the parent of a request's span: the server's surrounding span if there is one, otherwise the caller's. */
 const parentSpan = ({ headers }: RequestRecord, context: Context.Context<never>): Option.Option<Tracer.AnySpan> => {
   const around = Context.getOrUndefined(context, Tracer.ParentSpan)
-  return around === undefined ? HttpTraceContext.fromHeaders(Headers.fromInput(headers)) : Option.some(around)
+  if (around !== undefined) return Option.some(around)
+  // most requests have no parent, and copying their headers costs more than the span
+  return parentHeaders.some((name) => headers[name] !== undefined)
+    ? HttpTraceContext.fromHeaders(Headers.fromInput(headers))
+    : Option.none()
 }
 
 /** Serves a request of a route within its span; creates no span if the trace is not sampled. */
@@ -87,12 +91,13 @@ export const named = <A, E, R>(
     return within(record, context, routed ?? path, self)
   })
 
-/** Ends the span of a request when its response is sent. */
+/** Ends the span of a request when its response is sent; a span that is not sampled needs no end. */
 export const end = (
   span: Tracer.Span,
   context: Context.Context<never>,
   { error, id, status }: Pick<RequestLogEntry, "error" | "id" | "status">
 ): void => {
+  if (!span.sampled) return
   span.attribute("http.response.status_code", status)
   span.attribute("trigate.request_id", id)
   if (error !== undefined) span.attribute("error.type", error)
