@@ -57,6 +57,8 @@ export class Connection {
   #socket: Net.Socket | undefined
   #rest: Buffer = Buffer.alloc(0)
   #isOver = false
+  /** How the last socket that the gateway closed ended: its error, its age, and the bytes in both directions. */
+  ending = ""
   #changed: () => void = () => {}
 
   constructor(url: string) {
@@ -75,10 +77,16 @@ export class Connection {
       this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
       this.#changed()
     })
+    const opened = performance.now()
+    let fault = "no error"
     // a server that refuses a body before its end may reset the connection under what is still being written
-    socket.on("error", () => {})
+    socket.on("error", ({ message }) => {
+      fault = message
+    })
     socket.on("close", () => {
       if (this.#socket !== socket) return
+      const age = Math.round(performance.now() - opened)
+      this.ending = `${fault} after ${age} ms, ${socket.bytesWritten} bytes sent, ${socket.bytesRead} received`
       this.#isOver = true
       this.#changed()
     })

@@ -225,7 +225,9 @@ const main = Effect.gen(function*() {
         fuzzed.count(answer)
         const complaint = fuzzed.complaint(asked, answer)
         if (complaint === undefined || fuzzed.found.get(complaint) !== 1) continue
-        const excerpt = typeof answer === "string" ? answer : answer.body.toString("utf8").slice(0, 200)
+        const excerpt = typeof answer === "string"
+          ? `${answer}: ${connection.ending}`
+          : answer.body.toString("utf8").slice(0, 200)
         console.log(`fuzz: ${complaint}: ${JSON.stringify(excerpt)}`)
         await keep(fuzzed, complaint, index, asked, requests)
       }
