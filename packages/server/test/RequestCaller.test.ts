@@ -370,6 +370,41 @@ describe("the access log", () => {
       ])
       assert.notInclude(JSON.stringify(entries), text.slice(14))
     }))
+
+  it.live("tells callers apart who take turns on one connection, by a key in the path or in a header", () =>
+    Effect.gen(function*() {
+      const store = yield* Effect.provide(KeyStore, layerMemory)
+      const alice = Redacted.value((yield* store.create({ name: "alice" })).key)
+      const bob = Redacted.value((yield* store.create({ name: "bob" })).key)
+      const { entries, url } = yield* observed(Layer.succeed(KeyStore, store))
+      const agent = new Http.Agent({ keepAlive: true, maxSockets: 1 })
+      yield* Effect.addFinalizer(() => Effect.sync(() => agent.destroy()))
+      const send = (path: string, headers: { readonly [name: string]: string } = {}) =>
+        Effect.callback<number | undefined, Error>((resume) => {
+          const request = Http.request(
+            `${url}${path}`,
+            { agent, method: "POST", headers: { "content-type": "application/json", ...headers } },
+            (response) => {
+              const { localPort } = response.socket
+              response.resume().on("end", () => resume(Effect.succeed(localPort)))
+            }
+          )
+          request.on("error", (error) => resume(Effect.fail(error))).end(gas)
+        })
+      const ports = [
+        yield* send(`/${alice}/evm`),
+        yield* send(`/${bob}/evm`),
+        yield* send("/evm", { "x-api-key": bob }),
+        yield* send("/evm", { authorization: `Bearer ${alice}` }),
+        yield* send(`/${strange}/evm`),
+        yield* send(`/${alice}/evm`)
+      ]
+      assert.lengthOf(new Set(ports), 1)
+      assert.deepStrictEqual(
+        entries.map(({ caller, error }) => caller ?? error),
+        ["key:alice", "key:bob", "key:bob", "key:alice", "Unauthorized", "key:alice"]
+      )
+    }))
 })
 
 describe("a caller without a key", () => {

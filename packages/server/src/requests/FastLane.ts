@@ -16,7 +16,6 @@ import * as HttpServer from "effect/http/HttpServer"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { Listener } from "../process/NodeServer.ts"
 import * as CallerSocket from "./CallerSocket.ts"
@@ -190,7 +189,11 @@ export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane
       closing: Net.Socket | ServerResponse,
       upgrade?: IncomingRequest.IncomingRequest["upgrade"]
     ): void => {
-      const incoming = IncomingRequest.fromNode(message, key === undefined ? undefined : Redacted.make(key), upgrade)
+      const incoming = IncomingRequest.fromNode(
+        message,
+        key === undefined ? undefined : IncomingRequest.redactKey(key, message),
+        upgrade
+      )
       const { headers, method, url } = incoming
       const given = closing instanceof ServerResponse ? closing : undefined
       const answered = observe({ method, headers, url, response: given }, answer(incoming), (whole, headers) => {

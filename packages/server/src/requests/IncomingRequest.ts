@@ -4,11 +4,12 @@ import type * as Effect from "effect/Effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import * as CallerSocket from "./CallerSocket.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
 import { IncomingMessage } from "node:http"
+import type { Socket } from "node:net"
 
 /** A request. */
 export interface IncomingRequest {
@@ -27,6 +28,22 @@ export interface IncomingRequest {
 }
 
 const isUpgrade = ({ upgrade }: HttpServerRequest["headers"]): boolean => upgrade?.toLowerCase() === "websocket"
+
+/** The key that each open connection sent last. */
+const lastKeys = new WeakMap<Socket, Redacted.Redacted>()
+
+/**
+ * Redacts a caller's key. The result for a key is the same as long as a connection sends no other one, because making
+ * a `Redacted` for each request takes longer than checking the key.
+ */
+export const redactKey = (key: string, message: IncomingMessage | undefined): Redacted.Redacted => {
+  if (message === undefined) return Redacted.make(key)
+  const last = lastKeys.get(message.socket)
+  if (last !== undefined && Redacted.value(last) === key) return last
+  const redacted = Redacted.make(key)
+  lastKeys.set(message.socket, redacted)
+  return redacted
+}
 
 /** Makes a request from Node's message. */
 export const fromNode = (

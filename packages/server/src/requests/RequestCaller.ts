@@ -23,7 +23,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { overloaded } from "../process/Load.ts"
 import { methodsByPath, ofDocs } from "../routes/NotFoundRoutes.ts"
-import { authorizations, header, peer } from "./IncomingRequest.ts"
+import { authorizations, header, peer, redactKey } from "./IncomingRequest.ts"
 import type { IncomingRequest } from "./IncomingRequest.ts"
 import { CurrentRequestRecord } from "./RequestRecord.ts"
 import type { Admitted, RequestRecord } from "./RequestRecord.ts"
@@ -61,15 +61,15 @@ const bearer = /^Bearer +(?<key>.*)$/iu
 /** Returns the keys in a request, without duplicates. */
 const requestKeys = (request: IncomingRequest): ReadonlyArray<string> => {
   const { keyInPath, url } = request
-  const inTarget = keyInPath === undefined ? inQuery(url) : [...inQuery(url), Redacted.value(keyInPath)]
+  const keys = [...inQuery(url)]
+  if (keyInPath !== undefined) keys.push(Redacted.value(keyInPath))
   const inHeader = header(request, "x-api-key")
-  const keys = new Set(inTarget)
-  if (inHeader !== undefined) keys.add(inHeader)
+  if (inHeader !== undefined) keys.push(inHeader)
   for (const text of authorizations(request)) {
     const key = bearer.exec(text)?.groups?.["key"]
-    if (key !== undefined) keys.add(key)
+    if (key !== undefined) keys.push(key)
   }
-  return [...keys]
+  return keys.length > 1 ? [...new Set(keys)] : keys
 }
 
 const refuse = (detail: string) => Effect.suspend(() => Effect.fail(new Unauthorized({ detail })))
@@ -213,7 +213,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     const [key, another] = requestKeys(request)
     if (key === undefined) return noKey
     if (another !== undefined) return severalKeys
-    record.key = keyInPath !== undefined && Redacted.value(keyInPath) === key ? keyInPath : Redacted.make(key)
+    record.key = redactKey(key, request.message)
     return check(record.key)
   }
 
