@@ -19,16 +19,15 @@ export const countedBy = async (upstream: Server): Promise<number> =>
 // on a shared machine the load generator may get no time at all; nothing is measured then
 const attempts = 5
 
-/**
- * The turns of each peer. They are short, because a shared machine is slow for seconds at a time. The warm-up is long,
- * because V8 compiles a server's code for seconds.
- */
-const turnSeconds = Math.min(plan.seconds, 1)
+// short rounds, because a shared machine is slow for seconds at a time
+const roundSeconds = Math.min(plan.seconds, 1)
+const roundCount = Math.round(plan.rounds * plan.seconds / roundSeconds)
+
+// a long warm-up, because V8 compiles a server's code for seconds
 const warmUpSeconds = plan.seconds * 3
-const turns = Math.round(plan.rounds * plan.seconds / turnSeconds)
 
 /** Seconds that {@link takeTurns} loads each peer. */
-export const secondsOfTurns = warmUpSeconds + turns * turnSeconds
+export const secondsOfTurns = warmUpSeconds + roundCount * roundSeconds
 
 const measure = async (
   { relays, server, workload }: Peer,
@@ -68,16 +67,16 @@ export const takeTurns = async (
   upstream: Server
 ): Promise<Table> => {
   const rounds = peers.map((): Array<Round> => [])
-  for (let round = 0; round <= turns; round++) {
+  for (let round = 0; round <= roundCount; round++) {
     for (const turn of peers.keys()) {
       // who follows whom changes from round to round
       const index = (turn + round) % peers.length
       const peer = peers[index]
       if (peer === undefined) continue
-      const measured = await measure(peer, upstream, round === 0 ? warmUpSeconds : turnSeconds)
+      const measured = await measure(peer, upstream, round === 0 ? warmUpSeconds : roundSeconds)
       if (round > 0) rounds[index]?.push(measured)
       // what the last connections left behind is not the next one's to pay
-      await pause(turnSeconds * 50)
+      await pause(roundSeconds * 50)
     }
   }
   const table = {

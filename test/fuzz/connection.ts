@@ -57,7 +57,7 @@ export class Connection {
   #socket: Net.Socket | undefined
   #rest: Buffer = Buffer.alloc(0)
   #isOver = false
-  /** How the last socket that the gateway closed ended: its error, its age, and the bytes in both directions. */
+  /** How the gateway last closed a socket: the error, the socket's age, and the bytes in both directions. */
   ending = ""
   #changed: () => void = () => {}
 

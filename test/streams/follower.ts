@@ -70,7 +70,7 @@ export class Follower {
     this.user = user
   }
 
-  /** Whether a subscription was refused for the time being, as while a replica is about to take over. */
+  /** Whether a subscription was refused until later, for example because no replica records the account yet. */
   get isRefused(): boolean {
     return this.stream?.events.some(({ text }) => text.includes("try again later")) === true
   }

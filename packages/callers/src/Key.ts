@@ -25,11 +25,13 @@ export const format = ({ prefix, secret }: Parts): string => `tg_${prefix}_${sec
 /** The length of a key in characters. */
 export const length = format({ prefix: "0".repeat(10), secret: "0".repeat(64) }).length
 
-const pattern = /^tg_[0-9a-f]{10}_[0-9a-f]{64}$/u
+const pattern = /^tg_(?<prefix>[0-9a-f]{10})_(?<secret>[0-9a-f]{64})$/u
 
 /** Parses a key; `undefined` if the text is not a key. */
-export const parse = (text: string): Parts | undefined =>
-  pattern.test(text) ? { prefix: text.slice(3, 13), secret: text.slice(14) } : undefined
+export const parse = (text: string): Parts | undefined => {
+  const { prefix, secret } = pattern.exec(text)?.groups ?? {}
+  return prefix === undefined || secret === undefined ? undefined : { prefix, secret }
+}
 
 /** Returns the SHA-256 of a key's text in hex. */
 export const hashKey = (key: string): string => bytesToHex(sha256(key))

@@ -13,13 +13,17 @@ import { ensureAccount, findAccount } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./Words.ts"
 
+interface Refused {
+  readonly error: string
+}
+
 /** The status of one order or cancellation, in the venue's form. */
 export type LegStatus =
   | { readonly resting: { readonly oid: number; readonly cloid?: string } }
   | {
     readonly filled: { readonly totalSz: string; readonly avgPx: string; readonly oid: number; readonly cloid?: string }
   }
-  | { readonly error: string }
+  | Refused
   | "waitingForFill"
   | "waitingForTrigger"
   | "success"
@@ -37,11 +41,7 @@ interface Draft {
   readonly builder?: VenueOrder["builder"]
 }
 
-interface Refused {
-  readonly error: string
-}
-
-/** Reads the terms of an order; refuses an unknown asset and terms that no market and no account would allow. */
+/** Reads an order. Refuses it if its asset is unknown or its terms are invalid. */
 const readDraft = (
   venue: Venue,
   request: OrderRequest,
@@ -55,7 +55,7 @@ const readDraft = (
     : { asset, request, terms, isPositionTpsl, ...(builder === undefined ? {} : { builder }) }
 }
 
-/** Refuses a child order that has no trigger. */
+/** Returns an order as a child order. Refuses it if it has no trigger. */
 const asChild = (draft: Draft): Draft | Refused =>
   draft.terms.trigger === undefined ? { error: Words.triggerPrice(draft.asset) } : draft
 

@@ -84,12 +84,14 @@ const describeArchive = (settings: Decoded): ReadonlyArray<string> => {
 }
 
 /** Returns warnings about batches of calls to a node whose plan counts each call. */
-const batchWarnings = (settings: Decoded): ReadonlyArray<string> =>
-  ([["tradingNodeBatch", "tradingNodeRps"], ["layer2Batch", "layer2Rps"]] as const)
-    .filter(([batch, units]) => !isSandbox(settings) && settings[batch] > 1 && Option.isSome(settings[units]))
+const batchWarnings = (settings: Decoded): ReadonlyArray<string> => {
+  if (isSandbox(settings)) return []
+  return ([["tradingNodeBatch", "tradingNodeRps"], ["layer2Batch", "layer2Rps"]] as const)
+    .filter(([batch, units]) => settings[batch] > 1 && Option.isSome(settings[units]))
     .map(([batch, units]) =>
       `${declared[batch].env} saves nothing, because each call of a batch uses request units of ${declared[units].env}`
     )
+}
 
 const describeChains = (settings: Decoded, isWanted: boolean): string => {
   const { chains, sandbox } = makeStatus(settings)

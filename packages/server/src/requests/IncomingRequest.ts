@@ -33,8 +33,8 @@ const isUpgrade = ({ upgrade }: HttpServerRequest["headers"]): boolean => upgrad
 const lastKeys = new WeakMap<Socket, Redacted.Redacted>()
 
 /**
- * Redacts a caller's key. The result for a key is the same as long as a connection sends no other one, because making
- * a `Redacted` for each request takes longer than checking the key.
+ * Redacts a caller's key. Successive requests of a connection with the same key share the result, because a new
+ * `Redacted` for each request would cost more than the check of the key.
  */
 export const redactKey = (key: string, message: IncomingMessage | undefined): Redacted.Redacted => {
   if (message === undefined) return Redacted.make(key)

@@ -38,7 +38,7 @@ const parentSpan = ({ headers }: RequestRecord, context: Context.Context<never>)
     : Option.none()
 }
 
-/** Serves a request of a route within its span; creates no span if the trace is not sampled. */
+/** Serves a request of a route within its span; creates no span below it if the trace is not sampled. */
 const within = <A, E, R>(
   record: RequestRecord,
   context: Context.Context<R>,
@@ -91,7 +91,7 @@ export const named = <A, E, R>(
     return within(record, context, routed ?? path, self)
   })
 
-/** Ends the span of a request when its response is sent; a span that is not sampled needs no end. */
+/** Ends the span of a request when its response is sent. Does nothing if the trace is not sampled. */
 export const end = (
   span: Tracer.Span,
   context: Context.Context<never>,
