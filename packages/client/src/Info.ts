@@ -8,6 +8,7 @@ import { UnknownAsset } from "@trigate/domain/errors/ResourceError"
 import * as AssetLookup from "@trigate/domain/info/AssetLookup"
 import { candleSnapshot as declaredSnapshot, passthroughQuery } from "@trigate/domain/info/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import { outcomeCoins } from "@trigate/domain/info/Market"
 import * as Protocol from "@trigate/domain/operations/Protocol"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
@@ -106,7 +107,7 @@ export const raw: (request: RawQuery) => Effect.Effect<unknown, CallFailure | Un
 }, Effect.mapError(wrapReason))
 
 /**
- * Finds the asset for an order by its coin name: `BTC`, `PURR/USDC`, `@107`, `HYPE/USDC`, or `dex:COIN`.
+ * Finds the asset for an order by its coin name: `BTC`, `PURR/USDC`, `@107`, `HYPE/USDC`, `dex:COIN`, or `#50`.
  *
  * Fails with `UnknownAsset`, which suggests the most similar coin. The gateway caches the asset lists that this call
  * requests.
@@ -137,8 +138,17 @@ export const asset: (
         () => AssetLookup.unknownAsset(coin, AssetLookup.spotNames(meta))
       )
     }
+    if (AssetLookup.isOutcome(coin)) {
+      const meta = yield* InfoQueries.outcomeMeta()
+      return yield* Effect.fromOption(
+        AssetLookup.outcome(meta, coin),
+        () => AssetLookup.unknownAsset(coin, meta.outcomes.flatMap(outcomeCoins))
+      )
+    }
     const dex = AssetLookup.parseDex(coin)
     const dexes = dex === "" ? [] : yield* InfoQueries.perpDexs()
+    const unlisted = AssetLookup.unknownDex(coin, dexes)
+    if (unlisted !== undefined) return yield* unlisted
     const meta = yield* InfoQueries.meta(dex === "" ? {} : { dex })
     return yield* Effect.fromOption(
       AssetLookup.perpetual(meta, dexes, coin),

@@ -250,12 +250,15 @@ export * as InfoOperations from "./info/InfoOperations.ts"
 export * as InfoProtocol from "./info/InfoProtocol.ts"
 
 /**
- * The types of `POST /info` queries that the venue documents: for each, the rate-limit weight, the topic, and the
- * maximum age of a cached response.
+ * The types of `POST /info` queries: for each, the rate-limit weight, the topic, and the maximum age of a cached
+ * response.
  */
 export * as InfoQueryTable from "./info/InfoQueryTable.ts"
 
-/** Perpetuals of the trading chain: listings, prices, books, trades and funding. Spot pairs are in `SpotMeta`. */
+/**
+ * Perpetuals of the trading chain: listings, prices, books, trades and funding; and the outcomes of prediction markets.
+ * Spot pairs are in `SpotMeta`.
+ */
 export * as Market from "./info/Market.ts"
 
 /** Orders and fills of a user of the trading chain. */

@@ -64,6 +64,33 @@ describe("the asset that a coin names", () => {
     assert.deepStrictEqual(AssetLookup.spot(spotMeta, "TWIN/USDC"), Option.none())
     assert.deepStrictEqual(AssetLookup.spot(spotMeta, "@1"), Option.none())
   })
+
+  it("is the side of a listed outcome: ten times its number plus 0 or 1, in whole sizes", () => {
+    const meta = {
+      outcomes: [{
+        outcome: 5,
+        name: "",
+        description: "",
+        sideSpecs: [{ name: "template:Yes" }, { name: "template:No" }]
+      }]
+    }
+    assert.deepStrictEqual(
+      AssetLookup.outcome(meta, "#51"),
+      Option.some({ id: 100_000_051, coin: "#51", szDecimals: 0, market: "spot" })
+    )
+    for (const coin of ["#52", "#5", "#60", "#051", "#", "51"]) {
+      assert.deepStrictEqual(AssetLookup.outcome(meta, coin), Option.none(), coin)
+    }
+  })
+
+  it("is of a listed dex, by its exact name", () => {
+    assert.strictEqual(
+      AssetLookup.unknownDex("XYZ:XYZ100", dexes)?.detail,
+      `Unknown dex "XYZ" in coin "XYZ:XYZ100": did you mean "xyz:XYZ100"?`
+    )
+    assert.isUndefined(AssetLookup.unknownDex("xyz:XYZ100", dexes))
+    assert.isUndefined(AssetLookup.unknownDex("BTC", []))
+  })
 })
 
 describe("did you mean", () => {

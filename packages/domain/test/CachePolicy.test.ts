@@ -36,6 +36,8 @@ describe("What is kept of answers", () => {
       ["info spotMeta", { fresh: 5 * minute, refreshAfter: 4 * minute, staleIfError: 60 * minute }],
       ["info candleSnapshot", { fresh: day, staleIfError: day }],
       ["info meta", { fresh: minute, staleIfError: 0 }],
+      ["info allPerpMetas", { fresh: minute, staleIfError: 0 }],
+      ["info outcomeMeta", { fresh: 10_000, staleIfError: 0 }],
       ["info metaAndAssetCtxs", { fresh: 1000, staleIfError: 0 }],
       ["info perpDexs", { fresh: minute, staleIfError: 0 }],
       ["info allMids", { fresh: 1000, staleIfError: 0 }],

@@ -64,6 +64,16 @@ export const infoAnswers: AnswersOf<typeof infoOperations> = {
     texts: [`[{"t":60000,"T":119999,"s":"BTC","i":"1m","o":"1","c":"2","h":"3","l":"0.5","v":"7.25","n":4}]`]
   },
   meta: { source: "SDK, Go", texts: [perpetuals, `{"universe":[{"maxLeverage":50,"name":"BTC","szDecimals":5}]}`] },
+  allPerpMetas: { source: "schema", texts: [`[${perpetuals},${perpetuals}]`] },
+  outcomeMeta: {
+    source: "the venue's documents; sides from a template: schema",
+    texts: [
+      `{"outcomes":[{"outcome":123,"name":"Recurring","description":"class:priceBinary|underlying:HYPE","sideSpecs":[{"name":"Yes"},{"name":"No"}]}]}`,
+      `{"outcomes":[{"outcome":5,"name":"template:aaa","description":"target:100","sideSpecs":[{"name":"template:Over","token":7},` +
+      `{"name":"template:Under"}],"quoteToken":"USDC","deployer":"${address}"}],"questions":[{"question":1,"name":"Next","description":"",` +
+      `"fallbackOutcome":4,"namedOutcomes":[5,6],"settledNamedOutcomes":[6]}]}`
+    ]
+  },
   metaAndAssetCtxs: { source: "Go", texts: [`[${perpetuals},[${context},${context}]]`] },
   perpDexs: {
     source: "Go",
@@ -138,6 +148,7 @@ export const infoAnswers: AnswersOf<typeof infoOperations> = {
       `"nextTrialAvailableTimestamp":null,"stakingLink":null,"activeStakingDiscount":{"bpsOfMaxSupply":"0.0","discount":"0.0"}}`
     ]
   },
+  userAbstraction: { source: "schema", texts: [`"unifiedAccount"`] },
   extraAgents: { source: "SDK", texts: [`[{"name":"ok","address":"${address}","validUntil":1767776120478}]`] }
 }
 

@@ -72,7 +72,8 @@ export const venue: VenueState = {
 /** Makes the initial data for queries: the spot metadata, and the market of each coin that has candles. */
 export const info = (seed: Seed, spotMeta: SpotMeta): InfoState => ({
   spotMeta,
-  markets: new Map(makeMarkets(seed, spotMeta).map((market) => [market.coin, market]))
+  markets: new Map(makeMarkets(seed, spotMeta).map((market) => [market.coin, market])),
+  outcomeMeta: { outcomes: [], questions: [] }
 })
 
 /**

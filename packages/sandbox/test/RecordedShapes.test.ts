@@ -1,10 +1,13 @@
 /** Responses have the members and the forms of those that were recorded at the venue, and follow the state. */
 import { assert, describe, it } from "@effect/vitest"
+import { OutcomeMeta } from "@trigate/domain/info/Market"
 import { coins, keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import { findAccount } from "@trigate/sandbox/venue/TradingState"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import { infoAnswers } from "../../domain/test/answers.ts"
 import { act, ask, askAt, eth, listOf, markOf, oidOf, orderOf, place, venueNow } from "./trader.ts"
@@ -81,6 +84,8 @@ const busy = Effect.gen(function*() {
   yield* venue.addVault(vault, user)
   const subAccount = yield* act(user, "createSubAccount", { name: "sub" })
   yield* info.delistCoin("kPEPE")
+  const outcomeMeta = Schema.decodeUnknownSync(OutcomeMeta)(JSON.parse(infoAnswers.outcomeMeta.texts[1] ?? ""))
+  yield* Ref.update(info.state, (state) => ({ ...state, outcomeMeta }))
   yield* TestClock.adjust("2 hours")
   return { oid, subAccount }
 })
@@ -92,6 +97,8 @@ const queries: {
   spotMeta: () => [{}],
   candleSnapshot: () => [{ req: { coin: "BTC", interval: "1m", startTime: start - 600_000, endTime: start } }],
   meta: () => [{}, { dex: "xyz" }],
+  allPerpMetas: () => [{}],
+  outcomeMeta: () => [{}],
   metaAndAssetCtxs: () => [{}, { dex: "xyz" }],
   perpDexs: () => [{}],
   allMids: () => [{}],
@@ -109,6 +116,7 @@ const queries: {
   userRole: ({ subAccount }) => [{ user: vault }, { user: other }, { user: subAccount }],
   userRateLimit: () => [{ user }],
   userFees: () => [{ user }],
+  userAbstraction: () => [{ user }],
   extraAgents: () => [{ user }]
 }
 
@@ -136,6 +144,11 @@ const shapeDifferences: { readonly [name: string]: { readonly [difference: strin
     "+.universe[].growthMode": builders,
     "+.universe[].lastGrowthModeChangeTime": builders,
     "+.universe[].onlyIsolated": builders
+  },
+  allPerpMetas: {
+    "+[].universe[].growthMode": builders,
+    "+[].universe[].lastGrowthModeChangeTime": builders,
+    "+[].universe[].onlyIsolated": builders
   },
   metaAndAssetCtxs: {
     "+[].universe[].growthMode": builders,

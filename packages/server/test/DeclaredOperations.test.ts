@@ -91,7 +91,11 @@ const change = Effect.gen(function*() {
   const market = markets.get("ETH") ?? assert.fail()
   yield* info.delistCoin("BTC")
   yield* info.listCoin({ ...market, coin: builder })
-  yield* Ref.update(info.state, (state) => ({ ...state, spotMeta: { universe: [], tokens: [] } }))
+  yield* Ref.update(info.state, (state) => ({
+    ...state,
+    spotMeta: { universe: [], tokens: [] },
+    outcomeMeta: { outcomes: [{ outcome: 5, name: "", description: "", sideSpecs: [] }] }
+  }))
   const read = (text: string) => Effect.fromResult(Json.parse(text))
   const decode = <S extends Schema.ConstraintCodec<unknown, unknown>>(schema: S, text: string) =>
     Effect.flatMap(read(text), Schema.decodeUnknownEffect(schema))
@@ -121,6 +125,7 @@ const change = Effect.gen(function*() {
     toPerp: false,
     nonce: 1
   })
+  yield* trading.act(address, { type: "agentSetAbstraction", abstraction: "u" })
   yield* venue.setBigBlocks(address, true)
   yield* evm.setGasPrices({ small: 1n, big: 2n })
   const contract = "0x5555555555555555555555555555555555555555"

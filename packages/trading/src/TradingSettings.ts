@@ -143,8 +143,8 @@ export const settings = {
       isPublic: true
     },
     `unset: ${joinNames([...freshByDefault(1000), "candleSnapshot"])} for a second, ${
-      joinNames(freshByDefault(60_000))
-    } for a minute, ` +
+      joinNames(freshByDefault(10_000))
+    } for ten seconds, ${joinNames(freshByDefault(60_000))} for a minute, ` +
       "`spotMeta` for five minutes; other types are not cached"
   ),
   staleWhenLimited: withDefault(staleWhenLimitedSetting, StaleAge, staleWhenLimitedDefault, {

@@ -58,7 +58,7 @@ const added = <A, E, R>(counter: Metric.Counter<number>, effect: Effect.Effect<A
   })
 
 describe("a query", () => {
-  for (const type of ["meta", "perpDexs", "perpDexLimits"]) {
+  for (const type of ["meta", "allPerpMetas", "perpDexs", "perpDexLimits", "perpAnnotation", "outcomeTemplates"]) {
     it.effect(`for what changes rarely is answered from the cache for a minute: ${type}`, () => {
       const transport = numbered()
       return Effect.gen(function*() {
@@ -73,7 +73,7 @@ describe("a query", () => {
     })
   }
 
-  for (const type of ["allMids", "l2Book", "metaAndAssetCtxs", "recentTrades"]) {
+  for (const type of ["allMids", "l2Book", "metaAndAssetCtxs", "recentTrades", "borrowLendReserveState"]) {
     it.effect(`for market data that bots poll is answered from the cache for a second: ${type}`, () => {
       const transport = numbered()
       return Effect.gen(function*() {
@@ -102,6 +102,7 @@ describe("a query", () => {
     ["that is filled", 1, orderWith("filled"), true],
     ["that is canceled", 1, orderWith("canceled"), true],
     ["that a check refused", 1, orderWith("perpMarginRejected"), true],
+    ["beyond the user's limit of open orders", 1, orderWith("tooManyOpenOrdersRejected"), true],
     ["that is open", 1, orderWith("open"), false],
     ["that was triggered", 1, orderWith("triggered"), false],
     ["in a state that is new to us", 1, orderWith("pausedCanceled"), false],
@@ -123,6 +124,21 @@ describe("a query", () => {
       }).pipe(Effect.provide(info(transport)))
     })
   }
+
+  it.effect("for several accounts is asked again after an action of any of them", () => {
+    const transport = numbered()
+    const users = [`0x${"2".repeat(40)}`, user]
+    const query = Effect.andThen(
+      InfoProtocol.parseCall(Json.write({ type: "batchClearinghouseStates", users }), "gateway", true),
+      (call) => Info.use(({ relay }) => relay(call))
+    )
+    return Effect.gen(function*() {
+      yield* query
+      assert.strictEqual((yield* query).text, "[1]")
+      yield* Pipeline.use(({ accounts }) => accounts.invalidate([user]))
+      assert.strictEqual((yield* query).text, "[2]")
+    }).pipe(Effect.provide(info(transport, [fresh("batchClearinghouseStates", "10 seconds")])))
+  })
 
   it.effect("for the status of an order shares no read that began before its account changed", () =>
     Effect.gen(function*() {

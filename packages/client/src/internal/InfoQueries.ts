@@ -41,6 +41,44 @@ export const spotMeta = query(InfoOperations.spotMeta)
 export const meta = query(InfoOperations.meta)
 
 /**
+ * The perpetuals of all dexes, in the order of `perpDexs`.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Info } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Info.allPerpMetas()
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
+export const allPerpMetas = query(InfoOperations.allPerpMetas)
+
+/**
+ * The outcomes of prediction markets, and their questions.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Info } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Info.outcomeMeta()
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
+export const outcomeMeta = query(InfoOperations.outcomeMeta)
+
+/**
  * The perpetuals of a dex, and their prices in the same order.
  *
  * Fails with `CallFailure`.
@@ -362,6 +400,25 @@ export const userRateLimit = query(InfoOperations.userRateLimit)
  * ```
  */
 export const userFees = query(InfoOperations.userFees)
+
+/**
+ * How a user's balances are combined: `default`, `disabled`, `unifiedAccount` or `portfolioMargin`.
+ *
+ * Fails with `CallFailure`.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Info } from "@trigate/client"
+ * import { Effect } from "effect"
+ *
+ * const program = Info.userAbstraction({ user: "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266" })
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ */
+export const userAbstraction = query(InfoOperations.userAbstraction)
 
 /**
  * The named API wallets of a user.

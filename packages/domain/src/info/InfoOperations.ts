@@ -14,7 +14,17 @@ import type * as UpstreamResponse from "../operations/UpstreamResponse.ts"
 import { ClearinghouseState, ExtraAgent, SpotClearinghouseState, UserFees, UserRateLimit, UserRole } from "./Account.ts"
 import type { InfoQuery } from "./InfoQueryTable.ts"
 import { passthroughQueries as table, rowsOfOrders, rowsOfTime, rowsPerWeight } from "./InfoQueryTable.ts"
-import { AllMids, Book, FundingRate, Meta, MetaAndAssetContexts, PerpDex, Trade } from "./Market.ts"
+import {
+  AllMids,
+  AllPerpetualMetas,
+  Book,
+  FundingRate,
+  Meta,
+  MetaAndAssetContexts,
+  OutcomeMeta,
+  PerpDex,
+  Trade
+} from "./Market.ts"
 import { Cloid, Fill, OpenOrder, Order, OrderRecord, OrderStatus } from "./Order.ts"
 import { SpotMeta } from "./SpotMeta.ts"
 
@@ -151,6 +161,27 @@ export const meta = query({
   summary: "The perpetuals of a dex",
   request: ofDex,
   response: Meta,
+  failures: [],
+  example: {}
+})
+
+export const allPerpMetas = query({
+  ...relayed({ ...market, fresh: minute }),
+  name: "allPerpMetas",
+  summary: "The perpetuals of all dexes, in the order of `perpDexs`",
+  request: Schema.Struct({}),
+  response: AllPerpetualMetas,
+  failures: [],
+  example: {}
+})
+
+export const outcomeMeta = query({
+  // outcomes of recurring questions are listed and settled every 15 minutes
+  ...relayed({ ...market, fresh: 10 * second }),
+  name: "outcomeMeta",
+  summary: "The outcomes of prediction markets, and their questions",
+  request: Schema.Struct({}),
+  response: OutcomeMeta,
   failures: [],
   example: {}
 })
@@ -337,6 +368,16 @@ export const userFees = query({
   example: { user }
 })
 
+export const userAbstraction = query({
+  ...relayed(ofAccount),
+  name: "userAbstraction",
+  summary: "How a user's balances are combined: `default`, `disabled`, `unifiedAccount` or `portfolioMargin`",
+  request: ofUser,
+  response: Schema.String,
+  failures: [],
+  example: { user }
+})
+
 export const extraAgents = query({
   ...relayed(ofAccount),
   name: "extraAgents",
@@ -352,6 +393,8 @@ export const infoOperations = {
   spotMeta,
   candleSnapshot,
   meta,
+  allPerpMetas,
+  outcomeMeta,
   metaAndAssetCtxs,
   perpDexs,
   allMids,
@@ -369,6 +412,7 @@ export const infoOperations = {
   userRole,
   userRateLimit,
   userFees,
+  userAbstraction,
   extraAgents
 } as const
 

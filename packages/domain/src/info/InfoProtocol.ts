@@ -214,10 +214,11 @@ const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
   if (about === "market") return undefined
   const query = call.body.valueOrUndefined
   const accounts = accountMembers.flatMap((member) => {
-    const account = Predicate.hasProperty(query, member) && Predicate.isString(query[member])
-      ? query[member].toLowerCase()
-      : ""
-    return accountPattern.test(account) ? [account] : []
+    const named = Predicate.hasProperty(query, member) ? query[member] : undefined
+    return (Array.isArray(named) ? named : [named]).flatMap((each) => {
+      const account = Predicate.isString(each) ? each.toLowerCase() : ""
+      return accountPattern.test(account) ? [account] : []
+    })
   })
   return about === undefined && accounts.length === 0 ? undefined : accounts
 }

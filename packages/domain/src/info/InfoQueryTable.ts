@@ -1,6 +1,6 @@
 /**
- * The types of `POST /info` queries that the venue documents: for each, the rate-limit weight, the topic, and the
- * maximum age of a cached response.
+ * The types of `POST /info` queries: for each, the rate-limit weight, the topic, and the maximum age of a cached
+ * response.
  *
  * By default, market data that bots poll is cached for one second, and market data that changes rarely for one minute.
  * A cached response about the state of a user is served only while the rate limit is exhausted (see {@link
@@ -44,6 +44,10 @@ export interface InfoQuery {
   readonly rows?: number
   /** The default maximum age of a response, in milliseconds. If it is absent, responses are not cached. */
   readonly fresh?: number
+  /** Whether only client libraries list the type. The venue may refuse such a query. */
+  readonly isUndocumented?: true
+  /** The members of a valid request besides `type`. Default: `user` if the topic is a user, otherwise none. */
+  readonly example?: { readonly [member: string]: unknown }
 }
 
 /** The number of response rows that add 1 to the weight of a query (source: the venue's documentation). */
@@ -61,47 +65,81 @@ const minute = 60 * second
 /** The default maximum age of a candle window's forming bar, in milliseconds. */
 export const formingFresh = second
 
-/** The query members that contain the address of an account whose state the query reads. */
-export const accountMembers = ["user", "vaultAddress"] as const
+/** The query members that contain the address of an account, or a list of them, whose state the query reads. */
+export const accountMembers = ["user", "users", "source", "vaultAddress"] as const
+
+/** An account that exists in every new sandbox. */
+const exampleUser = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 
 const market = { weight: 20, about: "market" } as const
 const listing = { ...market, fresh: minute } as const
+const rates = { ...market, fresh: second } as const
 const user = { weight: 20, about: "user" } as const
 const userList = { ...user, rows: rowsOfTime } as const
 const userOrders = { ...user, rows: rowsOfOrders } as const
 
+const sdk = (row: InfoQuery): InfoQuery => ({ ...row, isUndocumented: true })
+const example = (row: InfoQuery, members: InfoQuery["example"] & object): InfoQuery => ({
+  ...row,
+  example: row.about === "user" ? { user: exampleUser, ...members } : members
+})
+
 /** The query types of which only the member `type` is validated. `InfoOperations` declares the other query types. */
 export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
-  activeAssetData: user,
-  alignedQuoteTokenInfo: market,
+  activeAssetData: example(user, { coin: "BTC" }),
+  allBorrowLendReserveStates: rates,
+  approvedBuilders: user,
+  batchClearinghouseStates: sdk({ ...user, example: { users: [exampleUser] } }),
+  borrowLendReserveState: example(rates, { token: 0 }),
+  borrowLendUserState: user,
   delegations: user,
   delegatorHistory: userList,
   delegatorRewards: userList,
   delegatorSummary: user,
   exchangeStatus: { weight: 2, about: "market" },
-  legalCheck: user,
-  maxBuilderFee: user,
+  gossipPriorityAuctionStatus: market,
+  gossipRootIps: sdk(listing),
+  isVip: sdk(user),
+  leadingVaults: sdk(user),
+  legalCheck: sdk(user),
+  liquidatable: sdk(market),
+  marginTable: sdk(example(listing, { id: 50 })),
+  maxBuilderFee: example(user, { builder: exampleUser }),
+  maxMarketOrderNtls: sdk(listing),
+  outcomeDeployerLimits: { ...user, example: { venue: "abc" } },
+  outcomeTemplates: listing,
+  perpAnnotation: example(listing, { coin: "BTC" }),
+  perpCategories: listing,
+  perpConciseAnnotations: listing,
   perpDeployAuctionStatus: market,
-  perpDexLimits: listing,
-  perpDexStatus: market,
+  perpDexLimits: example(listing, { dex: "xyz" }),
+  perpDexStatus: example(market, { dex: "" }),
   perpsAtOpenInterestCap: market,
   portfolio: user,
   predictedFundings: market,
+  preTransferCheck: sdk(example(user, { source: exampleUser })),
   referral: user,
+  settledOutcome: example(listing, { outcome: 0 }),
   spotDeployState: user,
   spotMetaAndAssetCtxs: market,
   spotPairDeployAuctionStatus: market,
   subAccounts: user,
-  tokenDetails: market,
+  subAccounts2: sdk(user),
+  tokenDetails: example(market, { tokenId: "0x6d1e7cde53ba9467b783cb7c530ce054" }),
   twapHistory: userOrders,
-  userFunding: userList,
-  userNonFundingLedgerUpdates: userList,
+  usdcRouting: sdk(listing),
+  userBorrowLendInterest: sdk(example(user, { startTime: 0 })),
+  userDexAbstraction: user,
+  userFunding: example(userList, { startTime: 0 }),
+  userNonFundingLedgerUpdates: example(userList, { startTime: 0 }),
+  userStarState: sdk(user),
   userToMultiSigSigners: user,
   userTwapSliceFills: userOrders,
-  userTwapSliceFillsByTime: userOrders,
+  userTwapSliceFillsByTime: example(userOrders, { startTime: 0 }),
   userVaultEquities: user,
+  validatorL1Votes: sdk(market),
   validatorSummaries: market,
-  vaultDetails: user,
+  vaultDetails: { ...user, example: { vaultAddress: "0xdfc24b077bc1425ad1dea75bcb6f8158e10df303" } },
   vaultSummaries: market,
   webData2: user
 }
@@ -136,7 +174,8 @@ export const finalOrderStates: ReadonlySet<unknown> = new Set([
   "openInterestIncreaseRejected",
   "insufficientSpotBalanceRejected",
   "oracleRejected",
-  "perpMaxPositionRejected"
+  "perpMaxPositionRejected",
+  "tooManyOpenOrdersRejected"
 ])
 
 /** The maximum age of the responses to a query type; 0 disables caching. */

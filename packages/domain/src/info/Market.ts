@@ -1,4 +1,7 @@
-/** Perpetuals of the trading chain: listings, prices, books, trades and funding. Spot pairs are in `SpotMeta`. */
+/**
+ * Perpetuals of the trading chain: listings, prices, books, trades and funding; and the outcomes of prediction markets.
+ * Spot pairs are in `SpotMeta`.
+ */
 import * as Schema from "effect/Schema"
 import { DecimalString } from "../candles/Candle.ts"
 import { Address, Hash } from "../encoding/Hex.ts"
@@ -31,6 +34,9 @@ export const Meta = openStruct({
   )
 }).annotate({ identifier: "Meta" })
 export type Meta = typeof Meta.Type
+
+/** The perpetuals of all dexes, in the order of the query `perpDexs`. */
+export const AllPerpetualMetas = Schema.Array(Meta)
 
 /** Prices of a perpetual; a price that is derived from the order book is `null` if the book is empty. */
 export const AssetContext = openStruct({
@@ -105,3 +111,41 @@ export const PerpDex = openStruct({
   assetToStreamingOiCap: Schema.optionalKey(Schema.Array(Schema.Tuple([Schema.String, DecimalString])))
 }).annotate({ identifier: "PerpDex" })
 export type PerpDex = typeof PerpDex.Type
+
+/**
+ * An outcome of a prediction market. `sideSpecs` names its sides in the order of their numbers, 0 and 1. In an outcome
+ * made from a template, a side's name is a reference such as `template:Over`, which the query `outcomeTemplates`
+ * resolves; it does not say which side pays if the answer is yes.
+ */
+export const OutcomeSpec = openStruct({
+  outcome: Schema.Natural,
+  name: Schema.String,
+  description: Schema.String,
+  sideSpecs: Schema.Array(openStruct({ name: Schema.String, token: Schema.optionalKey(Schema.Natural) })),
+  quoteToken: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "OutcomeSpec" })
+export type OutcomeSpec = typeof OutcomeSpec.Type
+
+/** A question: its named outcomes, and the outcome that occurs if none of them does. */
+export const QuestionSpec = openStruct({
+  question: Schema.Natural,
+  name: Schema.String,
+  description: Schema.String,
+  fallbackOutcome: Schema.Natural,
+  namedOutcomes: Schema.Array(Schema.Natural),
+  settledNamedOutcomes: Schema.optionalKey(Schema.Array(Schema.Natural))
+}).annotate({ identifier: "QuestionSpec" })
+
+/** The outcomes that can be traded, and the questions to which they belong. */
+export const OutcomeMeta = openStruct({
+  outcomes: Schema.Array(OutcomeSpec),
+  questions: Schema.optionalKey(Schema.Array(QuestionSpec))
+}).annotate({ identifier: "OutcomeMeta" })
+export type OutcomeMeta = typeof OutcomeMeta.Type
+
+/** The sides of an outcome. */
+const sides = [0, 1] as const
+
+/** Returns the coins of an outcome's sides: `#` and ten times the outcome's number plus the side's number. */
+export const outcomeCoins = ({ outcome }: Pick<OutcomeSpec, "outcome">): ReadonlyArray<string> =>
+  sides.map((side) => `#${10 * outcome + side}`)

@@ -106,7 +106,6 @@ const answers = {
   subAccounts,
   subAccounts2: subAccounts,
   twapHistory: ({ trader, trading }: View) => twapHistory(trading, trader),
-  userAbstraction: ({ trader }: View) => trader.abstraction,
   userDexAbstraction: ({ trader }: View) => trader.abstraction === "dexAbstraction" ? true : null,
   userToMultiSigSigners: ({ account }: View) => account.multiSig ?? null,
   userTwapSliceFills: ({ trader }: View) => trader.twapFills.slice(-mostRows).toReversed(),

@@ -1,4 +1,5 @@
 /** The state that queries of `POST /info` read, and functions that make their responses. */
+import type { OutcomeMeta } from "@trigate/domain/info/Market"
 import type { SpotMeta } from "@trigate/domain/info/SpotMeta"
 import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
@@ -15,6 +16,8 @@ export interface InfoState {
   readonly spotMeta: SpotMeta
   /** Coins with candles, by name. */
   readonly markets: ReadonlyMap<string, CandleMarket>
+  /** The outcomes that `outcomeMeta` returns. They cannot be traded. */
+  readonly outcomeMeta: OutcomeMeta
 }
 
 /** The data that a query reads, and the time of the query. */

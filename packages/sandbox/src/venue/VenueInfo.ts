@@ -28,6 +28,8 @@ const typed = {
     return market === undefined ? undefined : MarketReads.bars(trading, market, window, now)
   }),
   meta: on(infoOperations.meta, (view, { dex }) => VenueMarkets.meta(view, dex ?? "")),
+  allPerpMetas: on(infoOperations.allPerpMetas, VenueMarkets.allMetas),
+  outcomeMeta: on(infoOperations.outcomeMeta, ({ outcomeMeta }) => outcomeMeta),
   metaAndAssetCtxs: on(
     infoOperations.metaAndAssetCtxs,
     (view, { dex }) => VenueMarkets.metaAndContexts(view, dex ?? "")

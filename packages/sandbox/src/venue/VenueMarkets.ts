@@ -74,6 +74,10 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
   }
 }
 
+/** Returns the response to the query `allPerpMetas`: the perpetuals of all dexes. */
+export const allMetas = (listing: Listing): ReadonlyArray<Meta> =>
+  ["", ...dexes(listing)].flatMap((dex) => meta(listing, dex) ?? [])
+
 const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
 
 /** Returns the market data of a perpetual, such as its prices. The data of a delisted perpetual are constant. */

@@ -42,6 +42,7 @@ export const answers = {
     InfoOperations.spotClearinghouseState,
     (view, { user }) => AccountReads.spotState(view.trading, accountIn(view, user))
   ),
+  userAbstraction: on(InfoOperations.userAbstraction, (view, { user }) => accountIn(view, user).abstraction),
   openOrders: on(
     InfoOperations.openOrders,
     (view, { dex, user }) =>
