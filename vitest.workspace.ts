@@ -1,7 +1,14 @@
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- vitest reads its configuration outside of any Effect
+import { spawnSync } from "node:child_process"
 import { availableParallelism } from "node:os"
 import { configDefaults, defineConfig } from "vitest/config"
 import type { TestSpecification } from "vitest/node"
 import { BaseSequencer } from "vitest/node"
+
+// selects the samples and the cases of property tests: others for each commit, the same for everyone who runs that commit
+const commit = spawnSync("git", ["rev-parse", "--short=12", "HEAD"], { cwd: import.meta.dirname, encoding: "utf8" })
+// @effect-diagnostics-next-line processEnv:off -- see above
+const seed = process.env["TRIGATE_TEST_SEED"] ?? (commit.status === 0 ? commit.stdout.trim() : "trigate")
 
 const isLong = ({ moduleId }: TestSpecification): boolean => moduleId.endsWith("/test/guides/guides.test.ts")
 
@@ -26,7 +33,7 @@ export default defineConfig({
     globalSetup: [`${import.meta.dirname}/scripts/vitest.global.ts`],
     setupFiles: [`${import.meta.dirname}/scripts/vitest.setup.ts`],
     // the programs that tests start load the same modules; those of the repository keep what was compiled there, too
-    env: { NODE_COMPILE_CACHE: `${import.meta.dirname}/node_modules/.cache/trigate` },
+    env: { NODE_COMPILE_CACHE: `${import.meta.dirname}/node_modules/.cache/trigate`, TRIGATE_TEST_SEED: seed },
     sequence: { sequencer: LongestFirst },
     // files share a process, since each would spend a second on the same modules: what a file replaces in it, it puts back
     isolate: false,

@@ -1,4 +1,4 @@
-/** Property tests run the same cases everywhere; `TRIGATE_TEST_SEED` runs others, and `npm run test:slow` four times as many. */
+/** The cases of property tests follow from the commit or from `TRIGATE_TEST_SEED`; `npm run test:slow` runs four times as many. */
 import { sampleRuns, seed } from "@trigate/testing/Sample"
 import * as Arbitrary from "effect/Arbitrary"
 

@@ -1,4 +1,5 @@
 /** A page of the console in Debian's Chromium, with everything that it asked for and complained about. */
+import { canRun } from "@trigate/testing/Requirement"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import { createRequire } from "node:module"
@@ -6,7 +7,11 @@ import type { Browser, Page } from "playwright-core"
 import { chromium } from "playwright-core"
 
 /** The browser of this machine, if there is one. */
-export const executable = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find((file) => fs.existsSync(file))
+export const executable = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
+  .find((file) => fs.existsSync(file))
+
+/** Whether the console can be opened here. */
+export const canOpen = canRun("tests in a browser", executable === undefined ? "there is no Chromium" : undefined)
 
 /** A page, and what happened on it. */
 export interface Opened {

@@ -25,9 +25,9 @@ import * as path from "node:path"
 import { openSocket } from "../streams/socket.ts"
 import type { Opened } from "./browser.ts"
 import {
+  canOpen,
   click,
   closeBrowser,
-  executable,
   findings,
   goTo,
   isAsWideAsTheWindow,
@@ -37,8 +37,6 @@ import {
   press,
   shows
 } from "./browser.ts"
-
-if (executable === undefined) console.log("live.test.ts: no Chromium on this machine, the console is not opened")
 
 afterAll(closeBrowser)
 
@@ -83,7 +81,7 @@ const enterKey = (browser: Opened, key: string) =>
     yield* Effect.promise(() => browser.page.getByRole("button", { name: "Use the key" }).click())
   })
 
-describe.skipIf(executable === undefined)("the console of a gateway with keys", () => {
+describe.runIf(canOpen)("the console of a gateway with keys", () => {
   it.live("on an admin listener that others can reach: it asks for a key, and stores it in memory only", () =>
     Effect.gen(function*() {
       const { file, operator } = yield* keyFile
@@ -122,7 +120,7 @@ describe.skipIf(executable === undefined)("the console of a gateway with keys", 
     }))
 })
 
-describe.skipIf(executable === undefined)("the callers of a gateway with keys", () => {
+describe.runIf(canOpen)("the callers of a gateway with keys", () => {
   it.live("get keys, which are shown once, rotated and revoked, and see no more than their class", () =>
     Effect.gen(function*() {
       const { file, operator, reader } = yield* keyFile
@@ -177,7 +175,7 @@ describe.skipIf(executable === undefined)("the callers of a gateway with keys", 
     }))
 })
 
-describe.skipIf(executable === undefined)("the console of a venue that fails", () => {
+describe.runIf(canOpen)("the console of a venue that fails", () => {
   it.live("tells of actions without an answer, and sends one again only after it has said what that does", () =>
     Effect.gen(function*() {
       const api = yield* recordingUpstream(() => ({ status: 502, body: "" }))
@@ -272,7 +270,7 @@ describe.skipIf(executable === undefined)("the console of a venue that fails", (
     }))
 })
 
-describe.skipIf(executable === undefined)("the console of live chains", () => {
+describe.runIf(canOpen)("the console of live chains", () => {
   it.live("shows what failed and what is ejected, and no endpoint key anywhere", () =>
     Effect.gen(function*() {
       const key = "k3y0fTh3N0d3"

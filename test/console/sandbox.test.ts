@@ -17,9 +17,9 @@ import * as path from "node:path"
 import * as zlib from "node:zlib"
 import { openSocket } from "../streams/socket.ts"
 import {
+  canOpen,
   click,
   closeBrowser,
-  executable,
   findings,
   goTo,
   isAsWideAsTheWindow,
@@ -31,8 +31,6 @@ import {
   shows,
   wear
 } from "./browser.ts"
-
-if (executable === undefined) console.log("sandbox.test.ts: no Chromium on this machine, the console is not opened")
 
 afterAll(closeBrowser)
 
@@ -151,7 +149,7 @@ const expectedStates: { readonly [operation: string]: RegExp } = {
   "admin.revokeKeys": refused
 }
 
-describe.skipIf(executable === undefined)("the console of a sandbox", () => {
+describe.runIf(canOpen)("the console of a sandbox", () => {
   layer(sandbox, { excludeTestServices: true })((it) => {
     it.effect("opens on an overview: traffic, errors by tag, and programs for each client that run as they are copied", () =>
       Effect.gen(function*() {

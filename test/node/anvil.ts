@@ -1,4 +1,5 @@
 /** A real EVM node of one test: on a free port, with funded accounts, gone with the scope. */
+import * as Requirement from "@trigate/testing/Requirement"
 import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
 import { spawn, spawnSync } from "node:child_process"
@@ -19,14 +20,11 @@ const programOf = (): string => {
 
 const program = programOf()
 
-/** Whether this machine can run a node; tests that need one say so where it cannot. */
-export const canRun = spawnSync(program, ["--version"]).status === 0
-
-if (!canRun) {
-  console.log(
-    `Not run here: tests against a real EVM node, since ${program} does not start on ${platform}`
-  )
-}
+/** Whether this machine can run a node. */
+export const canRun = Requirement.canRun(
+  "tests against a real EVM node",
+  spawnSync(program, ["--version"]).status === 0 ? undefined : `${program} does not start on ${platform}`
+)
 
 export interface Anvil {
   /** Answers JSON-RPC at this URL, and at no other path. */

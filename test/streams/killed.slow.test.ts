@@ -15,15 +15,13 @@ import * as Stream from "effect/Stream"
 import { build } from "esbuild"
 import { spawn } from "node:child_process"
 import * as Http from "node:http"
-import { closeBrowser, executable, opened } from "../console/browser.ts"
+import { canOpen, closeBrowser, opened } from "../console/browser.ts"
 import { openEvents } from "./eventSource.ts"
 import type { Event } from "./eventSource.ts"
 import { fakeVenue } from "./fakeVenue.ts"
 import { alice, keys } from "./lab.ts"
 import { randomBy } from "./venue/clock.ts"
 import type { Command, Condition } from "./venue/control.ts"
-
-if (executable === undefined) console.log("Not run here: EventSource in Chromium, since none is installed")
 
 const fills = { type: "userFills", user: alice } as const
 const orders = { type: "orderUpdates", user: alice } as const
@@ -240,7 +238,7 @@ describe.skipIf(!isInstalled)("a gateway that is killed", () => {
 
       // runs last: the page is emptied before its browser closes
       yield* Effect.addFinalizer(() => Effect.promise(closeBrowser))
-      const browser = executable === undefined ? undefined : yield* opened()
+      const browser = canOpen ? yield* opened() : undefined
       const seenByPage = new Received()
       const typedOnPage = new Received()
       const resumed: Array<unknown> = []

@@ -11,6 +11,7 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { endWithRun, oncePerRun } from "./OncePerRun.ts"
 import { freePort } from "./PortPoll.ts"
+import { canRun } from "./Requirement.ts"
 
 const userId = (flag: "-u" | "-g") => Number(spawnSync("id", [flag, "postgres"], { encoding: "utf8" }).stdout)
 
@@ -18,13 +19,14 @@ const userId = (flag: "-u" | "-g") => Number(spawnSync("id", [flag, "postgres"],
 const isRoot = process.getuid?.() === 0
 const owner = isRoot ? { uid: userId("-u"), gid: userId("-g") } : {}
 
-/** Whether Postgres is installed and this user can start it. If not, importing this module prints a message. */
-export const isInstalled = spawnSync("postgres", ["--version"]).status === 0 &&
-  spawnSync("initdb", ["--version"]).status === 0 && (!isRoot || (owner.uid ?? 0) > 0)
-
-if (!isInstalled) {
-  console.log("Not run here: tests against Postgres, because the Postgres programs are not on the PATH")
-}
+/** Whether Postgres is installed and this user can start it. */
+export const isInstalled = canRun(
+  "tests against Postgres",
+  spawnSync("postgres", ["--version"]).status === 0 && spawnSync("initdb", ["--version"]).status === 0 &&
+    (!isRoot || (owner.uid ?? 0) > 0)
+    ? undefined
+    : "the Postgres programs are not on the PATH"
+)
 
 export interface PostgresServer {
   readonly url: string

@@ -9,11 +9,13 @@ import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { freePort } from "./PortPoll.ts"
+import { canRun } from "./Requirement.ts"
 
-/** Whether `redis-server` is installed. If not, importing this module prints a message. */
-export const isInstalled = spawnSync("redis-server", ["--version"]).status === 0
-
-if (!isInstalled) console.log("Not run here: tests against Redis, because redis-server is not installed")
+/** Whether `redis-server` is installed. */
+export const isInstalled = canRun(
+  "tests against Redis",
+  spawnSync("redis-server", ["--version"]).status === 0 ? undefined : "redis-server is not installed"
+)
 
 export interface RedisServer {
   readonly url: string

@@ -1,7 +1,8 @@
 /**
  * Samples a large table of test cases: `npm test` runs only the sample, and `npm run test:slow` runs every row.
  *
- * The sample is the same in every run. `TRIGATE_TEST_SEED` selects a different sample. The run prints the seed.
+ * The commit selects the sample, so that the runs of a table's history cover it. `TRIGATE_TEST_SEED` repeats or selects
+ * another one. The run prints the seed.
  */
 import * as Arr from "effect/Array"
 import { createHash } from "node:crypto"
