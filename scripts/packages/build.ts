@@ -66,8 +66,8 @@ const builtExport = (target: string | null): unknown =>
     ? target
     : { types: builtPath(target).replace(/\.js$/u, ".d.ts"), default: builtPath(target) }
 
-/** The manifest as it is published: `publishConfig` names this folder, which is no part of the package. */
-const builtManifest = ({ exports = {}, publishConfig: _, ...rest }: Manifest) => ({
+/** The manifest as it is published: `publishConfig` names this folder, and only the tests need the `devDependencies`. */
+const builtManifest = ({ devDependencies: __, exports = {}, publishConfig: _, ...rest }: Manifest) => ({
   ...rest,
   exports: Object.fromEntries(Object.entries(exports).map(([name, target]) => [name, builtExport(target)])),
   publishConfig: { access: "public", provenance: true }
