@@ -21,6 +21,7 @@ import {
   unnamedShare
 } from "./confusion.ts"
 import type { Row } from "./confusion.ts"
+import { rareSignings } from "./rareSignings.ts"
 import type { Sample } from "./samples.ts"
 import * as samples from "./samples.ts"
 import { shaped } from "./shapes.ts"
@@ -89,7 +90,12 @@ describe("a broken body", () => {
   const rows: Array<Row> = []
   const times = new Map<string, number>()
 
-  for (const each of sample("breaks of a body", [...breaks, ...single, ...shaped], 15)) {
+  for (
+    const each of [
+      ...sample("breaks of a body", [...breaks, ...single, ...shaped], 12),
+      ...sample("rare signings", rareSignings, 8)
+    ]
+  ) {
     it.live(`is told by its mistake and the place of it: ${each.name}`, () =>
       Effect.gen(function*() {
         const sound = shuffle(each.name, yield* broken)
@@ -121,7 +127,7 @@ describe("a body with two mistakes", () => {
   it.live("is told by both of them, or by nothing", () =>
     Effect.gen(function*() {
       const sound = yield* broken
-      const chosen = sample("pairs of mistakes", pairs, 10, ({ name }) => name)
+      const chosen = sample("pairs of mistakes", pairs, 8, ({ name }) => name)
       const rows = merged(
         yield* Effect.forEach(chosen, (each, at) =>
           rowOf(each, actionsOf(each.name, at, sound), undefined, isExhaustive ? pairedActions : 1))
@@ -142,7 +148,7 @@ describe("a body with two mistakes", () => {
   it.live("of any form is never told by a wrong one", () =>
     Effect.gen(function*() {
       const sound = yield* broken
-      const chosen = sample("pairs of any form", pairsOfAnyForm, 8, ({ name }) => name)
+      const chosen = sample("pairs of any form", pairsOfAnyForm, 5, ({ name }) => name)
       const rows = yield* Effect.forEach(
         chosen,
         (each, at) => rowOf(each, actionsOf(each.name, at, sound), undefined, 1)

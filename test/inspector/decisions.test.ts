@@ -14,6 +14,7 @@ import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import { breaks, soundOf } from "./breaks.ts"
 import { broken } from "./confusion.ts"
+import { rareSignings } from "./rareSignings.ts"
 import * as samples from "./samples.ts"
 import { shaped } from "./shapes.ts"
 import { signedAnew } from "./signedAnew.ts"
@@ -33,15 +34,17 @@ const both = Effect.fnUntraced(function*(body: unknown) {
   return { admitted: Result.isSuccess(admitted), seen: Result.getOrUndefined(seen) }
 }, Effect.provide(Secp256k1.layer))
 
+/** A mistake whose correction keeps the signature, in every sample. */
+const signatureStays = "another nonce sent than signed"
+
 /** One broken body of each row of the sampled table, and what both say of it. Each costs dozens of recoveries. */
 const judgeBrokenBodies = Effect.gen(function*() {
   const sound = yield* broken
-  const rows = sample(
-    "decisions about broken bodies",
-    [...breaks, ...single, ...shaped, ...pairs],
-    35,
-    ({ name }) => name
-  )
+  const rows = [
+    ...breaks.filter(({ name }) => name === signatureStays),
+    ...sample("decisions about broken bodies", [...breaks, ...single, ...shaped, ...pairs], 28, ({ name }) => name),
+    ...sample("decisions about rare signings", rareSignings, 6)
+  ]
   const bodies: Array<{ readonly name: string; readonly body: unknown } & Effect.Success<ReturnType<typeof both>>> = []
   for (const { make, name } of rows) {
     for (const each of shuffle(name, sound)) {

@@ -113,6 +113,10 @@ export const agent = (connectionId: Hex, source: "a" | "b" = "a"): Typed => ({
 
 const verifyingContract = `0x${"0".repeat(40)}` as const
 
+const isAbsentText = (message: Typed["message"]) => ({ name, type }: Typed["fields"][number]): boolean =>
+  type === "string" && (message[name] ?? null) === null
+
+/** An absent text is signed as the empty text. */
 export const digestOf = (
   { chainId, contract = verifyingContract, fields, message, name, primaryType, version = "1" }: Typed
 ): Hex =>
@@ -120,7 +124,7 @@ export const digestOf = (
     domain: { name, version, chainId, verifyingContract: contract },
     types: { [primaryType]: fields },
     primaryType,
-    message
+    message: { ...message, ...Object.fromEntries(fields.filter(isAbsentText(message)).map(({ name }) => [name, ""])) }
   })
 
 export interface Signature {

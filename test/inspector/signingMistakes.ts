@@ -84,7 +84,7 @@ export const bodyOf = async (recipe: Recipe, { typed }: Sound) => {
   }
 }
 
-const mistaken = (
+export const mistaken = (
   name: string,
   mistake: SignatureMistake,
   layer: Layer,
@@ -92,19 +92,19 @@ const mistaken = (
   apply: MistakenSigning["apply"]
 ): MistakenSigning => ({ name, mistake, layer, scheme, apply })
 
-const changed = (value: unknown, change: (value: unknown, key: string) => unknown, key = ""): unknown => {
+export const changed = (value: unknown, change: (value: unknown, key: string) => unknown, key = ""): unknown => {
   if (Array.isArray(value)) return value.map((item: unknown) => changed(item, change, key))
   return Predicate.isObject(value)
     ? Object.fromEntries(Object.entries(value).map(([name, item]) => [name, changed(item, change, name)]))
     : change(value, key)
 }
 
-const asAction = (value: unknown): Action => Predicate.isReadonlyObject(value) ? value : {}
+export const asAction = (value: unknown): Action => Predicate.isReadonlyObject(value) ? value : {}
 
-const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+export const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
 /** A change of what is signed, and of what is sent or not. */
-const ofValues =
+export const ofValues =
   (change: (value: unknown, key: string) => unknown, sending: boolean): MistakenSigning["apply"] => (recipe) => {
     const signed = asAction(changed(recipe.signed, change))
     if (isSame(signed, recipe.signed)) return undefined
@@ -144,7 +144,7 @@ interface Style {
 }
 
 /** MessagePack with some headers written in another way. */
-const packed = (style: Style) => {
+export const packed = (style: Style) => {
   const write = (value: unknown): Hex => {
     if (Predicate.isNumber(value) && Number.isInteger(value)) return style.integer?.(BigInt(value)) ?? pack(value)
     if (Predicate.isString(value)) {
@@ -183,7 +183,7 @@ const signedSmallest = (value: bigint): Hex => {
   return concat(["0xd3", numberToHex(BigInt.asUintN(64, value), { size: 8 })])
 }
 
-const ofPacking = (style: Style): MistakenSigning["apply"] => (recipe) => {
+export const ofPacking = (style: Style): MistakenSigning["apply"] => (recipe) => {
   const other = packed(style)
   return other(recipe.signed) === recipe.pack(recipe.signed) ? undefined : { ...recipe, pack: other }
 }
@@ -197,7 +197,7 @@ const little = (hex: Hex): Hex => bytesToHex(hexToBytes(hex).toReversed())
 
 const marker = (value: string | undefined): Hex => value === undefined ? "0x00" : "0x01"
 
-const ofTyped = (change: (typed: Typed) => Typed): MistakenSigning["apply"] => (recipe) => ({
+export const ofTyped = (change: (typed: Typed) => Typed): MistakenSigning["apply"] => (recipe) => ({
   ...recipe,
   typed: (typed) => change(recipe.typed(typed))
 })
@@ -211,7 +211,7 @@ const account: Hex = keys.multiSigUser.address
 
 const minute = 60_000
 
-const spaced = (value: unknown): string =>
+export const spaced = (value: unknown): string =>
   JSON.stringify(value, null, 1).replaceAll(/\n\s*/gu, " ").replaceAll(/([{[]) /gu, "$1").replaceAll(/ ([}\]])/gu, "$1")
 
 const chains = [1, 10, 56, 137, 8453, 42_161, 999, 43_114, 59_144, 31_337, 11_155_111, 534_352]
@@ -508,14 +508,17 @@ function expiry(context: Parameters<Tail>[0]): ReadonlyArray<Hex> {
 const isFor = ({ scheme }: MistakenSigning, { typed }: Sound): boolean =>
   scheme === "any" || (scheme === "l1") === (typed === undefined)
 
-/** Each mistake as the only one. */
-export const single: ReadonlyArray<Break> = signingMistakes.map((each) => ({
+/** A mistake as the only one. */
+export const alone = (each: MistakenSigning): Break => ({
   name: each.name,
   make: async (sound) => {
     const recipe = isFor(each, sound) ? each.apply(rightRecipe(sound), sound) : undefined
     return recipe === undefined ? undefined : { body: await bodyOf(recipe, sound), mistake: each.mistake }
   }
-}))
+})
+
+/** Each mistake as the only one. */
+export const single: ReadonlyArray<Break> = signingMistakes.map(alone)
 
 interface Two {
   readonly first: MistakenSigning

@@ -10,6 +10,7 @@ import { breaks } from "./breaks.ts"
 import { anyFormLine, bodiesOf, broken, merged, pairedActions, pairRows, rotated, rowOf, table } from "./confusion.ts"
 import type { Row } from "./confusion.ts"
 import { kindTable } from "./kindTable.ts"
+import { rareSignings } from "./rareSignings.ts"
 import { shaped } from "./shapes.ts"
 import { pairs, pairsOfAnyForm, single } from "./signingMistakes.ts"
 
@@ -17,7 +18,10 @@ const file = path.resolve(import.meta.dirname, "../../docs/inspector.md")
 
 const printed = await Effect.runPromise(Effect.gen(function*() {
   const sound = yield* broken
-  const singles = yield* Effect.forEach([...breaks, ...single, ...shaped], (each) => rowOf(each, sound))
+  const singles = yield* Effect.forEach(
+    [...breaks, ...single, ...shaped, ...rareSignings],
+    (each) => rowOf(each, sound)
+  )
   const twos = yield* Effect.forEach(pairs, (each, at) => rowOf(each, rotated(sound, at), undefined, pairedActions))
   const rare = yield* Effect.forEach(pairsOfAnyForm, (each, at) => rowOf(each, rotated(sound, at), undefined, 1))
   return {

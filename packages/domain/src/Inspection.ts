@@ -68,6 +68,8 @@ export const SignatureMistake = Schema.Literals([
   "typeFields",
   "fieldType",
   "otherScheme",
+  "olderTypedData",
+  "absentSigned",
   "documentedChainField",
   // mistakes in a multi-sig wrapper
   "untrimmedSignature",

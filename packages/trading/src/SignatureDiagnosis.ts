@@ -81,12 +81,12 @@ const findWrapper = ({ action }: ReadBody): Wrapper | undefined => action?.type 
  * Maximum number of signature recoveries in one inspection. A recovery takes about 0.05 ms, and the hashing before it
  * about 0.025 ms.
  */
-const maxRecoveries = 520
+const maxRecoveries = 1400
 
 /**
  * Maximum number of recoveries for the inner signatures if the expected signer is a co-signer of a multi-sig action.
  */
-const maxInnerRecoveries = 320
+const maxInnerRecoveries = 860
 
 /** Maximum number of recoveries for the inner signatures if the outer signature of a multi-sig action is correct. */
 const maxIdleRecoveries = 140

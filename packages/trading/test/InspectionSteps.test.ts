@@ -57,7 +57,7 @@ const inspected = (body: Uint8Array) =>
 
 describe("what an inspection does in one turn of the event loop", () => {
   // the largest action that is searched, and one above it
-  for (const [orders, recoveries] of [[1, 460], [100, 252], [500, 57]] as const) {
+  for (const [orders, recoveries] of [[1, 1208], [100, 780], [500, 57]] as const) {
     const body = wrapper(orders)
     it.live(`is a few recoveries, of a body of ${body.length} bytes`, () =>
       Effect.gen(function*() {

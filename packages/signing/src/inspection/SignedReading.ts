@@ -102,7 +102,7 @@ interface Search {
  * Maximum number of bytes of all hashed data in one inspection. Each digest that is tried hashes the whole action,
  * whose size the caller chooses.
  */
-const maxHashed = 320 * 1024
+const maxHashed = 768 * 1024
 
 /**
  * Maximum number of bytes of an encoded action for which the inspector reproduces mistakes. At this size, computing one
@@ -111,7 +111,7 @@ const maxHashed = 320 * 1024
 const maxSearched = 16 * 1024
 
 /** Maximum number of digests that are tried per action. For a large action, fewer are tried: see `maxHashed`. */
-const maxReadings = 1500
+const maxReadings = 2400
 
 const countReadings = ({ action }: CanonicalAction): number =>
   Result.match(MsgPack.encode(action), {

@@ -102,8 +102,11 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   integerWidth: searched(
     "integers are encoded wider than needed, or with signed types",
-    ({ found }) =>
-      `integers were encoded as ${found}: encode each in the smallest unsigned form of MessagePack that fits it`
+    ({ found, where }) =>
+      `${
+        where === whole ? "integers were" : `${where} was`
+      } encoded as ${found}: encode each integer in the smallest ` +
+      "unsigned form of MessagePack that fits it"
   ),
   textWidth: searched(
     "text is encoded with a wider header, or as bytes",
@@ -295,6 +298,14 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
         ? `the action was signed as ${found}: sign it as ${expected}`
         : `the action was hashed and signed as ${found}: sign its fields as typed data`
   ),
+  olderTypedData: searched(
+    "the typed data are those of an SDK of before May 2024",
+    ({ expected, found }) => `it is signed as SDKs of before May 2024 did, as ${found}: sign ${expected}`
+  ),
+  absentSigned: searched(
+    "an absent value is signed as text (null, None, undefined), or an absent text as another",
+    ({ expected, found, where }) => `${where} is absent or empty, and was signed as ${found}: sign it as ${expected}`
+  ),
   documentedChainField: searched(
     "the chain field is signed under the name that the documentation uses",
     "the chain field was signed as venueChain, its name in the documentation: sign it as hyperliquidChain"
@@ -339,11 +350,11 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   hashSigned: searched(
     "the hash is signed without typed data",
-    "the bare hash of the action was signed: sign the typed data that contains it"
+    ({ found }) => `${found} was signed without typed data: sign typed data (eth_signTypedData_v4)`
   ),
   personalSign: searched(
-    "the action is signed as a plain message",
-    "the action was signed as a plain message (personal_sign): sign it as typed data (eth_signTypedData_v4)"
+    "the action's JSON, or a hash of the action, is signed as a plain message",
+    ({ found }) => `${found} was signed as a plain message (personal_sign): sign typed data (eth_signTypedData_v4)`
   ),
   otherRecoveryBit: inSignature(
     "v selects the wrong one of two possible keys",

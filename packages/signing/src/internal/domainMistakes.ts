@@ -73,7 +73,7 @@ function* otherDomains({ chainId, name }: Signable.Domain): Generator<OtherDomai
   const right = { name, chainId }
   const expected = shownDomain(right)
   const other = name === "Exchange" ? "HyperliquidSignTransaction" : "Exchange"
-  const ids = name === "Exchange" ? [42_161, 421_614, 1337, 1, 999] : [1337, Number(chainId), 421_614, 42_161, 1, 999]
+  const ids = [...(name === "Exchange" ? [] : [1337, Number(chainId)]), 42_161, 421_614, 1337, 1, 999, 421_613, 998]
   const named = (parts: DomainParts): OtherDomain => ({
     found: shownDomain(parts),
     expected,

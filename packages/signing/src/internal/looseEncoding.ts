@@ -4,19 +4,31 @@ import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Predicate from "effect/Predicate"
 import { concat, fromHex } from "./bytes.ts"
 
-/** An integer that is encoded as a double. */
-export class AsDouble {
-  readonly value: number
-  constructor(value: number) {
-    this.value = value
-  }
+type Width = 1 | 2 | 4 | 8
+
+/** The MessagePack type of integers. */
+export interface IntegerStyle {
+  /** The least number of bytes after the type byte. */
+  readonly least: Width
+  readonly signed: boolean
+  /** Whether integers from -32 to 127 are encoded in the type byte. */
+  readonly fixed: boolean
+  /** Whether an integer that does not fit into `least` bytes gets the venue's type instead of a wider one. */
+  readonly onlyLeast?: boolean
 }
 
-/**
- * The MessagePack type of integers. `smallest`: the smallest type. `uint16` to `int64`: at least this type. `signed`:
- * the smallest signed type. `double`: a double.
- */
-export type IntegerStyle = "smallest" | "uint16" | "uint32" | "uint64" | "int32" | "int64" | "signed" | "double"
+/** The venue's type of an integer: the smallest one, unsigned if the integer is not negative. */
+const smallest: IntegerStyle = { least: 1, signed: false, fixed: true }
+
+/** An integer that is encoded in a style of its own, or as a double. */
+export class Packed {
+  readonly value: number | bigint
+  readonly style: IntegerStyle | "double"
+  constructor(value: number | bigint, style: IntegerStyle | "double") {
+    this.value = value
+    this.style = style
+  }
+}
 
 /**
  * The MessagePack type of text. `shortest`: a string with the shortest header. `str8`, `str16`, `str32`: a string with
@@ -36,7 +48,7 @@ export interface Encoding {
 }
 
 /** The variant of MessagePack that the venue uses. */
-export const standard: Encoding = { integer: "smallest", text: "shortest", size: "shortest" }
+export const standard: Encoding = { integer: smallest, text: "shortest", size: "shortest" }
 
 /** Combines two variants of MessagePack. If both change a property, the second variant applies. */
 export const combined = (first: Encoding, second: Encoding): Encoding => ({
@@ -44,8 +56,6 @@ export const combined = (first: Encoding, second: Encoding): Encoding => ({
   text: second.text === standard.text ? first.text : second.text,
   size: second.size === standard.size ? first.size : second.size
 })
-
-type Width = 1 | 2 | 4 | 8
 
 const tagged = (tag: number, value: bigint, width: Width): Uint8Array => {
   const bytes = new Uint8Array(width + 1)
@@ -77,25 +87,11 @@ const double = (value: number): Uint8Array => {
   return bytes
 }
 
-const integer = (value: bigint, style: IntegerStyle): Uint8Array => {
-  switch (style) {
-    case "double":
-      return double(Number(value))
-    case "uint16":
-      return sized(value, 2, value < 0n)
-    case "uint32":
-      return sized(value, 4, value < 0n)
-    case "uint64":
-      return sized(value, 8, value < 0n)
-    case "int32":
-      return sized(value, 4, true)
-    case "int64":
-      return sized(value, 8, true)
-    default: {
-      if (value >= -32n && value < 128n) return Uint8Array.of(Number(BigInt.asUintN(8, value)))
-      return sized(value, 1, style === "signed" || value < 0n)
-    }
-  }
+const integer = (value: bigint, { fixed, least, onlyLeast = false, signed }: IntegerStyle): Uint8Array => {
+  if (fixed && value >= -32n && value < 128n) return Uint8Array.of(Number(BigInt.asUintN(8, value)))
+  return onlyLeast && !fits(value, least, signed)
+    ? integer(value, smallest)
+    : sized(value, least, signed || value < 0n)
 }
 
 const header = (fixed: number, limit: number, wide: readonly [tag: number, width: 1 | 2 | 4][], length: number) => {
@@ -136,8 +132,9 @@ const size = (count: number, style: SizeStyle, fixed: number, tag: number): Uint
 }
 
 const write = (encoding: Encoding, value: unknown, parts: Array<Uint8Array>): void => {
-  if (value instanceof AsDouble) parts.push(double(value.value))
-  else if (Predicate.isString(value)) parts.push(textBytes(value, encoding.text, false))
+  if (value instanceof Packed) {
+    parts.push(value.style === "double" ? double(Number(value.value)) : integer(BigInt(value.value), value.style))
+  } else if (Predicate.isString(value)) parts.push(textBytes(value, encoding.text, false))
   else if (Predicate.isNumber(value)) {
     parts.push(Number.isInteger(value) ? integer(BigInt(value), encoding.integer) : double(value))
   } else if (Predicate.isBigInt(value)) parts.push(integer(value, encoding.integer))
@@ -162,17 +159,29 @@ export const encode = (encoding: Encoding, value: unknown): Uint8Array => {
   return concat(...parts)
 }
 
-/** JSON styles: without spaces, or with Python's spaces. */
-export const jsonStyles = ["compact", "spaced"] as const
-export type JsonStyle = (typeof jsonStyles)[number]
+/** JSON styles: without spaces, with Python's spaces, and with line breaks. */
+export type JsonStyle = "compact" | "spaced" | "indented by 2" | "indented by 4"
 
-const spaced = (value: unknown): string => {
-  if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`
-  return Predicate.isObject(value)
-    ? `{${Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${spaced(item)}`).join(", ")}}`
-    : Json.stringify(value)
+const indents: { readonly [Style in JsonStyle]?: string } = { "indented by 2": "  ", "indented by 4": "    " }
+
+/** Prints a value as JSON. */
+export const printJson = (style: JsonStyle, value: unknown): string => {
+  const indent = indents[style]
+  const colon = style === "compact" ? ":" : ": "
+  const block = (open: string, items: ReadonlyArray<string>, close: string, margin: string): string => {
+    if (items.length === 0) return `${open}${close}`
+    if (indent === undefined) return `${open}${items.join(style === "compact" ? "," : ", ")}${close}`
+    return `${open}\n${items.map((item) => `${margin}${indent}${item}`).join(",\n")}\n${margin}${close}`
+  }
+  const print = (part: unknown, margin: string): string => {
+    const inner = `${margin}${indent ?? ""}`
+    if (Array.isArray(part)) return block("[", part.map((item: unknown) => print(item, inner)), "]", margin)
+    if (!Predicate.isObject(part)) return Json.stringify(part)
+    const members = Object.entries(part).map(([key, item]) => `${JSON.stringify(key)}${colon}${print(item, inner)}`)
+    return block("{", members, "}", margin)
+  }
+  return print(value, "")
 }
 
-/** Encodes a value as JSON, with or without spaces. */
-export const encodeJson = (style: JsonStyle, value: unknown): Uint8Array =>
-  Utf8.encode(style === "spaced" ? spaced(value) : Json.stringify(value))
+/** Encodes a value as JSON. */
+export const encodeJson = (style: JsonStyle, value: unknown): Uint8Array => Utf8.encode(printJson(style, value))

@@ -11,7 +11,7 @@ import * as SignedView from "../inspection/SignedView.ts"
 import type { Part, Rewrite, View } from "../inspection/SignedView.ts"
 import type { SignedRequest } from "../SignerRecovery.ts"
 import { trimmedHex } from "./bytes.ts"
-import { AsDouble } from "./looseEncoding.ts"
+import { Packed } from "./looseEncoding.ts"
 
 /**
  * A view (a signing hypothesis) with one mistake. If a comparison of the hashed values does not show the mistake,
@@ -47,7 +47,7 @@ export const rewriter = ({ leaf = (value) => value, members = (all) => all }: Ch
     if (Array.isArray(value)) {
       return value.map((item: unknown, index) => walk(item, SignedView.readMember(sent, index), key))
     }
-    if (!Predicate.isObject(value) || value instanceof AsDouble) return leaf(value, sent, key)
+    if (!Predicate.isObject(value) || value instanceof Packed) return leaf(value, sent, key)
     const changed = members(Object.entries(value), sent)
     return Object.fromEntries(
       changed.map(([name, item]) => [name, walk(item, SignedView.readMember(sent, name), name)])

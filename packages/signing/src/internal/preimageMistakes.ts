@@ -4,15 +4,17 @@
 import { sha256 } from "@noble/hashes/sha2"
 import { sha3_256 } from "@noble/hashes/sha3"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Predicate from "effect/Predicate"
 import * as Signable from "../actions/Signable.ts"
 import * as SignedDigest from "../inspection/SignedDigest.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import type { View } from "../inspection/SignedView.ts"
+import type { SignedRequest } from "../SignerRecovery.ts"
 import { concat, fromHex, keccak256, toHex } from "./bytes.ts"
 import * as Loose from "./looseEncoding.ts"
-import { keysAsSent } from "./memberMistakes.ts"
-import type { Vary } from "./mistake.ts"
-import { isGiven, isUserSigned } from "./mistake.ts"
+import { keysAsSent, sortedKeys } from "./memberMistakes.ts"
+import type { Subject, Vary } from "./mistake.ts"
+import { isGiven, isUserSigned, subjectTypedData } from "./mistake.ts"
 
 const noBytes = new Uint8Array(0)
 
@@ -178,15 +180,6 @@ export const arranged = (ways: ReadonlyArray<Arrangement>): Vary => ({ view }) =
     needs === undefined || isGiven(needs === "vault" ? view.context.vaultAddress : view.context.expiresAfter)
   ).map(({ arrange, found }) => ({ view: { ...view, arrange }, finding: { path: [], found } }))
 
-const encodings: ReadonlyArray<readonly [found: string, change: Partial<Loose.Encoding>]> = [
-  ["int64 (0xd3)", { integer: "int64" }],
-  ["uint64 (0xcf)", { integer: "uint64" }],
-  ["signed integers (0xd0 to 0xd3)", { integer: "signed" }],
-  ["int32 (0xd2)", { integer: "int32" }],
-  ["uint32 (0xce)", { integer: "uint32" }],
-  ["uint16 (0xcd)", { integer: "uint16" }]
-]
-
 const textEncodings: ReadonlyArray<readonly [found: string, change: Partial<Loose.Encoding>]> = [
   ["str16 (0xda) for text above 31 bytes", { text: "noStr8" }],
   ["str8 (0xd9) for short text", { text: "str8" }],
@@ -201,20 +194,20 @@ const sizeEncodings: ReadonlyArray<readonly [found: string, change: Partial<Loos
   ["map32 (0xdf) and array32 (0xdd)", { size: "wide32" }]
 ]
 
-const inEncoding = (ways: typeof encodings): Vary => ({ view }) =>
+const inEncoding = (ways: typeof textEncodings): Vary => ({ view }) =>
   ways.map(([found, change]) => ({
     view: { ...view, encoding: { ...(view.encoding ?? Loose.standard), ...change } },
     finding: { path: [], found }
   }))
 
-export const integerWidths = inEncoding(encodings)
 export const textWidths = inEncoding(textEncodings)
 export const sizeWidths = inEncoding(sizeEncodings)
 
-const jsonNames: { readonly [Style in Loose.JsonStyle]: string } = {
-  compact: "JSON",
-  spaced: "JSON with spaces"
-}
+/** The styles in which programs print JSON, and the end of their description. */
+const jsonStyles: ReadonlyArray<readonly [style: Loose.JsonStyle, found: string]> = [
+  ["compact", ""],
+  ["spaced", " with spaces"]
+]
 
 /**
  * Generates signing hypotheses in which JSON is hashed instead of MessagePack, with the members in the venue's order or
@@ -223,10 +216,10 @@ const jsonNames: { readonly [Style in Loose.JsonStyle]: string } = {
 export const jsonEncodings: Vary = ({ view }) =>
   [view, SignedView.withRewrite(view, keysAsSent)].flatMap((each) =>
     [
-      Loose.jsonStyles.map((json) => ({ view: { ...each, json }, finding: { path: [], found: jsonNames[json] } })),
-      Loose.jsonStyles.map((json) => ({
+      jsonStyles.map(([json, style]) => ({ view: { ...each, json }, finding: { path: [], found: `JSON${style}` } })),
+      jsonStyles.map(([json, style]) => ({
         view: { ...each, json, arrange: ({ action }: SignedView.Preimage) => action },
-        finding: { path: [], found: `${jsonNames[json]} alone` }
+        finding: { path: [], found: `JSON${style} alone` }
       }))
     ].flat()
   )
@@ -261,22 +254,134 @@ export const personal = (bytes: Uint8Array): Uint8Array =>
 
 const asText = (bytes: Uint8Array): Uint8Array => Utf8.encode(toHex(bytes))
 
-/**
- * Generates signing hypotheses in which the signer signed a plain message instead of typed data: the digest (as bytes
- * or hex text), the hash inside the typed data (as bytes or hex text), or the bytes before hashing.
- */
-export const plainMessages: Vary = ({ view }) =>
+/** Hashes of an action that programs sign as a plain message, most likely first. */
+const plainHashes: ReadonlyArray<readonly [found: string, bytes: (signable: Signable.Signable) => Uint8Array]> = [
+  ["the digest of the typed data", Signable.digestBytes],
+  ["the hash of the action", (signable) => hashIn(signable)],
+  ["the digest of the typed data, as hex text,", (signable) => asText(Signable.digestBytes(signable))],
+  ["the hash of the action, as hex text,", (signable) => asText(hashIn(signable))],
+  ["the hash of the action, as hex text without 0x,", (signable) => asText(hashIn(signable)).subarray(2)],
   [
-    Signable.digestBytes,
-    hashIn,
-    (signable: Signable.Signable) => asText(Signable.digestBytes(signable)),
-    (signable: Signable.Signable) => asText(hashIn(signable)),
-    (signable: Signable.Signable) => asText(hashIn(signable)).subarray(2),
-    Signable.messageBytes
-  ].map((bytes) => ({
+    "the digest of the typed data, as hex text without 0x,",
+    (signable) => asText(Signable.digestBytes(signable)).subarray(2)
+  ],
+  ["the typed data before their hash", Signable.messageBytes]
+]
+
+/** Generates signing hypotheses in which the signer signed a hash of the action as a plain message. */
+export const plainMessages: Vary = ({ view }) =>
+  plainHashes.map(([found, bytes]) => ({
     view: { ...view, digest: (signable: Signable.Signable) => personal(bytes(signable)) },
-    finding: { path: [] }
+    finding: { path: [], found }
   }))
+
+interface JsonText {
+  /** A description of the text. */
+  readonly found: string
+  readonly text: string
+  /** Whether programs also sign the hash of this text. */
+  readonly isHashed: boolean
+}
+
+const withoutType = (action: unknown): unknown => {
+  if (!Predicate.isReadonlyObject(action) || !Object.hasOwn(action, "type")) return undefined
+  const { type: _, ...members } = action
+  return members
+}
+
+/** Returns a body without its signature, with all its members, and in other usual forms. */
+const bodies = (action: unknown, { expiresAfter, nonce, vaultAddress }: SignedRequest) => {
+  const vault = vaultAddress === undefined ? {} : { vaultAddress }
+  const expiry = expiresAfter === undefined ? {} : { expiresAfter }
+  return {
+    whole: { action, nonce, ...vault, ...expiry },
+    bare: { action, nonce },
+    reordered: [{ action, nonce, ...expiry, ...vault }, { nonce, action, ...vault, ...expiry }]
+  }
+}
+
+/** Returns the fields of user-signed typed data as an object. */
+const signedFields = (subject: Subject): unknown => {
+  const typed = isUserSigned(subject.view) ? subjectTypedData(subject) : undefined
+  return typed === undefined ? undefined : Object.fromEntries(typed.members.map(({ name, value }) => [name, value]))
+}
+
+/** Generates the JSON texts that programs sign in place of typed data, most likely first. */
+function* jsonTexts(subject: Subject): Generator<JsonText> {
+  const { request, view } = subject
+  const { sent, value } = SignedView.hashedValue(view, subject.part, request.action)
+  const { bare, reordered, whole } = bodies(sent, request)
+  const usual = [
+    ["the action's JSON", sent, true],
+    ["the body's JSON", whole, true],
+    ["the JSON of action and nonce", bare, false],
+    ["the JSON of the action without its type", withoutType(sent), false],
+    ["the JSON of the signed fields", signedFields(subject), false]
+  ] as const
+  const orders = [["", (each: unknown) => each], [
+    " with sorted members",
+    (each: unknown) => sortedKeys(each, each)
+  ]] as const
+  for (const [what, part, isHashed] of usual) {
+    if (part === undefined) continue
+    for (const [order, arrange] of orders) {
+      for (const [style, spaces] of jsonStyles) {
+        yield { found: `${what}${order}${spaces}`, text: Loose.printJson(style, arrange(part)), isHashed }
+      }
+    }
+  }
+  for (const [style, spaces] of jsonStyles) {
+    yield {
+      found: `the action's JSON in the venue's order${spaces}`,
+      text: Loose.printJson(style, value),
+      isHashed: true
+    }
+    for (const other of reordered) {
+      yield { found: `the body's JSON${spaces}`, text: Loose.printJson(style, other), isHashed: false }
+    }
+  }
+  for (const [what, part] of usual.slice(0, 2)) {
+    for (const style of ["indented by 2", "indented by 4"] as const) {
+      for (const [order, arrange] of orders) {
+        yield { found: `${what}${order}, ${style},`, text: Loose.printJson(style, arrange(part)), isHashed: false }
+      }
+    }
+  }
+}
+
+/** Replaces every character outside of ASCII by its escape, as Python does. */
+const inAscii = (text: string): string =>
+  text.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
+/** Generates the texts of an action with the given digest of each; repeats the texts with escapes if they differ. */
+const jsonMistakes = (
+  digests: ReadonlyArray<readonly [found: string, digest: (text: Uint8Array) => Uint8Array, isOfHash: boolean]>
+): Vary =>
+  function*(subject) {
+    for (const [suffix, digest, isOfHash] of digests) {
+      for (const { found, isHashed, text } of jsonTexts(subject)) {
+        if (isOfHash && !isHashed) continue
+        for (const each of new Set([text, inAscii(text)])) {
+          const bytes = Utf8.encode(each)
+          yield {
+            view: { ...subject.view, digest: () => digest(bytes) },
+            finding: { path: [], found: `${suffix}${found}` }
+          }
+        }
+      }
+    }
+  }
+
+/** Generates signing hypotheses in which the action's JSON, or its hash, was signed as a plain message. */
+export const jsonMessages: Vary = jsonMistakes([
+  ["", personal, false],
+  ["the hash of ", (text) => personal(keccak256(text)), true],
+  ["the hash, as hex text, of ", (text) => personal(asText(keccak256(text))), true],
+  ["the hash, as hex text without 0x, of ", (text) => personal(asText(keccak256(text)).subarray(2)), true]
+])
+
+/** Generates signing hypotheses in which the hash of the action's JSON was signed without typed data. */
+export const jsonHashes: Vary = jsonMistakes([["the hash of ", keccak256, true]])
 
 /**
  * Returns the 32-byte hash in the typed data: the connection ID or the hash of the multi-sig wrapper. Returns the
@@ -300,6 +405,28 @@ export const nonceMistakes = (nonce: bigint): ReadonlyArray<bigint> => {
       BigInt(`${digits.slice(0, place)}${second}${digits.slice(place, place + 1)}${digits.slice(place + 2)}`)
   )
   return [nonce / 1000n * 1000n, ...oneOff, ...swapped]
+}
+
+/** Steps in milliseconds by which a nonce differs from another reading of the clock, and the number of such steps. */
+const clockSteps: ReadonlyArray<readonly [step: bigint, count: number]> = [
+  [1n, 32],
+  [1000n, 30],
+  [100n, 50],
+  [500n, 20],
+  [10n, 20],
+  [60_000n, 5],
+  [3_600_000n, 14]
+]
+
+/**
+ * Returns the nonces of another reading of the clock: before or after the nonce by a few milliseconds, by tenths of a
+ * second up to 5 s, by seconds up to 30 s, by minutes, or by the hours of a time zone, also in whole seconds.
+ */
+export const otherReadings = (nonce: bigint): ReadonlyArray<bigint> => {
+  const whole = nonce / 1000n * 1000n
+  const around = (time: bigint, [step, count]: readonly [bigint, number]) =>
+    Array.from({ length: count }, (_, at) => step * BigInt(at + 1)).flatMap((off) => [time - off, time + off])
+  return [...clockSteps.flatMap((steps) => around(nonce, steps)), whole, ...around(whole, [1000n, 10])]
 }
 
 /**

@@ -1,9 +1,12 @@
 /** Mistakes in the typed data of a wallet: a phantom agent, primary type or fields that differ from the venue's. */
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Predicate from "effect/Predicate"
 import * as ActionForm from "../actions/ActionForm.ts"
 import * as Signable from "../actions/Signable.ts"
+import * as UserSigned from "../actions/UserSigned.ts"
+import * as SignedView from "../inspection/SignedView.ts"
 import { defaultChainId } from "../VenueProfile.ts"
-import { isAddress } from "./bytes.ts"
+import { fromHex, isAddress, isBytes, keccak256, toHex } from "./bytes.ts"
 import { encodeDomain } from "./domainMistakes.ts"
 import type { Subject, Vary } from "./mistake.ts"
 import { actionOrder, isUserSigned, reshaped, subjectTypedData } from "./mistake.ts"
@@ -140,6 +143,168 @@ export const primaryTypes = structMistakes(({ primaryType }, _signable, { view }
     .map((name) => ({ primaryType: name, found: name, expected: primaryType }))
 })
 
+/** Returns the only element of a list that passes a test; `undefined` if none or several pass. */
+const onlyOne = <A>(all: ReadonlyArray<A>, test: (each: A) => boolean): A | undefined => {
+  const found = all.filter(test)
+  return found.length === 1 ? found[0] : undefined
+}
+
+/** The values of unset fields of a struct. */
+const zeros: { readonly [Type in Signable.Field["type"]]: Signable.Member["value"] } = {
+  string: "",
+  bool: false,
+  uint32: 0,
+  uint64: 0,
+  address: Signable.verifyingContract,
+  bytes: "0x",
+  bytes32: `0x${"0".repeat(64)}`
+}
+
+/**
+ * Returns a field of another type of typed data with a value of the given members: the value of the same name, of the
+ * same meaning, or the only value of the same type. Otherwise returns it with the value of a field that was not set.
+ */
+const filled = (
+  members: ReadonlyArray<Signable.Member>,
+  { name, type }: Signable.Field
+): Signable.Member | undefined => {
+  const isTime = name === "nonce" || name === "time"
+  const value = members.find((member) => member.name === name)?.value ??
+    (isTime ? members.find((member) => member.name === "nonce" || member.name === "time")?.value : undefined) ??
+    onlyOne(members, (member) => member.type === type && type !== "string")?.value ??
+    zeros[type]
+  return toMember(name, type, value)
+}
+
+/**
+ * Generates signing hypotheses in which a user-signed action was signed under the type of another one: with its own
+ * fields, then with the fields of the other type.
+ */
+export const otherActionTypes = structMistakes(function*({ fields, primaryType }, { members }, { view }) {
+  if (!primaryType.startsWith(view.profile.typePrefix)) return
+  for (const type of Object.values(UserSigned.types)) {
+    const other = UserSigned.struct(view.profile)(type)
+    const found = `${other.primaryType}, the type of ${type.actionType}`
+    if (other.primaryType === primaryType) continue
+    yield { primaryType: other.primaryType, found, expected: primaryType }
+    if (fieldNames(other.fields) === fieldNames(fields)) continue
+    const own = type.fields.map((field) => filled(members, field))
+    if (own.includes(undefined)) continue
+    const [chain] = members
+    const all = [...(chain === undefined ? [] : [chain]), ...own.flatMap((each) => each === undefined ? [] : [each])]
+    yield {
+      primaryType: other.primaryType,
+      fields: other.fields,
+      members: () => all,
+      found: `${found}, with its fields ${fieldNames(other.fields)}`,
+      expected: primaryType
+    }
+  }
+})
+
+/** The domains of user-signed actions in SDK versions of before May 2024. */
+const olderChains = [42_161, 421_614, 421_613, 1337]
+
+/** The `source` with which these versions signed an agent. */
+const olderSource = "https://hyperliquid.xyz"
+
+interface OlderType {
+  readonly primaryType: string
+  readonly fields: ReadonlyArray<Signable.NamedType>
+  readonly members: ReadonlyArray<Signable.Member>
+}
+
+const text = (name: string, value: string): Signable.Member => ({ name, type: "string", value })
+
+const word = (hex: string): string => hex.slice(2).toLowerCase().padStart(64, "0")
+
+/** Encodes an address, or an address and a name, like the ABI of contracts. */
+const agentWords = (address: string, name: string | undefined): ReadonlyArray<string> =>
+  name === undefined
+    ? [word(address)]
+    : [
+      word(address),
+      word("0x40"),
+      word(`0x${Utf8.encode(name).length.toString(16)}`),
+      toHex(Utf8.encode(name)).slice(2).padEnd(Math.ceil(Utf8.encode(name).length / 32) * 64, "0")
+    ]
+
+/**
+ * Returns the typed data of an action in SDK versions of before May 2024, which signed a transfer, a withdrawal and an
+ * approval of an agent under types without a network.
+ */
+const olderTypes = (action: Readonly<Record<string, unknown>>): ReadonlyArray<OlderType> => {
+  const { agentAddress, agentName, amount, destination } = action
+  const made = (primaryType: string, members: ReadonlyArray<Signable.Member>): OlderType => ({
+    primaryType,
+    fields: members.map(({ name, type }) => ({ name, type })),
+    members
+  })
+  if (isAddress(agentAddress)) {
+    const names = [undefined, ...(Predicate.isString(agentName) ? [agentName] : [])]
+    return names.map((name) =>
+      made("Agent", [
+        text("source", olderSource),
+        {
+          name: "connectionId",
+          type: "bytes32",
+          value: toHex(keccak256(fromHex(`0x${agentWords(agentAddress, name).join("")}`)))
+        }
+      ])
+    )
+  }
+  const time = action["time"] ?? action["nonce"]
+  if (!Predicate.isString(destination) || !Predicate.isString(amount)) return []
+  if (!Predicate.isNumber(time) && !Predicate.isBigInt(time)) return []
+  const last: Signable.Member = { name: "time", type: "uint64", value: time }
+  return [
+    made("UsdTransferSignPayload", [text("destination", destination), text("amount", amount), last]),
+    made("WithdrawFromBridge2SignPayload", [text("destination", destination), text("usd", amount), last])
+  ]
+}
+
+/** Generates signing hypotheses with the types and domains of SDK versions of before May 2024. */
+export const olderTypedData: Vary = function*(subject) {
+  const typed = isUserSigned(subject.view) ? subjectTypedData(subject) : undefined
+  if (typed === undefined) return
+  for (const { fields, members, primaryType } of olderTypes(subject.view.action)) {
+    const struct = Signable.structType(primaryType, fields)
+    const domains = [
+      ...olderChains.map((chainId) => encodeDomain({ name: "Exchange", chainId })),
+      typed.domain,
+      ...olderChains.map((chainId) => encodeDomain({ name: typed.domain.name, chainId }))
+    ]
+    for (const domain of domains) {
+      yield reshaped(subject.view, () => ({ domain, struct, members }), {
+        path: [],
+        found: `${primaryType} in the domain ${domain.name}, chainId ${domain.chainId}`,
+        expected: `${typed.struct.primaryType} in the domain ${typed.domain.name}, chainId ${typed.domain.chainId}`
+      })
+    }
+  }
+}
+
+/** Texts that programs sign for a value that is absent. */
+const absentTexts = ["", "null", "None", "undefined", "nil", "none", "<nil>", Signable.verifyingContract]
+
+/** Generates signing hypotheses in which an absent or empty text was signed as a text such as "null". */
+export const absentFields = structMistakes(function*(_struct, { members }, { view }) {
+  const nullable = UserSigned.find(view.action["type"])?.respelled ?? {}
+  for (const { name, type, value } of members) {
+    const isNullable = nullable[name]?.has(null) === true
+    if (type !== "string" || !(value === "" || isNullable)) continue
+    for (const other of absentTexts) {
+      if (other === value) continue
+      yield {
+        members: (all) => all.map((each) => each.name === name ? text(name, other) : each),
+        path: [...SignedView.actionPath(view), name],
+        found: JSON.stringify(other),
+        expected: JSON.stringify(value)
+      }
+    }
+  }
+})
+
 const fieldNames = (fields: ReadonlyArray<Signable.NamedType>): string => fields.map(({ name }) => name).join(", ")
 
 const byName = (fields: ReadonlyArray<Signable.NamedType>, members: ReadonlyArray<Signable.Member>) =>
@@ -193,26 +358,66 @@ export const fieldSets = structMistakes(function*({ fields }, _signable, { reque
   }
 })
 
+/** Decimal places of the integers in which contracts count amounts. */
+const amountPlaces = [0, 6, 8, 18]
+
+const amountTypes = ["uint256", "uint64", "int256", "uint128"]
+
+/** Returns a decimal number as an integer of units with the given number of decimal places, as 32 bytes. */
+const inUnits = (decimal: string, places: number): Signable.Member["value"] | undefined => {
+  const [whole = "", fraction = ""] = decimal.split(".")
+  const rest = fraction.slice(places)
+  if (!/^[0-9]{1,40}(?:\.[0-9]{1,40})?$/.test(decimal) || /[1-9]/.test(rest)) return undefined
+  const units = BigInt(`${whole}${fraction.slice(0, places).padEnd(places, "0")}`)
+  return units >> 256n === 0n ? `0x${units.toString(16).padStart(64, "0")}` : undefined
+}
+
+/** Generates signing hypotheses in which an amount was signed as an integer instead of text. */
+export const amountTypesSigned = structMistakes(function*({ fields }, { members }) {
+  for (const [index, { name, type, value }] of members.entries()) {
+    if (type !== "string" || fields[index]?.name !== name || !/^[0-9.]+$/.test(value)) continue
+    for (const places of amountPlaces) {
+      const units = inUnits(value, places)
+      if (units === undefined) continue
+      for (const other of amountTypes) {
+        yield {
+          fields: fields.map((field) => field.name === name ? { name, type: other } : field),
+          members: (all) => all.map((each) => each.name === name ? toMember(name, "bytes32", units) ?? each : each),
+          found: `${other} ${name} of ${BigInt(String(units))}`,
+          expected: `string ${name} of ${JSON.stringify(value)}`
+        }
+      }
+    }
+  }
+})
+
 const otherTypes: { readonly [Type in Signable.Member["type"]]: ReadonlyArray<string> } = {
   string: ["address", "bytes32", "bytes"],
   bool: ["uint8", "string"],
   uint32: ["uint64", "uint256", "string"],
-  uint64: ["uint256", "uint32", "int64", "uint128", "string"],
+  uint64: ["uint256", "uint32", "int64", "uint128", "int256", "string"],
   address: ["string", "bytes32", "bytes"],
   bytes: ["string"],
   bytes32: ["string", "bytes"]
 }
 
-/** Converts a member to a field of another type; `undefined` if its value is invalid for that type. */
-const asType = (member: Signable.Member, type: string): Signable.Member | undefined => {
-  const { name, value } = member
+/** Makes a field of a message; `undefined` if its value is invalid for that type. */
+const toMember = (name: string, type: string, value: Signable.Member["value"]): Signable.Member | undefined => {
   if (type === "string") return { name, type, value: String(value) }
   if (type === "address") return isAddress(value) ? { name, type, value } : undefined
-  if (type === "bytes" || type === "bytes32") {
-    return Predicate.isString(value) && /^0x(?:[0-9a-fA-F]{2})+$/.test(value) &&
-        (type === "bytes" || value.length === 66)
-      ? { name, type, value: `0x${value.slice(2)}` }
-      : undefined
+  if (type === "bool") return Predicate.isBoolean(value) ? { name, type, value } : undefined
+  if (type === "uint32" || type === "uint64") {
+    return Predicate.isNumber(value) || Predicate.isBigInt(value) ? { name, type, value } : undefined
+  }
+  if (!isBytes(value)) return undefined
+  if (type === "bytes") return value.length > 2 ? { name, type, value } : undefined
+  return type === "bytes32" && value.length === 66 ? { name, type, value } : undefined
+}
+
+/** Converts a member to a field of another type; `undefined` if its value is invalid for that type. */
+const asType = (member: Signable.Member, type: string): Signable.Member | undefined => {
+  if (type === "string" || type === "address" || type === "bytes" || type === "bytes32") {
+    return toMember(member.name, type, member.value)
   }
   // booleans, and numbers of any width, are encoded in the same way
   return member.type === "string" || member.type === "address" ? undefined : member

@@ -5,7 +5,7 @@ import type * as ActionForm from "../actions/ActionForm.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import type { Rewrite, View } from "../inspection/SignedView.ts"
 import { keccak256, toHex } from "./bytes.ts"
-import { AsDouble, standard } from "./looseEncoding.ts"
+import { type IntegerStyle, Packed, standard } from "./looseEncoding.ts"
 import type { Edit, MistakenView, Subject, Vary } from "./mistake.ts"
 import { edited, leavesIn, maxLeaves, ofText, rewriter } from "./mistake.ts"
 
@@ -115,13 +115,92 @@ export const integersAsFloats: Vary = function*({ view }) {
     const [first] = group
     if (first === undefined) continue
     const paths = group.map(({ path }) => path)
-    const floating = edited(view, paths, (value) => Predicate.isNumber(value) ? new AsDouble(value) : value)
+    const floating = edited(view, paths, (value) => Predicate.isNumber(value) ? new Packed(value, "double") : value)
     yield {
       view: { ...floating, encoding: view.encoding ?? standard },
       finding: {
         path: [...SignedView.actionPath(view), ...first.path],
         found: `${first.value}.0`,
         expected: String(first.value)
+      }
+    }
+  }
+}
+
+const inType = (least: IntegerStyle["least"], signed: boolean): IntegerStyle => ({ least, signed, fixed: false })
+
+/** The types in which programs encode all integers, most likely first. */
+const integerTypes: ReadonlyArray<IntegerStyle> = [
+  inType(8, true),
+  inType(8, false),
+  { least: 1, signed: true, fixed: true },
+  inType(4, true),
+  inType(4, false),
+  inType(2, false),
+  inType(2, true),
+  ...([8, 4, 2] as const).flatMap((least) => [true, false].map((signed) => ({ least, signed, fixed: true }))),
+  inType(1, false),
+  inType(1, true),
+  ...([4, 2, 1] as const).flatMap((least) =>
+    [false, true].map((fixed) => ({ least, signed: true, fixed, onlyLeast: true }))
+  )
+]
+
+/** The types of one member, or of the small and of the large integers. */
+const ownTypes = ([8, 4, 2, 1] as const).flatMap((least) => [true, false].map((signed) => inType(least, signed)))
+
+const typeName = ({ fixed, least, onlyLeast = false, signed }: IntegerStyle): string => {
+  if (signed && least === 1 && fixed && !onlyLeast) return "signed types (0xd0 to 0xd3)"
+  const code = (signed ? 0xd0 : 0xcc) + Math.log2(least)
+  const range = `${fixed ? " above 127" : ""}${onlyLeast ? ", if they fit" : ""}`
+  return `${signed ? "int" : "uint"}${least * 8} (0x${code.toString(16)})${range}`
+}
+
+/** Integers from this value on do not fit into 16 bits. */
+const large = 65_536
+
+/**
+ * Generates signing hypotheses in which integers have wider or signed types: first all integers, then the integers of
+ * one member, then the small and the large integers in two types, as the fields of a struct have.
+ */
+export const integerWidths: Vary = function*({ view }) {
+  for (const integer of integerTypes) {
+    yield {
+      view: { ...view, encoding: { ...(view.encoding ?? standard), integer } },
+      finding: { path: [], found: typeName(integer) }
+    }
+  }
+  const members = new Map<string, Array<ActionForm.Path>>()
+  const bySize: { readonly [size in "small" | "large"]: Array<ActionForm.Path> } = { small: [], large: [] }
+  for (const { path, value } of leavesIn(view, "integer", "id")) {
+    if (!Predicate.isNumber(value) && !Predicate.isBigInt(value)) continue
+    const name = path.filter(Predicate.isString).join(".")
+    members.set(name, [...(members.get(name) ?? []), path])
+    bySize[value < large ? "small" : "large"].push(path)
+  }
+  if (members.size < 2) return
+  const packed = (from: View, paths: ReadonlyArray<ActionForm.Path>, style: IntegerStyle): View => ({
+    ...edited(
+      from,
+      paths,
+      (value) => Predicate.isNumber(value) || Predicate.isBigInt(value) ? new Packed(value, style) : value
+    ),
+    encoding: from.encoding ?? standard
+  })
+  for (const paths of [...members.values()].slice(0, maxLeaves)) {
+    for (const style of ownTypes) {
+      yield {
+        view: packed(view, paths, style),
+        finding: { path: [...SignedView.actionPath(view), ...paths[0] ?? []], found: typeName(style) }
+      }
+    }
+  }
+  if (bySize.small.length === 0 || bySize.large.length === 0) return
+  for (const small of [inType(4, false), inType(4, true), inType(2, false)]) {
+    for (const wide of [inType(8, false), inType(8, true)]) {
+      yield {
+        view: packed(packed(view, bySize.small, small), bySize.large, wide),
+        finding: { path: [], found: `${typeName(small)} and ${typeName(wide)}` }
       }
     }
   }

@@ -34,12 +34,14 @@ import {
   byteOrders,
   documentedPreimage,
   hashIn,
-  integerWidths,
   jsonEncodings,
+  jsonHashes,
+  jsonMessages,
   lifetimes,
   nonceMistakes,
   nonces,
   otherHashes,
+  otherReadings,
   plainMessages,
   preimageOrders,
   sizeWidths,
@@ -48,13 +50,24 @@ import {
   withoutExpiryMarker,
   withoutVaultMarker
 } from "./preimageMistakes.ts"
-import { agentMistakes, fieldSets, fieldTypes, primaryTypes, typedActions } from "./typedDataMistakes.ts"
+import {
+  absentFields,
+  agentMistakes,
+  amountTypesSigned,
+  fieldSets,
+  fieldTypes,
+  olderTypedData,
+  otherActionTypes,
+  primaryTypes,
+  typedActions
+} from "./typedDataMistakes.ts"
 import {
   addressesIn,
   checksummed,
   decimalsIn,
   exponent,
   integersAsFloats,
+  integerWidths,
   jsonIn,
   longExponent,
   normalized,
@@ -221,7 +234,7 @@ export const variations: ReadonlyArray<Variation> = [
   paired("timeUnit", times((nonce) => [nonce / 1000n, nonce * 1000n, nonce * 1_000_000n]), 1),
   seldomPaired("hashSigned", ({ view }) => [{
     view: { ...view, digest: (signable) => hashIn(signable) },
-    finding: { path: [] }
+    finding: { path: [], found: "the hash of the action" }
   }], 1),
   paired("personalSign", plainMessages, 1, 2),
   seldomPaired(
@@ -238,7 +251,7 @@ export const variations: ReadonlyArray<Variation> = [
     isGiven(view.context.expiresAfter)
       ? [{ view: { ...view, arrange: withoutExpiryMarker }, finding: { path: ["expiresAfter"] } }]
       : []),
-  paired("integerWidth", integerWidths, 3),
+  paired("integerWidth", integerWidths, 3, 8),
   paired("textWidth", textWidths, 3),
   paired("sizeWidth", sizeWidths, 1),
   paired("otherDomain", domainMistakes, 4, 12),
@@ -304,10 +317,17 @@ export const variations: ReadonlyArray<Variation> = [
           finding: { path: ["expiresAfter"], found: String(expiresAfter) }
         }
       })),
+  alone("personalSign", jsonMessages, 4),
+  alone("primaryType", otherActionTypes),
+  alone("olderTypedData", olderTypedData),
+  alone("fieldType", amountTypesSigned),
+  alone("absentSigned", absentFields),
+  alone("hashSigned", jsonHashes),
   alone("otherNonce", nonces((nonce) => [nonce, ...nonceMistakes(nonce)])),
   alone("otherScheme", typedActions),
   alone("memberNotSigned", droppedPairs),
   alone("fieldOrder", permutedMembers),
   alone("fieldOrder", movedMembers),
-  alone("roundedInteger", unrounded)
+  alone("roundedInteger", unrounded),
+  alone("otherNonce", nonces(otherReadings))
 ]
