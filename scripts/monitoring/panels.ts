@@ -93,7 +93,8 @@ export const panelRows: ReadonlyArray<Row> = [
         unit: "ops",
         lines: [
           ["refilled: {{channel}}", rate(m.streamRefilled, "channel")],
-          ["missing: {{channel}}", rate(m.streamGaps, "channel")]
+          ["missing: {{channel}}", rate(m.streamGaps, "channel")],
+          ["equal keys: {{channel}}", rate(m.streamRowCollisions, "channel")]
         ]
       },
       { title: "Age of the most silent stream", unit: "s", lines: [["{{channel}}", now(m.streamAge, "channel")]] },

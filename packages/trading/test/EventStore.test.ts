@@ -8,12 +8,15 @@ import * as RedisServer from "@trigate/testing/RedisServer"
 import * as EventStore from "@trigate/trading/accounts/EventStore"
 import * as EventStoreRedis from "@trigate/trading/accounts/EventStoreRedis"
 import * as EventStoreSql from "@trigate/trading/accounts/EventStoreSql"
+import * as VenueProtocol from "@trigate/trading/streams/VenueProtocol"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Redis from "effect/persistence/Redis"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import * as SqlClient from "effect/sql/SqlClient"
 import * as TestClock from "effect/testing/TestClock"
 
 const user = `0x${"aa".repeat(20)}`
@@ -22,8 +25,11 @@ const entry = (...ids: ReadonlyArray<string>): EventStore.NewEntry => ({
   kind: "event",
   user,
   name: "userFills",
-  rows: ids.map((id, index) => ({ id, time: index, text: `{"tid":"${id}"}` }))
+  rows: ids.map((id, index) => VenueProtocol.parseRow("userFills", `{"oid":"${id}","tid":0,"time":${index}}`))
 })
+
+/** The orders of an entry's fills. */
+const ordersIn = ({ rows }: EventStore.NewEntry): string => rows.map(({ id }) => id.replace(" 0", "")).join("")
 
 const begin: EventStore.NewEntry = { kind: "begin", user, name: "", rows: [] }
 
@@ -37,6 +43,8 @@ interface Backing {
   readonly isInstalled: boolean
   readonly server: Effect.Effect<Server, never, Scope.Scope>
   readonly layer: (url: string, bounds: EventStore.Bounds) => Layer.Layer<EventStore.EventStore>
+  /** Writes an entry of two rows after the two of an empty log, as the first version did: with the IDs of the rows. */
+  readonly writeOld: (url: string, rows: string) => Effect.Effect<unknown>
 }
 
 const redisLayer: Backing["layer"] = (url, bounds) =>
@@ -51,7 +59,14 @@ const backings: ReadonlyArray<Backing> = [
     name: "Redis",
     isInstalled: RedisServer.isInstalled,
     server: RedisServer.redisServer,
-    layer: redisLayer
+    layer: redisLayer,
+    writeOld: (url, rows) =>
+      Effect.gen(function*() {
+        const { send } = yield* Redis.Redis
+        const entry = { kind: "event", user, name: "userFills", span: "2", rows, at: "0" }
+        yield* send("XADD", "trigate:{events}:log", "4-0", ...Object.entries(entry).flat())
+        yield* send("HSET", "trigate:{events}:head", "seq", "4")
+      }).pipe(Effect.provide(NodeRedis.layer({ url })), Effect.orDie)
   },
   {
     name: "Postgres",
@@ -60,7 +75,14 @@ const backings: ReadonlyArray<Backing> = [
     layer: (url, bounds) =>
       EventStoreSql.layer({ bounds }).pipe(
         Layer.provide(Layer.orDie(Layer.fresh(PgClient.layer({ url: Redacted.make(url) }))))
-      )
+      ),
+    writeOld: (url, rows) =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`INSERT INTO trigate_event_entries VALUES
+          ('mainnet', 4, 'event', ${user}, 'userFills', 2, ${rows}, 0)`
+        yield* sql`UPDATE trigate_event_logs SET seq = 4`
+      }).pipe(Effect.provide(PgClient.layer({ url: Redacted.make(url) })), Effect.orDie)
   }
 ]
 
@@ -69,7 +91,7 @@ const openStore = (layer: Backing["layer"], url: string, bounds = EventStore.def
 
 describe.each(backings.filter(({ isInstalled }) => isInstalled))(
   "the event log in $name",
-  ({ layer, server }) => {
+  ({ layer, server, writeOld }) => {
     const storeAt = (url: string, bounds?: EventStore.Bounds) => openStore(layer, url, bounds)
 
     it.effect("has one owner, and takes nothing of one that was replaced", () =>
@@ -92,7 +114,7 @@ describe.each(backings.filter(({ isInstalled }) => isInstalled))(
         assert.strictEqual((yield* second.append(next, 3, [entry("c")])).seq, 4)
         const tail = yield* first.readAfter(0)
         assert.deepStrictEqual(
-          tail.entries.map(({ kind, rows, seq }) => [seq, kind, rows.map(({ id }) => id).join("")]),
+          tail.entries.map((stored) => [stored.seq, stored.kind, ordersIn(stored)]),
           [[2, "event", "ab"], [3, "begin", ""], [4, "event", "c"]]
         )
         assert.deepStrictEqual([tail.seq, tail.start, tail.begun.get(user)?.seq], [4, 0, 3])
@@ -111,6 +133,21 @@ describe.each(backings.filter(({ isInstalled }) => isInstalled))(
         yield* store.append(token, 5, [entry("f")])
         const aged = yield* store.readAfter(0)
         assert.deepStrictEqual([aged.start, aged.seq, aged.entries.map(({ seq }) => seq)], [5, 6, [6]])
+      }))
+
+    it.effect("derives the IDs of rows from their text, also those that an earlier version stored with other IDs", () =>
+      Effect.gen(function*() {
+        const { url } = yield* server
+        const store = yield* storeAt(url)
+        const token = (yield* store.lease("first")) ?? assert.fail("no lease")
+        yield* store.append(token, 0, [entry("a", "b")])
+        const texts = [`{"oid":"c","tid":0,"time":7}`, `{"oid":"d","tid":0,"time":8}`]
+        yield* writeOld(url, JSON.stringify(texts.map((text) => ({ id: "0", text, time: 0 }))))
+        const { entries } = yield* store.readAfter(0)
+        assert.deepStrictEqual(entries.map(({ rows }) => rows), [
+          entry("a", "b").rows,
+          [{ id: "c 0", text: texts[0], time: 7 }, { id: "d 0", text: texts[1], time: 8 }]
+        ])
       }))
 
     it.effect("tells the owner which accounts replicas want, for a minute", () =>
@@ -151,7 +188,7 @@ describe.runIf(RedisServer.isInstalled)("the event log in a Redis that was resto
         yield* restore
         const again = (yield* advancingClock(Effect.eventually(store.lease("first")))) ?? assert.fail("no lease")
         const tail = yield* store.readAfter(0)
-        assert.deepStrictEqual(tail.entries.map(({ rows }) => rows.map(({ id }) => id).join("")), ["ab"])
+        assert.deepStrictEqual(tail.entries.map(ordersIn), ["ab"])
         assert.notStrictEqual(tail.epoch, epoch)
         // the owner's next write is behind its copy, or names the new epoch: it reads the log again
         assert.strictEqual((yield* Effect.flip(store.append(again, 3, [entry("d")])))._tag, "LeaseLost")

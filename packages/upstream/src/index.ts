@@ -203,6 +203,9 @@ export * as ReplicaUseRedis from "./streams/ReplicaUseRedis.ts"
  */
 export * as ReplicaUseSql from "./streams/ReplicaUseSql.ts"
 
+/** Decides which rows of a frame are new. Snapshots, replays and queries repeat rows that a connection already sent. */
+export * as RowSet from "./streams/RowSet.ts"
+
 /** A caller's seat in the stream hub (the subscriptions of one connection), and the destination of their frames. */
 export * as Seat from "./streams/Seat.ts"
 

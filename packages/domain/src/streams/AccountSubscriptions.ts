@@ -26,6 +26,20 @@ const SliceFill = openStruct({ fill: Fill, twapId: Schema.Natural })
 const isSnapshot = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
 
 /**
+ * The key of a fill. `tid` is a hash of the buyer's and the seller's order, so a user who is both has two fills with one
+ * `tid`, and two orders trade with each other once: the smaller one is then filled. A fill without a counterparty has
+ * the `tid` 0, such as each "Spot Dust Conversion", and the `oid` of an order of its own. No two of 113 984 public fills
+ * shared both (github.com/nautechsystems/nautilus_trader/issues/4325).
+ */
+const fillKey = ["oid", "tid"] as const
+
+/**
+ * The key of an order's update. `oid` is one order's for ever, and an order has a status at a time once, except that
+ * several of its fills in one block leave it `open` with less and less of its size.
+ */
+const updateKey = ["order.oid", "status", "statusTimestamp", "order.sz"] as const
+
+/**
  * Makes the schema of an item that lists rows of a user, such as fills. The member named `member` lists the rows; the
  * first item is a snapshot.
  */
@@ -148,7 +162,7 @@ export const orderUpdates = subscription({
   item: OrderUpdate,
   isList: true,
   shown: {},
-  rows: { id: ["order.oid", "status", "statusTimestamp"], time: "statusTimestamp", replayed: 0 },
+  rows: { id: updateKey, time: "statusTimestamp", replayed: 0 },
   refill: { query: "historicalOrders", rank: 1, isBrief: true },
   isLogged: true,
   example: { user }
@@ -170,7 +184,7 @@ export const userEvents = subscription({
     twapSliceFills: Schema.optionalKey(Schema.Array(SliceFill))
   }),
   shown: {},
-  rows: { member: "fills", id: ["tid"], time: "time", replayed: 0 },
+  rows: { member: "fills", id: fillKey, time: "time", replayed: 0 },
   // of the rows of this subscription, only fills can be queried later
   refill: { query: "userFillsByTime", rank: 0, isPartial: true },
   example: { user }
@@ -187,7 +201,7 @@ export const userFills = subscription({
   }),
   item: openStruct({ user: Schema.String, isSnapshot, fills: Schema.Array(Fill) }),
   shown: shownUser,
-  rows: { member: "fills", id: ["tid"], time: "time", replayed: 2000 },
+  rows: { member: "fills", id: fillKey, time: "time", replayed: 2000 },
   refill: { query: "userFillsByTime", rank: 0 },
   isLogged: true,
   answers: [{ query: "userFills" }],
@@ -202,6 +216,7 @@ export const userFundings = subscription({
   request: ofUser,
   item: userRows("fundings", Funding),
   shown: shownUser,
+  // a position, of which an account has one in each coin, is charged once an hour
   rows: { member: "fundings", id: ["time", "coin"], time: "time", replayed: 500 },
   refill: { query: "userFunding", rank: 2 },
   isLogged: true,
@@ -219,7 +234,8 @@ export const userNonFundingLedgerUpdates = subscription({
     openStruct({ time: Millis, hash: Schema.String, delta: openStruct({ type: Schema.String }) })
   ),
   shown: shownUser,
-  rows: { member: "nonFundingLedgerUpdates", id: ["time", "hash", "delta"], time: "time", replayed: 500 },
+  // no key: one transaction can make several updates of one type, and some updates have a hash of zeros
+  rows: { member: "nonFundingLedgerUpdates", id: [], time: "time", replayed: 500 },
   refill: { query: "userNonFundingLedgerUpdates", rank: 3 },
   isLogged: true,
   example: { user }
@@ -235,7 +251,7 @@ export const userHistoricalOrders = subscription({
   shown: shownUser,
   rows: {
     member: "orderHistory",
-    id: ["order.oid", "status", "statusTimestamp"],
+    id: updateKey,
     time: "statusTimestamp",
     replayed: 2000
   },
@@ -251,6 +267,7 @@ export const userTwapHistory = subscription({
   request: ofUser,
   item: userRows("history", openStruct({ time: Schema.Natural, state: Schema.Unknown, status: Schema.Unknown })),
   shown: shownUser,
+  // no key: only newer rows have a `twapId`, and several orders can end in one second
   rows: { member: "history", id: [], time: "time", isInSeconds: true, replayed: 500 },
   refill: { query: "twapHistory", rank: 2 },
   example: { user }
@@ -264,7 +281,7 @@ export const userTwapSliceFills = subscription({
   request: ofUser,
   item: userRows("twapSliceFills", SliceFill),
   shown: shownUser,
-  rows: { member: "twapSliceFills", id: ["fill.tid"], time: "fill.time", replayed: 2000 },
+  rows: { member: "twapSliceFills", id: fillKey.map((path) => `fill.${path}`), time: "fill.time", replayed: 2000 },
   refill: { query: "userTwapSliceFillsByTime", rank: 2 },
   isLogged: true,
   example: { user }

@@ -83,6 +83,7 @@ export const trades = subscription({
   item: Trade,
   isList: true,
   shown: { coin: "0.coin" },
+  // the venue documents `tid` as a 50-bit hash of the buyer's and the seller's order, and this triple as unique
   rows: { id: ["time", "coin", "tid"], time: "time", replayed: 30 },
   example: { coin: "BTC" }
 })

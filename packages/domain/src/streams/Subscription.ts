@@ -24,7 +24,12 @@ export type Delivery = "state" | "snapshot" | "events"
 export interface Rows {
   /** The member of `data` that lists the rows. If it is absent, `data` itself is the list. */
   readonly member?: string
-  /** The paths in a row whose values together identify the row. If there are no paths, rows are compared as a whole. */
+  /**
+   * The paths in a row whose values together identify the event: two events never have equal values there, for the
+   * reason beside each declaration. If there are no paths, rows of one time are compared as a whole.
+   *
+   * A row repeats another only if their other members agree as well, so an event is not lost if the reason is wrong.
+   */
   readonly id: ReadonlyArray<string>
   /** The path of the time in a row. The time is in milliseconds, or in seconds if `isInSeconds` is set. */
   readonly time: string

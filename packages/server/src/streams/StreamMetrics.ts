@@ -39,6 +39,7 @@ export const make = (context: Context.Context<never>) => {
   const deliveries = growing((channel) => metrics.streamDeliveries.series({ channel }), context)
   const gaps = growing((channel) => metrics.streamGaps.series({ channel }), context)
   const refilled = growing((channel) => metrics.streamRefilled.series({ channel }), context)
+  const collisions = growing((channel) => metrics.streamRowCollisions.series({ channel }), context)
   const reconnects = growing((cause) => metrics.streamReconnects.series({ cause }), context)
   const closed = growing((reason) => metrics.streamClosed.series({ reason }), context)
   const reorganisations = growing((chain) => metrics.evmReorganisations.series({ chain }), context)
@@ -84,6 +85,7 @@ export const make = (context: Context.Context<never>) => {
       deliveries(streams.counts.deliveries)
       gaps(streams.counts.gaps)
       refilled(streams.counts.refilled)
+      collisions(streams.counts.collisions)
       reconnects(streams.counts.reconnects)
       if (streams.counts.unknown > unknownSeen) unknown.updateUnsafe(streams.counts.unknown - unknownSeen, context)
       unknownSeen = streams.counts.unknown

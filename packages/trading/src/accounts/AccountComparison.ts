@@ -5,7 +5,8 @@
  * A response must match the state that was pushed before the response or the state that was pushed after it. If the
  * response matches neither state, and the account is not known to have changed, the mirror deletes the account's
  * states. If the venue returns a fill or an order that is not in the event log, the account also begins a new epoch:
- * callers cannot resume from earlier positions.
+ * callers cannot resume from earlier positions. Fills are compared by their content, not by their key alone, so that a
+ * key that two fills share is noticed.
  */
 import * as Json from "@trigate/domain/encoding/Json"
 import { valueAt } from "@trigate/domain/streams/Subscription"
@@ -14,6 +15,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as Result from "effect/Result"
+import { parseRow } from "../streams/VenueProtocol.ts"
 import type { AccountEvents } from "./AccountEvents.ts"
 import { metrics } from "./AccountMetrics.ts"
 import type * as AccountMirror from "./AccountMirror.ts"
@@ -71,6 +73,10 @@ const print = (response: string, { members, rows }: NonNullable<AnsweredQuery["c
   list(valueAt(parsed(response), rows)).map((row) => Json.stringify(members.map((member) => valueAt(row, member))))
     .toSorted().join()
 
+/** Prints the members of an order that never change. An `oid` is one order's for ever. */
+const printOrder = (order: unknown): string =>
+  Json.stringify(["oid", "coin", "side"].map((member) => valueAt(order, member)))
+
 /** Returns the responses contained in the frames that the venue pushed, by the name of their query. */
 const responses = ({ frames }: MirroredStates): ReadonlyMap<string, string> =>
   new Map([...frames.values()].flatMap(MirroredQueries.responsesIn))
@@ -95,15 +101,19 @@ export const start = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirr
     const { log } = events
     // after the query, the log could have dropped old entries
     const from = Math.max(since, (log.begunAt(user) ?? 0) + clockMargin)
-    const ids = (name: string) =>
-      new Set(log.newest(user, name, Number.POSITIVE_INFINITY).map(({ id }) => id.split(" ")[0]))
-    const filled = ids("userFills")
-    const updated = ids("orderUpdates")
-    const rows = (text: string, id: string, time: string, known: ReadonlySet<string | undefined>) =>
-      list(parsed(text)).filter((row) =>
-        Number(valueAt(row, time)) >= from && !known.has(Json.stringify(valueAt(row, id)))
-      ).map((row) => `${id} ${Json.stringify(valueAt(row, id))}`)
-    return [...rows(fills, "tid", "time", filled), ...rows(orders, "oid", "timestamp", updated)]
+    const filled = (Json.elements(fills) ?? []).map((text) => parseRow("userFills", text))
+      .filter(({ time }) => time >= from)
+    const updated = new Set(
+      log.newest(user, "orderUpdates", Number.POSITIVE_INFINITY)
+        .map(({ text }) => printOrder(valueAt(parsed(text), "order")))
+    )
+    const opened = list(parsed(orders)).filter((order) =>
+      Number(valueAt(order, "timestamp")) >= from && !updated.has(printOrder(order))
+    )
+    return [
+      ...log.unseen(user, "userFills", filled).map(({ text }) => `fill ${text}`),
+      ...opened.map((order) => `order ${printOrder(order)}`)
+    ]
   }
 
   /**

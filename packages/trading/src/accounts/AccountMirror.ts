@@ -14,16 +14,16 @@ import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
 import { rowsOfOrders } from "@trigate/domain/info/InfoQueryTable"
 import type { CachePolicy } from "@trigate/domain/operations/Operation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
-import { valueAt } from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import type { AccountVersions } from "@trigate/upstream/cache/AccountVersions"
 import type { Receipt } from "@trigate/upstream/cache/CacheableRead"
+import { RowSet } from "@trigate/upstream/streams/RowSet"
 import type { Frame, Row } from "@trigate/upstream/streams/Topic"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
+import { parseRow } from "../streams/VenueProtocol.ts"
 import type { AccountEvents, StateObserver } from "./AccountEvents.ts"
 import type { Entry } from "./EventStore.ts"
 import type { MirroredQuery } from "./MirroredQueries.ts"
@@ -121,19 +121,16 @@ const { userFills } = Subscriptions.subscriptions
 
 /** Decodes the rows of a response to `userFills`. */
 const readFills = (response: string): ReadonlyArray<Row> =>
-  (Json.elements(response) ?? []).map((text) => {
-    const value = Result.getOrUndefined(Json.parse(text))
-    return { id: Json.stringify(valueAt(value, "tid")), text, time: Number(valueAt(value, "time")) }
-  })
+  (Json.elements(response) ?? []).map((text) => parseRow(userFills.name, text))
 
 /**
  * Adds newer rows (oldest first) to a list of fills. Skips rows that the list already contains, and rows that are older
  * than the newest fill in the list.
  */
 const withNewer = (fills: ReadonlyArray<Row>, rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
-  const ids = new Set(fills.map(({ id }) => id))
   const newest = fills[0]?.time ?? Number.NEGATIVE_INFINITY
-  const newer = rows.filter(({ id, time }) => time >= newest && !ids.has(id))
+  const isRecent = ({ time }: Row): boolean => time >= newest
+  const newer = new RowSet(fills.filter(isRecent)).unseen(rows.filter(isRecent))
   return newer.length === 0 ? fills : [...newer.toReversed(), ...fills].slice(0, rowsOfOrders)
 }
 

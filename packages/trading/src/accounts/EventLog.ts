@@ -1,5 +1,6 @@
 /** This process's in-memory copy of the event log of accounts, with synchronous reads. */
 import type * as ResumePosition from "@trigate/domain/streams/ResumePosition"
+import { RowSet } from "@trigate/upstream/streams/RowSet"
 import type { Row } from "@trigate/upstream/streams/Topic"
 import type { Bounds, Entry, Tail } from "./EventStore.ts"
 
@@ -19,8 +20,8 @@ export class EventLog {
   /** Index of the first retained entry of `#entries`. */
   #first = 0
   #rows = 0
-  /** The entries by account and subscription, with the IDs of the rows in these entries. */
-  #streams = new Map<string, { readonly entries: Array<Entry>; readonly ids: Set<string> }>()
+  /** The entries by account and subscription, with the rows in these entries. */
+  #streams = new Map<string, { readonly entries: Array<Entry>; readonly rows: RowSet }>()
   #begun = new Map<string, Pick<Entry, "at" | "seq">>()
   #epoch = ""
   #seq = 0
@@ -110,9 +111,9 @@ export class EventLog {
     return found.toReversed().flat().slice(-most)
   }
 
-  /** Returns whether the event log contains the row with the given ID from an account's subscription. */
-  has(user: string, name: string, id: string): boolean {
-    return this.#streams.get(indexKey(user, name))?.ids.has(id) === true
+  /** Returns the rows of one frame that the event log of an account and a subscription does not contain. */
+  unseen(user: string, name: string, rows: ReadonlyArray<Row>): ReadonlyArray<Row> {
+    return this.#streams.get(indexKey(user, name))?.rows.unseen(rows) ?? rows
   }
 
   /** Drops entries older than the maximum age. */
@@ -125,10 +126,10 @@ export class EventLog {
     if (entry.kind === "begin") this.#begun.set(entry.user, { seq: entry.seq, at: entry.at })
     else {
       const key = indexKey(entry.user, entry.name)
-      const stream = this.#streams.get(key) ?? { entries: [], ids: new Set() }
+      const stream = this.#streams.get(key) ?? { entries: [], rows: new RowSet() }
       this.#streams.set(key, stream)
       stream.entries.push(entry)
-      for (const { id } of entry.rows) stream.ids.add(id)
+      for (const row of entry.rows) stream.rows.add(row)
     }
     this.#entries.push(entry)
     this.#rows += entry.rows.length
@@ -146,7 +147,7 @@ export class EventLog {
     const stream = this.#streams.get(indexKey(entry.user, entry.name))
     if (stream?.entries[0] === entry) {
       stream.entries.shift()
-      for (const { id } of entry.rows) stream.ids.delete(id)
+      for (const row of entry.rows) stream.rows.delete(row)
     }
     // the array is compacted rarely, because each compaction copies the array
     if (this.#first > 1000 && this.#first * 2 > this.#entries.length) {

@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
+import { parseRow } from "../streams/VenueProtocol.ts"
 
 /**
  * The origin of the rows in an entry of the event log.
@@ -25,9 +26,7 @@ export const EntryKind = Schema.Literals(["event", "refill", "past", "begin"])
 export type EntryKind = typeof EntryKind.Type
 
 /** The schema of an entry's rows as they are stored: JSON text. */
-export const RowsText = Schema.fromJsonString(
-  Schema.Array(Schema.Struct({ id: Schema.String, text: Schema.String, time: Schema.Finite }))
-)
+export const RowsText = Schema.fromJsonString(Schema.Array(Schema.Struct({ text: Schema.String })))
 
 /** Rows of one subscription that were received together. */
 export interface NewEntry {
@@ -45,6 +44,15 @@ export interface Entry extends NewEntry {
   /** The time at which the entry was stored, in milliseconds. */
   readonly at: number
 }
+
+/**
+ * Makes an entry from its stored form. The IDs and the times of rows are not stored but derived from their text, so that
+ * rows that an earlier version stored have the IDs of this version.
+ */
+export const restored = (entry: Omit<Entry, "rows"> & { readonly rows: typeof RowsText.Type }): Entry => ({
+  ...entry,
+  rows: entry.rows.map(({ text }) => parseRow(entry.name, text))
+})
 
 /** Returns how many sequence numbers an entry uses: one for each row, but at least one. */
 export const span = ({ rows }: NewEntry): number => Math.max(1, rows.length)

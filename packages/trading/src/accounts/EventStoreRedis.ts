@@ -186,7 +186,7 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, pr
         )),
         ({ begun = [], entries = [], ...tail }) => ({
           ...tail,
-          entries,
+          entries: entries.map(EventStore.restored),
           begun: new Map(begun.map((text) => {
             const [user = "", seq, at] = text.split(" ")
             return [user, { seq: Number(seq), at: Number(at) }]

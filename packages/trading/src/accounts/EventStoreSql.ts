@@ -204,7 +204,11 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
       if (tail === undefined) {
         return yield* new EventStore.EventStoreUnavailable({ detail: "the database contains no event log" })
       }
-      return { ...tail, begun: new Map(tail.begun.map(({ user, ...begun }) => [user, begun])) }
+      return {
+        ...tail,
+        entries: tail.entries.map(EventStore.restored),
+        begun: new Map(tail.begun.map(({ user, ...begun }) => [user, begun]))
+      }
     }),
     want: (user) =>
       Effect.flatMap(Clock.currentTimeMillis, (at) =>

@@ -9,7 +9,8 @@ import { briefOrder } from "@trigate/domain/info/Order"
 import * as Subscription from "@trigate/domain/streams/Subscription"
 import { Freshness } from "@trigate/upstream/cache/Freshness"
 import { IsRefresh } from "@trigate/upstream/limits/RateLimiter"
-import type { TopicRefill } from "@trigate/upstream/streams/Topic"
+import { RowSet } from "@trigate/upstream/streams/RowSet"
+import type { Row, TopicRefill } from "@trigate/upstream/streams/Topic"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -47,6 +48,8 @@ const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text)
 /** Returns the time of a row in milliseconds. */
 const timeIn = (row: string | undefined, path: string, isInSeconds = false): number =>
   Number(Subscription.valueAt(parsed(row ?? ""), path)) * (isInSeconds ? 1000 : 1)
+
+const asRow = (text: string): Row => ({ id: text, text, time: 0 })
 
 /** The limits on the rows that a query returns. */
 interface Window {
@@ -219,10 +222,10 @@ export const make = (info: Queries) => (subscription: Subscription.Normalised): 
       from = next
       const more = yield* page(from)
       last = more.length
-      rows.push(...more)
+      // consecutive pages overlap in one timestamp
+      rows.push(...new RowSet(rows.map(asRow)).unseen(more.map(asRow)).map(({ text }) => text))
     }
-    // duplicates are removed, because consecutive pages overlap in one timestamp
-    return [...new Set(rows)]
+    return rows
   })
 
   const load: TopicRefill["load"] = ({ last, lost, since }) => {

@@ -121,29 +121,43 @@ const sliceMember = (text: string, member: string | undefined): string | undefin
 
 const snapshotMark = /"isSnapshot"\s*:\s*true/u
 
-const rowCodec = ({ declaration, request }: Subscription.Normalised): RowCodec | undefined => {
-  const { rows } = declaration
-  if (rows === undefined) return undefined
-  const { id, isInSeconds, member, replayed, time } = rows
-  const [channel = declaration.name] = Subscription.channelNames(declaration)
-  const parseRow = (text: string): Row => {
+const rowParser = ({ id, isInSeconds, time }: Subscription.Rows) => {
+  // without a key, only rows of one time are compared
+  const paths = id.length === 0 ? [time] : id
+  return (text: string): Row => {
     const value = Result.getOrUndefined(Json.parse(text))
     const at = Subscription.valueAt(value, time)
     return {
-      id: id.length === 0 ? text : id.map((path) => asText(Subscription.valueAt(value, path))).join(" "),
+      id: paths.map((path) => asText(Subscription.valueAt(value, path))).join(" "),
       text,
       time: Predicate.isNumber(at) ? at * (isInSeconds === true ? 1000 : 1) : 0
     }
   }
+}
+
+const parsers = new Map(
+  Subscriptions.table.flatMap(({ name, rows }) => rows === undefined ? [] : [[name, rowParser(rows)] as const])
+)
+
+/** Parses a row of a subscription from its JSON. A row of an unknown subscription is identified by its text. */
+export const parseRow = (name: string, text: string): Row => parsers.get(name)?.(text) ?? { id: text, text, time: 0 }
+
+const rowCodec = ({ declaration, request }: Subscription.Normalised): RowCodec | undefined => {
+  const { rows } = declaration
+  if (rows === undefined) return undefined
+  const { id, member, replayed } = rows
+  const [channel = declaration.name] = Subscription.channelNames(declaration)
+  const parse = rowParser(rows)
   const before = member === undefined ?
     "" :
     `${"user" in declaration.shown ? `"user":${JSON.stringify(request["user"])},` : ""}"${member}":`
   return {
     replayed,
+    hasKey: id.length > 0,
     read: (text) => {
       const list = sliceMember(text, member)
       const texts = list === undefined ? undefined : Json.elements(list)
-      return texts && { rows: texts.map(parseRow), isSnapshot: member !== undefined && snapshotMark.test(text) }
+      return texts && { rows: texts.map(parse), isSnapshot: member !== undefined && snapshotMark.test(text) }
     },
     write: (written, kind) => {
       const list = `[${written.map(({ text }) => text).join(",")}]`

@@ -156,15 +156,15 @@ describe("rows", () => {
 
   it("of fills keep every character, and are written as a snapshot, as a stream and as a refill", () => {
     const codec = codecOf({ type: "userFills", user })
-    const row = `{"coin":"BTC","px":"1.0","time":5,"tid":123456789012345678,"new":[1.50,{"a":"]"}]}`
+    const row = `{"coin":"BTC","px":"1.0","time":5,"oid":7,"tid":123456789012345678,"new":[1.50,{"a":"]"}]}`
     const read = codec.read(
       `{"channel":"userFills","data":{"fills":[${row}, ${row.replace("123", "9")}],"isSnapshot":true}}`
     )
     assert.deepStrictEqual(read, {
       isSnapshot: true,
       rows: [
-        { id: "123456789012345678", text: row, time: 5 },
-        { id: "9456789012345678", text: row.replace("123", "9"), time: 5 }
+        { id: "7 123456789012345678", text: row, time: 5 },
+        { id: "7 9456789012345678", text: row.replace("123", "9"), time: 5 }
       ]
     })
     const rows = read?.rows.slice(0, 1) ?? []
@@ -182,7 +182,7 @@ describe("rows", () => {
     const codec = codecOf({ type: "orderUpdates", user })
     const row = `{"order":{"oid":7,"sz":"0.0"},"status":"filled","statusTimestamp":9}`
     const { rows } = codec.read(`{"channel":"orderUpdates","data":[${row}]}`) ?? assert.fail("no rows")
-    assert.deepStrictEqual(rows, [{ id: "7 filled 9", text: row, time: 9 }])
+    assert.deepStrictEqual(rows, [{ id: "7 filled 9 0.0", text: row, time: 9 }])
     assert.strictEqual(codec.write(rows, "refill"), `{"channel":"orderUpdates","data":[${row}],"isRefill":true}`)
   })
 

@@ -12,6 +12,8 @@ export interface Counts {
   readonly gaps: Map<string, number>
   /** Number of rows from refills (queries of data missed while disconnected), by the name of their topic. */
   readonly refilled: Map<string, number>
+  /** Number of rows with the ID of another row but other content, by the name of their topic. */
+  readonly collisions: Map<string, number>
   /** Number of frames of unknown channels. */
   unknown: number
 }
@@ -23,6 +25,7 @@ export const make = (): Counts => ({
   reconnects: new Map(),
   gaps: new Map(),
   refilled: new Map(),
+  collisions: new Map(),
   unknown: 0
 })
 

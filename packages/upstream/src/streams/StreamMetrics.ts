@@ -50,6 +50,11 @@ export const metrics = {
     "Rows refilled by queries after a lost connection, by subscription",
     ["channel"]
   ),
+  streamRowCollisions: counter(
+    "trigate_stream_row_collisions_total",
+    "Rows that have the key of another row but other content, by subscription. All are delivered",
+    ["channel"]
+  ),
   streamGaps: counter(
     "trigate_stream_gaps_total",
     "Gaps after a lost connection that could not be refilled, by subscription",

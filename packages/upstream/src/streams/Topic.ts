@@ -3,7 +3,7 @@ import type * as Effect from "effect/Effect"
 
 /** A row of a frame, such as one fill. */
 export interface Row {
-  /** The ID of the row, unique within its topic. */
+  /** The ID of the row. Rows with different IDs are different events; see `RowSet` for rows with equal IDs. */
   readonly id: string
   /** The JSON of the row, as received. */
   readonly text: string
@@ -19,6 +19,8 @@ export interface RowCodec {
   readonly write: (rows: ReadonlyArray<Row>, kind: "snapshot" | "stream" | "refill") => string
   /** The number of latest rows that a caller who joins later receives first. */
   readonly replayed: number
+  /** Whether two events should never have equal IDs, so that such events are counted. */
+  readonly hasKey: boolean
 }
 
 /** Queries the data that was missed while a connection was lost. */

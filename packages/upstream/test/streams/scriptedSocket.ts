@@ -80,6 +80,7 @@ export const wordProtocol: StreamProtocol = {
 /** Rows of numbers: `route=1,2,3`, or `route=*1,2,3` for a snapshot. A row is its own id and its time in seconds. */
 const numbers = (route: string, replayed: number): NonNullable<Topic["rows"]> => ({
   replayed,
+  hasKey: true,
   read: (text) => {
     const list = text.slice(text.indexOf("=") + 1)
     const isSnapshot = list.startsWith("*")

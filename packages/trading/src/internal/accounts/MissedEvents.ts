@@ -1,4 +1,5 @@
 /** Queries the account events that the event log missed, and filters out rows that the log already contains. */
+import { RowSet } from "@trigate/upstream/streams/RowSet"
 import type { Topic } from "@trigate/upstream/streams/Topic"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -15,15 +16,15 @@ const clockMargin = 5000
  * logged before.
  */
 export const withoutRepeats = (log: EventLog, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> => {
-  const seen = new Map<string, Set<string>>()
+  const seen = new Map<string, RowSet>()
   return entries.flatMap((entry) => {
     const { kind, name, user } = entry
     if (kind === "begin") return [entry]
     const key = `${user} ${name}`
-    const ids = seen.get(key) ?? new Set()
-    seen.set(key, ids)
-    const rows = entry.rows.filter(({ id }) => !ids.has(id) && !log.has(user, name, id))
-    for (const { id } of rows) ids.add(id)
+    const earlier = seen.get(key) ?? new RowSet()
+    seen.set(key, earlier)
+    const rows = earlier.unseen(log.unseen(user, name, entry.rows))
+    for (const row of rows) earlier.add(row)
     return rows.length === 0 ? [] : [{ ...entry, rows }]
   })
 }
@@ -43,11 +44,9 @@ export const sinceEnd = (log: EventLog, user: string, entries: ReadonlyArray<New
  * log and the buffer.
  */
 const overlaps = (log: EventLog, user: string, topic: Topic, buffered: ReadonlyArray<NewEntry>): boolean => {
-  const newest = log.newest(user, topic.name, 1)[0]
-  return topic.delivery === "snapshot" && newest !== undefined &&
-    buffered.some(({ kind, name, rows }) =>
-      kind === "past" && name === topic.name && rows.some(({ id }) => id === newest.id)
-    )
+  const newest = new RowSet(log.newest(user, topic.name, 1))
+  return topic.delivery === "snapshot" &&
+    buffered.some(({ kind, name, rows }) => kind === "past" && name === topic.name && newest.hasAnyOf(rows))
 }
 
 /** The missed events that queries returned. */

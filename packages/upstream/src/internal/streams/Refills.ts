@@ -47,7 +47,7 @@ const maxBuffered = 10_000
 const isHoleBefore = ({ liveSince, rows, topic }: SharedTopic, text: string): boolean => {
   const read = topic.delivery === "snapshot" && liveSince !== undefined ? topic.rows?.read(text) : undefined
   if (read === undefined) return false
-  return read.rows.length > 0 && !read.rows.some((row) => rows.has(row))
+  return read.rows.length > 0 && !rows.hasAnyOf(read.rows)
 }
 
 /** Makes the refills of a stream hub. */

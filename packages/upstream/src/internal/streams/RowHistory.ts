@@ -3,6 +3,7 @@
  * duplicates.
  */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { RowSet } from "../../streams/RowSet.ts"
 import type { Row } from "../../streams/Topic.ts"
 
 /**
@@ -16,6 +17,9 @@ const copyRow = ({ id, text, time }: Row): Row => {
   return { id: id === text ? copied : id, text: copied, time }
 }
 
+/** Multiple of the maximum number of rows up to which rows of one time are retained together. */
+const mostTied = 10
+
 /**
  * The latest rows of a topic, up to a maximum number. During a refill it contains all rows, because a refill may repeat
  * buffered frames.
@@ -25,7 +29,7 @@ export class RowHistory {
   #isTrimmed = true
   #trimmedUntil = 0
   #rows: Array<Row> = []
-  readonly #ids = new Set<string>()
+  readonly #known = new RowSet()
 
   constructor(most: number) {
     this.#most = most
@@ -39,8 +43,9 @@ export class RowHistory {
     return this.#rows.at(-1)
   }
 
-  has({ id }: Row): boolean {
-    return this.#ids.has(id)
+  /** Returns whether one of the rows of a frame was added before. */
+  hasAnyOf(rows: ReadonlyArray<Row>): boolean {
+    return this.#known.hasAnyOf(rows)
   }
 
   /**
@@ -51,17 +56,21 @@ export class RowHistory {
     return time > 0 && time <= this.#trimmedUntil
   }
 
-  /** Adds rows. Returns the rows that were not added before. */
-  add(rows: ReadonlyArray<Row>): ReadonlyArray<Row> {
-    const fresh = rows.filter(({ id }) => !this.#ids.has(id))
+  /**
+   * Adds the rows of one frame. Returns the rows that were not added before, and how many of these have the ID of
+   * another row.
+   */
+  add(rows: ReadonlyArray<Row>): { readonly fresh: ReadonlyArray<Row>; readonly collisions: number } {
+    const fresh = this.#known.unseen(rows)
     // the rows are copied, because a few of them would otherwise retain the whole text of a long snapshot
     const retained = fresh.length === rows.length ? fresh : fresh.map(copyRow)
+    let collisions = 0
     for (const row of retained) {
-      this.#ids.add(row.id)
+      if (this.#known.add(row)) collisions++
       this.#rows.push(row)
     }
     if (this.#isTrimmed) this.trim()
-    return fresh
+    return { fresh, collisions }
   }
 
   /** Retains every row until the next `trim`. */
@@ -69,14 +78,20 @@ export class RowHistory {
     this.#isTrimmed = false
   }
 
-  /** Drops the oldest rows beyond the limit. */
+  /**
+   * Drops the oldest rows beyond the limit. Rows of one time are dropped together: a snapshot may contain a row of that
+   * time that was never received.
+   */
   trim(): void {
     this.#isTrimmed = true
-    const surplus = this.#rows.length - this.#most
-    if (surplus <= 0) return
-    for (const { id, time } of this.#rows.splice(0, surplus)) {
-      this.#ids.delete(id)
-      this.#trimmedUntil = Math.max(this.#trimmedUntil, time)
+    let surplus = Math.max(0, this.#rows.length - this.#most)
+    const oldest = this.#rows[surplus]?.time
+    if (this.#rows.length < this.#most * mostTied) {
+      while (surplus > 0 && this.#rows[surplus - 1]?.time === oldest) surplus--
+    }
+    for (const row of this.#rows.splice(0, surplus)) {
+      this.#known.delete(row)
+      this.#trimmedUntil = Math.max(this.#trimmedUntil, row.time)
     }
   }
 

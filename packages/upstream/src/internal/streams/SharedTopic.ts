@@ -1,6 +1,7 @@
 /** The state of a stream hub: topics that callers share, their connections, and the callers' seats. */
 import type * as Fiber from "effect/Fiber"
 import type * as Link from "../../streams/Link.ts"
+import { RowSet } from "../../streams/RowSet.ts"
 import type { Seat, Sink } from "../../streams/Seat.ts"
 import type { Frame, Topic } from "../../streams/Topic.ts"
 import { RowHistory } from "./RowHistory.ts"
@@ -45,10 +46,10 @@ export interface SharedTopic {
   last: Frame | undefined
   readonly rows: RowHistory
   /**
-   * IDs of refilled rows that the upstream may still send. Emptied when the upstream has sent a row newer than
+   * Refilled rows that the upstream may still send. Emptied when the upstream has sent a row newer than
    * `refilledUntil`.
    */
-  readonly refilled: Set<string>
+  readonly refilled: RowSet
   /** The time of the latest refilled row, in milliseconds. */
   refilledUntil: number
   /** Frames received during a refill; `undefined` if no refill is running. */
@@ -149,7 +150,7 @@ export const make = (topic: Topic, key: string, connection: TopicConnection): Sh
   silences: 0,
   last: undefined,
   rows: new RowHistory(Math.max(leastRows, topic.rows?.replayed ?? 0)),
-  refilled: new Set(),
+  refilled: new RowSet(),
   refilledUntil: 0,
   buffered: undefined,
   isRefilledAgain: false,

@@ -38,8 +38,8 @@ export const make = (
   observe?: (frame: Frame) => void
 ): TopicFrames => {
   /**
-   * Delivers rows. Several of them can have equal IDs without being duplicates, so only rows that a refill already
-   * delivered are omitted.
+   * Delivers rows. An upstream that sends no snapshot does not repeat rows, so only rows that a refill already delivered
+   * are omitted.
    */
   const deliverUpdates = (
     shared: SharedTopic,
@@ -47,7 +47,7 @@ export const make = (
     codec: RowCodec,
     rows: ReturnType<typeof inOrder>
   ): void => {
-    const unseen = shared.refilled.size === 0 ? rows : rows.filter(({ id }) => !shared.refilled.delete(id))
+    const unseen = shared.refilled.take(rows)
     if (unseen.length === rows.length) deliveries.toAll(shared, new Frame(text, shared.topic))
     else if (unseen.length > 0) deliveries.toAll(shared, new Frame(codec.write(unseen, "stream"), shared.topic))
   }
@@ -65,7 +65,8 @@ export const make = (
         ? newest === undefined || row.time >= newest.time
         : source !== "overlap" || !wasLive || !shared.rows.isTrimmed(row)
     )
-    const fresh = shared.rows.add(sorted)
+    const { collisions, fresh } = shared.rows.add(sorted)
+    if (codec.hasKey && collisions > 0) countUp(counts.collisions, topic.name, collisions)
     if (!wasLive || (source === "stream" && codec.replayed === 0)) return deliverUpdates(shared, text, codec, sorted)
     if (fresh.length === 0) return
     const isWhole = fresh.length === read.rows.length
@@ -75,7 +76,7 @@ export const make = (
     if (source === "refill") {
       countUp(counts.refilled, topic.name, fresh.length)
       if (codec.replayed === 0) {
-        for (const { id } of fresh) shared.refilled.add(id)
+        for (const row of fresh) shared.refilled.add(row)
         shared.refilledUntil = fresh.at(-1)?.time ?? 0
       }
     }
