@@ -527,7 +527,7 @@ describe("money", () => {
       assert.strictEqual(yield* distribute(0), "Cannot withdraw with zero balance in vault.")
       // a vault that has a value but no depositor: the first one owns all of it
       yield* act(other, "usdSend", { ...chain, destination: vaultAddress, amount: "10", time: 1 })
-      yield* act(user, "vaultModify", { vaultAddress, allowDeposits: true })
+      yield* act(user, "vaultModify", { vaultAddress, allowDeposits: true, alwaysCloseOnWithdraw: null })
       assert.isUndefined(yield* transfer(user, true, 100))
       assert.strictEqual(yield* askAt({ type: "userVaultEquities", user }, 0, "equity"), "110.0")
     })))

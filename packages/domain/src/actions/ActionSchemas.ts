@@ -47,7 +47,9 @@ export const Grouping = Schema.Literals(["na", "normalTpsl", "positionTpsl"]).an
 export type Grouping = typeof Grouping.Type
 
 const words = Schema.String.check(Schema.isMaxLength(1_000))
+/** A member that is always present; its null is hashed. */
 const nullable = Schema.NullOr
+/** A member that can be absent; null means absent. */
 const maybe = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const pairs = <A extends Schema.Top, B extends Schema.Top>(a: A, b: B) => Schema.Array(Schema.Tuple([a, b]))
 
@@ -79,7 +81,10 @@ export type OrderRequest = typeof OrderRequest.Type
 export const BuilderFee = Schema.Struct({ b: Address, f: Schema.Natural }).annotate({ identifier: "BuilderFee" })
 
 /** An order ID: the venue's or the client's. */
-const OrderName = Schema.Union([Natural64, Cloid])
+const OrderName = Schema.Union([Natural64, Cloid]).annotate({ identifier: "OrderName" })
+
+/** JSON as text. The exact text is signed. */
+const JsonText = words.annotate({ identifier: "JsonText" })
 
 const Modification = Schema.Struct({ oid: OrderName, order: OrderRequest })
 
@@ -96,10 +101,10 @@ const time = { time: Millis } as const
 const always = Schema.Boolean
 
 const Asset = { coin: words, szDecimals: Schema.Natural, oraclePx: Decimal, marginTableId: Schema.Natural } as const
-const DexSchema = maybe(Schema.Struct({
+const DexSchema = nullable(Schema.Struct({
   fullName: words,
   collateralToken: Schema.Natural,
-  oracleUpdater: maybe(Address)
+  oracleUpdater: nullable(Address)
 }))
 const TokenIndex = Schema.Struct({ token: Schema.Natural })
 const Template = Schema.Struct({ id: words, keywordToValue: pairs(words, words) })
@@ -107,21 +112,16 @@ const Settlement = Schema.Struct({
   outcome: Schema.Natural,
   settleFraction: Decimal,
   details: words,
-  nameAndDescription: maybe(Schema.Tuple([words, words])),
-  sideNames: maybe(Schema.Tuple([words, words]))
+  nameAndDescription: Schema.Tuple([words, words]),
+  sideNames: Schema.Tuple([words, words])
 })
 const NodeIp = Schema.Struct({ Ip: words })
 
-/** The members of a transfer of a token between accounts and dexes. */
-const assetTransfer = {
-  destination: Address,
-  sourceDex: words,
-  destinationDex: words,
-  token: words,
-  amount: Decimal,
-  fromSubAccount: maybe(Schema.Union([Schema.Literal(""), Address])),
-  ...nonce
-}
+/** The members of a transfer of a token between accounts and dexes, before the sub-account. */
+const assetTransfer = { destination: Address, sourceDex: words, destinationDex: words, token: words, amount: Decimal }
+
+/** The sub-account from which a token is sent; empty for the account itself. */
+const FromSubAccount = Schema.Union([Schema.Literal(""), Address])
 
 /** The schema of each action of the catalog. */
 export const actionSchemas = {
@@ -151,8 +151,8 @@ export const actionSchemas = {
       t: Schema.Boolean
     }),
     details: maybe(Schema.Struct({
-      t: maybe(Schema.Struct({ p: Decimal, a: Schema.Boolean })),
-      s: maybe(Decimal)
+      t: nullable(Schema.Struct({ p: Decimal, a: Schema.Boolean })),
+      s: nullable(Decimal)
     }))
   }),
   twapCancel: define("twapCancel", { a: AssetId, t: Schema.Natural }),
@@ -166,7 +166,7 @@ export const actionSchemas = {
   evmUserModify: EvmUserModify,
   usdSend: userSigned("usdSend", { destination: Address, amount: Decimal, ...time }),
   spotSend: userSigned("spotSend", { destination: Address, token: words, amount: Decimal, ...time }),
-  sendAsset: userSigned("sendAsset", assetTransfer),
+  sendAsset: userSigned("sendAsset", { ...assetTransfer, fromSubAccount: maybe(FromSubAccount), ...nonce }),
   withdraw3: userSigned("withdraw3", { destination: Address, amount: Decimal, ...time }),
   usdClassTransfer: userSigned("usdClassTransfer", { amount: words, toPerp: Schema.Boolean, ...nonce }),
   cDeposit: userSigned("cDeposit", { wei: Uint64, ...nonce }),
@@ -177,7 +177,7 @@ export const actionSchemas = {
     builder: Address,
     ...nonce
   }),
-  convertToMultiSigUser: userSigned("convertToMultiSigUser", { signers: words, ...nonce }),
+  convertToMultiSigUser: userSigned("convertToMultiSigUser", { signers: JsonText, ...nonce }),
   sendToEvmWithData: userSigned("sendToEvmWithData", {
     token: words,
     amount: Decimal,
@@ -199,7 +199,7 @@ export const actionSchemas = {
     ...nonce
   }),
   agentEnableDexAbstraction: define("agentEnableDexAbstraction", {}),
-  agentSendAsset: define("agentSendAsset", assetTransfer),
+  agentSendAsset: define("agentSendAsset", { ...assetTransfer, fromSubAccount: FromSubAccount, ...nonce }),
   agentSetAbstraction: define("agentSetAbstraction", { abstraction: Schema.Literals(["i", "u", "p"]) }),
   createSubAccount: define("createSubAccount", { name: words }),
   subAccountModify: define("subAccountModify", { subAccountUser: Address, name: words }),
@@ -217,8 +217,8 @@ export const actionSchemas = {
   createVault: define("createVault", { name: words, description: words, initialUsd: Schema.Natural, ...nonce }),
   vaultModify: define("vaultModify", {
     vaultAddress: Address,
-    allowDeposits: maybe(Schema.Boolean),
-    alwaysCloseOnWithdraw: maybe(Schema.Boolean)
+    allowDeposits: nullable(Schema.Boolean),
+    alwaysCloseOnWithdraw: nullable(Schema.Boolean)
   }),
   vaultTransfer: define("vaultTransfer", { vaultAddress: Address, isDeposit: Schema.Boolean, usd: Schema.Natural }),
   vaultDistribute: define("vaultDistribute", { vaultAddress: Address, usd: Schema.Natural }),
@@ -247,7 +247,7 @@ export const actionSchemas = {
   perpDeploy: Schema.Union([
     define("perpDeploy", {
       registerAsset2: Schema.Struct({
-        maxGas: maybe(Schema.Natural),
+        maxGas: nullable(Schema.Natural),
         assetRequest: Schema.Struct({ ...Asset, marginMode: words }),
         dex: words,
         schema: DexSchema
@@ -255,7 +255,7 @@ export const actionSchemas = {
     }),
     define("perpDeploy", {
       registerAsset: Schema.Struct({
-        maxGas: maybe(Schema.Natural),
+        maxGas: nullable(Schema.Natural),
         assetRequest: Schema.Struct({ ...Asset, onlyIsolated: Schema.Boolean }),
         dex: words,
         schema: DexSchema
@@ -298,8 +298,8 @@ export const actionSchemas = {
         coin: words,
         category: words,
         description: words,
-        displayName: maybe(words),
-        keywords: maybe(Schema.Array(words))
+        displayName: nullable(words),
+        keywords: nullable(Schema.Array(words))
       })
     }),
     define("perpDeploy", { disableDex: words })
@@ -353,7 +353,7 @@ export const actionSchemas = {
           settleQuestion2: Schema.Struct({
             question: Schema.Natural,
             outcomeSettlements: Schema.Array(Settlement),
-            nameAndDescription: maybe(Schema.Tuple([words, words]))
+            nameAndDescription: Schema.Tuple([words, words])
           })
         })
       ])
@@ -378,13 +378,13 @@ export const actionSchemas = {
   CValidatorAction: Schema.Union([
     define("CValidatorAction", {
       changeProfile: Schema.Struct({
-        node_ip: maybe(NodeIp),
-        name: maybe(words),
-        description: maybe(words),
+        node_ip: nullable(NodeIp),
+        name: nullable(words),
+        description: nullable(words),
         unjailed: Schema.Boolean,
-        disable_delegations: maybe(Schema.Boolean),
-        commission_bps: maybe(Schema.Natural),
-        signer: maybe(Address)
+        disable_delegations: nullable(Schema.Boolean),
+        commission_bps: nullable(Schema.Natural),
+        signer: nullable(Address)
       })
     }),
     define("CValidatorAction", {

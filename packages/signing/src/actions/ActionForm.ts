@@ -9,7 +9,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as ActionNames from "./ActionNames.ts"
 import type { ActionOrder, Kind, MemberPosition, Shape } from "./ActionOrder.ts"
-import { isMembers, places } from "./ActionOrder.ts"
+import { itemShape } from "./ActionOrder.ts"
 import * as ActionValues from "./ActionValues.ts"
 
 /** The path of a value in a body. */
@@ -38,23 +38,23 @@ export const quoted = (value: unknown): string => {
   return text.length > longest ? `${text.slice(0, longest)}...` : text
 }
 
-const isTuple = (shape: Shape): shape is ReadonlyArray<Shape> => Array.isArray(shape)
-
-/** Returns the allowed words if the shape is a closed set of words; `undefined` for any other shape. */
-const allowedWords = (shape: Shape): ReadonlyArray<string> | undefined =>
-  Predicate.isString(shape) && shape.includes("|") ? shape.split("|") : undefined
-
-const isKind = (shape: Shape): shape is Kind => Predicate.isString(shape) && !shape.includes("|")
-
 /** Describes the expected content of a member. */
-const describedPlace = ({ lists, shape }: Pick<MemberPosition, "lists" | "shape">): string => {
-  if (lists > 0) return "a list"
-  if (isTuple(shape)) return `a list of ${shape.length} values`
-  if (isKind(shape)) return ActionValues.described(shape)
-  const words = allowedWords(isMembers(shape) ? shape[""] ?? "null" : shape)
-  if (words !== undefined) return ActionValues.listed(words)
-  const names = isMembers(shape) ? [...places(shape).keys()] : []
-  return names.length === 0 ? "an object" : `an object with ${names.slice(0, 8).join(", ")}`
+const described = (shape: Shape): string => {
+  switch (shape._tag) {
+    case "List":
+      return "a list"
+    case "Tuple":
+      return `a list of ${shape.items.length} values`
+    case "Value":
+      return ActionValues.described(shape.kind)
+    case "Words":
+      return ActionValues.listed(shape.words)
+    case "Members": {
+      if (shape.words.length > 0) return ActionValues.listed(shape.words)
+      const names = [...shape.order.keys()]
+      return names.length === 0 ? "an object" : `an object with ${names.slice(0, 8).join(", ")}`
+    }
+  }
 }
 
 /** The type of the action to normalize, and whether the exact format of its values is hashed. */
@@ -78,14 +78,15 @@ const listForm = (items: ReadonlyArray<unknown>, formOf: (item: unknown, index: 
   return { value: forms.map(({ value }) => value), faults: forms.flatMap(({ faults }) => faults) }
 }
 
-const wrongShape = (
-  place: Pick<MemberPosition, "lists" | "shape">,
-  value: unknown,
-  path: Path,
-  repaired?: unknown
-): Form => ({
+const wrongShape = (shape: Shape, value: unknown, path: Path, repaired?: unknown): Form => ({
   value: repaired === undefined ? value : repaired,
-  faults: [{ mistake: "wrongShape", path, found: quoted(value), expected: describedPlace(place) }]
+  faults: [{ mistake: "wrongShape", path, found: quoted(value), expected: described(shape) }]
+})
+
+/** Adds the mistake that a value has another shape to the form of the value that it contains. */
+const reshaped = (shape: Shape, value: unknown, path: Path, inner: Form): Form => ({
+  value: inner.value,
+  faults: [...wrongShape(shape, value, path).faults, ...inner.faults]
 })
 
 /** Parses a string as JSON if an object or a list is expected. */
@@ -99,86 +100,86 @@ const onlyItem = (items: ReadonlyArray<unknown>): unknown => items.length === 1 
 
 const sound = (value: unknown): Form => ({ value, faults: [] })
 
-const shapeForm = (
-  reading: Reading,
-  place: Pick<MemberPosition, "members" | "shape">,
-  value: unknown,
-  path: Path
-): Form => {
-  const { members, shape } = place
-  const whole = { shape, lists: 0 }
+const kindForm = (reading: Reading, shape: Shape & { readonly _tag: "Value" }, value: unknown, path: Path): Form => {
   const name = String(path.findLast(Predicate.isString))
-  if (isTuple(shape)) {
-    if (!Array.isArray(value) || value.length !== shape.length) return wrongShape(whole, value, path)
-    return listForm(value, (item, index) => {
-      const inner = shape[index]
-      return inner === undefined ? sound(item) : shapeForm(reading, { members, shape: inner }, item, [...path, index])
-    })
+  if (name !== "signatureChainId" && Predicate.isObjectOrArray(value)) {
+    const only = onlyItem(Object.values(value))
+    const isWrapped = only !== undefined && !Predicate.isObjectOrArray(only)
+    return wrongShape(shape, value, path, isWrapped ? only : undefined)
   }
-  const words = allowedWords(shape)
-  if (words !== undefined) {
-    const fault = ActionValues.wordFault(words, value)
-    return fault === undefined ? sound(value) : faulty(value, path, fault)
-  }
-  if (isKind(shape)) {
-    const fault = name === "signatureChainId"
-      ? ActionValues.chainIdFault(value, reading.isHashed)
-      : Predicate.isObjectOrArray(value)
-      ? undefined
-      : ActionValues.valueFault(shape, value, { name, path, type: reading.type })
-    if (fault === undefined && Predicate.isObjectOrArray(value)) {
-      const only = onlyItem(Object.values(value))
-      const isWrapped = only !== undefined && !Predicate.isObjectOrArray(only)
-      return wrongShape(whole, value, path, isWrapped ? only : undefined)
-    }
-    return fault === undefined ? sound(value) : faulty(value, path, fault)
-  }
-  const alternative = isMembers(shape) ? shape[""] : undefined
-  if (Predicate.isReadonlyObject(value)) return membersForm(reading, members, value, path)
-  if (alternative !== undefined && !Array.isArray(value) && parsed(value) === undefined) {
-    return shapeForm(reading, { members, shape: alternative }, value, path)
-  }
-  const only = Array.isArray(value) ? onlyItem(value) : parsed(value)
-  if (Predicate.isReadonlyObject(only)) {
-    const inner = membersForm(reading, members, only, path)
-    return { value: inner.value, faults: [...wrongShape(whole, value, path).faults, ...inner.faults] }
-  }
-  // the value is a word, such as "Limit" or "limit", instead of an object with that member
-  return wrongShape(whole, value, path)
+  const fault = name === "signatureChainId"
+    ? ActionValues.chainIdFault(value, reading.isHashed)
+    : ActionValues.valueFault(shape.kind, value, { name, path, type: reading.type })
+  return fault === undefined ? sound(value) : faulty(value, path, fault)
 }
 
-const valueForm = (
+const wordForm = (words: ReadonlyArray<string>, value: unknown, path: Path): Form => {
+  const fault = ActionValues.wordFault(words, value)
+  return fault === undefined ? sound(value) : faulty(value, path, fault)
+}
+
+const objectForm = (
   reading: Reading,
-  place: Pick<MemberPosition, "lists" | "members" | "shape">,
+  shape: Shape & { readonly _tag: "Members" },
   value: unknown,
   path: Path
 ): Form => {
-  if (place.lists === 0) return shapeForm(reading, place, value, path)
-  const items = { ...place, lists: place.lists - 1 }
+  if (Predicate.isReadonlyObject(value)) return membersForm(reading, shape.order, value, path)
+  if (shape.words.length > 0 && !Array.isArray(value) && parsed(value) === undefined) {
+    return wordForm(shape.words, value, path)
+  }
+  const only = Array.isArray(value) ? onlyItem(value) : parsed(value)
+  return Predicate.isReadonlyObject(only)
+    ? reshaped(shape, value, path, membersForm(reading, shape.order, only, path))
+    // the value is a word, such as "Limit" or "limit", instead of an object with that member
+    : wrongShape(shape, value, path)
+}
+
+const listValueForm = (
+  reading: Reading,
+  shape: Shape & { readonly _tag: "List" },
+  value: unknown,
+  path: Path
+): Form => {
+  const { item } = shape
   if (Array.isArray(value)) {
-    const isFlat = place.lists === 1 && isTuple(place.shape) && value.length === place.shape.length &&
-      value.every((item) => !Predicate.isObjectOrArray(item))
+    const isFlat = item._tag === "Tuple" && value.length === item.items.length &&
+      value.every((each) => !Predicate.isObjectOrArray(each))
     if (isFlat) {
-      const inner = shapeForm(reading, place, value, path)
-      return { value: [inner.value], faults: [...wrongShape(place, value, path).faults, ...inner.faults] }
+      const inner = valueForm(reading, item, value, path)
+      return reshaped(shape, value, path, { ...inner, value: [inner.value] })
     }
-    return listForm(value, (item, index) => valueForm(reading, items, item, [...path, index]))
+    return listForm(value, (each, index) => valueForm(reading, item, each, [...path, index]))
   }
   const text = parsed(value)
-  if (Array.isArray(text)) {
-    const inner = valueForm(reading, place, text, path)
-    return { value: inner.value, faults: [...wrongShape(place, value, path).faults, ...inner.faults] }
-  }
+  if (Array.isArray(text)) return reshaped(shape, value, path, valueForm(reading, shape, text, path))
   if (
-    Predicate.isReadonlyObject(value) || (isKind(place.shape) && !Predicate.isObjectOrArray(value) && value !== null)
+    Predicate.isReadonlyObject(value) ||
+    (item._tag === "Value" && !Predicate.isObjectOrArray(value) && value !== null)
   ) {
     const keys = Predicate.isReadonlyObject(value) ? Object.keys(value) : []
     const isIndexed = keys.length > 0 && keys.every((key, index) => key === String(index))
     const list = isIndexed && Predicate.isReadonlyObject(value) ? Object.values(value) : [value]
-    const inner = valueForm(reading, place, list, path)
-    return { value: inner.value, faults: [...wrongShape(place, value, path).faults, ...inner.faults] }
+    return reshaped(shape, value, path, valueForm(reading, shape, list, path))
   }
-  return wrongShape(place, value, path)
+  return wrongShape(shape, value, path)
+}
+
+const valueForm = (reading: Reading, shape: Shape, value: unknown, path: Path): Form => {
+  switch (shape._tag) {
+    case "List":
+      return listValueForm(reading, shape, value, path)
+    case "Tuple":
+      return Array.isArray(value) && value.length === shape.items.length
+        ? listForm(value, (each, index) => valueForm(reading, itemShape(shape, index), each, [...path, index]))
+        : wrongShape(shape, value, path)
+    case "Words":
+      return wordForm(shape.words, value, path)
+    case "Value":
+      return kindForm(reading, shape, value, path)
+    case "Members":
+      return objectForm(reading, shape, value, path)
+  }
 }
 
 const missing = (order: ActionOrder, given: Readonly<Record<string, unknown>>, path: Path): ReadonlyArray<Mistake> => {
@@ -189,7 +190,7 @@ const missing = (order: ActionOrder, given: Readonly<Record<string, unknown>>, p
   return [
     ...absent.flatMap(([name, place]): ReadonlyArray<Mistake> =>
       place.presence === "required" || place.presence === "nullable"
-        ? [{ mistake: "missingMember", path: [...path, name], expected: describedPlace(place) }]
+        ? [{ mistake: "missingMember", path: [...path, name], expected: described(place.shape) }]
         : []
     ),
     ...(isNone ? [{ mistake: "missingMember" as const, path, expected: `one of ${ones.slice(0, 8).join(", ")}` }] : [])
@@ -249,7 +250,7 @@ const lifted = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved
 const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
   const unknown = unknownIn(order, given)
   for (const [name, place] of order) {
-    if (!isMembers(place.shape) || (Object.hasOwn(given, name) && Predicate.isObjectOrArray(given[name]))) continue
+    if (place.members.size === 0 || (Object.hasOwn(given, name) && Predicate.isObjectOrArray(given[name]))) continue
     const held = unknown.filter((key) => place.members.has(key))
     const isOne = [...place.members.values()].some(({ presence }) => presence === "oneOf")
     const isWhole = held.length > 0 &&
@@ -257,12 +258,12 @@ const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Move
     if (!isWhole) continue
     const object = Object.fromEntries(held.map((key) => [key, given[key]]))
     return {
-      given: { ...without(given, [...held, name]), [name]: place.lists > 0 ? [object] : object },
+      given: { ...without(given, [...held, name]), [name]: place.shape._tag === "List" ? [object] : object },
       faults: [...faults, ...held.slice(0, 4).map((key) => moveFault(path, key, [...path, name, key].join(".")))]
     }
   }
   // the action has the members of a nested object directly, without the member that contains the object
-  const ones = [...order].filter(([, { presence, shape }]) => presence === "oneOf" && isMembers(shape))
+  const ones = [...order].filter(([, { members, presence }]) => presence === "oneOf" && members.size > 0)
   for (const [name, place] of ones) {
     const held = unknown.filter((key) => place.members.has(key))
     const isWhole = held.length > 0 && !ones.some(([key]) => Object.hasOwn(given, key)) &&
@@ -316,7 +317,7 @@ const membersForm = (reading: Reading, order: ActionOrder, sent: Given, path: Pa
         return [[name, { value, faults: [{ mistake: "unknownMember", path: at, found: name, expected }] }]]
       }
       if (isNull(place, value)) return [[name, sound(value)]]
-      const form = valueForm(reading, place, value, at)
+      const form = valueForm(reading, place.shape, value, at)
       const isEmpty = Array.isArray(value) && value.length === 0 && mayNotBeEmpty.has(name)
       const empty: Mistake = { mistake: "emptyList", path: at, found: "[]", expected: "at least one item" }
       return [[name, isEmpty ? { ...form, faults: [empty] } : form]]
@@ -342,29 +343,21 @@ const mayNotBeEmpty = new Set(["orders", "cancels", "modifies", "marginTiers", "
 export const normalizeAction = (order: ActionOrder, given: Given, path: Path, isHashed = true): Form =>
   membersForm({ type: given["type"], isHashed }, order, given, path)
 
-/** Returns every value of an action that `order` declares, in the venue's member order. */
-export const listLeaves = (order: ActionOrder, given: unknown, path: Path = []): ReadonlyArray<Leaf> => {
-  const ofValue = (
-    { members, shape }: Pick<MemberPosition, "members" | "shape">,
-    value: unknown,
-    at: Path
-  ): ReadonlyArray<Leaf> => {
-    if (Array.isArray(value)) {
-      const isList = value.every((item) => Array.isArray(item))
-      return value.flatMap((item: unknown, index) => {
-        const inner = isTuple(shape) && !isList ? shape[index] : shape
-        return inner === undefined ? [] : ofValue({ members, shape: inner }, item, [...at, index])
-      })
-    }
-    if (isKind(shape)) return [{ path: at, kind: shape, value }]
-    if (isTuple(shape)) return []
-    return isMembers(shape) && Predicate.isObject(value)
-      ? listLeaves(members, value, at)
-      : [{ path: at, kind: "text", value }]
+const leavesOf = (shape: Shape, value: unknown, path: Path): ReadonlyArray<Leaf> => {
+  if (Array.isArray(value)) {
+    return value.flatMap((item: unknown, index) => leavesOf(itemShape(shape, index), item, [...path, index]))
   }
-  return Predicate.isReadonlyObject(given)
-    ? [...order].flatMap(([name, place]) =>
-      Object.hasOwn(given, name) ? ofValue(place, given[name], [...path, name]) : []
+  if (shape._tag === "Value") return [{ path, kind: shape.kind, value }]
+  if (shape._tag === "Tuple") return []
+  return shape._tag === "Members" && Predicate.isObject(value)
+    ? listLeaves(shape.order, value, path)
+    : [{ path, kind: "text", value }]
+}
+
+/** Returns every value of an action that `order` declares, in the venue's member order. */
+export const listLeaves = (order: ActionOrder, given: unknown, path: Path = []): ReadonlyArray<Leaf> =>
+  Predicate.isReadonlyObject(given)
+    ? [...order].flatMap(([name, { shape }]) =>
+      Object.hasOwn(given, name) ? leavesOf(shape, given[name], [...path, name]) : []
     )
     : []
-}

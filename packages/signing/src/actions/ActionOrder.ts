@@ -1,312 +1,156 @@
-/** The order in which the venue hashes the members of an action, independent of their order in the body. */
-import type { ActionTypeOf } from "@trigate/domain/actions/ActionCatalog"
+/**
+ * The order in which the venue hashes the members of an action, independent of their order in the body.
+ *
+ * The order, and the values that each member allows, are derived from the schemas of `ActionSchemas`.
+ */
+import { actionCatalog, type ActionType, isActionType } from "@trigate/domain/actions/ActionCatalog"
+import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
 import * as Predicate from "effect/Predicate"
+import * as AST from "effect/SchemaAST"
 
 /** The type of a value. `id` is an order ID or a client order ID; `json` is a string that contains JSON. */
 export type Kind = "integer" | "decimal" | "text" | "flag" | "address" | "cloid" | "id" | "json" | "null"
 
-/** A closed set of words, as one text in which bars separate the words. */
-export type Words = `${string}|${string}`
-
-/** The declared content of a member: a kind of value, a closed set of words, an object with members, or a tuple. */
-export type Shape = Kind | Words | Members | ReadonlyArray<Shape>
+/**
+ * The content of a member: a value, one of some words, an object (or one of some words instead of the object), a list
+ * of fixed length, or a list of any length.
+ */
+export type Shape =
+  | { readonly _tag: "Value"; readonly kind: Kind }
+  | { readonly _tag: "Words"; readonly words: ReadonlyArray<string> }
+  | { readonly _tag: "Members"; readonly order: ActionOrder; readonly words: ReadonlyArray<string> }
+  | { readonly _tag: "Tuple"; readonly items: ReadonlyArray<Shape> }
+  | { readonly _tag: "List"; readonly item: Shape }
 
 /**
- * Members in the venue's order, each with its shape. If an action has several forms, the members of all forms are in
- * one object.
- *
- * The suffix of a name states the properties of the member:
- *
- * - `[]`: a list, whose items have the shape. One of the following suffixes can follow it.
- * - `?`: optional; `null` means absent.
- * - `!`: may be `null`, and the `null` is then hashed.
- * - `|`: one of the members marked this way is required.
- *
- * All other members are required. The empty name declares a shape that is accepted instead of the object.
+ * Whether a member can be absent or null: `optional` (either), `nullable` (null, but not absent), or `oneOf` (the object
+ * has one of the members marked this way).
  */
-export interface Members {
-  readonly [name: string]: Shape
-}
-
-const order: Members = {
-  a: "integer",
-  b: "flag",
-  p: "decimal",
-  s: "decimal",
-  r: "flag",
-  t: {
-    "limit|": { tif: "Gtc|Ioc|Alo|FrontendMarket" },
-    "trigger|": { isMarket: "flag", triggerPx: "decimal", tpsl: "tp|sl" }
-  },
-  "c?": "cloid"
-}
-
-const perpSchema: Members = { fullName: "text", collateralToken: "integer", "oracleUpdater!": "address" }
-
-const perpAsset: Members = { coin: "text", szDecimals: "integer", oraclePx: "decimal", marginTableId: "integer" }
-
-const template: Members = { id: "text", "keywordToValue[]": ["text", "text"] }
-
-const settlement: Members = {
-  outcome: "integer",
-  settleFraction: "decimal",
-  details: "text",
-  nameAndDescription: ["text", "text"],
-  sideNames: ["text", "text"]
-}
-
-const token: Members = { token: "integer" }
-
-/** The members of each L1 action in the catalog of action types, without `type`, which is always the first member. */
-const published: { readonly [Type in ActionTypeOf<"l1">]: Members } = {
-  activateOutcomeDeployer: { isDeactivate: "flag" },
-  agentEnableDexAbstraction: {},
-  agentSendAsset: {
-    destination: "address",
-    sourceDex: "text",
-    destinationDex: "text",
-    token: "text",
-    amount: "decimal",
-    fromSubAccount: "address",
-    nonce: "integer"
-  },
-  agentSetAbstraction: { abstraction: "i|u|p" },
-  authorizeAqav2Role: { token: "integer", role: "text" },
-  batchModify: { "modifies[]": { oid: "id", order }, "a?": "flag" },
-  borrowLend: { operation: "supply|withdraw|borrow|repay", token: "integer", "amount!": "decimal" },
-  cancel: { "cancels[]": { a: "integer", o: "integer" }, "f?": "flag" },
-  cancelByCloid: { "cancels[]": { asset: "integer", cloid: "cloid" }, "f?": "flag" },
-  claimRewards: {},
-  createSubAccount: { name: "text" },
-  createVault: { name: "text", description: "text", initialUsd: "integer", nonce: "integer" },
-  CSignerAction: { "jailSelf|": "null", "unjailSelf|": "null" },
-  CValidatorAction: {
-    "changeProfile|": {
-      "node_ip!": { Ip: "text" },
-      "name!": "text",
-      "description!": "text",
-      unjailed: "flag",
-      "disable_delegations!": "flag",
-      "commission_bps!": "integer",
-      "signer!": "address"
-    },
-    "register|": {
-      profile: {
-        node_ip: { Ip: "text" },
-        name: "text",
-        description: "text",
-        delegations_disabled: "flag",
-        commission_bps: "integer",
-        signer: "address"
-      },
-      unjailed: "flag",
-      initial_wei: "integer"
-    },
-    "unregister|": "null"
-  },
-  evmUserModify: { usingBigBlocks: "flag" },
-  finalizeEvmContract: {
-    token: "integer",
-    input: { "": "firstStorageSlot|customStorageSlot", "create|": { nonce: "integer" } }
-  },
-  gossipPriorityBid: { slotId: "integer", ip: "text", maxGas: "integer" },
-  hip3LiquidatorTransfer: { dex: "text", ntl: "integer", isDeposit: "flag" },
-  modify: { oid: "id", order, "a?": "flag" },
-  noop: {},
-  order: {
-    "orders[]": order,
-    grouping: { "": "na|normalTpsl|positionTpsl", p: "integer" },
-    "builder?": { b: "address", f: "integer" }
-  },
-  perpDeploy: {
-    "registerAsset2|": {
-      "maxGas!": "integer",
-      assetRequest: { ...perpAsset, marginMode: "text" },
-      dex: "text",
-      "schema!": perpSchema
-    },
-    "registerAsset|": {
-      "maxGas!": "integer",
-      assetRequest: { ...perpAsset, onlyIsolated: "flag" },
-      dex: "text",
-      "schema!": perpSchema
-    },
-    "setOracle|": {
-      dex: "text",
-      "oraclePxs[]": ["text", "decimal"],
-      "markPxs[][]": ["text", "decimal"],
-      "externalPerpPxs[]": ["text", "decimal"]
-    },
-    "setFundingMultipliers[]|": ["text", "decimal"],
-    "setFundingInterestRates[]|": ["text", "decimal"],
-    "haltTrading|": { coin: "text", isHalted: "flag" },
-    "setMarginTableIds[]|": ["text", "integer"],
-    "insertMarginTable|": {
-      dex: "text",
-      marginTable: { description: "text", "marginTiers[]": { lowerBound: "integer", maxLeverage: "integer" } }
-    },
-    "setFeeRecipient|": { dex: "text", feeRecipient: "address" },
-    "setOpenInterestCaps[]|": ["text", "integer"],
-    "setSubDeployers|": { dex: "text", "subDeployers[]": { variant: "text", user: "address", allowed: "flag" } },
-    "setMarginModes[]|": ["text", "text"],
-    "setFeeScale|": { dex: "text", scale: "decimal" },
-    "setGrowthModes[]|": ["text", "flag"],
-    "setPerpAnnotation|": {
-      coin: "text",
-      category: "text",
-      description: "text",
-      "displayName!": "text",
-      "keywords[]!": "text"
-    },
-    "disableDex|": "text"
-  },
-  registerReferrer: { code: "text" },
-  reserveRequestWeight: { weight: "integer", "destination?": "address" },
-  scheduleCancel: { "time?": "integer" },
-  setDisplayName: { displayName: "text" },
-  setReferrer: { code: "text" },
-  spotDeploy: {
-    "registerToken2|": {
-      spec: { name: "text", szDecimals: "integer", weiDecimals: "integer" },
-      maxGas: "integer",
-      "fullName?": "text"
-    },
-    "userGenesis|": {
-      token: "integer",
-      "userAndWei[]": ["address", "decimal"],
-      "existingTokenAndWei[]": ["integer", "decimal"],
-      "blacklistUsers[]?": ["address", "flag"]
-    },
-    "genesis|": { token: "integer", maxSupply: "decimal", "noHyperliquidity?": "flag" },
-    "registerSpot|": { tokens: ["integer", "integer"] },
-    "registerHyperliquidity|": {
-      spot: "integer",
-      startPx: "decimal",
-      orderSz: "decimal",
-      nOrders: "integer",
-      "nSeededLevels?": "integer"
-    },
-    "setDeployerTradingFeeShare|": { token: "integer", share: "text" },
-    "enableQuoteToken|": token,
-    "disableQuoteToken|": token,
-    "requestEvmContract|": { token: "integer", address: "address", evmExtraWeiDecimals: "integer" },
-    "outcome|": {
-      "registerStandaloneOutcomeFromTemplate|": template,
-      "registerQuestionFromTemplate|": {
-        questionTemplateInstance: template,
-        "namedOutcomeTemplateInstances[]": template
-      },
-      "settleOutcome|": settlement,
-      "settleQuestion2|": {
-        question: "integer",
-        "outcomeSettlements[]": settlement,
-        nameAndDescription: ["text", "text"]
-      }
-    },
-    "freezeUser|": { token: "integer", user: "address", freeze: "flag" },
-    "enableFreezePrivilege|": token,
-    "revokeFreezePrivilege|": token
-  },
-  spotUser: {
-    "toggleSpotDusting|": { optOut: "flag" },
-    "classTransfer|": { usdc: "integer", toPerp: "flag" }
-  },
-  subAccountModify: { subAccountUser: "address", name: "text" },
-  subAccountSpotTransfer: { subAccountUser: "address", isDeposit: "flag", token: "text", amount: "decimal" },
-  subAccountTransfer: { subAccountUser: "address", isDeposit: "flag", usd: "integer" },
-  topUpIsolatedOnlyMargin: { asset: "integer", leverage: "decimal" },
-  twapCancel: { a: "integer", t: "integer" },
-  twapOrder: {
-    twap: { a: "integer", b: "flag", s: "decimal", r: "flag", m: "integer", t: "flag" },
-    "details?": { "t!": { p: "decimal", a: "flag" }, "s!": "decimal" }
-  },
-  updateIsolatedMargin: { asset: "integer", isBuy: "flag", ntli: "integer" },
-  updateLeverage: { asset: "integer", isCross: "flag", leverage: "integer" },
-  userOutcome: {
-    "splitOutcome|": { outcome: "integer", amount: "decimal" },
-    "mergeOutcome|": { outcome: "integer", "amount!": "decimal" },
-    "mergeQuestion|": { question: "integer", "amount!": "decimal" },
-    "negateOutcome|": { question: "integer", outcome: "integer", amount: "decimal" }
-  },
-  validatorL1Stream: { riskFreeRate: "decimal" },
-  vaultDistribute: { vaultAddress: "address", usd: "integer" },
-  vaultModify: { vaultAddress: "address", "allowDeposits!": "flag", "alwaysCloseOnWithdraw!": "flag" },
-  vaultTransfer: { vaultAddress: "address", isDeposit: "flag", usd: "integer" }
-}
-
-/** Whether a member can be absent or null; see {@link Members}. */
 export type Presence = "required" | "optional" | "nullable" | "oneOf"
 
-/** The position of a member, and its shape. */
+/** The position of a member, and its content. */
 export interface MemberPosition {
   readonly at: number
-  readonly optional: boolean
   readonly presence: Presence
   readonly shape: Shape
-  /** The number of nested lists around a value of the shape. */
-  readonly lists: number
+  /** Whether a null is hashed. Otherwise, the member is omitted from the hashed action. */
+  readonly hashesNull: boolean
+  /** The members of the object, or of each object of the list, that the member contains; empty for other content. */
   readonly members: ActionOrder
 }
 
 /** The position of each member of an object, in the venue's order of the members. */
 export type ActionOrder = ReadonlyMap<string, MemberPosition>
 
-const marks: { readonly [mark: string]: Presence } = { "?": "optional", "!": "nullable", "|": "oneOf" }
-
 const none: ActionOrder = new Map()
 
-/** Returns whether a shape is an object. */
-export const isMembers = (shape: Shape): shape is Members => Predicate.isObject(shape)
+/** Returns the members of an object, or of each object of a list. */
+const membersIn = (shape: Shape): ActionOrder =>
+  shape._tag === "Members" ? shape.order : shape._tag === "List" ? membersIn(shape.item) : none
 
-const named = /^(?<name>[^[?!|]*)(?<lists>(?:\[\])*)(?<mark>[?!|]?)$/u
+/** Returns the shape of an item of a list; a value that is not declared as a list has the same shape in a list. */
+export const itemShape = (shape: Shape, index: number): Shape =>
+  shape._tag === "List" ? shape.item : shape._tag === "Tuple" ? shape.items[index] ?? text : shape
 
-/** Returns the positions of an object's members. */
-export const places = (members: Members): ActionOrder =>
-  new Map(
-    Object.entries(members).filter(([marked]) => marked !== "").map(([marked, shape], at) => {
-      const { lists = "", mark = "", name = marked } = named.exec(marked)?.groups ?? {}
-      const presence = marks[mark] ?? "required"
-      return [name, {
-        at,
-        optional: presence === "optional",
-        presence,
-        shape,
-        lists: lists.length / 2,
-        members: isMembers(shape) ? places(shape) : none
-      }]
-    })
-  )
+/** Makes an order of members from the members in this order. */
+export const make = (
+  members: Iterable<readonly [name: string, member: Pick<MemberPosition, "hashesNull" | "presence" | "shape">]>
+): ActionOrder =>
+  new Map([...members].map(([name, member], at) => [name, { ...member, at, members: membersIn(member.shape) }]))
 
-/** The member order of each L1 action, by the action's type. */
-export const l1: ReadonlyMap<string, ActionOrder> = new Map(
-  Object.entries<Members>(published).map(([type, members]) => [type, places({ type: "text", ...members })])
-)
+const value = (kind: Kind): Shape => ({ _tag: "Value", kind })
+const text = value("text")
 
-const isLeftOut = ({ optional }: MemberPosition, item: unknown): boolean => optional && item === null
+/** The kinds of the schemas that have an identifier. */
+const kinds: ReadonlyMap<string | undefined, Kind> = new Map([
+  ["Decimal", "decimal"],
+  ["SignedDecimal", "decimal"],
+  ["Address", "address"],
+  ["Cloid", "cloid"],
+  ["OrderName", "id"],
+  ["JsonText", "json"]
+])
+
+const isNamed = (ast: AST.AST): boolean => kinds.has(AST.resolveIdentifier(ast))
+
+const presenceOf = (type: AST.AST): Presence =>
+  AST.isOptional(type) ? "optional" : AST.isUnion(type) && type.types.some(AST.isNull) ? "nullable" : "required"
+
+/** Joins the members of the forms of an object. A member that some of the forms lack is one of several. */
+const joined = (forms: ReadonlyArray<AST.Objects>): ActionOrder => {
+  const members = new Map<string, Omit<MemberPosition, "at" | "members">>()
+  for (const { propertySignatures } of forms) {
+    for (const { name, type } of propertySignatures) {
+      const isInAll = forms.every((form) => form.propertySignatures.some((other) => other.name === name))
+      const presence = isInAll ? presenceOf(type) : "oneOf"
+      members.set(String(name), { presence, shape: shapeOf(type), hashesNull: presence !== "optional" })
+    }
+  }
+  return make(members)
+}
+
+/** Returns the types of a union, also of unions in it, without null. */
+const alternatives = ({ types }: AST.Union): ReadonlyArray<AST.AST> =>
+  types.flatMap((type) => AST.isUnion(type) && !isNamed(type) ? alternatives(type) : AST.isNull(type) ? [] : [type])
+
+const shapeOf = (ast: AST.AST): Shape => {
+  const kind = kinds.get(AST.resolveIdentifier(ast))
+  if (kind !== undefined) return value(kind)
+  if (AST.isObjects(ast)) return { _tag: "Members", order: joined([ast]), words: [] }
+  if (AST.isArrays(ast)) {
+    const [item] = ast.rest
+    return item === undefined
+      ? { _tag: "Tuple", items: ast.elements.map(shapeOf) }
+      : { _tag: "List", item: shapeOf(item) }
+  }
+  if (AST.isUnion(ast)) {
+    const types = alternatives(ast)
+    const forms = types.filter(AST.isObjects)
+    const words = types.filter(AST.isLiteral).map(({ literal }) => String(literal))
+    if (forms.length > 0) return { _tag: "Members", order: joined(forms), words }
+    const [other] = types.filter((type) => !AST.isLiteral(type))
+    return other === undefined ? { _tag: "Words", words } : shapeOf(other)
+  }
+  if (AST.isLiteral(ast)) return { _tag: "Words", words: [String(ast.literal)] }
+  if (AST.isNull(ast)) return value("null")
+  if (AST.isBoolean(ast)) return value("flag")
+  return AST.isNumber(ast) || AST.isBigInt(ast) ? value("integer") : text
+}
+
+/** The member order of each action of the catalog, by the action's type. */
+const orders = new Map<ActionType, ActionOrder>()
+
+/** Returns the member order of an action type of the catalog, as its schema declares the members. */
+export const declared = (type: ActionType): ActionOrder => {
+  const known = orders.get(type)
+  if (known !== undefined) return known
+  const order = membersIn(shapeOf(actionSchemas[type].ast))
+  orders.set(type, order)
+  return order
+}
+
+/** Returns the member order of an L1 action; `undefined` for any other action, and for an unknown type. */
+export const l1 = (type: unknown): ActionOrder | undefined =>
+  Predicate.isString(type) && isActionType(type) && actionCatalog[type].scheme === "l1" ? declared(type) : undefined
+
+const isLeftOut = ({ hashesNull }: MemberPosition, item: unknown): boolean => item === null && !hashesNull
+
+type Members = Readonly<Record<string, unknown>>
 
 type Standing = "inOrder" | "otherOrder" | "notNamed"
 
 /**
- * Compares the members of a value with the venue's order. Allocates nothing, because nearly every body is already in
+ * Compares the members of an object with the venue's order. Allocates nothing, because nearly every body is already in
  * order.
  */
-const standing = (order: ActionOrder, given: unknown): Standing => {
+const standing = (order: ActionOrder, given: Members): Standing => {
   let found: Standing = "inOrder"
-  if (Array.isArray(given)) {
-    for (const item of given) {
-      const inner = standing(order, item)
-      if (inner === "notNamed") return inner
-      if (inner === "otherOrder") found = inner
-    }
-    return found
-  }
-  if (!Predicate.isReadonlyObject(given)) return found
   let last = -1
   for (const name of Object.keys(given)) {
     const place = order.get(name)
     if (place === undefined) return "notNamed"
     const item = given[name]
-    const inner = standing(place.members, item)
+    const inner = standingIn(place.shape, item)
     if (inner === "notNamed") return inner
     if (inner === "otherOrder" || place.at < last || isLeftOut(place, item)) found = "otherOrder"
     last = place.at
@@ -314,19 +158,27 @@ const standing = (order: ActionOrder, given: unknown): Standing => {
   return found
 }
 
-const put = (order: ActionOrder, given: unknown): unknown => {
-  if (Array.isArray(given)) return given.map((item: unknown) => put(order, item))
-  return Predicate.isReadonlyObject(given) ? putMembers(order, given) : given
+const standingIn = (shape: Shape, given: unknown): Standing => {
+  if (!Array.isArray(given)) return Predicate.isReadonlyObject(given) ? standing(membersIn(shape), given) : "inOrder"
+  let found: Standing = "inOrder"
+  for (let index = 0; index < given.length; index++) {
+    const inner = standingIn(itemShape(shape, index), given[index])
+    if (inner === "notNamed") return inner
+    if (inner === "otherOrder") found = inner
+  }
+  return found
 }
 
-const putMembers = (
-  order: ActionOrder,
-  given: Readonly<Record<string, unknown>>
-): Readonly<Record<string, unknown>> => {
+const put = (shape: Shape, given: unknown): unknown => {
+  if (Array.isArray(given)) return given.map((item: unknown, index) => put(itemShape(shape, index), item))
+  return Predicate.isReadonlyObject(given) ? putMembers(membersIn(shape), given) : given
+}
+
+const putMembers = (order: ActionOrder, given: Members): Members => {
   const members: Array<readonly [string, unknown]> = []
   for (const [name, place] of order) {
     const item = given[name]
-    if (Object.hasOwn(given, name) && !isLeftOut(place, item)) members.push([name, put(place.members, item)])
+    if (Object.hasOwn(given, name) && !isLeftOut(place, item)) members.push([name, put(place.shape, item)])
   }
   return Object.fromEntries(members)
 }
@@ -337,7 +189,5 @@ const putMembers = (
  * An action with an unknown member is returned unchanged: the venue might support that member, and only the sender
  * knows its position.
  */
-export const arrange = (
-  order: ActionOrder,
-  action: Readonly<Record<string, unknown>>
-): Readonly<Record<string, unknown>> => standing(order, action) === "otherOrder" ? putMembers(order, action) : action
+export const arrange = (order: ActionOrder, action: Members): Members =>
+  standing(order, action) === "otherOrder" ? putMembers(order, action) : action

@@ -18,37 +18,35 @@ export type CanonicalAction =
 
 type KnownType = keyof typeof formKeys
 
-/**
- * The venue's key orders of each known action type. In these orders, the chain field has the documentation's name,
- * which {@link spell} replaces.
- */
-const keyOrders: { readonly [Type in KnownType]: ReadonlyArray<ReadonlyArray<string>> } = {
-  evmUserModify: [["type", "usingBigBlocks"]],
-  CSignerAction: [["type", "jailSelf"], ["type", "unjailSelf"]],
-  tokenDelegate: [["type", "signatureChainId", documentedChainField, "validator", "wei", "isUndelegate", "nonce"]]
-}
-
-const spell = (profile: VenueProfile, key: string): string => key === documentedChainField ? profile.chainField : key
-
 const respell = (profile: VenueProfile, action: Action): Result.Result<Action, UnsignableAction> => {
   if (!Object.hasOwn(action, documentedChainField)) return Result.succeed(action)
   return Object.hasOwn(action, profile.chainField)
     ? Result.fail(wrongShape(documentedChainField, `absent where "${profile.chainField}" is present`))
-    : Result.succeed(Object.fromEntries(Object.entries(action).map(([key, value]) => [spell(profile, key), value])))
+    : Result.succeed(Object.fromEntries(
+      Object.entries(action).map(([key, value]) => [key === documentedChainField ? profile.chainField : key, value])
+    ))
 }
 
-const unknownForm = (profile: VenueProfile, type: KnownType, action: Action): UnsignableAction => {
-  const { advice, documented, real } = formKeys[type]
-  const complete = keyOrders[type].some((keys) => keys.every((key) => Object.hasOwn(action, spell(profile, key))))
-  return complete || !Object.hasOwn(action, documented)
-    ? new UnsignableAction({ reason: "shape", path: [], detail: `${type} must have the members ${real.join(" or ")}` })
-    : new UnsignableAction({ reason: "documentedForm", path: [documented], detail: advice })
+const orderIn = (profile: VenueProfile, type: string): ActionOrder.ActionOrder | undefined => {
+  const userSigned = UserSigned.find(type)
+  return userSigned === undefined ? ActionOrder.l1(type) : UserSigned.order(profile)(userSigned)
 }
 
 const arrange = (profile: VenueProfile, type: KnownType, action: Action): Result.Result<Action, UnsignableAction> => {
-  const [keys, ...others] = keyOrders[type].map((keys) => keys.map((key) => spell(profile, key)))
-    .filter((keys) => keys.every((key) => Object.hasOwn(action, key)))
-  if (keys === undefined || others.length > 0) return Result.fail(unknownForm(profile, type, action))
+  const { advice, documented, real } = formKeys[type]
+  const has = (key: string) => Object.hasOwn(action, key)
+  const keys = [...orderIn(profile, type) ?? []].flatMap(([key, { presence }]) =>
+    presence !== "oneOf" || has(key) ? [key] : []
+  )
+  const forms = keys.every(has) ? real.filter(has).length : 0
+  if (forms !== 1) {
+    const detail = `${type} must have the members ${real.join(" or ")}`
+    return Result.fail(
+      forms > 1 || !has(documented)
+        ? new UnsignableAction({ reason: "shape", path: [], detail })
+        : new UnsignableAction({ reason: "documentedForm", path: [documented], detail: advice })
+    )
+  }
   return Result.succeed(Object.fromEntries(keys.map((key) => {
     const value = action[key]
     return [key, key === "validator" && Predicate.isString(value) ? value.toLowerCase() : value]
@@ -60,7 +58,7 @@ const single = (profile: VenueProfile, action: Action): Result.Result<Action, Un
     const type = respelled["type"]
     if (!Predicate.isString(type)) return Result.succeed(respelled)
     if (hasDocumentedForm(type)) return arrange(profile, type, respelled)
-    const order = ActionOrder.l1.get(type)
+    const order = ActionOrder.l1(type)
     return Result.succeed(order === undefined ? respelled : ActionOrder.arrange(order, respelled))
   })
 

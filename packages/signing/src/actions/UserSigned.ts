@@ -5,14 +5,14 @@ import { memoize } from "effect/Function"
 import * as Record from "effect/Record"
 import * as Result from "effect/Result"
 import { isAddress, isBytes, isWord, toUint32, toUint64 } from "../internal/bytes.ts"
-import type { VenueProfile } from "../VenueProfile.ts"
+import { documentedChainField, mainnet, type VenueProfile } from "../VenueProfile.ts"
 import { UnsignableAction, wrongShape } from "./ActionHash.ts"
 import * as ActionOrder from "./ActionOrder.ts"
 import * as Signable from "./Signable.ts"
 
 /** The declaration of a user-signed action type. In its typed data, the network field comes before `fields`. */
 export interface UserSignedType {
-  readonly actionType: string
+  readonly actionType: ActionTypeOf<"userSigned">
   /** Name of the message type, without the network profile's prefix `typePrefix`. */
   readonly name: string
   readonly fields: ReadonlyArray<Signable.Field>
@@ -163,46 +163,29 @@ const innerStruct = memoize((profile: VenueProfile) =>
   memoize((type: UserSignedType) => typedStruct(profile, { name: type.name, fields: [...partyFields, ...type.fields] }))
 )
 
-const kinds: { readonly [Type in Signable.Field["type"]]: ActionOrder.Kind } = {
-  string: "text",
-  bool: "flag",
-  uint32: "integer",
-  uint64: "integer",
-  address: "address",
-  bytes: "text",
-  bytes32: "text"
-}
+/** The names of the network field in the schemas of actions. */
+const chainFields: ReadonlySet<string> = new Set([documentedChainField, mainnet.chainField])
 
-/**
- * The permitted words of each field that accepts only certain words. Includes the abbreviations that are valid inside a
- * multi-sig wrapper.
- */
-const words: { readonly [field: string]: ActionOrder.Words } = {
-  addressEncoding: "hex|base58",
-  abstraction: "disabled|unifiedAccount|portfolioMargin|i|u|p"
-}
-
-/** Returns the kind of value that a field accepts. Decimal numbers are text, because they are signed as sent. */
-const fieldShape = ({ name, type }: Signable.Field): ActionOrder.Shape =>
-  name === "signers" ? "json" : words[name] ?? kinds[type]
-
-const mayBeNull = (type: UserSignedType, field: string): boolean => type.respelled?.[field]?.has(null) === true
+/** The kinds of values that are signed as the text that was sent, if the field of the typed data is a string. */
+const signedAsSent: ReadonlySet<ActionOrder.Kind> = new Set(["decimal", "address"])
 
 /**
  * Returns the members of a user-signed action with the kinds of their values, in the order in which the venue hashes
  * them inside a multi-sig wrapper.
  */
 export const order = memoize((profile: VenueProfile) =>
-  memoize((type: UserSignedType) =>
-    ActionOrder.places({
-      type: "text",
-      signatureChainId: "text",
-      [profile.chainField]: "Mainnet|Testnet",
-      ...Object.fromEntries(
-        type.fields.map((field) => [mayBeNull(type, field.name) ? `${field.name}!` : field.name, fieldShape(field)])
-      )
-    })
-  )
+  memoize((type: UserSignedType) => {
+    const members = new Map<string, ActionOrder.MemberPosition>()
+    for (const [name, place] of ActionOrder.declared(type.actionType)) {
+      const { shape } = place
+      const isText = type.fields.some((field) => field.name === name && field.type === "string")
+      if (chainFields.has(name)) members.set(profile.chainField, { ...place, presence: "required" })
+      else if (isText && shape._tag === "Value" && signedAsSent.has(shape.kind)) {
+        members.set(name, { ...place, hashesNull: true, shape: { _tag: "Value", kind: "text" } })
+      } else members.set(name, { ...place, hashesNull: true })
+    }
+    return ActionOrder.make(members)
+  })
 )
 
 const domains: (profile: VenueProfile) => Map<number | bigint, Signable.Domain> = memoize(() => new Map())

@@ -90,7 +90,7 @@ export const maxLeaves = 16
 export const actionOrder = ({ action, profile }: View): ActionOrder.ActionOrder | undefined => {
   const type = UserSigned.find(action["type"])
   if (type !== undefined) return UserSigned.order(profile)(type)
-  return Predicate.isString(action["type"]) ? ActionOrder.l1.get(action["type"]) : undefined
+  return ActionOrder.l1(action["type"])
 }
 
 export const leavesIn = (view: View, ...kinds: ReadonlyArray<ActionOrder.Kind>): ReadonlyArray<ActionForm.Leaf> => {

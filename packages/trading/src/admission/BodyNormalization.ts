@@ -47,7 +47,7 @@ const typeForm = (profile: VenueProfile, action: Action, path: ActionForm.Path):
 const actionForm = (profile: VenueProfile, action: Action, path: ActionForm.Path, isHashed = true): ActionForm.Form => {
   const type = UserSigned.find(action["type"])
   if (type === undefined) {
-    const order = ActionOrder.l1.get(String(action["type"]))
+    const order = ActionOrder.l1(action["type"])
     if (order === undefined) return typeForm(profile, action, path) ?? { value: action, faults: [] }
     const form = ActionForm.normalizeAction(order, action, path)
     return Predicate.isReadonlyObject(form.value) ? { ...form, value: ActionOrder.arrange(order, form.value) } : form
