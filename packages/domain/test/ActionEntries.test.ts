@@ -1,10 +1,10 @@
 /** What the response to an action says of each of its legs. */
 import { assert, describe, it } from "@effect/vitest"
-import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
+import { legCount, type SentAction } from "@trigate/domain/actions/ActionCatalog"
 import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import { ActionEntry, legRejection, requireAll } from "@trigate/domain/actions/ActionOutcome"
 import { readOutcome } from "@trigate/domain/actions/ExchangeProtocol"
-import { legCount, legCountIn, write } from "@trigate/domain/actions/SignedAction"
+import { legCountIn, write } from "@trigate/domain/actions/SignedAction"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -53,7 +53,7 @@ const within = (shape: ActionOrder.Shape): Named =>
     : shape._tag === "List"
     ? within(shape.item)
     : shape._tag === "Tuple"
-    ? Object.assign({}, ...shape.items.map(within))
+    ? Object.fromEntries(shape.items.flatMap((item) => Object.entries(within(item))))
     : {}
 
 const literal = (schema: unknown): unknown =>

@@ -1,4 +1,5 @@
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
+import { legCount } from "@trigate/domain/actions/ActionCatalog"
 import { ActionNotFound } from "@trigate/domain/actions/ActionError"
 import type { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
 import type { ActionEntry, ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
@@ -255,7 +256,7 @@ export const make = (
         ...(requestId === undefined ? {} : { requestId }),
         trace: ActionTrace.make(signed)
       }
-      const legs = SignedAction.legCount(signed.action)
+      const legs = legCount(signed.action)
       return LoggedAction.claimed(log, sending, ({ isRepeat, settle }) => {
         const settled = (
           settlement: LoggedAction.Settlement,

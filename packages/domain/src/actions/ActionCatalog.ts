@@ -146,3 +146,9 @@ export const batchEntries = (action: SentAction): ReadonlyArray<unknown> | undef
   }
   return undefined
 }
+
+/**
+ * Returns the number of legs of an action: the entries of its batch, including a batch inside a multi-sig; 1 for any other
+ * action.
+ */
+export const legCount = (action: SentAction): number => batchEntries(action)?.length ?? 1

@@ -10,7 +10,7 @@ import type { InvalidRequest } from "../errors/RequestError.ts"
 import { decodeFaults, invalidRequest } from "../operations/Operation.ts"
 import { Millis } from "../Time.ts"
 import { Action, actionForms, type DecodedActionType } from "./Action.ts"
-import { batchEntries, isSentAction, type SentAction } from "./ActionCatalog.ts"
+import { isSentAction, legCount } from "./ActionCatalog.ts"
 import { Signature } from "./Signature.ts"
 
 /** The vault or sub-account on whose behalf an action is signed. The 0x prefix is optional, because ccxt omits it. */
@@ -74,12 +74,6 @@ export const write = ({ action, ...envelope }: AnySignedAction): Effect.Effect<s
     onFailure: (error) => invalidRequest(decodeFaults(error)),
     onSuccess: (encoded) => Json.stringify({ action, ...encoded })
   })
-
-/**
- * Returns the number of legs of an action: the entries of its batch, including a batch inside a multi-sig; 1 for any other
- * action.
- */
-export const legCount = (action: SentAction): number => batchEntries(action)?.length ?? 1
 
 /** Returns the number of legs ({@link legCount}) of the action in a request body; 1 if the body is not valid. */
 export const legCountIn = (body: string): number => {

@@ -1,8 +1,8 @@
 /** Decides whether the venue executes an action: the account behind its signer, its expiry, the request limit, its nonce. */
 import type { MultiSig } from "@trigate/domain/actions/Action"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
+import { legCount } from "@trigate/domain/actions/ActionCatalog"
 import type { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
-import { legCount } from "@trigate/domain/actions/SignedAction"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
 import * as HashMap from "effect/HashMap"
