@@ -108,7 +108,7 @@ const shapeOf = (ast: AST.AST): Shape => {
     const forms = types.filter(AST.isObjects)
     const words = types.filter(AST.isLiteral).map(({ literal }) => String(literal))
     if (forms.length > 0) return { _tag: "Members", order: joined(forms), words }
-    const [other] = types.filter((type) => !AST.isLiteral(type))
+    const other = types.find((type) => !AST.isLiteral(type))
     return other === undefined ? { _tag: "Words", words } : shapeOf(other)
   }
   if (AST.isLiteral(ast)) return { _tag: "Words", words: [String(ast.literal)] }
