@@ -343,9 +343,9 @@ const mayNotBeEmpty = new Set(["orders", "cancels", "modifies", "marginTiers", "
 export const normalizeAction = (order: ActionOrder, given: Given, path: Path, isHashed = true): Form =>
   membersForm({ type: given["type"], isHashed }, order, given, path)
 
-const leavesOf = (shape: Shape, value: unknown, path: Path): ReadonlyArray<Leaf> => {
+const listShapeLeaves = (shape: Shape, value: unknown, path: Path): ReadonlyArray<Leaf> => {
   if (Array.isArray(value)) {
-    return value.flatMap((item: unknown, index) => leavesOf(itemShape(shape, index), item, [...path, index]))
+    return value.flatMap((item: unknown, index) => listShapeLeaves(itemShape(shape, index), item, [...path, index]))
   }
   if (shape._tag === "Value") return [{ path, kind: shape.kind, value }]
   if (shape._tag === "Tuple") return []
@@ -358,6 +358,6 @@ const leavesOf = (shape: Shape, value: unknown, path: Path): ReadonlyArray<Leaf>
 export const listLeaves = (order: ActionOrder, given: unknown, path: Path = []): ReadonlyArray<Leaf> =>
   Predicate.isReadonlyObject(given)
     ? [...order].flatMap(([name, { shape }]) =>
-      Object.hasOwn(given, name) ? leavesOf(shape, given[name], [...path, name]) : []
+      Object.hasOwn(given, name) ? listShapeLeaves(shape, given[name], [...path, name]) : []
     )
     : []

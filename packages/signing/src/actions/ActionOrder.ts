@@ -73,7 +73,7 @@ const kinds: ReadonlyMap<string | undefined, Kind> = new Map([
 
 const isNamed = (ast: AST.AST): boolean => kinds.has(AST.resolveIdentifier(ast))
 
-const presenceOf = (type: AST.AST): Presence =>
+const readPresence = (type: AST.AST): Presence =>
   AST.isOptional(type) ? "optional" : AST.isUnion(type) && type.types.some(AST.isNull) ? "nullable" : "required"
 
 /** Joins the members of the forms of an object. A member that some of the forms lack is one of several. */
@@ -82,8 +82,8 @@ const joined = (forms: ReadonlyArray<AST.Objects>): ActionOrder => {
   for (const { propertySignatures } of forms) {
     for (const { name, type } of propertySignatures) {
       const isInAll = forms.every((form) => form.propertySignatures.some((other) => other.name === name))
-      const presence = isInAll ? presenceOf(type) : "oneOf"
-      members.set(String(name), { presence, shape: shapeOf(type), hashesNull: presence !== "optional" })
+      const presence = isInAll ? readPresence(type) : "oneOf"
+      members.set(String(name), { presence, shape: toShape(type), hashesNull: presence !== "optional" })
     }
   }
   return make(members)
@@ -93,15 +93,15 @@ const joined = (forms: ReadonlyArray<AST.Objects>): ActionOrder => {
 const alternatives = ({ types }: AST.Union): ReadonlyArray<AST.AST> =>
   types.flatMap((type) => AST.isUnion(type) && !isNamed(type) ? alternatives(type) : AST.isNull(type) ? [] : [type])
 
-const shapeOf = (ast: AST.AST): Shape => {
+const toShape = (ast: AST.AST): Shape => {
   const kind = kinds.get(AST.resolveIdentifier(ast))
   if (kind !== undefined) return value(kind)
   if (AST.isObjects(ast)) return { _tag: "Members", order: joined([ast]), words: [] }
   if (AST.isArrays(ast)) {
     const [item] = ast.rest
     return item === undefined
-      ? { _tag: "Tuple", items: ast.elements.map(shapeOf) }
-      : { _tag: "List", item: shapeOf(item) }
+      ? { _tag: "Tuple", items: ast.elements.map(toShape) }
+      : { _tag: "List", item: toShape(item) }
   }
   if (AST.isUnion(ast)) {
     const types = alternatives(ast)
@@ -109,7 +109,7 @@ const shapeOf = (ast: AST.AST): Shape => {
     const words = types.filter(AST.isLiteral).map(({ literal }) => String(literal))
     if (forms.length > 0) return { _tag: "Members", order: joined(forms), words }
     const other = types.find((type) => !AST.isLiteral(type))
-    return other === undefined ? { _tag: "Words", words } : shapeOf(other)
+    return other === undefined ? { _tag: "Words", words } : toShape(other)
   }
   if (AST.isLiteral(ast)) return { _tag: "Words", words: [String(ast.literal)] }
   if (AST.isNull(ast)) return value("null")
@@ -124,7 +124,7 @@ const orders = new Map<ActionType, ActionOrder>()
 export const declared = (type: ActionType): ActionOrder => {
   const known = orders.get(type)
   if (known !== undefined) return known
-  const order = membersIn(shapeOf(actionSchemas[type].ast))
+  const order = membersIn(toShape(actionSchemas[type].ast))
   orders.set(type, order)
   return order
 }
