@@ -16,6 +16,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { spawn, spawnSync } from "node:child_process"
+import * as fs from "node:fs"
 import { privateKeyToAccount } from "viem/accounts"
 import { session } from "./session.ts"
 import { venue } from "./venue.ts"
@@ -244,15 +245,19 @@ if (missing !== undefined) console.log(`Not run here: hyperliquid-python-sdk its
 
 const Printed = Schema.Array(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
-const run = (url: string, repaired: "repaired" | "asItIs", coins: ReadonlyArray<string> = []) =>
+/** Runs a program; returns the JSON of each line that it prints. */
+const python = (...args: ReadonlyArray<string>) =>
   Effect.callback<string>((resume) => {
-    const python = spawn("python3", ["-c", program, url, keys.trader.privateKey, repaired, ...coins], { stdio: "pipe" })
+    const child = spawn("python3", ["-c", ...args], { stdio: "pipe" })
     let printed = ""
-    python.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString("utf8")))
-    python.stderr.on("data", (chunk: Buffer) => (printed += chunk.toString("utf8")))
-    python.once("close", () => resume(Effect.succeed(printed)))
-    return Effect.sync(() => python.kill())
+    child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString("utf8")))
+    child.stderr.on("data", (chunk: Buffer) => (printed += chunk.toString("utf8")))
+    child.once("close", () => resume(Effect.succeed(printed)))
+    return Effect.sync(() => child.kill())
   }).pipe(Effect.flatMap((printed) => Schema.decodeUnknownEffect(Printed)(printed.trimEnd().split("\n"))))
+
+const run = (url: string, repaired: "repaired" | "asItIs", coins: ReadonlyArray<string> = []) =>
+  python(program, url, keys.trader.privateKey, repaired, ...coins)
 
 const accepted = { status: "ok", response: { type: "default" } }
 
@@ -276,5 +281,63 @@ describe.runIf(missing === undefined)("the Python library itself", () => {
     Effect.gen(function*() {
       const { url } = yield* hostedGateway({})
       assert.deepStrictEqual<unknown>(yield* run(url, "repaired", Object.keys(assets)), [assets, { answer: accepted }])
+    }))
+})
+
+/** The function `place_once` of the guide, and a call of it that posts a body and prints what it returns or raises. */
+const placeOnce = `${
+  /```python\n(?<code>import json\n[^]*?)```/u.exec(
+    fs.readFileSync(new URL("../../docs/guides/from-python-go-rust.md", import.meta.url), "utf8")
+  )?.groups?.["code"]
+}
+import sys
+url, user, cloid, expires, body = sys.argv[1:]
+def send():
+    request = urllib.request.Request(f"{url}/exchange", body.encode(), {"content-type": "application/json"})
+    return json.load(urllib.request.urlopen(request))
+try:
+    print(json.dumps({"got": place_once(url, user, cloid, int(expires), send)}))
+except Exception as error:
+    print(json.dumps({"lost": error.code}))
+`
+
+const isPythonInstalled = spawnSync("python3", ["--version"]).status === 0
+
+describe.runIf(isPythonInstalled)("place_once of the guide", () => {
+  it.live("returns the reply, or the order that it finds, and raises the error once the order has expired", () =>
+    Effect.gen(function*() {
+      const { url } = yield* hostedGateway({})
+      const control = (what: string, body: object) =>
+        send(`${url}/admin/sandbox/${what}`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify(body)
+        })
+      const place = Effect.fnUntraced(function*(price: string, faults: object = {}) {
+        const nonce = yield* Clock.currentTimeMillis
+        const [expires, cloid] = [nonce + 10_000, `0x${nonce.toString(16).padStart(32, "0")}`]
+        const orders = [{ a: 1, b: true, p: price, s: "0.2", r: false, t: { limit: { tif: "Gtc" } }, c: cloid }]
+        const action = { type: "order", orders, grouping: "na" }
+        const signature = yield* Effect.promise(() => signL1Action({ wallet, action, nonce, expiresAfter: expires }))
+        yield* control("faults", { lostReplies: 0, lostRequests: 0, ...faults })
+        const body = bodyOf(action, nonce, signature, null, expires)
+        return yield* python(placeOnce, url, keys.trader.address, cloid, String(expires), body)
+      })
+      assert.isDefined(JsonParts.at((yield* place("1100"))[0], "got", "response"))
+      const status = (printed: ReadonlyArray<unknown>) => JsonParts.at(printed[0], "got", "status")
+      assert.strictEqual(status(yield* place("1100", { lostReplies: 1 })), "open")
+      yield* control("prices", { coin: "ETH", points: [{ time: 0, price: 2000 }] })
+      assert.strictEqual(status(yield* place("2100", { lostReplies: 1 })), "filled")
+      // the venue's time passes the expiry at once
+      yield* control("clock", { advance: 60_000 })
+      assert.deepStrictEqual<unknown>(yield* place("1100", { lostRequests: 1 }), [{ lost: 504 }])
+      const orders = yield* send(`${url}/info`, {
+        method: "POST",
+        headers,
+        body: `{"type":"historicalOrders","user":"${keys.trader.address}"}`
+      })
+      const Rows = Schema.Array(Schema.Struct({ status: Schema.String }))
+      const statuses = (yield* Schema.decodeUnknownEffect(Rows)(orders.json)).map(({ status }) => status)
+      assert.deepStrictEqual(statuses.toSorted(), ["filled", "open", "open"])
     }))
 })

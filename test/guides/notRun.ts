@@ -38,6 +38,8 @@ export const notRun: ReadonlyArray<string> = [
   "test/node run it)",
   "docs/guides/from-python-go-rust.md: import hyperliquid.exchange (the package may be missing)",
   "docs/guides/from-python-go-rust.md: def watch(url, subscriptions, callback): (only read)",
+  "docs/guides/from-python-go-rust.md: import json (test/compat/pythonSdk.test.ts runs it, if Python is installed)",
+  "docs/guides/from-python-go-rust.md: cloid = Cloid.from_str(\"0x\" + secrets.token_hex(16)) (the package may be missing)",
   "docs/guides/from-python-go-rust.md: type toGateway struct{ next http.RoundTripper } (only read)",
   "docs/guides/from-python-go-rust.md: pub(crate) static MAINNET_API_URL: &str = \"http://localhost:8080\"; (only read)",
   "docs/guides/from-python-go-rust.md: OkHttpClient http = new OkHttpClient.Builder().addInterceptor(chain -> { (only read)",

@@ -51,7 +51,10 @@ export const check = Effect.fn(function*(documents: ReadonlyArray<Document>, ref
       if (program.language !== "ts") continue
       const file = `${slug(document.path)}/${program.file}`
       places.set(file, program)
-      fs.mkdirSync(path.join(cwd, path.dirname(file)), { recursive: true })
+      const folder = path.join(cwd, path.dirname(file))
+      if (fs.mkdirSync(folder, { recursive: true }) !== undefined) {
+        fs.symlinkSync(path.join(root, "examples"), path.join(folder, "examples"))
+      }
       fs.writeFileSync(path.join(cwd, file), program.text)
     }
   }

@@ -1,5 +1,5 @@
 import { hyperliquid } from "ccxt"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { afterAll, assert, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import * as Bot from "../src/CcxtBot.ts"
 import type { Sandbox } from "./sandbox.ts"
 import { startSandbox } from "./sandbox.ts"
@@ -15,6 +15,9 @@ const account = {
 
 let venue: Sandbox
 let exchange: hyperliquid
+
+let ids = 0
+const newId = () => `0x${String(ids += 1).padStart(32, "0")}`
 
 const priceIs = (...prices: ReadonlyArray<number>) =>
   venue.control("prices", { coin: "ETH", points: prices.map((price, index) => ({ time: index * 1000, price })) })
@@ -32,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => venue[Symbol.asyncDispose]())
 beforeEach(async () => {
   await venue.control("reset", {})
-  await venue.control("faults", { lostReplies: 0, rateLimited: 0, rejectedLegs: 0 })
+  await venue.control("faults", { lostReplies: 0, lostRequests: 0, rateLimited: 0, rejectedLegs: 0 })
 })
 
 describe("a ccxt bot", () => {
@@ -57,11 +60,77 @@ describe("a ccxt bot", () => {
     assert.strictEqual(await Bot.step(exchange, plan), "slowed down")
   })
 
-  it("does not send an order twice whose reply is lost", async () => {
+  /** All orders of the account, open or not, and the oids of its fills. */
+  const seen = async () => {
+    const orders = await exchange.fetchOrders(symbol)
+    const trades = await exchange.fetchMyTrades(symbol)
+    return {
+      orders: orders.map(({ side, status }) => `${side} ${status}`).toSorted(),
+      filled: new Set(trades.map(({ order }) => order)).size
+    }
+  }
+
+  it.each([
+    ["rests", 1900, "buy open", 0],
+    ["is filled", 2200, "buy closed", 1]
+  ])("places an order once whose reply is lost, and that %s", async (_, price, order, filled) => {
     await priceIs(2100)
     await venue.control("faults", { lostReplies: 1 })
+    const id = newId()
+    assert.strictEqual(await Bot.placeSafely(exchange, { symbol, amount: 0.1, price }, id), "was placed")
+    assert.deepStrictEqual(await seen(), { orders: [order], filled })
+    assert.deepStrictEqual((await exchange.fetchOrder(id, symbol)).clientOrderId, id)
+  })
+
+  it("places an order once that did not arrive, with the bytes that it signed first", async () => {
+    await priceIs(2100)
+    await venue.control("faults", { lostRequests: 1 })
+    const order = { symbol, amount: 0.1, price: 2200 }
+    const id = newId()
+    for (const _ of "12") assert.strictEqual(await Bot.placeSafely(exchange, order, id), "unknown")
+    assert.deepStrictEqual(await seen(), { orders: [], filled: 0 })
+    await venue.control("faults", { lostRequests: 0 })
+    assert.strictEqual(await Bot.placeSafely(exchange, order, id), "placed")
+    assert.deepStrictEqual(await seen(), { orders: ["buy closed"], filled: 1 })
+  })
+
+  it("places each of a dozen orders once where half of the requests and replies are lost", async () => {
+    await priceIs(2100)
+    await venue.control("faults", { lostReplies: 0.5, lostRequests: 0.5 })
+    exchange.options["maxRetriesOnFailure"] = 2
+    const outcomes = new Set<Bot.Placed>()
+    for (let at = 0; at < 12; at++) {
+      const order = { symbol, amount: 0.01, price: at % 2 === 0 ? 1900 : 2200 }
+      const id = newId()
+      let outcome = await Bot.placeSafely(exchange, order, id)
+      while (outcome === "unknown") outcome = await Bot.placeSafely(exchange, order, id)
+      outcomes.add(outcome)
+    }
+    delete exchange.options["maxRetriesOnFailure"]
+    assert.deepStrictEqual([...outcomes].toSorted(), ["placed", "was placed"])
+    const orders = ["buy closed", "buy open"].flatMap((order) => Array.from({ length: 6 }, () => order))
+    assert.deepStrictEqual(await seen(), { orders, filled: 6 })
+  })
+
+  it("says that an order is refused, also if the reply is lost", async () => {
+    await priceIs(2100)
+    await venue.control("faults", { rejectedLegs: 1 })
     const order = { symbol, amount: 0.1, price: 1900 }
-    assert.strictEqual(await Bot.placeSafely(exchange, order, `0x${"1".repeat(32)}`), "was placed")
-    assert.strictEqual((await exchange.fetchOpenOrders(symbol)).length, 1)
+    await expect(Bot.placeSafely(exchange, order, newId())).rejects.toThrow("Insufficient margin")
+    await venue.control("faults", { lostReplies: 1 })
+    assert.strictEqual(await Bot.placeSafely(exchange, order, newId()), "refused")
+    assert.deepStrictEqual(await seen(), { orders: ["buy rejected", "buy rejected"], filled: 0 })
+  })
+
+  it.each(["lostReplies", "lostRequests"])("buys once and stops once under %s", async (fault) => {
+    await priceIs(1990)
+    await venue.control("faults", { [fault]: 1 })
+    const first = await Bot.step(exchange, plan)
+    assert.strictEqual(first, fault === "lostReplies" ? "bought" : "unknown")
+    assert.strictEqual(await Bot.step(exchange, plan), fault === "lostReplies" ? "waits" : "unknown")
+    await venue.control("faults", { [fault]: 0 })
+    assert.strictEqual(await Bot.step(exchange, plan), fault === "lostReplies" ? "waits" : "bought")
+    assert.strictEqual(await Bot.step(exchange, plan), "waits")
+    assert.deepStrictEqual(await seen(), { orders: ["buy closed", "sell open"], filled: 1 })
   })
 })

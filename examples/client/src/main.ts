@@ -36,10 +36,13 @@ const program = Effect.gen(function*() {
     action: { type: "evmUserModify", usingBigBlocks: true }
   })
   const outcome = yield* Exchange.submit(signed).pipe(
-    // it may have been taken: the same bytes may be sent again, a fresh nonce may not
-    Effect.retry({ times: 1, while: ({ _tag }) => _tag === "OutcomeUnknown" }),
     Effect.as("taken"),
-    Effect.catchTag("ActionRejected", ({ message, reason }) => Effect.succeed(`refused, ${reason}: ${message}`))
+    Effect.catchTags({
+      ActionRejected: ({ message, reason }) => Effect.succeed(`refused, ${reason}: ${message}`),
+      // it may have been taken: the same bytes show it, and a fresh nonce could do it twice
+      OutcomeUnknown: () =>
+        Effect.map(Exchange.resolve(signed), ({ _tag }) => _tag === "Rejected" ? "refused" : "taken")
+    })
   )
   yield* Console.log(`signed action: ${outcome}`)
 })

@@ -1,4 +1,5 @@
 import type { SubmitFailure } from "@trigate/domain/actions/ExchangeOperations"
+import type { StillUnknown } from "@trigate/domain/actions/Resolution"
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
@@ -20,7 +21,7 @@ export class Treasury extends Context.Service<Treasury, {
     readonly validator: Address
     readonly wei: bigint
     readonly floor: string
-  }) => Effect.Effect<"staked" | "postponed", NoPrice | UnknownAsset | SubmitFailure>
+  }) => Effect.Effect<"staked" | "postponed", NoPrice | UnknownAsset | SubmitFailure | StillUnknown>
   /** All units of a token, in the token's own decimals. */
   readonly supply: (address: string) => Effect.Effect<string, CallFailure | InvalidAddress | TokenNotFound>
 }>()("example/Treasury") {}
@@ -41,18 +42,16 @@ const make = Effect.gen(function*() {
     return newest === undefined ? yield* new NoPrice({ coin }) : BigDecimal.fromStringUnsafe(newest.c)
   })
 
-  const send = (signed: SignedAction) => {
-    const submit = Effect.asVoid(exchange.submit(signed))
-    // the identical bytes again: a duplicate nonce then tells that the first ones were taken
-    const again = submit.pipe(
-      Effect.catchTag(
-        "ActionRejected",
-        (error) => error.reason === "NonceDuplicate" ? Effect.void : Effect.fail(error)
-      ),
-      Effect.delay("5 seconds")
+  // if the reply is lost, the identical bytes show the outcome; nothing is signed anew
+  const settle = (signed: SignedAction) =>
+    exchange.resolve(signed).pipe(
+      Effect.delay("5 seconds"),
+      Effect.retry({ times: 5 }),
+      Effect.flatMap((found) => found._tag === "Rejected" ? Effect.fail(found.rejection) : Effect.void)
     )
-    return Effect.catchTag(submit, "OutcomeUnknown", () => again)
-  }
+
+  const send = (signed: SignedAction) =>
+    Effect.catchTag(Effect.asVoid(exchange.submit(signed)), "OutcomeUnknown", () => settle(signed))
 
   return Treasury.of({
     stake: Effect.fn("Treasury.stake")(function*({ floor, validator, wei }) {

@@ -5,6 +5,7 @@
 import { signal } from "@preact/signals"
 import * as Sandbox from "@trigate/client/Sandbox"
 import { longestLatency, none, type SandboxFaults } from "@trigate/domain/SandboxFaults"
+import * as Struct from "effect/Struct"
 import { useEffect } from "preact/hooks"
 import * as Gateway from "./Gateway.ts"
 
@@ -14,6 +15,7 @@ const failure = signal<string | undefined>(undefined)
 const names: { readonly [Name in keyof SandboxFaults]: string } = {
   latency: "Latency, milliseconds",
   lostReplies: "Actions whose reply is lost",
+  lostRequests: "Actions lost before the venue",
   rateLimited: "Requests refused with 429",
   rejectedLegs: "Orders rejected",
   droppedSockets: "WebSockets cut each second"
@@ -56,13 +58,7 @@ export const Faults = () => {
       {failure.value === undefined ? null : <p class="bad" role="alert">{failure.value}</p>}
       {faults === undefined ? null : (
         <form class="grid" onSubmit={(event) => event.preventDefault()}>
-          {([
-            "latency",
-            "lostReplies",
-            "rateLimited",
-            "rejectedLegs",
-            "droppedSockets"
-          ] as const).map((name) => <Slider key={name} name={name} value={faults[name]} />)}
+          {Struct.keys(names).map((name) => <Slider key={name} name={name} value={faults[name]} />)}
           <button type="button" class="plain" disabled={!isAny} onClick={() => void change(Sandbox.setFaults(none))}>
             All off
           </button>

@@ -21,6 +21,9 @@ export const SandboxFaults = Schema.Struct({
   lostReplies: Share.annotateKey({
     description: "Fraction of actions that the venue executes without responding; they fail with `OutcomeUnknown`"
   }),
+  lostRequests: Share.annotateKey({
+    description: "Fraction of actions that do not reach the venue; they fail with `OutcomeUnknown` too"
+  }),
   rateLimited: Share.annotateKey({
     description: "Fraction of actions and queries that the venue refuses with HTTP 429"
   }),
@@ -38,6 +41,7 @@ export type SandboxFaults = typeof SandboxFaults.Type
 export const none: SandboxFaults = {
   latency: 0,
   lostReplies: 0,
+  lostRequests: 0,
   rateLimited: 0,
   rejectedLegs: 0,
   droppedSockets: 0

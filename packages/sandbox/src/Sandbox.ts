@@ -64,6 +64,8 @@ export type Services =
 
 type State = SandboxState["Service"]
 
+const upstream = "trading-api"
+
 const exchange = Effect.gen(function*() {
   const state = yield* SandboxState
   const profile = yield* VenueProfile.Venue
@@ -72,8 +74,19 @@ const exchange = Effect.gen(function*() {
   return Exchange.make(
     yield* Admission.Admission,
     yield* ActionLog.ActionLog,
-    ({ body, nonce, signed, signer }) =>
-      Continuation.flatMap(
+    ({ body, nonce, signed, signer }) => {
+      const lost = (what: string) =>
+        Exit.fail(
+          new OutcomeUnknown({
+            upstream,
+            nonce,
+            ...(signer === undefined ? {} : { signer }),
+            advice: operationFor(signed.action).advice,
+            detail: `${upstream}: as an injected fault, the sandbox ${what}`
+          })
+        )
+      if (state.faults.happens("lostRequests")) return lost("lost the action before its venue received it")
+      return Continuation.flatMap(
         state.faults.ask(
           Continuation.provide(
             VenueExchange.submit(profile, state, body, { signed, signer }),
@@ -81,19 +94,12 @@ const exchange = Effect.gen(function*() {
             engine
           )
         ),
-        (answer) => {
-          const { status, upstream } = answer
-          return status !== 200 || !state.faults.happens("lostReplies") ? Exit.succeed(answer) : Exit.fail(
-            new OutcomeUnknown({
-              upstream,
-              nonce,
-              ...(signer === undefined ? {} : { signer }),
-              advice: operationFor(signed.action).advice,
-              detail: `${upstream}: the sandbox executed the action and, as an injected fault, sent no reply`
-            })
-          )
-        }
+        (answer) =>
+          answer.status === 200 && state.faults.happens("lostReplies")
+            ? lost("executed the action and sent no reply")
+            : Exit.succeed(answer)
       )
+    }
   )
 })
 

@@ -118,6 +118,13 @@ export const settings = {
       "probability that the sandbox's venue executes an action without sending a reply, so that the caller does not know the outcome",
     takes: share
   }),
+  sandboxLostRequests: withDefault("TRIGATE_SANDBOX_LOST_REQUESTS", ShareText, "0", {
+    group,
+    needsRestart,
+    meaning:
+      "probability that an action does not reach the sandbox's venue, while the caller does not know the outcome",
+    takes: share
+  }),
   sandboxRateLimited: withDefault("TRIGATE_SANDBOX_RATE_LIMITED", ShareText, "0", {
     group,
     needsRestart,
@@ -165,6 +172,7 @@ export const toOptions = (decoded: Values<typeof settings>): Omit<Options, "pric
   faults: {
     latency: Duration.toMillis(decoded.sandboxLatency),
     lostReplies: decoded.sandboxLostReplies,
+    lostRequests: decoded.sandboxLostRequests,
     rateLimited: decoded.sandboxRateLimited,
     rejectedLegs: decoded.sandboxRejectedLegs,
     droppedSockets: decoded.sandboxDroppedSockets

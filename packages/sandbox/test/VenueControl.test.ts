@@ -61,6 +61,21 @@ describe("faults on purpose", () => {
       { faults: { lostReplies: 1 } }
     ))
 
+  it.effect("a lost request is of an unknown outcome too, and nothing is there; the same bytes place the order", () =>
+    on(
+      Effect.gen(function*() {
+        const exchange = yield* Exchange
+        const signed = yield* ActionBuilder.placeOrders({ orders: [resting] }, { nonce: start })
+        const error = yield* Effect.flip(exchange.submit(signed))
+        assert.deepInclude(error, { _tag: "OutcomeUnknown", upstream: "trading-api", nonce: start, signer: user })
+        assert.strictEqual(yield* openOrders, 0)
+        yield* setFaults({ lostRequests: 0 })
+        assert.strictEqual((yield* exchange.resolve(signed))._tag, "Accepted")
+        assert.strictEqual(yield* openOrders, 1)
+      }),
+      { faults: { lostRequests: 1 } }
+    ))
+
   it.effect("a rate limit refuses actions and queries before the venue reads them", () =>
     on(Effect.gen(function*() {
       yield* setFaults({ rateLimited: 1 })

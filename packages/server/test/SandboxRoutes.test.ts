@@ -30,7 +30,7 @@ describe("the control of a served sandbox", () => {
         const first = yield* Sandbox.status()
         assert.deepStrictEqual([first.seed, first.faults, first.snapshots], [
           "monday",
-          { latency: 0, lostReplies: 0, rateLimited: 0, rejectedLegs: 0.5, droppedSockets: 0 },
+          { latency: 0, lostReplies: 0, lostRequests: 0, rateLimited: 0, rejectedLegs: 0.5, droppedSockets: 0 },
           []
         ])
         const later = yield* Sandbox.advance({ advance: 600_000 })

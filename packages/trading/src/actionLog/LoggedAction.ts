@@ -198,7 +198,7 @@ export type Remains = "accepted" | "rejected" | "unknown" | "gone"
  * Returns the next time at which an action of unknown outcome is looked up at the venue; all times are in milliseconds.
  */
 export const nextLookup = (openedAt: number, now: number): number =>
-  now + Math.max(1000, Math.min(300_000, (now - openedAt) / 2))
+  now + Math.max(1000, Math.min(300_000, Math.ceil((now - openedAt) / 2)))
 
 /**
  * Returns the state to store for an action whose outcome was looked up at the venue. An earlier version of the gateway
