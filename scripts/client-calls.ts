@@ -76,7 +76,7 @@ const evmCalls = (
     ...["EvmReads", declared].toSorted().map((name) => `import * as ${name} from "@trigate/domain/evm/${name}"`),
     `import { callAt } from "./internal/JsonRpc.ts"`
   ], [
-    `const method = callAt(Paths.${path})`,
+    `const method = callAt(Paths.${path}, ${declared}.serving.chain)`,
     ...calls(
       group,
       operations,

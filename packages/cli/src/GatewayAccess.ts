@@ -3,6 +3,7 @@
  * unreachable.
  */
 import * as Connection from "@trigate/client/Connection"
+import { notJson } from "@trigate/domain/encoding/Json"
 import { unwrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import {
   type UpstreamError,
@@ -134,7 +135,7 @@ export const streamOptions = Gateway.pipe(Effect.flatMap(parseBaseUrl), Effect.f
 const isUnavailable = Schema.is(UpstreamUnavailable)
 const isMalformed = Schema.is(UpstreamMalformed)
 
-/** Adds advice to an error if no gateway responds, or if the server is not a gateway. */
+/** Adds advice to an error if no gateway responds, or if the server's own response is not that of a gateway. */
 const withAdvice = <E>(error: E, { origin, unreachable }: Access): E | UpstreamError => {
   const reason: unknown = unwrapReason(error)
   if (isUnavailable(reason) && reason.upstream === Connection.label) {
@@ -148,15 +149,13 @@ const withAdvice = <E>(error: E, { origin, unreachable }: Access): E | UpstreamE
       })
     )
   }
-  return isMalformed(reason) && reason.upstream === Connection.label
-    ? wrapReason(
-      new UpstreamMalformed({
-        upstream: reason.upstream,
-        issue: reason.issue,
-        detail: `${origin} is not a Trigate gateway (${reason.issue}); name another with --gateway`
-      })
-    )
-    : error
+  if (!isMalformed(reason) || reason.upstream !== Connection.label) return error
+  const { issue, upstream } = reason
+  const detail = issue === notJson.message
+    ? `${origin} is not a Trigate gateway (${issue}); name another with --gateway`
+    : `The response of ${origin} has another form than this version of trigate expects (${issue}); ` +
+      "use the version of the gateway, or name another gateway with --gateway"
+  return wrapReason(new UpstreamMalformed({ upstream, issue, detail }))
 }
 
 const tooLate = ({ origin }: Access): UpstreamError =>

@@ -1,4 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { gateway } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import * as Http from "node:http"
 import { run } from "./run.ts"
@@ -42,6 +45,43 @@ const told = Effect.fn(function*(
   assert.deepStrictEqual(ended, { code: 5, stdout: "", stderr: `trigate: ${line(origin)}\n` })
 })
 
+/** A venue whose account has the side of an outcome; `balance` is the row of that side. */
+const venue = (balance: object) =>
+  recordingUpstream(({ body }) => {
+    const type = JsonParts.at(JSON.parse(body), "type")
+    const usd = { accountValue: "0.0", totalNtlPos: "0.0", totalRawUsd: "0.0", totalMarginUsed: "0.0" }
+    const responses: { readonly [type: string]: unknown } = {
+      clearinghouseState: { marginSummary: usd, crossMarginSummary: usd, withdrawable: "0.0", assetPositions: [] },
+      frontendOpenOrders: [],
+      spotClearinghouseState: { balances: [{ coin: "USDC", token: 0, total: "10.0", hold: "0.0" }, balance] }
+    }
+    return { body: JSON.stringify(responses[String(type)] ?? null) }
+  })
+
+const positions = Effect.fn(function*(balance: object) {
+  const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: (yield* venue(balance)).url })
+  return yield* run(["positions", "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "--gateway", url])
+})
+
+describe("what the venue sends", () => {
+  it.live("may have balances of outcomes, which have no token", () =>
+    Effect.gen(function*() {
+      const { code, stderr, stdout } = yield* positions({ coin: "+50", total: "20.0", hold: "0.0", entryNtl: "12.4" })
+      assert.deepStrictEqual([code, stderr], [0, ""])
+      assert.match(stdout, /^\+50 +20\.0 +0\.0$/mu)
+    }))
+
+  it.live("is named with the member that does not decode", () =>
+    Effect.gen(function*() {
+      const ended = yield* positions({ coin: "+50", hold: "0.0" })
+      assert.deepStrictEqual(ended, {
+        code: 5,
+        stdout: "",
+        stderr: `trigate: trading-api sent a response that does not decode: Missing key at ["balances"][1]["total"]\n`
+      })
+    }))
+})
+
 describe("what answers is no gateway", () => {
   const notOne = (origin: string) =>
     `${origin} is not a Trigate gateway (Not a JSON document); name another with --gateway`
@@ -54,6 +94,15 @@ describe("what answers is no gateway", () => {
       yield* told(html(200), notOne, ["receipt", `0x${"1".repeat(64)}`])
       yield* told(html(200), notOne, ["big-blocks", "on"])
     }))
+
+  it.live("has the member told that does not decode, if it is of another version", () =>
+    told(
+      (response) => response.writeHead(200, { "content-type": "application/json" }).end(`{"balances":1}`),
+      (origin) =>
+        `The response of ${origin} has another form than this version of trigate expects (Missing key at ["universe"]); ` +
+        "use the version of the gateway, or name another gateway with --gateway",
+      ["info", "spot-meta"]
+    ))
 
   it.live("has its status told", () =>
     Effect.gen(function*() {

@@ -67,12 +67,16 @@ export class Connection extends Context.Service<Connection, {
   readonly nextId: Effect.Effect<number>
 }>()("@trigate/client/Connection") {}
 
+/** Returns the label of the upstream whose response a gateway relays; the gateway's own label if it names none. */
+const namedUpstream = (header: string | undefined): string =>
+  header !== undefined && /^[a-z0-9-]{1,32}$/u.test(header) ? header : label
+
 const relayed = (response: HttpClientResponse.HttpClientResponse) =>
   Effect.map(response.arrayBuffer, (buffer) => {
     const retryAfter = response.headers["retry-after"]
     const candles = response.headers[sourcesHeader]
     return UpstreamResponse.make({
-      upstream: label,
+      upstream: namedUpstream(response.headers[UpstreamResponse.upstreamHeader]),
       status: response.status,
       contentType: response.headers["content-type"] ?? "",
       body: new Uint8Array(buffer),

@@ -4,7 +4,7 @@ import * as EvmOperations from "@trigate/domain/evm/EvmOperations"
 import * as EvmReads from "@trigate/domain/evm/EvmReads"
 import { callAt } from "./internal/JsonRpc.ts"
 
-const method = callAt(Paths.evm)
+const method = callAt(Paths.evm, EvmOperations.serving.chain)
 
 /**
  * Number of the newest block.

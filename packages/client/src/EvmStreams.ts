@@ -1,5 +1,6 @@
 /** The streams of the EVM chains of a gateway, over its WebSockets: blocks, logs and receipts. */
 import * as Paths from "@trigate/api/Paths"
+import { nodeLabels } from "@trigate/domain/Chain"
 import * as Json from "@trigate/domain/encoding/Json"
 import { type CallFailure, unwrapReason, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { LogRangeTooWide } from "@trigate/domain/errors/RequestError"
@@ -137,7 +138,7 @@ const streamsAt = (
     resume: (request: S["request"]["Type"]) => Resumption<S["item"]["Type"]>,
     each: (item: S["item"]["Type"], socket: RpcSocket) => Effect.Effect<A, CallFailure | StreamLost>
   ) => {
-    const read = EvmStreams_.reader(declaration, serving, label)
+    const read = EvmStreams_.reader(declaration, serving, nodeLabels[serving.chain])
     const check = encodeRequest(declaration.request, ["params", 1])
 
     const running = (request: S["request"]["Type"]) => {
@@ -148,8 +149,8 @@ const streamsAt = (
         const socket = yield* connect(construct, options, path)
         // makes a call before the first subscription, so that a stream that cannot begin fails with the errors of an
         // ordinary call
-        if (!hasBegun) yield* blockNumber(label, socket.ask)()
-        yield* subscribe(label, socket.ask)([declaration.name, begin()])
+        if (!hasBegun) yield* blockNumber(nodeLabels[serving.chain], socket.ask)()
+        yield* subscribe(nodeLabels[serving.chain], socket.ask)([declaration.name, begin()])
         hasBegun = true
         const received = socket.notifications.pipe(
           Stream.mapEffect(read),
@@ -173,7 +174,9 @@ const streamsAt = (
     receipt: (transaction) =>
       EvmStreams_.firstReceipt(
         stream(EvmSubscriptions.blocks, EvmResumption.resumeBlocks, (_, { ask }) =>
-          EvmStreams_.pollReceipt(Effect.mapError(getReceipt(label, ask)(transaction), wrapReason)))()
+          EvmStreams_.pollReceipt(
+            Effect.mapError(getReceipt(nodeLabels[serving.chain], ask)(transaction), wrapReason)
+          ))()
       )
   }
 }

@@ -4,7 +4,7 @@ import * as EvmReads from "@trigate/domain/evm/EvmReads"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import { callAt } from "./internal/JsonRpc.ts"
 
-const method = callAt(Paths.layer2)
+const method = callAt(Paths.layer2, Layer2Operations.serving.chain)
 
 /**
  * Number of the newest block.

@@ -1,5 +1,6 @@
 /** Calls of the token chain. Addresses are validated before anything is sent. */
 import * as Paths from "@trigate/api/Paths"
+import { nodeLabels } from "@trigate/domain/Chain"
 import * as Json from "@trigate/domain/encoding/Json"
 import { type CallFailure, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { InvalidAddress } from "@trigate/domain/errors/RequestError"
@@ -20,7 +21,6 @@ import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { Connection } from "./Connection.ts"
-import { label } from "./Connection.ts"
 import * as EventStream from "./internal/EventStream.ts"
 import { ask, served } from "./internal/Served.ts"
 
@@ -78,7 +78,7 @@ const method = <Request extends AnyCodec, Response extends AnyCodec, const Failu
     const request = yield* check(json)
     const body = JsonRpc.requestText(1, operation.name, json.text)
     const answer = yield* ask(({ chains }) => chains.post(Paths.tokenRpc, body))
-    return yield* read(request, label, yield* TokenRpc.readAnswer(answer))
+    return yield* read(request, nodeLabels.tokens, yield* TokenRpc.readAnswer(answer))
   }, Effect.mapError(wrapReason))
 }
 

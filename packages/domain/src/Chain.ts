@@ -8,6 +8,13 @@ export type Chain = (typeof chains)[number]
 export const upstreamLabels = ["trading-api", "trading-node", "token-chain", "layer2"] as const
 export type UpstreamLabel = (typeof upstreamLabels)[number]
 
+/** The label of the nodes that serve a chain's JSON-RPC. */
+export const nodeLabels = {
+  trading: "trading-node",
+  tokens: "token-chain",
+  layer2: "layer2"
+} as const satisfies { readonly [Of in Chain]: UpstreamLabel }
+
 /** Builds a record with one value for each upstream label. */
 export const perUpstream = <A>(make: (upstream: UpstreamLabel) => A): { readonly [Label in UpstreamLabel]: A } => ({
   "trading-api": make("trading-api"),

@@ -123,7 +123,7 @@ export * as Integer from "./encoding/Integer.ts"
 /** JSON documents that retain their text: the text is sent as received, and is parsed only once. */
 export * as Json from "./encoding/Json.ts"
 
-/** Schemas of objects that can have unknown members. */
+/** Schemas of objects that can have unknown members, and leave out known ones. */
 export * as OpenStruct from "./encoding/OpenStruct.ts"
 
 /** Escapes text from callers and servers for terminals and logs. */

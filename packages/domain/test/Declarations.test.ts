@@ -6,8 +6,10 @@ import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import { passthroughQueries } from "@trigate/domain/info/InfoQueryTable"
 import type { Operation } from "@trigate/domain/operations/Operation"
+import { table } from "@trigate/domain/streams/Subscriptions"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import type { Answers } from "./answers.ts"
 import { evmAnswers, infoAnswers, layer2Answers } from "./answers.ts"
 
@@ -25,6 +27,30 @@ const tables: ReadonlyArray<
 
 it("no type of query is declared twice", () => {
   assert.deepStrictEqual(Object.keys(passthroughQueries).filter((type) => type in infoOperations), [])
+})
+
+/** The members of a schema's objects that may be absent, but not `null`. */
+const notNull = (ast: SchemaAST.AST, path: string, seen: Set<SchemaAST.AST>): ReadonlyArray<string> => {
+  if (seen.has(ast)) return []
+  seen.add(ast)
+  if (SchemaAST.isUnion(ast)) return ast.types.flatMap((each) => notNull(each, path, seen))
+  if (SchemaAST.isArrays(ast)) {
+    return [...ast.elements, ...ast.rest].flatMap((each) => notNull(each, `${path}[]`, seen))
+  }
+  if (!SchemaAST.isObjects(ast)) return []
+  return ast.propertySignatures.flatMap(({ name, type }) => {
+    const at = `${path}.${String(name)}`
+    const isMissing = SchemaAST.isOptional(type) && !Schema.is(Schema.make(type))(null)
+    return [...isMissing ? [at] : [], ...notNull(type, at, seen)]
+  })
+}
+
+it("an optional member of the venue's responses and frames may be null, too", () => {
+  const schemas = [
+    ...Object.values(infoOperations).map(({ name, response }) => [name, response.ast] as const),
+    ...table.map(({ item, name }) => [`subscription ${name}`, item.ast] as const)
+  ]
+  assert.deepStrictEqual(schemas.flatMap(([name, ast]) => notNull(SchemaAST.toEncoded(ast), name, new Set())), [])
 })
 
 for (const [route, operations, answers] of tables) {

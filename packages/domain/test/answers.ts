@@ -110,8 +110,12 @@ export const infoAnswers: AnswersOf<typeof infoOperations> = {
     ]
   },
   spotClearinghouseState: {
-    source: "Go",
-    texts: [`{"balances":[{"coin":"HYPE","token":1105,"total":"0.24965","hold":"0.2","entryNtl":"24.982487"}]}`]
+    source: "Go; the side of an outcome: nautechsystems/nautilus_trader issue 4031",
+    texts: [
+      `{"balances":[{"coin":"HYPE","token":1105,"total":"0.24965","hold":"0.2","entryNtl":"24.982487"}]}`,
+      `{"balances":[{"coin":"USDC","token":0,"total":"10.0","hold":"0.0","entryNtl":"0.0"},` +
+      `{"coin":"+50","total":"20.0","hold":"0.0","entryNtl":"12.4"}]}`
+    ]
   },
   openOrders: {
     source: "SDK",

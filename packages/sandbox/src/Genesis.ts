@@ -109,7 +109,7 @@ interface Erc20 {
 const listTokens = ({ tokens: known }: SpotMeta): ReadonlyArray<Erc20> => [
   { address: contracts.wrapped, name: "Wrapped HYPE", symbol: "WHYPE", decimals: 18 },
   ...known.flatMap(({ evmContract, fullName, name, weiDecimals }) =>
-    evmContract === null ? [] : [{
+    evmContract === null || evmContract === undefined ? [] : [{
       address: lowerCase(evmContract.address),
       name: fullName ?? name,
       symbol: name,

@@ -57,7 +57,7 @@ const nothing = { origin: undefined, methods: undefined, headers: undefined, exp
 const methods = "GET, POST"
 const headers = "authorization, cache-control, content-type, x-api-key, x-request-id, x-trigate-expected-signer, *"
 const exposed =
-  "age, ratelimit, ratelimit-policy, retry-after, x-request-id, x-trigate-candles, x-trigate-sandbox, x-trigate-signer, x-trigate-warning"
+  "age, ratelimit, ratelimit-policy, retry-after, x-request-id, x-trigate-candles, x-trigate-sandbox, x-trigate-signer, x-trigate-upstream, x-trigate-warning"
 
 const started = (environment: Environment) => liveGateway({ node: rpcReply(`"0x3e7"`) }, environment)
 

@@ -110,7 +110,8 @@ interface Frame {
 
 const at = (frames: ReadonlyArray<Frame>): ReadonlyArray<string | number> => frames.map((frame) => frame.key)
 
-const notJson: ParseFault = { path: [], message: "Not a JSON document" }
+/** The fault of a text that is not JSON. */
+export const notJson: ParseFault = { path: [], message: "Not a JSON document" }
 
 const shownDepth = 8
 

@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import { DecimalString } from "../candles/Candle.ts"
 import { Address } from "../encoding/Hex.ts"
-import { openStruct } from "../encoding/OpenStruct.ts"
+import { nullish, openStruct } from "../encoding/OpenStruct.ts"
 import { Millis } from "../Time.ts"
 
 /** Totals of an account's positions, in USD. */
@@ -18,14 +18,14 @@ export const Position = openStruct({
   coin: Schema.String,
   szi: DecimalString,
   leverage: openStruct({ type: Schema.String, value: Schema.Natural }),
-  entryPx: Schema.optionalKey(Schema.NullOr(DecimalString)),
+  entryPx: nullish(DecimalString),
   positionValue: DecimalString,
   unrealizedPnl: DecimalString,
   // text, because the ratio is not a number if the margin is zero
   returnOnEquity: Schema.String,
-  liquidationPx: Schema.NullOr(DecimalString),
+  liquidationPx: nullish(DecimalString),
   marginUsed: DecimalString,
-  maxLeverage: Schema.optionalKey(Schema.Natural)
+  maxLeverage: nullish(Schema.Natural)
 }).annotate({ identifier: "Position" })
 export type Position = typeof Position.Type
 
@@ -33,20 +33,23 @@ export type Position = typeof Position.Type
 export const ClearinghouseState = openStruct({
   marginSummary: MarginSummary,
   crossMarginSummary: MarginSummary,
-  crossMaintenanceMarginUsed: Schema.optionalKey(DecimalString),
+  crossMaintenanceMarginUsed: nullish(DecimalString),
   withdrawable: DecimalString,
   assetPositions: Schema.Array(openStruct({ type: Schema.String, position: Position })),
-  time: Schema.optionalKey(Millis)
+  time: nullish(Millis)
 }).annotate({ identifier: "ClearinghouseState" })
 export type ClearinghouseState = typeof ClearinghouseState.Type
 
-/** A balance of a spot token; `hold` is the part reserved for open orders. */
+/**
+ * A balance of a spot token; `hold` is the part reserved for open orders. The balance of an outcome's side has no
+ * `token`: its `coin` is `+` and the number in the side's coin, or `o` and the outcome's number after settlement.
+ */
 export const SpotBalance = openStruct({
   coin: Schema.String,
-  token: Schema.Natural,
+  token: nullish(Schema.Natural),
   total: DecimalString,
   hold: DecimalString,
-  entryNtl: Schema.optionalKey(DecimalString)
+  entryNtl: nullish(DecimalString)
 }).annotate({ identifier: "SpotBalance" })
 
 /** Spot balances of a user. */
@@ -58,7 +61,7 @@ export type SpotClearinghouseState = typeof SpotClearinghouseState.Type
 /** The role of an address: `user`, `agent` (of `data.user`), `vault`, `subAccount` (of `data.master`) or `missing`. */
 export const UserRole = openStruct({
   role: Schema.String,
-  data: Schema.optionalKey(openStruct({ user: Schema.optionalKey(Address), master: Schema.optionalKey(Address) }))
+  data: nullish(openStruct({ user: nullish(Address), master: nullish(Address) }))
 }).annotate({ identifier: "UserRole" })
 export type UserRole = typeof UserRole.Type
 
@@ -67,12 +70,12 @@ export const UserRateLimit = openStruct({
   cumVlm: DecimalString.annotateKey({ description: "Traded volume, in USD" }),
   nRequestsUsed: Schema.Natural,
   nRequestsCap: Schema.Natural,
-  nRequestsSurplus: Schema.optionalKey(Schema.Natural)
+  nRequestsSurplus: nullish(Schema.Natural)
 }).annotate({ identifier: "UserRateLimit" })
 export type UserRateLimit = typeof UserRateLimit.Type
 
 const rates = { cross: DecimalString, add: DecimalString }
-const spotRates = { spotCross: Schema.optionalKey(DecimalString), spotAdd: Schema.optionalKey(DecimalString) }
+const spotRates = { spotCross: nullish(DecimalString), spotAdd: nullish(DecimalString) }
 
 /** Fee rates for takers (`cross`) and makers (`add`), by traded volume. */
 export const FeeSchedule = openStruct({
@@ -83,7 +86,7 @@ export const FeeSchedule = openStruct({
     mm: Schema.Array(openStruct({ makerFractionCutoff: DecimalString, add: DecimalString }))
   }),
   referralDiscount: DecimalString,
-  stakingDiscountTiers: Schema.optionalKey(
+  stakingDiscountTiers: nullish(
     Schema.Array(openStruct({ bpsOfMaxSupply: DecimalString, discount: DecimalString }))
   )
 }).annotate({ identifier: "FeeSchedule" })
@@ -96,8 +99,8 @@ export const UserFees = openStruct({
   feeSchedule: FeeSchedule,
   userCrossRate: DecimalString,
   userAddRate: DecimalString,
-  userSpotCrossRate: Schema.optionalKey(DecimalString),
-  userSpotAddRate: Schema.optionalKey(DecimalString),
+  userSpotCrossRate: nullish(DecimalString),
+  userSpotAddRate: nullish(DecimalString),
   activeReferralDiscount: DecimalString
 }).annotate({ identifier: "UserFees" })
 export type UserFees = typeof UserFees.Type

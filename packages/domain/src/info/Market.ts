@@ -5,7 +5,7 @@
 import * as Schema from "effect/Schema"
 import { DecimalString } from "../candles/Candle.ts"
 import { Address, Hash } from "../encoding/Hex.ts"
-import { openStruct } from "../encoding/OpenStruct.ts"
+import { nullish, openStruct } from "../encoding/OpenStruct.ts"
 import { Millis } from "../Time.ts"
 
 /** A perpetual. On the venue's own dex, its position in the list of perpetuals is its asset number in orders. */
@@ -13,9 +13,9 @@ export const Perpetual = openStruct({
   name: Schema.String,
   szDecimals: Schema.Natural.annotate({ description: "Decimals of an order size" }),
   maxLeverage: Schema.Natural,
-  marginTableId: Schema.optionalKey(Schema.Natural),
-  onlyIsolated: Schema.optionalKey(Schema.Boolean),
-  isDelisted: Schema.optionalKey(Schema.Boolean)
+  marginTableId: nullish(Schema.Natural),
+  onlyIsolated: nullish(Schema.Boolean),
+  isDelisted: nullish(Schema.Boolean)
 }).annotate({ identifier: "Perpetual" })
 export type Perpetual = typeof Perpetual.Type
 
@@ -28,8 +28,8 @@ export const MarginTable = openStruct({
 /** The perpetuals of a dex. */
 export const Meta = openStruct({
   universe: Schema.Array(Perpetual),
-  marginTables: Schema.optionalKey(Schema.Array(Schema.Tuple([Schema.Natural, MarginTable]))),
-  collateralToken: Schema.optionalKey(
+  marginTables: nullish(Schema.Array(Schema.Tuple([Schema.Natural, MarginTable]))),
+  collateralToken: nullish(
     Schema.Natural.annotate({ description: "Index of the spot token that is the dex's collateral" })
   )
 }).annotate({ identifier: "Meta" })
@@ -38,18 +38,18 @@ export type Meta = typeof Meta.Type
 /** The perpetuals of all dexes, in the order of the query `perpDexs`. */
 export const AllPerpetualMetas = Schema.Array(Meta)
 
-/** Prices of a perpetual; a price that is derived from the order book is `null` if the book is empty. */
+/** Prices of a perpetual; a price that is derived from the order book is absent or `null` if the book is empty. */
 export const AssetContext = openStruct({
   funding: DecimalString.annotateKey({ description: "Funding rate of the current hour" }),
   openInterest: DecimalString,
   prevDayPx: DecimalString,
   dayNtlVlm: DecimalString.annotateKey({ description: "Volume of 24 hours, in USD" }),
-  dayBaseVlm: Schema.optionalKey(DecimalString),
-  premium: Schema.NullOr(DecimalString),
+  dayBaseVlm: nullish(DecimalString),
+  premium: nullish(DecimalString),
   oraclePx: DecimalString,
   markPx: DecimalString,
-  midPx: Schema.NullOr(DecimalString),
-  impactPxs: Schema.optionalKey(Schema.NullOr(Schema.Array(DecimalString)))
+  midPx: nullish(DecimalString),
+  impactPxs: nullish(Schema.Array(DecimalString))
 }).annotate({ identifier: "AssetContext" })
 export type AssetContext = typeof AssetContext.Type
 
@@ -88,7 +88,7 @@ export const Trade = openStruct({
   time: Millis,
   hash: Hash,
   tid: Schema.Natural.annotate({ description: "Trade id" }),
-  users: Schema.optionalKey(Schema.Array(Address).annotate({ description: "Buyer, seller" }))
+  users: nullish(Schema.Array(Address).annotate({ description: "Buyer, seller" }))
 }).annotate({ identifier: "Trade" })
 export type Trade = typeof Trade.Type
 
@@ -106,9 +106,9 @@ export const PerpDex = openStruct({
   name: Schema.String,
   fullName: Schema.String,
   deployer: Address,
-  oracleUpdater: Schema.NullOr(Address),
-  feeRecipient: Schema.optionalKey(Schema.NullOr(Address)),
-  assetToStreamingOiCap: Schema.optionalKey(Schema.Array(Schema.Tuple([Schema.String, DecimalString])))
+  oracleUpdater: nullish(Address),
+  feeRecipient: nullish(Address),
+  assetToStreamingOiCap: nullish(Schema.Array(Schema.Tuple([Schema.String, DecimalString])))
 }).annotate({ identifier: "PerpDex" })
 export type PerpDex = typeof PerpDex.Type
 
@@ -121,8 +121,8 @@ export const OutcomeSpec = openStruct({
   outcome: Schema.Natural,
   name: Schema.String,
   description: Schema.String,
-  sideSpecs: Schema.Array(openStruct({ name: Schema.String, token: Schema.optionalKey(Schema.Natural) })),
-  quoteToken: Schema.optionalKey(Schema.String)
+  sideSpecs: Schema.Array(openStruct({ name: Schema.String, token: nullish(Schema.Natural) })),
+  quoteToken: nullish(Schema.String)
 }).annotate({ identifier: "OutcomeSpec" })
 export type OutcomeSpec = typeof OutcomeSpec.Type
 
@@ -133,13 +133,13 @@ export const QuestionSpec = openStruct({
   description: Schema.String,
   fallbackOutcome: Schema.Natural,
   namedOutcomes: Schema.Array(Schema.Natural),
-  settledNamedOutcomes: Schema.optionalKey(Schema.Array(Schema.Natural))
+  settledNamedOutcomes: nullish(Schema.Array(Schema.Natural))
 }).annotate({ identifier: "QuestionSpec" })
 
 /** The outcomes that can be traded, and the questions to which they belong. */
 export const OutcomeMeta = openStruct({
   outcomes: Schema.Array(OutcomeSpec),
-  questions: Schema.optionalKey(Schema.Array(QuestionSpec))
+  questions: nullish(Schema.Array(QuestionSpec))
 }).annotate({ identifier: "OutcomeMeta" })
 export type OutcomeMeta = typeof OutcomeMeta.Type
 

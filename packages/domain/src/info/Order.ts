@@ -3,7 +3,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { DecimalString } from "../candles/Candle.ts"
 import { Hash } from "../encoding/Hex.ts"
-import { openStruct } from "../encoding/OpenStruct.ts"
+import { nullish, openStruct } from "../encoding/OpenStruct.ts"
 import { Millis } from "../Time.ts"
 import { Side } from "./Market.ts"
 
@@ -19,9 +19,9 @@ const order = {
   sz: DecimalString.annotateKey({ description: "Size that is not filled yet" }),
   oid: Schema.Natural.annotate({ description: "Order id" }),
   timestamp: Millis,
-  origSz: Schema.optionalKey(DecimalString),
-  reduceOnly: Schema.optionalKey(Schema.Boolean),
-  cloid: Schema.optionalKey(Schema.NullOr(Schema.String))
+  origSz: nullish(DecimalString),
+  reduceOnly: nullish(Schema.Boolean),
+  cloid: nullish(Schema.String)
 }
 
 /** An order on the book. */
@@ -46,7 +46,7 @@ export const Order = openStruct({
   origSz: DecimalString,
   reduceOnly: Schema.Boolean,
   orderType: Schema.String.annotate({ description: "`Limit`, `Market`, `Stop Market`, `Take Profit Limit`, …" }),
-  tif: Schema.NullOr(Schema.String),
+  tif: nullish(Schema.String),
   isTrigger: Schema.Boolean,
   triggerPx: DecimalString,
   triggerCondition: Schema.String,
@@ -90,9 +90,9 @@ export const Fill = openStruct({
   oid: Schema.Natural,
   crossed: Schema.Boolean.annotate({ description: "Whether the order took liquidity" }),
   fee: DecimalString,
-  tid: Schema.optionalKey(Schema.Natural),
-  feeToken: Schema.optionalKey(Schema.String),
-  cloid: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  twapId: Schema.optionalKey(Schema.NullOr(Schema.Natural))
+  tid: nullish(Schema.Natural),
+  feeToken: nullish(Schema.String),
+  cloid: nullish(Schema.String),
+  twapId: nullish(Schema.Natural)
 }).annotate({ identifier: "Fill" })
 export type Fill = typeof Fill.Type

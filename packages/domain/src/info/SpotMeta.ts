@@ -1,7 +1,7 @@
 /** Spot tokens and pairs of the trading chain, as `spotMeta` returns them. */
 import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
-import { openStruct } from "../encoding/OpenStruct.ts"
+import { nullish, openStruct } from "../encoding/OpenStruct.ts"
 
 /** The ERC-20 contract to which a spot token is linked. The venue names one field in snake_case. */
 export const EvmContract = openStruct({
@@ -19,9 +19,9 @@ export const SpotToken = openStruct({
   index: Schema.Natural,
   tokenId: Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{32}$/u)),
   isCanonical: Schema.Boolean,
-  evmContract: Schema.NullOr(EvmContract),
-  fullName: Schema.NullOr(Schema.String),
-  deployerTradingFeeShare: Schema.optionalKey(Schema.String)
+  evmContract: nullish(EvmContract),
+  fullName: nullish(Schema.String),
+  deployerTradingFeeShare: nullish(Schema.String)
 }).annotate({ identifier: "SpotToken" })
 export type SpotToken = typeof SpotToken.Type
 

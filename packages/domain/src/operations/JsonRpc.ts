@@ -247,7 +247,7 @@ export const readAnswer = (
   const usual = usualResult(json.text, id)
   if (usual !== undefined) return Result.succeed(usual)
   return Result.match(json.value, {
-    onFailure: () => Result.fail(malformed(upstream, "Not a JSON document")),
+    onFailure: () => Result.fail(malformed(upstream, Json.notJson.message)),
     onSuccess: (parsed) => readMember(upstream, json.text, parsed, id)
   })
 }

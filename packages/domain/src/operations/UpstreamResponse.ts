@@ -127,6 +127,9 @@ export const plain = (upstream: string, status: number, body: string): UpstreamR
 /** The header in which a gateway reports the signer of a relayed action. */
 export const signerHeader = "x-trigate-signer"
 
+/** The header in which a gateway reports the label of the upstream whose response it relays. */
+export const upstreamHeader = "x-trigate-upstream"
+
 const isAddress = Schema.is(Address)
 
 /** Reads the signer from a response's headers. Returns an object with the signer as its member, or an empty object. */

@@ -1,7 +1,7 @@
 /** The subscriptions of an account: its state, orders, fills and transfers. */
 import * as Schema from "effect/Schema"
 import { DecimalString } from "../candles/Candle.ts"
-import { openStruct } from "../encoding/OpenStruct.ts"
+import { nullish, openStruct } from "../encoding/OpenStruct.ts"
 import { ClearinghouseState, SpotClearinghouseState } from "../info/Account.ts"
 import { Fill, Order, OrderUpdate } from "../info/Order.ts"
 import { Millis } from "../Time.ts"
@@ -23,7 +23,7 @@ const Funding = openStruct({
 
 const SliceFill = openStruct({ fill: Fill, twapId: Schema.Natural })
 
-const isSnapshot = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
+const isSnapshot = nullish(Schema.Boolean)
 
 /**
  * The key of a fill. `tid` is a hash of the buyer's and the seller's order, so a user who is both has two fills with one
@@ -176,12 +176,12 @@ export const userEvents = subscription({
   delivery: "events",
   request: ofUser,
   item: openStruct({
-    fills: Schema.optionalKey(Schema.Array(Fill)),
-    funding: Schema.optionalKey(Funding),
-    liquidation: Schema.optionalKey(Schema.Unknown),
-    nonUserCancel: Schema.optionalKey(Schema.Array(openStruct({ coin: Schema.String, oid: Schema.Natural }))),
-    twapHistory: Schema.optionalKey(Schema.Array(Schema.Unknown)),
-    twapSliceFills: Schema.optionalKey(Schema.Array(SliceFill))
+    fills: nullish(Schema.Array(Fill)),
+    funding: nullish(Funding),
+    liquidation: nullish(Schema.Unknown),
+    nonUserCancel: nullish(Schema.Array(openStruct({ coin: Schema.String, oid: Schema.Natural }))),
+    twapHistory: nullish(Schema.Array(Schema.Unknown)),
+    twapSliceFills: nullish(Schema.Array(SliceFill))
   }),
   shown: {},
   rows: { member: "fills", id: fillKey, time: "time", replayed: 0 },

@@ -1,7 +1,7 @@
 /** The subscriptions of markets: prices, books, trades and bars. */
 import * as Schema from "effect/Schema"
 import { Candle, CandleInterval, DecimalString } from "../candles/Candle.ts"
-import { openStruct } from "../encoding/OpenStruct.ts"
+import { nullish, openStruct } from "../encoding/OpenStruct.ts"
 import { AllMids, AssetContext, BookLevel, Trade } from "../info/Market.ts"
 import { Millis } from "../Time.ts"
 import { subscription } from "./Subscription.ts"
@@ -13,7 +13,7 @@ export const allMids = subscription({
   about: "market",
   delivery: "state",
   request: ofDex,
-  item: openStruct({ mids: AllMids, dex: Schema.optionalKey(Schema.NullOr(Schema.String)) }),
+  item: openStruct({ mids: AllMids, dex: nullish(Schema.String) }),
   shown: { dex: "dex" },
   isSteady: true,
   example: {}
@@ -52,7 +52,7 @@ export const l2Book = subscription({
     coin: Schema.String,
     time: Millis,
     levels: Schema.Tuple([Schema.Array(BookLevel), Schema.Array(BookLevel)]),
-    spread: Schema.optionalKey(DecimalString)
+    spread: nullish(DecimalString)
   }),
   shown: { coin: "coin" },
   isSteady: true,
@@ -114,7 +114,7 @@ export const activeAssetCtx = subscription({
       prevDayPx: DecimalString,
       dayNtlVlm: DecimalString,
       markPx: DecimalString,
-      midPx: Schema.NullOr(DecimalString)
+      midPx: nullish(DecimalString)
     })
   }),
   shown: { coin: "coin" },
@@ -128,7 +128,7 @@ export const assetCtxs = subscription({
   about: "market",
   delivery: "state",
   request: ofDex,
-  item: openStruct({ dex: Schema.optionalKey(Schema.NullOr(Schema.String)), ctxs: Schema.Array(AssetContext) }),
+  item: openStruct({ dex: nullish(Schema.String), ctxs: Schema.Array(AssetContext) }),
   shown: { dex: "dex" },
   example: {}
 })

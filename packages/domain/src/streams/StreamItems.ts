@@ -21,7 +21,12 @@ export const reader = (declaration: Subscription) => {
     const data = valueAt(Result.getOrUndefined(Json.parse(text)), "data")
     return Result.mapError(
       decode(declaration.isList === true ? data : [data]),
-      (error) => new MalformedFrame({ message: error.message.slice(0, mostQuoted), frame: text.slice(0, mostQuoted) })
+      (error) =>
+        new MalformedFrame({
+          message: `The venue sent a frame of ${declaration.name} that does not decode: ${error.message}`
+            .slice(0, mostQuoted),
+          frame: text.slice(0, mostQuoted)
+        })
     )
   }
 }

@@ -58,7 +58,7 @@ const makeName = (seed: Seed, index: number): string => {
   return `${parts.join("").toUpperCase()}${Random.below(family, 9, 16) === 0 ? " " : ""}`
 }
 
-const makeEvmContract = (seed: Seed, index: number): SpotToken["evmContract"] => {
+const makeEvmContract = (seed: Seed, index: number) => {
   const family = Random.series(seed, `spot/${index}/evm`)
   return Random.below(family, 0, 3) > 0 ? null : {
     address: Random.hex(seed, `spot/${index}/address`, 40),

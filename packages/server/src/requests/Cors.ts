@@ -41,6 +41,7 @@ const read = [
   "x-trigate-candles",
   "x-trigate-sandbox",
   "x-trigate-signer",
+  "x-trigate-upstream",
   "x-trigate-warning"
 ].join(
   ", "

@@ -1,6 +1,7 @@
 /** Makes responses that HttpApiBuilder does not encode: relayed upstream responses and JSON text. */
 import { sourcesHeader } from "@trigate/domain/candles/CandleSources"
 import * as Continuation from "@trigate/domain/operations/Continuation"
+import { upstreamHeader } from "@trigate/domain/operations/UpstreamResponse"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -41,18 +42,19 @@ export class PiecedBody extends Body.Uint8Array {
 const warningHeader = "x-trigate-warning"
 
 /**
- * Returns the headers of a relayed response. If the response is a problem document of an upstream gateway, the warning
- * header explains which gateway the document means by "this gateway".
+ * Returns the headers of a relayed response, which name the upstream. If the response is a problem document of an
+ * upstream gateway, the warning header explains which gateway the document means by "this gateway".
  */
 const headersBeside = (
   { isProblem, upstream }: UpstreamResponse,
-  headers: { readonly [name: string]: string }
+  headers: { readonly [name: string]: string } | undefined
 ): { readonly [name: string]: string } => {
-  if (!isProblem) return headers
-  const given = headers[warningHeader]
+  const named: { readonly [name: string]: string } = { ...headers, [upstreamHeader]: upstream }
+  if (!isProblem) return named
+  const given = named[warningHeader]
   const whose =
     `This response is from ${upstream}, which is also a gateway: in it, "this gateway" and the names of settings refer to ${upstream}`
-  return { ...headers, [warningHeader]: given === undefined ? whose : `${given}; ${whose}` }
+  return { ...named, [warningHeader]: given === undefined ? whose : `${given}; ${whose}` }
 }
 
 /** Relays an operation's upstream response unchanged: status, content type, bytes. Records the operation for log and metrics. */
@@ -60,8 +62,8 @@ export const relayedIn = (
   record: RequestRecord,
   operation: string,
   response: UpstreamResponse,
-  headers: { readonly [name: string]: string } = response.candles === undefined
-    ? {}
+  headers: { readonly [name: string]: string } | undefined = response.candles === undefined
+    ? undefined
     : { [sourcesHeader]: response.candles }
 ): HttpServerResponse.HttpServerResponse => {
   const { age, contentType, retryAfter, status } = response

@@ -65,6 +65,7 @@ describe("a typed stream", () => {
       yield* sendRaw(subscriptions.bbo, { coin: "BTC" }, { coin: "BTC", time: 1, bbo: "none" })
       const error = yield* Fiber.join(failed)
       assert.strictEqual(error._tag, "MalformedFrame")
+      assert.match(error.message, /^The venue sent a frame of bbo that does not decode: .*\["bbo"\]/su)
       assert.strictEqual(
         error._tag === "MalformedFrame" ? error.frame : "",
         `{"channel":"bbo","data":{"coin":"BTC","time":1,"bbo":"none"}}`
