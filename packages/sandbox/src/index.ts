@@ -119,7 +119,10 @@ export * as ActionAdmission from "./venue/ActionAdmission.ts"
 /** The context and the result of executing an action. */
 export * as ActionContext from "./venue/ActionContext.ts"
 
-/** The actions that the sandbox supports, by type. Each action is decoded by the schema of its type and executed. */
+/**
+ * The actions that the sandbox supports, by type. Each action is decoded by a schema of exactly the members that its
+ * handler reads, and executed.
+ */
 export * as Actions from "./venue/Actions.ts"
 
 /**
@@ -204,7 +207,10 @@ export * as Orders from "./venue/Orders.ts"
  */
 export * as PricePaths from "./venue/PricePaths.ts"
 
-/** One side of an order book: prices from the worst to the best, and the orders at each price in order of arrival. */
+/**
+ * One side of an order book: prices from the worst to the best, and the orders at each price in order of arrival, except
+ * for those with a priority fee.
+ */
 export * as PriceTimeBook from "./venue/PriceTimeBook.ts"
 
 /**
@@ -251,7 +257,7 @@ export * as Triggers from "./venue/Triggers.ts"
 
 /**
  * TWAP orders: one slice every 30 seconds, at a price at most 3 % worse than the mark price. The unfilled part of a
- * slice is added to later slices.
+ * slice is added to later slices. An order can wait for a trigger, and can have a price at which it ends.
  */
 export * as Twaps from "./venue/Twaps.ts"
 

@@ -102,7 +102,8 @@ const actionOf = (
     () => ({ type: "cancel", cancels: [{ a: asset, o: order?.oid ?? 1 }] }),
     () => ({
       type: "batchModify",
-      modifies: [{ oid: order?.oid ?? 1, order: { ...orderIn(draw, market), a: asset } }]
+      modifies: [{ oid: order?.oid ?? 1, order: { ...orderIn(draw, market), a: asset } }],
+      a: draw.below(3) > 0
     }),
     () => ({ type: "usdSend", ...chain, destination, amount: `${draw.below(900)}.${draw.below(100)}`, time: 1 }),
     () => ({
@@ -402,7 +403,7 @@ const crowd = (run: number, steps: number) =>
         ? { type: "order", orders: [order], grouping: "na" }
         : draw.below(2) === 0
         ? { type: "cancel", cancels: [{ a: 1, o: oid }] }
-        : { type: "batchModify", modifies: [{ oid, order }] }
+        : { type: "batchModify", modifies: [{ oid, order }], a: true }
       yield* Effect.result(trading.act(user, action))
       check((yield* venueNow).state)
     }
@@ -509,13 +510,17 @@ describe("trading", () => {
             order(1, "1800", tif)
           ]
           yield* trading.act(user, { type: "order", orders, grouping: "na" })
+          const twap = { a: 1, b: true, s: "2", r: false, m: 60, t: true }
+          const details = { t: { p: "1960", a: false }, s: "2035" }
+          yield* trading.act(user, { type: "twapOrder", twap, details })
           yield* trading.act(user, { type: "scheduleCancel", time: (yield* Clock.currentTimeMillis) + 3_000_000 })
           for (let step = 0; step < steps; step++) {
             yield* TestClock.adjust(3_600_000 / steps)
             yield* venueNow
           }
           const { state } = yield* venueNow
-          const { fills } = findAccount(state, user)
+          const { fills, twaps } = findAccount(state, user)
+          assert.deepStrictEqual([...twaps.values()].map(({ status }) => status), [{ status: "stopped" }])
           return { text: Json.stringify(printable([...state.accounts, state.house])), fills: fills.length }
         }))
       const atOnce = yield* pass(1)

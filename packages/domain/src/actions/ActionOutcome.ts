@@ -237,6 +237,9 @@ const prefixes: ReadonlyArray<readonly [prefix: string, reason: RejectionReason]
   ["Failed to deserialize", "ShapeRefused"]
 ]
 
+/** The prefixes with which the venue wraps a rejection text, according to client libraries and users' reports. */
+const wrappers = ["L1 error: ", "Error placing new order during modify: "]
+
 const addressIn = /0x[0-9a-fA-F]{40}/u
 const isAddress = Schema.is(Address)
 
@@ -249,7 +252,7 @@ const isAddress = Schema.is(Address)
  * `UnknownSigner`. Without `recovered`, a text about an unknown address always has the reason `UnknownSigner`.
  */
 export const classifyRejection = (text: string, recovered?: Address): ActionRejected => {
-  const bare = text.startsWith("L1 error: ") ? text.slice("L1 error: ".length) : text
+  const bare = wrappers.reduce((rest, wrapper) => rest.startsWith(wrapper) ? rest.slice(wrapper.length) : rest, text)
   const reason = prefixes.find(([prefix]) => bare.startsWith(prefix))?.[1] ?? "Unclassified"
   // an address in a text with any other reason is not a signer: it is a vault or a validator
   const signer = reason === "UnknownSigner" ? addressIn.exec(bare)?.[0] : undefined

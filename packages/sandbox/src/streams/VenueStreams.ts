@@ -152,6 +152,9 @@ const ofUser =
       every(stateEvery)
     )
 
+/** The states of a TWAP order that has not ended. */
+const unfinishedTwaps: ReadonlySet<unknown> = new Set(["activated", "waitingForTrigger"])
+
 const sources: { readonly [name: string]: Source } = {
   allMids: (feed, { dex }, every) =>
     paced(
@@ -285,7 +288,7 @@ const sources: { readonly [name: string]: Source } = {
         dex,
         user,
         states: toList(history).flatMap((row) =>
-          Subscription.valueAt(Subscription.valueAt(row, "status"), "status") === "activated"
+          unfinishedTwaps.has(Subscription.valueAt(Subscription.valueAt(row, "status"), "status"))
             ? [[Subscription.valueAt(row, "twapId"), Subscription.valueAt(row, "state")]]
             : []
         )

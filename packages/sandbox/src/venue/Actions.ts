@@ -1,11 +1,14 @@
-/** The actions that the sandbox supports, by type. Each action is decoded by the schema of its type and executed. */
+/**
+ * The actions that the sandbox supports, by type. Each action is decoded by a schema of exactly the members that its
+ * handler reads, and executed.
+ */
 import type { ActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as AccountActions from "./AccountActions.ts"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
 import { actor, done, refuse, toVenueTime } from "./ActionContext.ts"
@@ -35,8 +38,8 @@ const scheduleCancel = (context: ActionContext, { time }: ActionOf<"scheduleCanc
   return done
 }
 
-const modifyOne = (context: ActionContext, { oid, order }: ActionOf<"modify">): ActionDecision => {
-  const [status] = Orders.modifyAll(context.venue, context.user, [{ oid, order }])
+const modifyOne = (context: ActionContext, { a, oid, order }: ActionOf<"modify">): ActionDecision => {
+  const [status] = Orders.modifyAll(context.venue, context.user, [{ oid, order }], a === true)
   return typeof status === "object" && "error" in status ? refuse(status.error) : done
 }
 
@@ -50,16 +53,27 @@ const agentSendAsset = (context: ActionContext, action: ActionOf<"agentSendAsset
     ? Transfers.sendAsset(context, action)
     : refuse(Words.insufficientTransfer)
 
-/** Decodes an action of one type; `None` if the action does not have the shape of the type. */
-type Reader = (action: unknown) => Option.Option<Executable>
+/** Decodes an action of one type, or returns why the sandbox refuses it. */
+type Reader = StrictDecoder.StrictDecoder<Executable>
 
+/**
+ * Makes the reader of an action. `schema` declares the members that `handler` reads; `declared` declares all members of
+ * the action, if the handler does not read all of them.
+ */
 const play = <S extends AnyCodec>(
   schema: S,
-  handler: (context: ActionContext, action: S["Type"]) => ActionDecision
+  handler: (context: ActionContext, action: S["Type"]) => ActionDecision,
+  declared: AnyCodec = schema
 ): Reader => {
-  const decode = Schema.decodeUnknownOption(schema)
-  return (action) => Option.map(decode(action), (decoded): Executable => (context) => handler(context, decoded))
+  const decode = StrictDecoder.make(schema, declared)
+  return (action) => Result.map(decode(action), (decoded): Executable => (context) => handler(context, decoded))
 }
+
+/** `vaultModify` without the setting `alwaysCloseOnWithdraw`, of which `null` means no change. */
+const VaultModify = Schema.Struct({
+  ...actionSchemas.vaultModify.fields,
+  alwaysCloseOnWithdraw: Schema.optionalKey(Schema.Null)
+})
 
 /**
  * `tokenDelegate` in the form that the venue accepts: with the member `hyperliquidChain`, which the venue's
@@ -70,19 +84,23 @@ const WireTokenDelegate = actionSchemas.tokenDelegate.check(
 )
 
 const handlers = {
-  order: play(actionSchemas.order, ({ user, venue }, action) => ofLegs("order", Orders.placeAll(venue, user, action))),
+  order: play(
+    actionSchemas.order,
+    (context, action) =>
+      ofLegs("order", Orders.placeAll(context.venue, context.user, action, StakeActions.undelegated(context)))
+  ),
   cancel: play(
     actionSchemas.cancel,
-    ({ user, venue }, { cancels }) => ofLegs("cancel", Orders.cancelAll(venue, user, cancels))
+    ({ user, venue }, action) => ofLegs("cancel", Orders.cancelAll(venue, user, action))
   ),
   cancelByCloid: play(
     actionSchemas.cancelByCloid,
-    ({ user, venue }, { cancels }) => ofLegs("cancel", Orders.cancelAllByCloid(venue, user, cancels))
+    ({ user, venue }, action) => ofLegs("cancel", Orders.cancelAllByCloid(venue, user, action))
   ),
   modify: play(actionSchemas.modify, modifyOne),
   batchModify: play(
     actionSchemas.batchModify,
-    ({ user, venue }, { modifies }) => ofLegs("order", Orders.modifyAll(venue, user, modifies))
+    ({ user, venue }, { a, modifies }) => ofLegs("order", Orders.modifyAll(venue, user, modifies, a === true))
   ),
   scheduleCancel: play(actionSchemas.scheduleCancel, scheduleCancel),
   twapOrder: play(
@@ -109,7 +127,6 @@ const handlers = {
   approveAgent: play(actionSchemas.approveAgent, AccountActions.approveAgent),
   approveBuilderFee: play(actionSchemas.approveBuilderFee, AccountActions.approveBuilderFee),
   convertToMultiSigUser: play(actionSchemas.convertToMultiSigUser, AccountActions.convertToMultiSig),
-  sendToEvmWithData: play(actionSchemas.sendToEvmWithData, Transfers.sendToEvm),
   linkStakingUser: play(actionSchemas.linkStakingUser, AccountActions.linkStaking),
   stakingLinkDisableTradingUser: play(actionSchemas.stakingLinkDisableTradingUser, AccountActions.unlinkStaking),
   userDexAbstraction: play(
@@ -138,7 +155,7 @@ const handlers = {
   subAccountTransfer: play(actionSchemas.subAccountTransfer, SubAccounts.transfer),
   subAccountSpotTransfer: play(actionSchemas.subAccountSpotTransfer, SubAccounts.spotTransfer),
   createVault: play(actionSchemas.createVault, Vaults.create),
-  vaultModify: play(actionSchemas.vaultModify, Vaults.modify),
+  vaultModify: play(VaultModify, Vaults.modify, actionSchemas.vaultModify),
   vaultTransfer: play(actionSchemas.vaultTransfer, Vaults.transfer),
   vaultDistribute: play(actionSchemas.vaultDistribute, Vaults.distribute),
   registerReferrer: play(actionSchemas.registerReferrer, AccountActions.registerReferrer),
@@ -157,6 +174,10 @@ const readers: ReadonlyMap<string, Reader> = new Map(Object.entries(handlers))
 /** The types of actions that this module executes. */
 export const playedTypes: ReadonlySet<string> = new Set(readers.keys())
 
-/** Decodes an action of a type that this module executes; `None` for any other type or shape. */
-export const read = (type: string, action: unknown): Option.Option<Executable> =>
-  readers.get(type)?.(action) ?? Option.none()
+/** Decodes an action, or returns why the sandbox refuses it, as a text to append to the venue's text. */
+export const read = (type: string, action: unknown): Result.Result<Executable, string> => {
+  const reader = readers.get(type)
+  return reader === undefined
+    ? Result.fail(`: the sandbox does not support ${JSON.stringify(type)}`)
+    : Result.mapError(reader(action), (unread) => StrictDecoder.formatUnread(unread, type))
+}

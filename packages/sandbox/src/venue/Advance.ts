@@ -33,8 +33,8 @@ const hour = 60 * minute
 /** Maximum simulated period, in milliseconds. If a period is longer, only its last part is simulated. */
 const longest = 31 * 24 * hour
 
-const isWatched = ({ asks, bids, holders, triggers }: MarketState): boolean =>
-  bids.prices.length > 0 || asks.prices.length > 0 || triggers.size > 0 || holders.size > 0
+const isWatched = ({ asks, bids, holders, triggers, twaps }: MarketState): boolean =>
+  bids.prices.length > 0 || asks.prices.length > 0 || triggers.size > 0 || twaps.size > 0 || holders.size > 0
 
 interface Watched {
   readonly asset: Asset
@@ -77,9 +77,9 @@ const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: num
   const bid = PriceTimeBook.best(market.bids)
   const ask = PriceTimeBook.best(market.asks)
   if (bid !== undefined && bid.px >= low || ask !== undefined && ask.px <= high) return false
-  for (const { trigger } of market.triggers.values()) {
-    if (trigger !== undefined && trigger.px >= low && trigger.px <= high) return false
-  }
+  const isNear = (px: bigint | undefined) => px !== undefined && px >= low && px <= high
+  for (const { trigger } of market.triggers.values()) if (isNear(trigger?.px)) return false
+  for (const { stopPx, trigger } of market.twaps.values()) if (isNear(trigger?.px) || isNear(stopPx)) return false
   return true
 }
 
@@ -138,6 +138,7 @@ const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {
   for (const { asset } of watched) {
     sweep(venue, asset)
     Triggers.fireReached(venue, asset)
+    Twaps.fireReached(venue, asset)
   }
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
   for (const holder of holders) Liquidation.check(venue, ensureAccount(venue.state, holder))

@@ -126,6 +126,14 @@ export const listingAt = (info: InfoState, now: number): Listing => {
   }
 }
 
+/** Returns the spot pair of a token with USDC; `undefined` if it is not listed. */
+export const findUsdPair = ({ byId }: Listing, token: number): SpotPair | undefined => {
+  for (const asset of byId.values()) {
+    if (asset.kind === "spot" && asset.base.index === token && asset.quote.index === usdc) return asset
+  }
+  return undefined
+}
+
 /** Formats a price in ticks. */
 export const printPx = ({ pxDecimals }: Asset, px: bigint): string => Decimals.print(px, pxDecimals)
 

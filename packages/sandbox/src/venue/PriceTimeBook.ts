@@ -1,5 +1,6 @@
 /**
- * One side of an order book: prices from the worst to the best, and the orders at each price in order of arrival.
+ * One side of an order book: prices from the worst to the best, and the orders at each price in order of arrival, except
+ * for those with a priority fee.
  *
  * A side is plain data, which a snapshot can clone. Adding an order takes logarithmic time in the number of prices;
  * finding the best order takes constant time.
@@ -10,6 +11,10 @@ export interface Resting {
   readonly oid: number
   /** Price in ticks. */
   readonly px: bigint
+  /** The time of arrival, in milliseconds. */
+  readonly timestamp: number
+  /** The rate of the order's priority fee, if it pays one. */
+  readonly priority?: number
 }
 
 /** One side of a book. */
@@ -43,11 +48,29 @@ const levelIndex = ({ isBid, prices }: BookSide<Resting>, px: bigint): number =>
   return low
 }
 
-/** Adds an order behind the orders that are already in the book at its price. */
+/** The period, in milliseconds, in which an order can be overtaken by an order with a higher priority fee. */
+const contested = 400
+
+/** Moves the newest orders of a level, as far as they are contested and pay less than the last order, behind it. */
+const overtake = <Order extends Resting>(level: Map<number, Order>, { priority = 0, timestamp }: Order): void => {
+  const earlier = [...level.values()].slice(0, -1)
+  const from = 1 +
+    earlier.findLastIndex((each) => timestamp - each.timestamp >= contested || (each.priority ?? 0) >= priority)
+  for (const order of earlier.slice(from)) {
+    level.delete(order.oid)
+    level.set(order.oid, order)
+  }
+}
+
+/**
+ * Adds an order behind the orders that are already in the book at its price. An order with a priority fee is added
+ * before the orders of the last 400 ms that pay less.
+ */
 export const add = <Order extends Resting>(side: BookSide<Order>, order: Order): void => {
   const level = side.levels.get(order.px)
   if (level !== undefined) {
     level.set(order.oid, order)
+    if (order.priority !== undefined) overtake(level, order)
     return
   }
   side.levels.set(order.px, new Map([[order.oid, order]]))
@@ -55,7 +78,10 @@ export const add = <Order extends Resting>(side: BookSide<Order>, order: Order):
 }
 
 /** Removes an order. Returns whether it was in the book. */
-export const remove = <Order extends Resting>(side: BookSide<Order>, { oid, px }: Resting): boolean => {
+export const remove = <Order extends Resting>(
+  side: BookSide<Order>,
+  { oid, px }: Pick<Resting, "oid" | "px">
+): boolean => {
   const level = side.levels.get(px)
   if (level === undefined || !level.delete(oid)) return false
   if (level.size === 0) {

@@ -7,6 +7,7 @@ import type { ActionContext, ActionDecision } from "./ActionContext.ts"
 import { actor, done, note, refuse } from "./ActionContext.ts"
 import { hype } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
+import type { Stake } from "./Orders.ts"
 import { addTo } from "./TradingState.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import { accountOrNew, changeAccount, withEntry } from "./VenueState.ts"
@@ -30,6 +31,17 @@ export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): Ac
     account
   )
   return done
+}
+
+/** Returns the undelegated stake of the acting account, which pays priority fees. */
+export const undelegated = (context: ActionContext): Stake => {
+  const available = () => accountOrNew(context.identity, context.user).stake
+  return {
+    available,
+    burn: (wei) => {
+      context.identity = changeAccount(context.identity, context.user, { stake: available() - wei })
+    }
+  }
 }
 
 /** The duration of a withdrawal from staking to spot, in milliseconds. */

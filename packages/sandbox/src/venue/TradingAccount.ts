@@ -24,6 +24,8 @@ export interface VenueOrder {
    */
   readonly isPositionTpsl: boolean
   readonly builder?: { readonly address: Address; readonly tenthsOfBp: bigint }
+  /** The rate of the order's priority fee, in units of 10^-8. */
+  readonly priority?: number
   /** Orders that wait until this order is filled. */
   children: ReadonlyArray<VenueOrder>
   /** For a child order: the ID of the order whose fill it waits or waited for. */
@@ -87,12 +89,17 @@ export interface Twap {
   readonly reduceOnly: boolean
   readonly minutes: number
   readonly randomize: boolean
-  readonly startedAt: number
+  /** The price above (or below) which the order starts; absent for an order that starts when it is placed. */
+  readonly trigger?: { readonly px: bigint; readonly isAbove: boolean }
+  /** The price at which the order ends: above it if the order buys, below it if the order sells. */
+  readonly stopPx?: bigint
+  /** The time at which the order was placed or, if it has a trigger, was triggered. */
+  startedAt: number
   executedSz: bigint
   /** Executed value, in ticks times lots. */
   executedNtl: bigint
   slices: number
-  status: { readonly status: "activated" | "terminated" | "finished" } | {
+  status: { readonly status: "waitingForTrigger" | "activated" | "stopped" | "terminated" | "finished" } | {
     readonly status: "error"
     readonly description: string
   }

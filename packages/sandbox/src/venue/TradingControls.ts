@@ -6,7 +6,6 @@ import type { Address } from "@trigate/domain/encoding/Hex"
 import { lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import type { ActionContext, ActionResponse } from "./ActionContext.ts"
@@ -25,6 +24,7 @@ import * as Transfers from "./Transfers.ts"
 import type { Venue, VenueEvent } from "./Venue.ts"
 import { nextHash } from "./Venue.ts"
 import type { InfoState } from "./VenueAnswer.ts"
+import * as VenueRefusal from "./VenueRefusal.ts"
 import type { VenueState } from "./VenueState.ts"
 import { changeAccount } from "./VenueState.ts"
 
@@ -180,10 +180,10 @@ export const make = (
         })
       }),
     act: Effect.fnUntraced(function*(user, action) {
-      const executable = Actions.read(action.type, action)
-      if (Option.isNone(executable)) {
-        return yield* classifyRejection("Failed to deserialize the JSON body into the target type")
-      }
+      const executable = yield* Effect.mapError(
+        Effect.fromResult(Actions.read(action.type, action)),
+        (why) => classifyRejection(VenueRefusal.wrongShape + why)
+      )
       yield* current
       const nonce = venue.state.now
       const decision = yield* Ref.modify(identity, (state) => {
@@ -195,7 +195,7 @@ export const make = (
           sentAt: nonce
         }
         venue.hash = nextHash(venue)
-        const decided = executable.value(context)
+        const decided = executable(context)
         return [decided, context.identity]
       })
       yield* flush

@@ -8,7 +8,7 @@ import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import type { Trade } from "@trigate/domain/info/Market"
 import type { BookSide } from "./PriceTimeBook.ts"
 import * as PriceTimeBook from "./PriceTimeBook.ts"
-import type { TradingAccount, VenueOrder } from "./TradingAccount.ts"
+import type { TradingAccount, Twap, VenueOrder } from "./TradingAccount.ts"
 import { ensureClearing, make as newAccount } from "./TradingAccount.ts"
 
 /** A vault. Depositors own shares of the vault's account. */
@@ -18,7 +18,6 @@ export interface Vault {
   readonly leader: Address
   readonly createdAt: number
   allowDeposits: boolean
-  alwaysCloseOnWithdraw: boolean
   totalShares: bigint
   readonly shares: Map<Address, { shares: bigint; lockedUntil: number }>
 }
@@ -44,6 +43,8 @@ export interface MarketState {
   readonly bids: BookSide<VenueOrder>
   readonly asks: BookSide<VenueOrder>
   readonly triggers: Map<number, VenueOrder>
+  /** TWAP orders that wait for the mark price to reach their trigger or their stop. */
+  readonly twaps: Map<number, Twap>
   /** The mark price, and the second for which it was computed. */
   mark: { readonly second: number; readonly px: bigint }
   /**
@@ -133,6 +134,7 @@ export const ensureMarket = (state: TradingState, coin: string): MarketState => 
     bids: PriceTimeBook.make(true),
     asks: PriceTimeBook.make(false),
     triggers: new Map(),
+    twaps: new Map(),
     ...withoutPrices(),
     trades: [],
     minutes: new Map(),

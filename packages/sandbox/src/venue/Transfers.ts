@@ -5,7 +5,7 @@ import type { SpotToken } from "@trigate/domain/info/SpotMeta"
 import { moveSpot, moveUsd, ownDex, parseToken, readAmount, takeSpot } from "../internal/venue/Balances.ts"
 import type { ActionContext, ActionDecision } from "./ActionContext.ts"
 import { actor, done, note, open, receiver, refuse } from "./ActionContext.ts"
-import { printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
+import { findUsdPair, printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
 import { withdrawable } from "./Margin.ts"
 import { markPrice } from "./Quotes.ts"
@@ -41,12 +41,8 @@ export const usdSend = (context: ActionContext, { amount, destination }: ActionO
  */
 const valueInUsd = (venue: Venue, { index }: SpotToken, wei: bigint): bigint => {
   if (index === usdc) return wei / weiPerUsd
-  for (const asset of venue.listing.byId.values()) {
-    if (asset.kind === "spot" && asset.base.index === index && asset.quote.index === usdc) {
-      return wei * markPrice(venue, asset) / asset.weiPerLot / weiPerUsd
-    }
-  }
-  return 0n
+  const pair = findUsdPair(venue.listing, index)
+  return pair === undefined ? 0n : wei * markPrice(venue, pair) / pair.weiPerLot / weiPerUsd
 }
 
 /** Executes the action `spotSend`. */
@@ -198,39 +194,6 @@ export const withdraw = (context: ActionContext, { amount }: ActionOf<"withdraw3
   note(
     context,
     { type: "withdraw", usdc: printUsd(usd - withdrawalFee), nonce: context.nonce, fee: printUsd(withdrawalFee) },
-    account
-  )
-  return done
-}
-
-/**
- * Executes the action `sendToEvmWithData`: debits the spot balance. The sandbox's EVM does not execute the contract
- * call.
- */
-export const sendToEvm = (context: ActionContext, action: ActionOf<"sendToEvmWithData">): ActionDecision => {
-  const token = parseToken(context.venue, action.token)
-  if (token === undefined) return refuse(Words.unknownToken(action.token))
-  const wei = readAmount(action.amount, token.weiDecimals)
-  if (wei === undefined || action.sourceDex !== spotDex) return refuse(Words.invalidAmount)
-  const account = actor(context)
-  if (takeSpot(account, token.index, wei) === undefined) return refuse(Words.insufficientTransfer)
-  addTo(context.venue.state.deposited, token.index, -wei)
-  note(
-    context,
-    {
-      type: "send",
-      user: account.address,
-      destination: action.destinationRecipient,
-      sourceDex: spotDex,
-      destinationDex: "",
-      token: token.name,
-      amount: Decimals.print(wei, token.weiDecimals),
-      usdcValue: "0.0",
-      fee: "0.0",
-      nativeTokenFee: "0.0",
-      nonce: context.nonce,
-      feeToken: ""
-    },
     account
   )
   return done

@@ -1,12 +1,12 @@
 /**
  * TWAP orders: one slice every 30 seconds, at a price at most 3 % worse than the mark price. The unfilled part of a
- * slice is added to later slices.
+ * slice is added to later slices. An order can wait for a trigger, and can have a price at which it ends.
  */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Random from "../Seed.ts"
 import type { Asset } from "./Assets.ts"
-import { printSz } from "./Assets.ts"
+import { printPx, printSz, readPx } from "./Assets.ts"
 import * as Decimals from "./Decimals.ts"
 import { min } from "./Decimals.ts"
 import { endReducers, take } from "./Matching.ts"
@@ -15,7 +15,7 @@ import { fundsRefusal } from "./OrderRules.ts"
 import { markPrice } from "./Quotes.ts"
 import type { TradingAccount, Twap, VenueOrder } from "./TradingAccount.ts"
 import { none } from "./TradingAccount.ts"
-import { ensureAccount, findAccount } from "./TradingState.ts"
+import { ensureAccount, ensureMarket, findAccount } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import { emit, zeroHash } from "./Venue.ts"
 import * as Words from "./Words.ts"
@@ -40,8 +40,42 @@ export type TwapStatus =
 /** Returns the asset of a TWAP order. */
 const twapAsset = (venue: Venue, twap: Twap): Asset | undefined => venue.listing.byCoin.get(twap.coin)
 
-/** Places a TWAP order, and executes its first slice immediately. */
-export const placeTwap = (venue: Venue, user: Address, { twap }: Pick<ActionOf<"twapOrder">, "twap">): TwapStatus => {
+const hasReached = (mark: bigint, px: bigint, isAbove: boolean): boolean => isAbove ? mark >= px : mark <= px
+
+/** Returns whether a mark price ends a TWAP order. */
+const isStopped = ({ isBuy, stopPx }: Pick<Twap, "isBuy" | "stopPx">, mark: bigint): boolean =>
+  stopPx !== undefined && hasReached(mark, stopPx, isBuy)
+
+/** Reads the trigger and the stop price of a TWAP order. */
+const readDetails = (
+  asset: Asset,
+  details: ActionOf<"twapOrder">["details"]
+): Pick<Twap, "stopPx" | "trigger"> | { readonly error: string } => {
+  const read = (text: string | undefined) => text === undefined ? undefined : readPx(asset, text)
+  const [px, stopPx] = [read(details?.t?.p), read(details?.s ?? undefined)]
+  if (px === "tick" || stopPx === "tick") return { error: Words.tick(asset) }
+  if (px === "invalid" || stopPx === "invalid") return { error: Words.triggerPrice(asset) }
+  return {
+    ...(px === undefined ? {} : { trigger: { px, isAbove: details?.t?.a === true } }),
+    ...(stopPx === undefined ? {} : { stopPx })
+  }
+}
+
+/** Starts a TWAP order: executes its first slice. */
+const start = (venue: Venue, account: TradingAccount, twap: Twap): void => {
+  twap.status = { status: "activated" }
+  twap.startedAt = venue.state.now
+  if (twap.stopPx === undefined) ensureMarket(venue.state, twap.coin).twaps.delete(twap.id)
+  emitStatus(venue, twap)
+  executeSlice(venue, account, twap)
+}
+
+/** Places a TWAP order. Starts it immediately, unless it waits for its trigger. */
+export const placeTwap = (
+  venue: Venue,
+  user: Address,
+  { details, twap }: Pick<ActionOf<"twapOrder">, "details" | "twap">
+): TwapStatus => {
   const account = ensureAccount(venue.state, user)
   const asset = venue.listing.byId.get(twap.a)
   if (asset === undefined) return { error: Words.unknownAsset(twap.a) }
@@ -51,8 +85,13 @@ export const placeTwap = (venue: Venue, user: Address, { twap }: Pick<ActionOf<"
   if (twap.m < shortest || twap.m > longest) return { error: Words.twapDuration(twap.m) }
   const smallest = 10n * BigInt(twap.m) * 10n ** BigInt(asset.pxDecimals + asset.szDecimals)
   if (sz * markPrice(venue, asset) < smallest) return { error: Words.twapTooSmall(twap.m) }
+  const terms = readDetails(asset, details)
+  if ("error" in terms) return terms
+  const mark = markPrice(venue, asset)
+  if (isStopped({ isBuy: twap.b, ...terms }, mark)) return { error: Words.triggerPrice(asset) }
   const id = venue.state.nextTwap++
   const made: Twap = {
+    ...terms,
     id,
     user: account.address,
     coin: asset.coin,
@@ -65,7 +104,7 @@ export const placeTwap = (venue: Venue, user: Address, { twap }: Pick<ActionOf<"
     executedSz: 0n,
     executedNtl: 0n,
     slices: 0,
-    status: { status: "activated" },
+    status: { status: "waitingForTrigger" },
     endedAt: undefined
   }
   account.twaps.set(id, made)
@@ -73,9 +112,25 @@ export const placeTwap = (venue: Venue, user: Address, { twap }: Pick<ActionOf<"
     const oldest = [...account.twaps.values()].find(({ endedAt }) => endedAt !== undefined)
     if (oldest !== undefined) account.twaps.delete(oldest.id)
   }
-  emitStatus(venue, made)
-  executeSlice(venue, account, made)
+  const { stopPx, trigger } = made
+  if (stopPx !== undefined || trigger !== undefined) ensureMarket(venue.state, asset.coin).twaps.set(id, made)
+  if (trigger === undefined || hasReached(mark, trigger.px, trigger.isAbove)) start(venue, account, made)
+  else emitStatus(venue, made)
   return { running: { twapId: id } }
+}
+
+/** Starts and ends the TWAP orders of a market whose trigger or stop the mark price has reached. */
+export const fireReached = (venue: Venue, asset: Asset): void => {
+  const { twaps } = ensureMarket(venue.state, asset.coin)
+  if (twaps.size === 0) return
+  const mark = markPrice(venue, asset)
+  for (const twap of twaps.values()) {
+    const { status: { status }, trigger, user } = twap
+    if (isStopped(twap, mark)) finish(venue, twap, { status: "stopped" })
+    else if (status === "waitingForTrigger" && trigger !== undefined && hasReached(mark, trigger.px, trigger.isAbove)) {
+      start(venue, ensureAccount(venue.state, user), twap)
+    }
+  }
 }
 
 const emitStatus = (venue: Venue, twap: Twap): void =>
@@ -84,6 +139,7 @@ const emitStatus = (venue: Venue, twap: Twap): void =>
 const finish = (venue: Venue, twap: Twap, status: Twap["status"]): void => {
   twap.status = status
   twap.endedAt = venue.state.now
+  ensureMarket(venue.state, twap.coin).twaps.delete(twap.id)
   emitStatus(venue, twap)
 }
 
@@ -101,8 +157,9 @@ export const cancelTwap = (
   return "success"
 }
 
-/** Returns the time at which the next slice of a TWAP order is due. */
-const dueAt = (venue: Venue, { id, randomize, slices, startedAt }: Twap): number => {
+/** Returns the time at which the next slice of a TWAP order is due: infinity while the order waits for its trigger. */
+const dueAt = (venue: Venue, { id, randomize, slices, startedAt, status: { status } }: Twap): number => {
+  if (status === "waitingForTrigger") return Number.POSITIVE_INFINITY
   const shift = randomize
     ? Random.below(Random.series(venue.seed, `twap/${id}`), slices, sliceEvery / 3) - sliceEvery / 6
     : 0
@@ -185,8 +242,10 @@ export const printTwap = (venue: Venue, twap: Twap) => {
     reduceOnly: twap.reduceOnly,
     randomize: twap.randomize,
     timestamp: twap.startedAt,
-    trigger: null,
-    stopPx: null
+    trigger: asset === undefined || twap.trigger === undefined
+      ? null
+      : { px: printPx(asset, twap.trigger.px), above: twap.trigger.isAbove },
+    stopPx: asset === undefined || twap.stopPx === undefined ? null : printPx(asset, twap.stopPx)
   }
 }
 

@@ -69,7 +69,6 @@ export const create = (context: ActionContext, action: ActionOf<"createVault">):
     leader: user,
     createdAt: venue.state.now,
     allowDeposits: true,
-    alwaysCloseOnWithdraw: false,
     totalShares: 0n,
     shares: new Map()
   }
@@ -90,11 +89,13 @@ const ledVault = ({ user, venue }: ActionContext, address: string): Vault | stri
 }
 
 /** Executes the action `vaultModify`. */
-export const modify = (context: ActionContext, action: ActionOf<"vaultModify">): ActionDecision => {
+export const modify = (
+  context: ActionContext,
+  action: Pick<ActionOf<"vaultModify">, "vaultAddress" | "allowDeposits">
+): ActionDecision => {
   const vault = ledVault(context, action.vaultAddress)
   if (typeof vault === "string") return refuse(vault)
   vault.allowDeposits = action.allowDeposits ?? vault.allowDeposits
-  vault.alwaysCloseOnWithdraw = action.alwaysCloseOnWithdraw ?? vault.alwaysCloseOnWithdraw
   return done
 }
 

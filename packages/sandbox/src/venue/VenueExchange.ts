@@ -1,7 +1,6 @@
 /** The venue's `POST /exchange`: decodes a signed action, executes it, and responds with the venue's texts. */
 import { MultiSig } from "@trigate/domain/actions/Action"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
-import { innerAction, isSentAction } from "@trigate/domain/actions/ActionCatalog"
 import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import { type Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -21,6 +20,8 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import type { ActionSigner, Decision, Submission } from "./ActionAdmission.ts"
 import { admit, refuseIf } from "./ActionAdmission.ts"
 import type { ActionContext, ActionDecision, ActionResponse } from "./ActionContext.ts"
@@ -74,7 +75,7 @@ const decide = (
 const upstream = "trading-api"
 
 const decodeEnvelope = Schema.decodeUnknownOption(SignedEnvelope)
-const decodeMultiSig = Schema.decodeUnknownOption(MultiSig)
+const decodeMultiSig = StrictDecoder.make(MultiSig)
 
 const accepted = (response: ActionResponse): UpstreamResponse.UpstreamResponse =>
   UpstreamResponse.jsonValue(upstream, 200, { status: "ok", response })
@@ -82,36 +83,50 @@ const accepted = (response: ActionResponse): UpstreamResponse.UpstreamResponse =
 const refused = (text: string): UpstreamResponse.UpstreamResponse =>
   UpstreamResponse.jsonValue(upstream, 200, { status: "err", response: text })
 
-const hasAction = Schema.is(Schema.Struct({ action: Schema.Unknown }))
-
-/** Returns the type of the action that a body executes; `undefined` if the body contains no action. */
-const executedType = (body: unknown): string | undefined => {
-  if (!hasAction(body) || !isSentAction(body.action)) return undefined
-  return (innerAction(body.action) ?? body.action).type
-}
-
 /** The types of actions that the sandbox supports. */
 export const playedTypes: ReadonlySet<string> = new Set(["multiSig", ...Actions.playedTypes])
 
-/**
- * Returns the venue's response to a body that it cannot decode. For an action type that the sandbox does not support,
- * the response contains the type.
- */
-const wrongShape = (body: unknown): UpstreamResponse.UpstreamResponse => {
-  const type = executedType(body)
-  const why = type === undefined || playedTypes.has(type)
-    ? ""
-    : `: the sandbox does not support ${JSON.stringify(type)}`
-  return UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape + why)
+/** Returns the venue's response to a body that it cannot decode; `why` is appended to its text. */
+const wrongShape = (why = ""): UpstreamResponse.UpstreamResponse =>
+  UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape + why)
+
+/** Decodes the multi-sig wrapper (if any) and the action to execute, or returns why the sandbox refuses them. */
+const readEnvelope = (envelope: SignedEnvelope): Result.Result<Omit<Submission, "signed">, string> => {
+  const read = (action: SentAction, wrapper: typeof MultiSig.Type | undefined) =>
+    Result.map(Actions.read(action.type, action), (executable) => ({ envelope, wrapper, action, executable }))
+  return envelope.action.type === "multiSig"
+    ? Result.flatMap(
+      Result.mapError(decodeMultiSig(envelope.action), (unread) => StrictDecoder.formatUnread(unread, "multiSig")),
+      (wrapper) => read(wrapper.payload.action, wrapper)
+    )
+    : read(envelope.action, undefined)
 }
 
-/** Decodes the multi-sig wrapper (if any) and the action to execute; `None` if the venue cannot decode them. */
-const readEnvelope = (envelope: SignedEnvelope): Option.Option<Omit<Submission, "signed">> => {
-  const read = (action: SentAction, wrapper: typeof MultiSig.Type | undefined) =>
-    Option.map(Actions.read(action.type, action), (executable) => ({ envelope, wrapper, action, executable }))
-  return envelope.action.type === "multiSig"
-    ? Option.flatMap(decodeMultiSig(envelope.action), (wrapper) => read(wrapper.payload.action, wrapper))
-    : read(envelope.action, undefined)
+/** The flags that the venue omits from an action before it hashes the action, if they are `false`. */
+const omittedFlags: { readonly [type: string]: string } = {
+  modify: "a",
+  batchModify: "a",
+  cancel: "f",
+  cancelByCloid: "f"
+}
+
+const omitFlag = (action: SentAction): SentAction => {
+  const flag = omittedFlags[action.type]
+  return flag === undefined || action[flag] !== false ? action : { ...Struct.omit(action, [flag]), type: action.type }
+}
+
+/**
+ * Returns the envelope with the action as the venue hashes it. A signature of an action with a flag that is `false`
+ * therefore recovers to another address than the signer's. Returns the same object if no flag is omitted.
+ */
+const asHashed = (envelope: SignedEnvelope, wrapper: typeof MultiSig.Type | undefined): SignedEnvelope => {
+  const executed = wrapper === undefined ? envelope.action : wrapper.payload.action
+  const hashed = omitFlag(executed)
+  if (hashed === executed) return envelope
+  return {
+    ...envelope,
+    action: wrapper === undefined ? hashed : { ...wrapper, payload: { ...wrapper.payload, action: hashed } }
+  }
 }
 
 /** The state that actions read and change. */
@@ -141,12 +156,14 @@ const answerTo = (
   const { action, envelope, wrapper } = request
   const checked = checkAction(profile, action, envelope.nonce)
   if (Result.isFailure(checked)) return refused(checked.failure)
-  const recovered: Result.Result<ActionSigner, Unrecovered> = signer === undefined || wrapper !== undefined
-    ? SignerRecovery.recoverRequest(profile, envelope, engine)
+  const hashed = asHashed(envelope, wrapper)
+  const isRecovered = signer !== undefined && wrapper === undefined && hashed === envelope
+  const recovered: Result.Result<ActionSigner, Unrecovered> = !isRecovered
+    ? SignerRecovery.recoverRequest(profile, hashed, engine)
     : Result.map(UserSigned.signingScheme(action), ({ scheme }) => ({ scheme, signer }))
   if (Result.isFailure(recovered)) {
     const { failure } = recovered
-    if (failure._tag !== "UnrecoverableSignature" || wrapper === undefined) return wrongShape({ action })
+    if (failure._tag !== "UnrecoverableSignature" || wrapper === undefined) return wrongShape()
     return refused(
       failure.innerIndex === undefined ? VenueRefusal.invalidOuterSigner : VenueRefusal.invalidInnerSigner
     )
@@ -198,17 +215,15 @@ export const submit = (
       clock: Context.get(context, Clock.Clock).currentTimeMillisUnsafe(),
       engine: Context.get(context, Secp256k1.Secp256k1)
     }
-    const handle = (sent: unknown, envelope: Option.Option<SignedEnvelope>) =>
-      Option.match(Option.flatMap(envelope, readEnvelope), {
-        onNone: () => wrongShape(sent),
-        onSome: (request) => answerTo(profile, state, request, recovered?.signer, surroundings)
+    const handle = (envelope: SignedEnvelope) =>
+      Result.match(readEnvelope(envelope), {
+        onFailure: wrongShape,
+        onSuccess: (request) => answerTo(profile, state, request, recovered?.signer, surroundings)
       })
-    if (recovered !== undefined && isAsSent(recovered)) {
-      return Exit.succeed(handle(recovered.signed, Option.some(recovered.signed)))
-    }
+    if (recovered !== undefined && isAsSent(recovered)) return Exit.succeed(handle(recovered.signed))
     const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
     return Exit.succeed(Option.match(parsed, {
       onNone: () => notJson,
-      onSome: (sent) => handle(sent, decodeEnvelope(sent))
+      onSome: (sent) => Option.match(decodeEnvelope(sent), { onNone: () => wrongShape(), onSome: handle })
     }))
   })

@@ -32,7 +32,27 @@ export const insufficientSpot = ({ id }: Asset): string => `Insufficient spot ba
 export const priceBand = "Order price cannot be more than 80% away from the reference price"
 export const unknownOrder = inAsset("Order was never placed, already canceled, or filled.")
 export const notModifiable = "Cannot modify canceled or filled order"
+/** Wraps the refusal of a modified order whose original order is already canceled. Reported by clients in August 2026. */
+export const duringModify = (text: string): string => `Error placing new order during modify: ${text}`
+/** Refusal with Trigate's own text, because the venue's text is not known. */
+export const onlyResting =
+  "Modify without always_place (a: true) requires a non-trigger order with TIF Alo, or a Gtc order that does not execute."
 export const mainIsTrigger = "Main order cannot be trigger order."
+/** Reported by clients, for a group of a main order without take-profit and stop-loss. */
+export const noTriggerOrders = "Unexpected number of trigger orders"
+/** Refusal with Trigate's own text, because the venue's text is not known. */
+export const tpslReduceOnly = "TP/SL orders must be reduce only."
+/** Refusal of a whole action with Trigate's own text, because the venue's text is not known. */
+export const emptyBatch = "Empty batch."
+/** Refusal with Trigate's own text, because the venue's text is not known. */
+export const fastCancel = inAsset("Trigger orders cannot be canceled with the fast flag (f: true).")
+/** Asserted by the tests of `@nktkas/hyperliquid` against the testnet. */
+export const priorityBalance = "Insufficient delegatable balance for priority order"
+/** Refusal of a whole action with Trigate's own text, because the venue's text is not known. */
+export const priorityOrders =
+  "Priority grouping requires that every order is Ioc, or that every order is Alo and not reduce only."
+/** Refusal of a whole action with Trigate's own text, because the venue's text is not known. */
+export const priorityRate = "Priority rate cannot be more than 100%."
 export const builderNotApproved = "Builder fee has not been approved."
 /**
  * Refusal with Trigate's own text, because the venue's text is not known. The venue's order status for this case is
