@@ -220,6 +220,17 @@ const nullSigned: Break["make"] = ({ action, nonce }) => {
   return broken(action, { nonce }, digestFor(asAction(wrong), { nonce }), { mistake: "nullHashed", path })
 }
 
+/** The flag of an action that the venue hashes only if it is true. */
+const marks: { readonly [type: string]: string } = { cancel: "f", cancelByCloid: "f", modify: "a", batchModify: "a" }
+
+const falseSigned = (isSent: boolean): Break["make"] => ({ action, nonce }) => {
+  const mark = marks[String(action["type"])]
+  if (mark === undefined || mark in action) return undefined
+  const wrong = { ...action, [mark]: false }
+  const finding = { mistake: "falseHashed", path: textOf([mark]) } as const
+  return broken(isSent ? wrong : action, { nonce }, digestFor(wrong, { nonce }), finding)
+}
+
 const withoutNulls = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withoutNulls)
   return Predicate.isObject(value)
@@ -519,6 +530,8 @@ export const breaks: ReadonlyArray<Break> = [
     make: valued(isAddressLeaf, checksum, "letterCase", "asItHasToBe")
   },
   { name: "null signed for an optional member", make: nullSigned },
+  { name: "false signed for a flag that is left out, and sent", make: falseSigned(true) },
+  { name: "false signed for a flag that is left out, not sent", make: falseSigned(false) },
   { name: "nulls left out of the signed content", make: nullsLeftOut },
   { name: "a member left out of the signed content", make: lastMemberLeftOut },
   { name: "v of the other key", make: resigned(({ r, s, v }) => ({ r, s, v: 55 - v }), "otherRecoveryBit") },

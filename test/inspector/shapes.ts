@@ -194,6 +194,20 @@ export const shapes: ReadonlyArray<Shape> = [
     )
   },
   {
+    name: "two forms in one object",
+    mistake: "wrongShape",
+    make: at(
+      ["wrongShape"],
+      ({ value }) => Predicate.hasProperty(value, "limit") || Predicate.hasProperty(value, "trigger"),
+      (value) => ({
+        limit: { tif: "Gtc" },
+        trigger: { isMarket: true, triggerPx: "1", tpsl: "sl" },
+        ...asAction(value)
+      }),
+      true
+    )
+  },
+  {
     name: "an object for a list",
     mistake: "wrongShape",
     make: at(["wrongShape"], isList, (value) => Array.isArray(value) ? value[0] : value, true)

@@ -36,6 +36,7 @@ export const SignatureMistake = Schema.Literals([
   "fieldOrder",
   "nullDropped",
   "nullHashed",
+  "falseHashed",
   "memberNotSigned",
   "missingMember",
   "unknownMember",

@@ -48,7 +48,7 @@ describe("the order in which the venue hashes members", () => {
       grouping: ["na,normalTpsl,positionTpsl", { p: "integer" }],
       "builder?": { b: "address", f: "integer" }
     })
-    assert.deepStrictEqual(written(l1("modify")), { type: "modify", oid: "id", order, "a?": "flag" })
+    assert.deepStrictEqual(written(l1("modify")), { type: "modify", oid: "id", order, "a?": "mark" })
     assert.deepStrictEqual(written(l1("CSignerAction")), {
       type: "CSignerAction",
       "jailSelf|": "null",

@@ -98,7 +98,8 @@ const userSigned = <const Type extends ActionType, const Fields extends Schema.S
 
 const nonce = { nonce: Millis } as const
 const time = { time: Millis } as const
-const always = Schema.Boolean
+/** A flag that is hashed only if it is true: a member that is false counts as absent. */
+const Mark = Schema.Boolean.annotate({ identifier: "Mark" })
 
 const Asset = { coin: words, szDecimals: Schema.Natural, oraclePx: Decimal, marginTableId: Schema.Natural } as const
 const DexSchema = nullable(Schema.Struct({
@@ -132,14 +133,14 @@ export const actionSchemas = {
   }),
   cancel: define("cancel", {
     cancels: Schema.Array(Schema.Struct({ a: AssetId, o: Natural64 })),
-    f: maybe(always)
+    f: maybe(Mark)
   }),
   cancelByCloid: define("cancelByCloid", {
     cancels: Schema.Array(Schema.Struct({ asset: AssetId, cloid: Cloid })),
-    f: maybe(always)
+    f: maybe(Mark)
   }),
-  modify: define("modify", { ...Modification.fields, a: maybe(always) }),
-  batchModify: define("batchModify", { modifies: Schema.Array(Modification), a: maybe(always) }),
+  modify: define("modify", { ...Modification.fields, a: maybe(Mark) }),
+  batchModify: define("batchModify", { modifies: Schema.Array(Modification), a: maybe(Mark) }),
   scheduleCancel: define("scheduleCancel", { time: maybe(Millis) }),
   twapOrder: define("twapOrder", {
     twap: Schema.Struct({
@@ -371,7 +372,11 @@ export const actionSchemas = {
       Schema.Literals(["firstStorageSlot", "customStorageSlot"])
     ])
   }),
-  hip3LiquidatorTransfer: define("hip3LiquidatorTransfer", { dex: words, ntl: Schema.Natural, isDeposit: always }),
+  hip3LiquidatorTransfer: define("hip3LiquidatorTransfer", {
+    dex: words,
+    ntl: Schema.Natural,
+    isDeposit: Schema.Boolean
+  }),
   activateOutcomeDeployer: define("activateOutcomeDeployer", { isDeactivate: Schema.Boolean }),
   authorizeAqav2Role: define("authorizeAqav2Role", { token: Schema.Natural, role: words }),
   gossipPriorityBid: define("gossipPriorityBid", { slotId: Schema.Natural, ip: words, maxGas: Schema.Natural }),

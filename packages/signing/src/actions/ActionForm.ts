@@ -98,6 +98,8 @@ const parsed = (value: unknown): unknown =>
 /** Returns the item of a list that has exactly one; otherwise `undefined`. */
 const onlyItem = (items: ReadonlyArray<unknown>): unknown => items.length === 1 ? items[0] : undefined
 
+type Given = Readonly<Record<string, unknown>>
+
 const sound = (value: unknown): Form => ({ value, faults: [] })
 
 const kindForm = (reading: Reading, shape: Shape & { readonly _tag: "Value" }, value: unknown, path: Path): Form => {
@@ -182,7 +184,20 @@ const valueForm = (reading: Reading, shape: Shape, value: unknown, path: Path): 
   }
 }
 
-const missing = (order: ActionOrder, given: Readonly<Record<string, unknown>>, path: Path): ReadonlyArray<Mistake> => {
+/** Returns a mistake if an object has several of the members of which it can have one. */
+const several = (order: ActionOrder, given: Given, path: Path): ReadonlyArray<Mistake> => {
+  const names = [...order].flatMap(([name, { presence }]) =>
+    presence === "oneOf" && Object.hasOwn(given, name) ? [name] : []
+  )
+  return names.length < 2 ? [] : [{
+    mistake: "wrongShape",
+    path,
+    found: `an object with ${names.slice(0, 8).join(" and ")}`,
+    expected: `an object with one of ${names.slice(0, 8).join(", ")}`
+  }]
+}
+
+const missing = (order: ActionOrder, given: Given, path: Path): ReadonlyArray<Mistake> => {
   const absent = [...order].filter(([name]) => !Object.hasOwn(given, name))
   const ones = absent.filter(([, { presence }]) => presence === "oneOf").map(([name]) => name)
   const isNone = ones.length > 0 &&
@@ -199,8 +214,6 @@ const missing = (order: ActionOrder, given: Readonly<Record<string, unknown>>, p
 
 const isNull = ({ presence }: MemberPosition, value: unknown): boolean =>
   value === null && (presence === "nullable" || presence === "optional")
-
-type Given = Readonly<Record<string, unknown>>
 
 interface Moved {
   readonly given: Given
@@ -327,7 +340,7 @@ const membersForm = (reading: Reading, order: ActionOrder, sent: Given, path: Pa
   return {
     // the venue ignores unknown members
     value: Object.fromEntries(members.filter(([name]) => order.has(name))),
-    faults: [...faults, ...read.faults, ...missing(order, given, path)]
+    faults: [...faults, ...read.faults, ...missing(order, given, path), ...several(order, given, path)]
   }
 }
 

@@ -6,10 +6,14 @@
 import { actionCatalog, type ActionType, isActionType } from "@trigate/domain/actions/ActionCatalog"
 import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
 import * as Predicate from "effect/Predicate"
+import * as Record from "effect/Record"
 import * as AST from "effect/SchemaAST"
 
-/** The type of a value. `id` is an order ID or a client order ID; `json` is a string that contains JSON. */
-export type Kind = "integer" | "decimal" | "text" | "flag" | "address" | "cloid" | "id" | "json" | "null"
+/**
+ * The type of a value. `mark` is a flag that is hashed only if it is true, `id` an order ID or a client order ID, and
+ * `json` a string that contains JSON.
+ */
+export type Kind = "integer" | "decimal" | "text" | "flag" | "mark" | "address" | "cloid" | "id" | "json" | "null"
 
 /**
  * The content of a member: a value, one of some words, an object (or one of some words instead of the object), a list
@@ -65,6 +69,7 @@ const text = value("text")
 const kinds: ReadonlyMap<string | undefined, Kind> = new Map([
   ["Decimal", "decimal"],
   ["SignedDecimal", "decimal"],
+  ["Mark", "mark"],
   ["Address", "address"],
   ["Cloid", "cloid"],
   ["OrderName", "id"],
@@ -129,11 +134,20 @@ export const declared = (type: ActionType): ActionOrder => {
   return order
 }
 
+/** The types of the L1 actions of the catalog. */
+export const l1Types: ReadonlyArray<ActionType> = Record.keys(actionCatalog).filter((type) =>
+  actionCatalog[type].scheme === "l1"
+)
+
 /** Returns the member order of an L1 action; `undefined` for any other action, and for an unknown type. */
 export const l1 = (type: unknown): ActionOrder | undefined =>
   Predicate.isString(type) && isActionType(type) && actionCatalog[type].scheme === "l1" ? declared(type) : undefined
 
-const isLeftOut = ({ hashesNull }: MemberPosition, item: unknown): boolean => item === null && !hashesNull
+/** Returns whether the value of a member is a flag that is hashed only if it is true. */
+export const isMark = ({ shape }: MemberPosition): boolean => shape._tag === "Value" && shape.kind === "mark"
+
+const isLeftOut = (place: MemberPosition, item: unknown): boolean =>
+  item === null ? !place.hashesNull : item === false && isMark(place)
 
 type Members = Readonly<Record<string, unknown>>
 

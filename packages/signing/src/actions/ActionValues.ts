@@ -20,6 +20,7 @@ const kinds: { readonly [K in Kind]: string } = {
   decimal: "a decimal number as text",
   text: "text",
   flag: "true or false",
+  mark: "true, or no member",
   address: "0x and 40 hex digits",
   cloid: "0x and 32 hex digits",
   id: "an order id, or 0x and 32 hex digits",
@@ -93,6 +94,7 @@ const intendedValues: { readonly [K in Kind]: (value: unknown) => unknown } = {
       : undefined,
   text: (value) => Predicate.isString(value) ? value : isInteger(value) ? String(value) : undefined,
   flag: (value) => Predicate.isBoolean(value) ? value : flags.get(value),
+  mark: (value) => Predicate.isBoolean(value) ? value : flags.get(value),
   address: addressIn,
   cloid: cloidIn,
   id: (value) => isInteger(value) ? value : cloidIn(value) ?? integerIn(value),
@@ -101,7 +103,7 @@ const intendedValues: { readonly [K in Kind]: (value: unknown) => unknown } = {
 }
 
 const mistakeIn = (kind: Kind, value: unknown, repaired: unknown): Mistake["mistake"] => {
-  if (!Predicate.isString(value) || kind === "integer" || kind === "flag") return "valueType"
+  if (!Predicate.isString(value) || kind === "integer" || kind === "flag" || kind === "mark") return "valueType"
   if (kind === "id" && isInteger(repaired)) return "valueType"
   if (kind === "decimal") {
     if (repaired === undefined) return "unacceptedValue"

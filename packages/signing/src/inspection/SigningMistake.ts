@@ -155,6 +155,10 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     "an absent member is hashed as null",
     ({ where }) => `${where} was hashed as null: omit the member from the signed data`
   ),
+  falseHashed: searched(
+    "a flag that is hashed only if it is true is hashed as false",
+    ({ where }) => `${where} was hashed as false: omit the member from the signed data unless it is true`
+  ),
   memberNotSigned: searched(
     "one or two members are missing from the signed data",
     ({ expected, where }) => `${where} is missing from the signed data: sign it as ${expected}`

@@ -1,7 +1,7 @@
 /** Signing mistakes in the members of an action: members that were hashed in another order, omitted, or added. */
 import * as Predicate from "effect/Predicate"
 import type * as ActionForm from "../actions/ActionForm.ts"
-import type * as ActionOrder from "../actions/ActionOrder.ts"
+import * as ActionOrder from "../actions/ActionOrder.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import type { Rewrite, View } from "../inspection/SignedView.ts"
 import { type Hex, trimmedHex } from "./bytes.ts"
@@ -204,37 +204,42 @@ export const droppedMembers: Vary = function*({ view }) {
 }
 
 /**
- * Generates signing hypotheses in which optional members are null instead of absent, at their position in the venue's
- * order: first one member at a time, then all optional members at once.
+ * Generates signing hypotheses in which members have the value `added` instead of being absent, at their position in the
+ * venue's order: first one of the members that `isMeant` selects at a time, then all of them at once.
  */
-export const addedNulls: Vary = function*({ view }) {
-  const order = actionOrder(view)
-  if (order === undefined) return
-  const addTo = (members: ActionOrder.ActionOrder, value: unknown, only?: string): unknown => {
-    if (Array.isArray(value)) return value.map((item: unknown) => addTo(members, item, only))
-    if (!Predicate.isReadonlyObject(value)) return value
-    return Object.fromEntries(
-      [...members].flatMap(([name, { members: inner, presence }]): Members =>
-        Object.hasOwn(value, name)
-          ? [[name, addTo(inner, value[name], only)]]
-          : presence === "optional" && (only === undefined || only === name)
-          ? [[name, null]]
-          : []
+const addedMembers = (isMeant: (place: ActionOrder.MemberPosition) => boolean, added: unknown): Vary =>
+  function*({ view }) {
+    const order = actionOrder(view)
+    if (order === undefined) return
+    const addTo = (members: ActionOrder.ActionOrder, value: unknown, only?: string): unknown => {
+      if (Array.isArray(value)) return value.map((item: unknown) => addTo(members, item, only))
+      if (!Predicate.isReadonlyObject(value)) return value
+      return Object.fromEntries(
+        [...members].flatMap(([name, place]): Members =>
+          Object.hasOwn(value, name)
+            ? [[name, addTo(place.members, value[name], only)]]
+            : isMeant(place) && (only === undefined || only === name)
+            ? [[name, added]]
+            : []
+        )
       )
-    )
-  }
-  const names = new Set<string>()
-  const collect = (members: ActionOrder.ActionOrder): void => {
-    for (const [name, { members: inner, presence }] of members) {
-      if (presence === "optional") names.add(name)
-      collect(inner)
+    }
+    const names = new Set<string>()
+    const collect = (members: ActionOrder.ActionOrder): void => {
+      for (const [name, place] of members) {
+        if (isMeant(place)) names.add(name)
+        collect(place.members)
+      }
+    }
+    collect(order)
+    for (const only of [...names, undefined]) {
+      const action = addTo(order, view.action, only)
+      if (Predicate.isReadonlyObject(action)) yield { view: { ...view, action } }
     }
   }
-  collect(order)
-  for (const only of [...names, undefined]) {
-    const action = addTo(order, view.action, only)
-    if (Predicate.isReadonlyObject(action)) yield { view: { ...view, action } }
-  }
-}
+
+export const addedNulls = addedMembers(({ presence }) => presence === "optional", null)
+
+export const addedFalses = addedMembers(ActionOrder.isMark, false)
 
 export const nullsDropped = rewriter({ members: (all) => all.filter(([, item]) => item !== null) })

@@ -9,6 +9,7 @@ import { documentedChainField, otherThan } from "../VenueProfile.ts"
 import { isAddress } from "./bytes.ts"
 import { chainMistakes, domainMistakes } from "./domainMistakes.ts"
 import {
+  addedFalses,
   addedNulls,
   chainIds,
   droppedMembers,
@@ -302,6 +303,7 @@ export const variations: ReadonlyArray<Variation> = [
       })), 1),
   paired("memberNotSigned", droppedMembers, 2, 6),
   alone("nullHashed", addedNulls, 2),
+  alone("falseHashed", addedFalses, 2),
   alone("fieldOrder", swappedNeighbours),
   alone("decimalText", spelling(decimalsIn, exponent, longExponent, ofText((text) => text.replace(/^0\./, ".")))),
   alone("jsonText", spelling((view) => leavesIn(view, "json"), jsonIn, spacedJson)),
