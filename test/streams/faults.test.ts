@@ -5,6 +5,7 @@ import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
+import { openEvents } from "./eventSource.ts"
 import { alice, bob, keys, lab, layer, meanwhile } from "./lab.ts"
 import type { Frame, TestSocket } from "./socket.ts"
 
@@ -22,6 +23,10 @@ const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? 
 const tids = (socket: TestSocket, channel: string): ReadonlyArray<unknown> =>
   socket.of(channel).flatMap(({ data }) => list(channel === "trades" ? data : JsonParts.at(data, "fills")))
     .map((row) => JsonParts.at(row, "tid"))
+
+/** The orders of the fills that were received after a first frame. */
+const filledOrders = ([, ...frames]: ReadonlyArray<Frame>): ReadonlyArray<unknown> =>
+  frames.flatMap(({ data }) => list(JsonParts.at(data, "fills"))).map((row) => JsonParts.at(row, "oid"))
 
 /** What a socket received of the orders of a user: id and status, in order. */
 const updates = (frames: ReadonlyArray<Frame>): ReadonlyArray<string> =>
@@ -48,6 +53,34 @@ describe("a venue that", () => {
         assert.strictEqual((yield* next(socket)).channel, "bbo")
         yield* run({ do: "states", type: "bbo" })
         assert.strictEqual((yield* next(socket)).channel, "bbo")
+      }))
+
+    // https://github.com/nautechsystems/nautilus_trader/issues/4325
+    it.effect("converts dust, in fills that all have the tid 0, has each of them delivered: in one frame, in several, over a lost connection, as events and in responses", () =>
+      Effect.gen(function*() {
+        const watched = lab({ TRIGATE_WATCH_ACCOUNTS: alice }, { do: "dust", user: alice, coins: ["@107"] })
+        const { open, run, state, url, venue } = yield* watched
+        const socket = yield* open()
+        socket.subscribe(fills)
+        yield* meanwhile(until(socket, () => socket.of("userFills").length === 1, "a snapshot"))
+        const events = yield* openEvents(url, [fills])
+        yield* meanwhile(Effect.promise(() => events.until(() => events.of("userFills").length === 1, "a snapshot")))
+        const dust = (...coins: ReadonlyArray<string>) => ({ do: "dust", user: alice, coins }) as const
+        yield* run(dust("@107", "PURR/USDC"), dust("@107"), dust("@142"))
+        yield* run({ do: "faults", set: { refuse: 503 } }, { do: "drop" }, dust("@107"), dust("@142"), {
+          do: "faults",
+          set: {}
+        })
+        const isWhole = (received: ReadonlyArray<Frame>) => filledOrders(received).length >= 6
+        yield* meanwhile(until(socket, () => isWhole(socket.of("userFills")), "each fill"))
+        yield* meanwhile(Effect.promise(() => events.until(() => isWhole(events.of("userFills")), "each fill")))
+        const query = JSON.stringify({ type: "userFills", user: alice })
+        const { json } = yield* post(`${venue.url}/info`, query)
+        const known = list(json).map((row) => JsonParts.at(row, "oid")).toReversed().slice(1)
+        assert.deepStrictEqual(filledOrders(socket.of("userFills")), known)
+        assert.deepStrictEqual(filledOrders(events.of("userFills")), known)
+        assert.deepStrictEqual((yield* post(`${url}/info`, query)).json, json)
+        assert.deepStrictEqual((yield* state).violations, [])
       }))
 
     it.effect("would destroy the socket never sees what it cannot stand", () =>

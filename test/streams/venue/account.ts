@@ -125,6 +125,12 @@ export class Account {
     return fill
   }
 
+  dust(order: Order, time: number): Fill {
+    const fill = { ...this.fill(order, time), dir: "Spot Dust Conversion", hash: `0x${"0".repeat(64)}`, tid: 0 }
+    this.fills[this.fills.length - 1] = fill
+    return fill
+  }
+
   slice(order: Order, time: number): { readonly fill: Fill; readonly twapId: number } {
     const fill = { ...this.fill(order, time), hash: `0x${"0".repeat(64)}` }
     // a slice of a TWAP is not among the fills

@@ -50,6 +50,8 @@ export type Command =
     readonly cloid?: string
     readonly count?: number
   }
+  /** Converts spot dust: fills of one frame, each of an order of its own, with one tid. */
+  | { readonly do: "dust"; readonly user: string; readonly coins: ReadonlyArray<string> }
   | { readonly do: "cancel"; readonly user: string; readonly oid?: number }
   | { readonly do: "modify"; readonly user: string; readonly first: "open" | "cancel"; readonly oid?: number }
   | { readonly do: "funding" | "transfer" | "twap" | "notify"; readonly user: string }
@@ -226,6 +228,8 @@ export class Control {
         const part = command.cloid === undefined ? {} : { cloid: command.cloid }
         return Array.from({ length: command.count ?? 1 }, () => world.fill(command.user, command.coin, part)).at(-1)
       }
+      case "dust":
+        return world.dust(command.user, command.coins)
       case "cancel":
         return world.cancel(command.user, command.oid)
       case "modify":

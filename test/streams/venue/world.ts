@@ -1,5 +1,5 @@
 /** Everything that happens at the venue, and the ledger of it. Which connection hears of it is not decided here. */
-import { Account, frontend, historical, type Order, type Update } from "./account.ts"
+import { Account, type Fill, frontend, historical, type Order, type Update } from "./account.ts"
 import { randomBy, VenueClock } from "./clock.ts"
 import { decimal, dexes, late, type Listed, listing, perpContext, spotContext } from "./listing.ts"
 import { Market, type Random } from "./market.ts"
@@ -278,11 +278,22 @@ export class World {
       account.update(order, "open", time),
       account.update({ ...order, sz: "0.0" }, "filled", time)
     ])
-    this.emit({ type: "userEvents", user: account.user }, { fills: [fill] })
-    for (const aggregateByTime of [false, true]) {
-      this.#events({ type: "userFills", user: account.user, aggregateByTime }, { user: account.user, fills: [fill] })
-    }
+    this.#fills(account.user, [fill])
     return order
+  }
+
+  #fills(user: string, fills: ReadonlyArray<Fill>): void {
+    this.emit({ type: "userEvents", user }, { fills })
+    for (const aggregateByTime of [false, true]) {
+      this.#events({ type: "userFills", user, aggregateByTime }, { user, fills })
+    }
+  }
+
+  /** Fills without a counterparty: of one tid, and of no order that the account placed. */
+  dust(user: string, coins: ReadonlyArray<string>): void {
+    const time = this.#tick()
+    const account = this.account(user)
+    this.#fills(account.user, coins.map((coin) => account.dust(this.order(coin), time)))
   }
 
   cancel(user: string, oid?: number): boolean {

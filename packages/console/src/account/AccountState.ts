@@ -42,8 +42,11 @@ const Frame = Schema.fromJsonString(Schema.Union([
 
 const decodeFrame = Schema.decodeUnknownOption(Frame)
 
+/** Returns the key of a fill. Fills without a counterparty, such as conversions of spot dust, all have the `tid` 0. */
+export const fillKey = ({ oid, tid, time }: Fill): string => `${oid} ${tid ?? time}`
+
 const merge = (fills: ReadonlyArray<Fill>, others: ReadonlyArray<Fill>): ReadonlyArray<Fill> =>
-  [...new Map([...others, ...fills].map((fill) => [fill.tid ?? fill.time, fill])).values()]
+  [...new Map([...others, ...fills].map((fill) => [fillKey(fill), fill])).values()]
     .toSorted((one, other) => other.time - one.time).slice(0, mostFills)
 
 const apply = (text: string): void => {

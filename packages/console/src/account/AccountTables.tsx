@@ -53,9 +53,9 @@ export const AccountTables = ({ orderActions }: {
         title="Latest fills"
         columns={["Time (UTC)", "Coin", "Direction", "Size", "Price", "Fee"]}
         empty="No fills."
-        rows={fills.slice(0, fillsShown).map(({ coin, dir, fee, px, sz, tid, time }) => ({
-          key: tid ?? time,
-          cells: [Words.clock(time), coin, dir, sz, px, fee]
+        rows={fills.slice(0, fillsShown).map((fill) => ({
+          key: AccountState.fillKey(fill),
+          cells: [Words.clock(fill.time), fill.coin, fill.dir, fill.sz, fill.px, fill.fee]
         }))}
       />
       <p class="muted">As of {Words.clock(confirmedAt).slice(0, 8)} UTC.</p>

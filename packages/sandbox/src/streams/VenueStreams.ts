@@ -204,18 +204,20 @@ const sources: { readonly [name: string]: Source } = {
     }),
   trades: (feed, { coin }, every) =>
     Stream.suspend(() => {
-      // the IDs of the trades in the last `recentTrades` response, and of the trades emitted after it
-      let seen = new Set<unknown>()
+      // the keys of the trades in the last `recentTrades` response, and of the trades emitted after it
+      let seen = new Set<string>()
       let isFirst = true
+      const tradeKey = (trade: unknown): string =>
+        Json.stringify(["time", "coin", "tid"].map((member) => Subscription.valueAt(trade, member)))
       const unseen = (trades: ReadonlyArray<unknown>) => {
-        const found = trades.filter((trade) => !seen.has(Subscription.valueAt(trade, "tid")))
-        for (const trade of found) seen.add(Subscription.valueAt(trade, "tid"))
+        const found = trades.filter((trade) => !seen.has(tradeKey(trade)))
+        for (const trade of found) seen.add(tradeKey(trade))
         return found
       }
       const listed = Stream.map(paced(feed.ask({ type: "recentTrades", coin }), every(1000)), (list) => {
         const trades = toList(list).toReversed()
         const found = { rows: unseen(trades), isFirst }
-        seen = new Set(trades.map((trade) => Subscription.valueAt(trade, "tid")))
+        seen = new Set(trades.map(tradeKey))
         isFirst = false
         return found
       })

@@ -12,6 +12,17 @@ export interface LogReader {
 
 const indexKey = (user: string, name: string): string => `${user} ${name}`
 
+/** The log of one subscription of an account. */
+interface LoggedStream {
+  readonly entries: Array<Entry>
+  /** The rows of the entries, and the rows of dropped entries that have the newest time. */
+  readonly rows: RowSet
+  /** The newest time of a row, also if its entry was dropped. */
+  time: number
+  /** The rows of dropped entries that have the newest time: the venue's next snapshot or response may repeat them. */
+  dropped: Array<Row>
+}
+
 /** A copy of the event log, limited in the number and the age of its rows. */
 export class EventLog {
   readonly #bounds: Bounds
@@ -20,9 +31,11 @@ export class EventLog {
   /** Index of the first retained entry of `#entries`. */
   #first = 0
   #rows = 0
-  /** The entries by account and subscription, with the rows in these entries. */
-  #streams = new Map<string, { readonly entries: Array<Entry>; readonly rows: RowSet }>()
+  /** The entries by account and subscription. */
+  #streams = new Map<string, LoggedStream>()
   #begun = new Map<string, Pick<Entry, "at" | "seq">>()
+  /** The latest time of an event of each account, including dropped entries. */
+  #reached = new Map<string, number>()
   #epoch = ""
   #seq = 0
   #start = 0
@@ -46,6 +59,7 @@ export class EventLog {
     this.#rows = 0
     this.#streams = new Map()
     this.#begun = new Map(begun)
+    this.#reached = new Map()
     this.#start = start
     // the store does not return the time of the last entry that it dropped
     this.#droppedAt = start === 0 ? 0 : entries[0]?.rows.at(-1)?.time ?? entries[0]?.at ?? 0
@@ -81,6 +95,19 @@ export class EventLog {
   begunAt(user: string): number | undefined {
     const begun = this.#begun.get(user)
     return begun && Math.max(begun.at, this.#droppedAt)
+  }
+
+  /**
+   * Returns the time, in milliseconds, of the latest event of an account that this copy of the log ever contained.
+   * `undefined` if it contained none.
+   */
+  reachedAt(user: string): number | undefined {
+    return this.#begun.has(user) ? this.#reached.get(user) : undefined
+  }
+
+  /** Returns the time of the latest event of a subscription, like {@link reachedAt}. */
+  streamReachedAt(user: string, name: string): number | undefined {
+    return this.#streams.get(indexKey(user, name))?.time
   }
 
   /** Returns whether the event log contains all events of the given accounts after a position. */
@@ -123,13 +150,23 @@ export class EventLog {
 
   #add(entry: Entry): void {
     this.#seq = entry.seq
+    const latest = entry.rows.reduce(
+      (newest, { time }) => Math.max(newest, time),
+      entry.kind === "begin" ? entry.at : 0
+    )
+    this.#reached.set(entry.user, Math.max(latest, this.#reached.get(entry.user) ?? 0))
     if (entry.kind === "begin") this.#begun.set(entry.user, { seq: entry.seq, at: entry.at })
     else {
       const key = indexKey(entry.user, entry.name)
-      const stream = this.#streams.get(key) ?? { entries: [], rows: new RowSet() }
+      const stream = this.#streams.get(key) ?? { entries: [], rows: new RowSet(), time: 0, dropped: [] }
       this.#streams.set(key, stream)
       stream.entries.push(entry)
       for (const row of entry.rows) stream.rows.add(row)
+      if (latest > stream.time) {
+        stream.time = latest
+        for (const row of stream.dropped) stream.rows.delete(row)
+        stream.dropped = []
+      }
     }
     this.#entries.push(entry)
     this.#rows += entry.rows.length
@@ -147,7 +184,10 @@ export class EventLog {
     const stream = this.#streams.get(indexKey(entry.user, entry.name))
     if (stream?.entries[0] === entry) {
       stream.entries.shift()
-      for (const row of entry.rows) stream.rows.delete(row)
+      for (const row of entry.rows) {
+        if (row.time === stream.time) stream.dropped.push(row)
+        else stream.rows.delete(row)
+      }
     }
     // the array is compacted rarely, because each compaction copies the array
     if (this.#first > 1000 && this.#first * 2 > this.#entries.length) {

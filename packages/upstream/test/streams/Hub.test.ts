@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Hub from "@trigate/upstream/streams/Hub"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import type { Limits } from "@trigate/upstream/streams/StreamLimits"
+import type { Row, Topic } from "@trigate/upstream/streams/Topic"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -19,6 +20,20 @@ const caller = (hub: Hub.Hub, name: string) => {
   })
   return { seat, seen }
 }
+
+/** A topic whose rows are decoded to other rows. */
+const changedRows = (topic: Topic, change: (row: Row) => Row): Topic => ({
+  ...topic,
+  ...(topic.rows === undefined ? {} : {
+    rows: {
+      ...topic.rows,
+      read: (text) => {
+        const read = topic.rows?.read(text)
+        return read && { ...read, rows: read.rows.map(change) }
+      }
+    }
+  })
+})
 
 /** Lets the fibres of the hub run, without any time passing. */
 const settle = Effect.repeat(TestClock.adjust(0), { times: 20 })
@@ -383,6 +398,38 @@ describe("a lost connection", () => {
       }
       assert.deepStrictEqual(one.seen, ["subscribed fills", `fills=*${rows(600)}`, "fills=601", "fills=602"])
       assert.deepStrictEqual([...hub.counts.gaps], [])
+    }))
+
+  it.effect("loses no row that has the time of the oldest rows, which are no longer compared", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      one.seat.subscribe(changedRows(rowTopic("fills", "snapshot", 100), (row) => ({ ...row, time: 1000 })))
+      yield* settle
+      const rows = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => index + from).join(",")
+      at(0).push("ok fills", `fills=*${rows(0, 600)}`)
+      yield* TestClock.adjust("3 seconds")
+      at(0).close()
+      yield* TestClock.adjust("2 seconds")
+      at(1).push("ok fills", `fills=*${rows(10, 603)}`)
+      yield* settle
+      assert.deepStrictEqual(one.seen.slice(2), ["fills=600,601,602"])
+    }))
+
+  it.effect("delivers and counts a row that has only the ID of another row", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      one.seat.subscribe(changedRows(rowTopic("fills", "snapshot", 100), (row) => ({ ...row, id: "7" })))
+      yield* settle
+      at(0).push("ok fills", "fills=*1", "fills=2,3")
+      yield* TestClock.adjust("3 seconds")
+      at(0).close()
+      yield* TestClock.adjust("2 seconds")
+      at(1).push("ok fills", "fills=*1,2,3,4", "fills=4", "fills=5")
+      yield* settle
+      assert.deepStrictEqual(one.seen.slice(1), ["fills=*1", "fills=2,3", "fills=4", "fills=5"])
+      assert.deepStrictEqual([...hub.counts.collisions], [["snapshot", 4]])
     }))
 
   it.effect("counts a hole where nothing overlaps", () =>

@@ -56,7 +56,7 @@ export const make = (
   const recorded = topics.filter(isLogged)
   const ready = new Set<string>()
   /** Whether the event log already contains the account. If it does, missed events must be queried. */
-  const isKnown = log.since(user) !== undefined
+  const isKnown = log.reachedAt(user) !== undefined
   /** The buffered events, until all subscriptions are accepted and the missed events have been queried. */
   let buffered: Array<NewEntry> | undefined = []
   /** Whether events were lost while other events were buffered. */

@@ -30,12 +30,16 @@ export const withoutRepeats = (log: EventLog, entries: ReadonlyArray<NewEntry>):
 }
 
 /**
- * Returns the given entries of an account without the rows that are older than the newest logged row of the same
- * subscription.
+ * Returns the time at which the log of a subscription ends. If the log contains no row of the subscription, because
+ * there was none or because an earlier process dropped it, the account's other events show until when events were logged.
  */
+const findEnd = (log: EventLog, user: string, name: string): number =>
+  log.streamReachedAt(user, name) ?? (log.reachedAt(user) ?? 0) - clockMargin
+
+/** Returns the given entries of an account without the rows from before the end of the log. */
 export const sinceEnd = (log: EventLog, user: string, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> =>
   entries.map((entry) => {
-    const { time: end = Number.NEGATIVE_INFINITY } = log.newest(user, entry.name, 1)[0] ?? {}
+    const end = findEnd(log, user, entry.name)
     return { ...entry, rows: entry.rows.filter(({ time }) => time >= end) }
   })
 
@@ -65,7 +69,7 @@ export const load = Effect.fnUntraced(
     for (const { name, refill, rows } of plans) {
       if (refill === undefined || rows === undefined) return { entries, isComplete: false } satisfies MissedEvents
       const to = yield* Clock.currentTimeMillis
-      const since = (log.newest(user, name, 1)[0]?.time ?? log.begunAt(user) ?? to) - clockMargin
+      const since = findEnd(log, user, name) - clockMargin
       const loaded = yield* Effect.result(refill.load({ since, last: undefined, lost: { from: since, to } }))
       if (Result.isFailure(loaded)) return { entries, isComplete: false } satisfies MissedEvents
       for (const text of loaded.success.texts) {
