@@ -54,6 +54,20 @@ const heldBy = ({ page }: Opened) =>
     )
   )
 
+/** The times in view in the chart, once about a hundred bars of the interval fill it. */
+const chartView = ({ page }: Opened, minutes: number) =>
+  Effect.promise(async () => {
+    const found = await page.waitForFunction((bar) => {
+      const label = document.querySelector(".plot")?.getAttribute("aria-label") ?? ""
+      const [from = 0, to = 0] = [...label.matchAll(/(\d{4}-\d\d-\d\d) (\d\d:\d\d)/gu)].map(([, day, time]) =>
+        Date.parse(`${day}T${time}Z`)
+      )
+      const bars = (to - from) / bar
+      return bars > 100 && bars < 140 ? { bars, to } : undefined
+    }, minutes * 60_000)
+    return found.jsonValue()
+  })
+
 /** Two keys in a file: one for everything that the console shows, and one for reading alone. */
 const keyFile = Effect.gen(function*() {
   const folder = yield* Effect.acquireRelease(
@@ -103,6 +117,13 @@ describe.runIf(canOpen)("the console of a gateway with keys", () => {
       const streamed = browser.page.waitForResponse((response) => response.url().startsWith(`${url}/streams?`))
       yield* goTo(browser, `${url}/#candles?coin=HYPE&interval=15m`)
       yield* shows(browser, "500 bars, none missing between them")
+      // each interval begins with its newest bars, whatever was in view before
+      for (const [interval, minutes] of [["15m", 15], ["4h", 240], ["1h", 60]] as const) {
+        if (interval !== "15m") yield* click(browser, interval)
+        const view = yield* chartView(browser, minutes)
+        assert.isBelow((yield* Clock.currentTimeMillis) - (view?.to ?? 0), 2 * minutes * 60_000, interval)
+      }
+      yield* click(browser, "15m")
       const stream = yield* Effect.promise(() => streamed)
       assert.strictEqual(stream.status(), 200)
       assert.strictEqual(stream.request().headers()["authorization"], `Bearer ${operator}`)
@@ -251,6 +272,9 @@ describe.runIf(canOpen)("the console of a venue that fails", () => {
       )
       yield* keep(browser, "console-weight")
       assert.deepStrictEqual(yield* findings(browser), [])
+      // a page that is opened now knows what was saved before
+      yield* Effect.promise(() => browser.page.reload())
+      yield* Effect.promise(() => browser.page.getByRole("row", { name: /^a cached response [12] [24]0$/u }).waitFor())
       assert.deepStrictEqual(browser.complaints, [])
     }))
 
@@ -261,6 +285,13 @@ describe.runIf(canOpen)("the console of a venue that fails", () => {
       const browser = yield* opened()
       yield* goTo(browser, `${url}/#chains`)
       yield* shows(browser, "trading-api")
+      yield* goTo(browser, `${url}/#trade`)
+      yield* shows(browser, "This gateway is not a sandbox: it sends orders to mainnet.")
+      assert.strictEqual(yield* Effect.promise(() => browser.page.getByRole("button", { name: /order/u }).count()), 0)
+      assert.strictEqual(
+        yield* Effect.promise(() => browser.page.getByRole("link", { name: "Paper trading" }).count()),
+        0
+      )
       yield* goTo(browser, `${url}/#candles?coin=NOPE&interval=15m`)
       yield* shows(browser, "No bars: the last query failed")
       yield* click(browser, "Chains")

@@ -176,6 +176,19 @@ export const HistorySample = Schema.Struct({
 }).annotate({ identifier: "HistorySample" })
 export type HistorySample = typeof HistorySample.Type
 
+/** All metrics at one time in the last minute. */
+export const MinuteSample = Schema.Struct({
+  age: Schema.Finite.annotateKey({ description: "Seconds since the sample was taken" }),
+  series: Schema.Array(
+    Schema.Struct({
+      name: Schema.String.annotateKey({ description: "The name in `GET /metrics`" }),
+      labels: Schema.Record(Schema.String, Schema.String),
+      value: Schema.Finite
+    })
+  ).annotateKey({ description: "The series whose value is not 0" })
+}).annotate({ identifier: "MinuteSample" })
+export type MinuteSample = typeof MinuteSample.Type
+
 /** A setting of the running gateway. */
 export const SettingValue = Schema.Struct({
   name: Schema.String.annotateKey({ description: "The environment variable" }),
@@ -299,6 +312,14 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     description:
       `One sample every ${sampleSeconds} seconds, at most ${maxSamples}, oldest first. The samples include only this ` +
       "gateway's traffic."
+  })),
+  HttpApiEndpoint.get("minute", Paths.minute, {
+    success: Schema.Array(MinuteSample),
+    error: errors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "All metrics of the last minute",
+    description:
+      `One sample every ${sampleSeconds} seconds, oldest first. A client that has just connected can compute rates.`
   })),
   HttpApiEndpoint.get("settings", Paths.settings, {
     success: Schema.Array(SettingValue),

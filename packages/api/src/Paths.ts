@@ -70,6 +70,9 @@ export const requests = "/admin/requests"
 /** Path of the route that returns samples of the gateway's metrics. */
 export const history = "/admin/history"
 
+/** Path of the route that returns all metrics of the last minute. */
+export const minute = "/admin/minute"
+
 /** Path of the route that returns the settings of the gateway. */
 export const settings = "/admin/settings"
 

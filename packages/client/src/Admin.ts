@@ -12,6 +12,7 @@ import {
   KeyList,
   KeyRevocation,
   KeyRotation,
+  MinuteSample,
   NotedRequest,
   RateLimitUse,
   SettingValue,
@@ -35,6 +36,7 @@ const readEnded = ownReader(Schema.Array(CallerKey))
 
 const readUses = ownReader(Schema.Array(RateLimitUse))
 const readHistory = ownReader(Schema.Array(HistorySample))
+const readMinute = ownReader(Schema.Array(MinuteSample))
 const readSettings = ownReader(Schema.Array(SettingValue))
 const readRequests = ownReader(Schema.Array(NotedRequest))
 
@@ -322,6 +324,30 @@ export const history: () => Effect.Effect<ReadonlyArray<HistorySample>, CallFail
   "GatewayClient.history"
 )(function*() {
   return yield* readHistory(yield* ask(({ own }) => own.get(Paths.history)))
+})
+
+/**
+ * Returns samples of all the gateway's metrics from the last minute, oldest first.
+ *
+ * @since 0.1.0
+ * @category calls
+ * @example
+ * ```ts
+ * import { Connection, Admin } from "@trigate/client"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Admin.minute(), (samples) => Console.log(samples.length > 0))
+ *
+ * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
+ * ```
+ * ```text
+ * true
+ * ```
+ */
+export const minute: () => Effect.Effect<ReadonlyArray<MinuteSample>, CallFailure, Connection> = Effect.fn(
+  "GatewayClient.minute"
+)(function*() {
+  return yield* readMinute(yield* ask(({ own }) => own.get(Paths.minute)))
 })
 
 /**

@@ -27,6 +27,11 @@ export interface Options {
    * routes.
    */
   readonly endpointKey?: Redacted.Redacted
+  /**
+   * Whether the gateway must be a sandbox. If so, a gateway with upstreams refuses each request, and sends nothing.
+   * Default: false.
+   */
+  readonly sandboxOnly?: boolean
   /** The caller's key, sent as `Authorization: Bearer` with each request. Default: none. */
   readonly key?: Redacted.Redacted
 }
@@ -132,9 +137,15 @@ const keyedAt = (client: HttpClient.HttpClient, base: string, key: Redacted.Reda
 }
 
 /** Makes the connection to a gateway over an HTTP client. Sends nothing yet. */
-export const make = (http: HttpClient.HttpClient, { baseUrl, endpointKey, key }: Options): Connection["Service"] => {
+export const make = (
+  http: HttpClient.HttpClient,
+  { baseUrl, endpointKey, key, sandboxOnly = false }: Options
+): Connection["Service"] => {
   const base = String(baseUrl).replace(/\/+$/u, "")
-  const client = key === undefined ? http : HttpClient.mapRequest(http, HttpClientRequest.bearerToken(key))
+  const guarded = sandboxOnly
+    ? HttpClient.mapRequest(http, HttpClientRequest.setHeader("x-trigate-sandbox", "true"))
+    : http
+  const client = key === undefined ? guarded : HttpClient.mapRequest(guarded, HttpClientRequest.bearerToken(key))
   const own = routesAt(client, base)
   let lastId = 0
   return {

@@ -103,6 +103,7 @@ const declared: {
   "health.metrics": [administering, (tag) => () => problem(tag)],
   "admin.actions": [administering, (tag) => () => problem(tag)],
   "admin.history": [administering, (tag) => () => problem(tag)],
+  "admin.minute": [administering, (tag) => () => problem(tag)],
   "admin.settings": [administering, (tag) => () => problem(tag)],
   "admin.forget": [administering, (tag) => () => problem(tag)],
   "admin.resolve": [administering, (tag) => () => problem(tag)],

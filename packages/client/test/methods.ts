@@ -183,6 +183,11 @@ export interface Method {
 const post = (body: string) => ({ method: "POST", type: "application/json", body })
 const get = { method: "GET", type: undefined, body: "" }
 
+const minuteSample = {
+  age: 12.5,
+  series: [{ name: "trigate_requests_total", labels: { route: "info.query" }, value: 3 }]
+}
+
 const historySample = {
   time: 1_790_000_000_000,
   requests: 10,
@@ -557,6 +562,14 @@ export const methods: { readonly [name: string]: Method } = {
     keyed: false,
     answer: JSON.stringify([historySample]),
     result: [historySample]
+  },
+  "admin.minute": {
+    call: ({ admin }) => admin.minute(),
+    sent: get,
+    path: "/admin/minute",
+    keyed: false,
+    answer: JSON.stringify([minuteSample]),
+    result: [minuteSample]
   },
   "admin.settings": {
     call: ({ admin }) => admin.settings(),

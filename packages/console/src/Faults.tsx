@@ -22,7 +22,7 @@ const names: { readonly [Name in keyof SandboxFaults]: string } = {
 }
 
 const change = async (call: ReturnType<typeof Sandbox.status>): Promise<void> => {
-  const outcome = await Gateway.run(call)
+  const outcome = await Gateway.runOnPaper(call)
   failure.value = "failure" in outcome ? outcome.failure : undefined
   if ("value" in outcome) current.value = outcome.value.faults
 }

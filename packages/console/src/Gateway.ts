@@ -47,14 +47,19 @@ const noting = ({ get, open, post }: Connection.Routes, carried: Redacted.Redact
   }
 }
 
-const connection = computed(() => {
-  const carried = key.value
-  const { chains, nextId, own } = Connection.make(http, {
-    baseUrl: here,
-    ...(carried === undefined ? {} : { key: carried })
+const connect = (sandboxOnly: boolean) =>
+  computed(() => {
+    const carried = key.value
+    const { chains, nextId, own } = Connection.make(http, {
+      baseUrl: here,
+      sandboxOnly,
+      ...(carried === undefined ? {} : { key: carried })
+    })
+    return { nextId, chains: noting(chains, carried), own: noting(own, carried) }
   })
-  return { nextId, chains: noting(chains, carried), own: noting(own, carried) }
-})
+
+const connection = connect(false)
+const paper = connect(true)
 
 /** The result of a call: its value, or its error message. */
 export type CallResult<A> = { readonly value: A } | { readonly failure: string }
@@ -62,10 +67,12 @@ export type CallResult<A> = { readonly value: A } | { readonly failure: string }
 const sentence = (error: unknown): string =>
   error instanceof Error && error.message !== "" ? error.message : "The gateway does not respond"
 
-/** Runs a call; a failure becomes a message. A signal effect that runs a call is run again when the key changes. */
-export const run = async <A, E>(call: Effect.Effect<A, E, Connection.Connection>): Promise<CallResult<A>> => {
+const runOver = async <A, E>(
+  call: Effect.Effect<A, E, Connection.Connection>,
+  over: Connection.Connection["Service"]
+): Promise<CallResult<A>> => {
   const exit = await runtime.runPromiseExit(
-    Effect.provideService(Effect.mapError(call, sentence), Connection.Connection, connection.value)
+    Effect.provideService(Effect.mapError(call, sentence), Connection.Connection, over)
   )
   return Exit.match(exit, {
     onSuccess: (value): CallResult<A> => ({ value }),
@@ -75,6 +82,14 @@ export const run = async <A, E>(call: Effect.Effect<A, E, Connection.Connection>
     }
   })
 }
+
+/** Runs a call; a failure becomes a message. A signal effect that runs a call is run again when the key changes. */
+export const run = <A, E>(call: Effect.Effect<A, E, Connection.Connection>): Promise<CallResult<A>> =>
+  runOver(call, connection.value)
+
+/** Runs a call that only a sandbox serves: a gateway with upstreams refuses its requests, and sends nothing. */
+export const runOnPaper = <A, E>(call: Effect.Effect<A, E, Connection.Connection>): Promise<CallResult<A>> =>
+  runOver(call, paper.value)
 
 /** A stream of events that is being read. */
 export interface Listening {

@@ -1,6 +1,7 @@
 /** The live state of the gateway: readiness and metrics, read every two seconds while the page is visible. */
 import { computed, signal } from "@preact/signals"
 import type { Readiness } from "@trigate/api/HealthApi"
+import * as Admin from "@trigate/client/Admin"
 import * as Health from "@trigate/client/Health"
 import * as Effect from "effect/Effect"
 import * as Gateway from "./Gateway.ts"
@@ -25,17 +26,24 @@ export const trouble = signal<string | undefined>(undefined)
 export const readAt = signal<number | undefined>(undefined)
 
 /**
- * The latest snapshot of the metrics (`to`) and the snapshot one minute before it (`from`). If no snapshot is that old,
- * `from` is the oldest one.
+ * The latest snapshot of the metrics (`to`) and the newest that is at least a minute older (`from`). If no snapshot is
+ * that old, `from` is the oldest one.
  */
 export const lastMinute = computed(() => {
   const all = snapshots.value
   const to = all.at(-1)
-  const from = all.at(-Math.ceil(60_000 / period) - 1) ?? all[0]
+  const from = all.findLast(({ time }) => to !== undefined && time <= to.time - 60_000) ?? all[0]
   return to === undefined || from === undefined || from === to ? undefined : { from, to }
 })
 
 const reading = Effect.all({ ready: Health.ready(), metrics: Health.metrics() })
+
+/** The gateway's own snapshots of the last minute, before this page was opened; none for a caller who is not an admin. */
+const readEarlier = async (): Promise<ReadonlyArray<Metrics.Snapshot>> => {
+  const outcome = await Gateway.run(Admin.minute())
+  const now = performance.now()
+  return "failure" in outcome ? [] : outcome.value.map(({ age, series }) => Metrics.group(series, now - age * 1000))
+}
 
 const read = async (): Promise<void> => {
   const outcome = await Gateway.run(reading)
@@ -44,10 +52,15 @@ const read = async (): Promise<void> => {
     return
   }
   const { metrics, ready } = outcome.value
+  const now = Metrics.read(metrics, performance.now())
+  const last = snapshots.value.at(-1)
+  // the page was just opened, or was hidden
+  const isGap = last === undefined || last.time < now.time - 60_000
+  const earlier = isGap ? await readEarlier() : snapshots.value
   trouble.value = undefined
   readAt.value = Date.now()
   readiness.value = ready
-  snapshots.value = [...snapshots.value, Metrics.read(metrics, performance.now())].slice(-kept)
+  snapshots.value = [...earlier, now].slice(-kept)
 }
 
 /**

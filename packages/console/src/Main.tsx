@@ -1,5 +1,5 @@
 /** The console: one page about one gateway. */
-import { signal } from "@preact/signals"
+import { computed, signal } from "@preact/signals"
 import type { ComponentType } from "preact"
 import { render } from "preact"
 import { useEffect } from "preact/hooks"
@@ -101,6 +101,8 @@ const Banner = () => {
   )
 }
 
+const isSandbox = computed(() => Live.readiness.value?.sandbox === true)
+
 /** Whether the navigation of a narrow window is open. */
 const isMenuOpen = signal(false)
 
@@ -112,7 +114,7 @@ const Navigation = ({ panel }: { readonly panel: string }) => (
           ? null
           : <span aria-hidden="true">{group}</span>}
         {Object.entries(panels).filter(([, { isPaper }]) =>
-          isPaper !== true || Live.readiness.value?.sandbox
+          isPaper !== true || isSandbox.value
         )
           .map(([name, { title }]) => (
             <a
@@ -130,10 +132,24 @@ const Navigation = ({ panel }: { readonly panel: string }) => (
   </nav>
 )
 
+const nowhere: Panel = { title: "Nothing here", Body: () => <p class="card">There is no such panel.</p> }
+
+/** Shown in place of a panel for sandboxes, until the gateway has said whether it is one. */
+const NotPaper = () => {
+  const ready = Live.readiness.value
+  return ready === undefined
+    ? <p class="muted">Reading …</p>
+    : (
+      <p class="card">
+        This gateway is not a sandbox: it sends orders to {ready.network}. Start one with <code>trigate sandbox</code>.
+      </p>
+    )
+}
+
 const App = () => {
   const { panel } = place.value
-  const { Body, title } = panels[panel] ??
-    { title: "Nothing here", Body: () => <p class="card">There is no such panel.</p> }
+  const { Body: Own, isPaper, title } = panels[panel] ?? nowhere
+  const Body = isPaper === true && !isSandbox.value ? NotPaper : Own
   document.title = `${title} · Trigate`
   return (
     <>

@@ -35,6 +35,12 @@ export const read = (text: string, time: number): Snapshot => {
   return { time, series }
 }
 
+/** Makes a snapshot from series of any metrics. */
+export const group = (rows: ReadonlyArray<Series & { readonly name: string }>, time: number): Snapshot => ({
+  time,
+  series: Map.groupBy(rows, ({ name }) => name)
+})
+
 type Labels = { readonly [name: string]: string }
 
 const matches = ({ labels }: Series, wanted: Labels): boolean =>

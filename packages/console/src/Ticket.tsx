@@ -87,7 +87,7 @@ const describe = (entry: ActionEntry): Report => {
 
 const submit = async (texts: { readonly [name: string]: string }): Promise<void> => {
   report.value = undefined
-  const outcome = await Gateway.run(place(texts))
+  const outcome = await Gateway.runOnPaper(place(texts))
   const [entry] = "failure" in outcome ? [] : outcome.value.entries
   report.value = "failure" in outcome
     ? { isGood: false, says: [outcome.failure] }
@@ -97,7 +97,7 @@ const submit = async (texts: { readonly [name: string]: string }): Promise<void>
 }
 
 const cancel = async (coin: string, oid: number): Promise<void> => {
-  const outcome = await Gateway.run(Effect.gen(function*() {
+  const outcome = await Gateway.runOnPaper(Effect.gen(function*() {
     const { id } = yield* Info.asset(coin)
     return yield* Exchange.submit(
       yield* signed((nonce) => ActionBuilder.cancelOrders([{ asset: id, orderId: oid }], { nonce }))

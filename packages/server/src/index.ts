@@ -56,7 +56,10 @@ export * as Load from "./process/Load.ts"
 /** The log on standard output: program messages and the access log, whose lines have a common format. */
 export * as Log from "./process/Log.ts"
 
-/** Samples of the gateway's main metrics: one every ten seconds for an hour, in memory, for the console's overview. */
+/**
+ * Samples of the gateway's main metrics: one every ten seconds for an hour, in memory, for the console's overview; and of
+ * all metrics for a minute, so that the console can show the last minute as soon as it is opened.
+ */
 export * as MetricHistory from "./process/MetricHistory.ts"
 
 /** The metrics of a gateway: name, kind, labels and meaning of each. */

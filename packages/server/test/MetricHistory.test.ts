@@ -26,6 +26,34 @@ describe("the samples of metrics", () => {
       )
     }).pipe(Effect.provide(History.layer)))
 
+  it.effect("have every metric of the last minute, so that a page knows its rates when it is opened", () =>
+    Effect.gen(function*() {
+      const { minute } = yield* MetricHistory
+      yield* TestClock.adjust(0)
+      const seconds = metrics.requestSeconds.series({ route: "info.query" })
+      yield* Metric.update(requests("info.query", "limited"), 4)
+      yield* Metric.update(seconds, 0.003)
+      yield* TestClock.adjust("85 seconds")
+      const all = yield* minute
+      assert.deepStrictEqual(all.map(({ age }) => age), [65, 55, 45, 35, 25, 15, 5])
+      const valueOf = (name: string, labels: object) =>
+        all.map(({ series }) =>
+          series.find((each) =>
+            each.name === name &&
+            JSON.stringify(each.labels) === JSON.stringify(labels)
+          )?.value
+        )
+      assert.deepStrictEqual(
+        valueOf("trigate_requests_total", { route: "info.query", outcome: "limited", status: "200" }),
+        [4, 4, 4, 4, 4, 4, 4]
+      )
+      const [counts] = valueOf("trigate_request_seconds_count", { route: "info.query" })
+      const [bucket] = valueOf("trigate_request_seconds_bucket", { route: "info.query", le: "+Inf" })
+      assert.isAtLeast(counts ?? 0, 1)
+      assert.strictEqual(bucket, counts)
+      assert.isFalse(all.some(({ series }) => series.some(({ value }) => value === 0)))
+    }).pipe(Effect.provide(History.layer)))
+
   it.effect("are those of an hour at most", () =>
     Effect.gen(function*() {
       const { samples } = yield* MetricHistory

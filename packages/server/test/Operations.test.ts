@@ -361,6 +361,21 @@ describe("x-trigate-sandbox", () => {
         assert.isNull((yield* post(`${url}${path}`, "{")).headers.get("x-trigate-sandbox"), path)
       }
     }))
+
+  it.live("in a request lets a sandbox alone serve it", () =>
+    Effect.gen(function*() {
+      const only = { "x-trigate-sandbox": "true" }
+      const query = `{"type":"meta"}`
+      const simulated = yield* sandbox()
+      assert.strictEqual((yield* post(`${simulated.url}/info`, query, only)).status, 200)
+      const live = yield* liveGateway()
+      for (const path of ["/info", "/exchange", "/evm", "/api/v2/jsonRPC"]) {
+        const refused = yield* post(`${live.url}${path}`, query, only)
+        assert.strictEqual(refused.status, 412, path)
+        assert.match(String(JsonParts.at(refused.json, "detail")), /^This gateway is not a sandbox/u)
+      }
+      assert.deepStrictEqual(live.seen(), [])
+    }))
 })
 
 describe("a method that a route does not take", () => {

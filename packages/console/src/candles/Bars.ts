@@ -24,11 +24,6 @@ const pollEvery = 2000
 /** Milliseconds without a frame after which the forming bar is queried although the stream is connected. */
 const silence = 10_000
 
-/** The loaded bars, oldest first. */
-export const shown = signal<ReadonlyArray<Candle>>([])
-
-const hasBars = computed(() => shown.value.length > 0)
-
 /** The error of the latest query. */
 export const failure = signal<string | undefined>(undefined)
 
@@ -46,9 +41,31 @@ export const wanted = () => {
 
 const isWanted = (coin: string, interval: string): boolean => wanted().coin === coin && wanted().interval === interval
 
+/** Bars, and the coin and interval to which they belong. */
+interface Loaded {
+  readonly coin: string
+  readonly interval: string
+  readonly bars: ReadonlyArray<Candle>
+}
+
+const loaded = signal<Loaded>({ coin: "", interval: "", bars: [] })
+
+/**
+ * The loaded bars of the coin and interval in the page's URL, oldest first. Empty until the bars of a new coin or
+ * interval have been read.
+ */
+export const shown = computed(() => isWanted(loaded.value.coin, loaded.value.interval) ? loaded.value.bars : [])
+
+const hasBars = computed(() => shown.value.length > 0)
+
 /** Merges bars by open time. If several bars have the same open time, the last one wins. */
 const joined = (...parts: ReadonlyArray<ReadonlyArray<Candle>>): ReadonlyArray<Candle> =>
   [...new Map(parts.flat().map((bar) => [bar.t, bar])).values()].toSorted((one, other) => one.t - other.t)
+
+/** Adds bars of the coin and interval in the page's URL to the loaded ones. */
+const add = (coin: string, interval: string, bars: ReadonlyArray<Candle>): void => {
+  loaded.value = { coin, interval, bars: joined(shown.value, bars) }
+}
 
 const windowBefore = (interval: CandleInterval, instant: number, bars: number) => {
   const last = CandleWindow.barAt(interval, instant)
@@ -69,13 +86,12 @@ const load = async (instant: number, bars: number): Promise<void> => {
     if (bars < longest) return load(instant, longest)
     isOldest.value = true
   }
-  shown.value = joined(shown.value, candles)
+  add(coin, interval, candles)
 }
 
 /** Replaces the loaded bars with the newest bars of the coin and interval in the page's URL. */
 export const begin = (): void => {
-  wanted()
-  shown.value = []
+  loaded.value = { ...wanted(), bars: [] }
   isOldest.value = false
   void load(Date.now(), stretch)
 }
@@ -102,17 +118,17 @@ export const follow = (): () => void => {
   let updatedAt = Date.now()
   const onFrame = (text: string) => {
     const frame = decodeFrame(text)
-    if (Option.isNone(frame)) return
+    if (Option.isNone(frame) || !isWanted(coin, interval)) return
     updatedAt = Date.now()
-    shown.value = joined(shown.value, [frame.value.data])
+    add(coin, interval, [frame.value.data])
   }
   const source = hasBars.value ? Events.follow([{ type: "candle", coin, interval }], onFrame) : undefined
   const timer = setInterval(() => {
     const isStreaming = source?.isOpen() === true
     if (document.hidden || Date.now() - updatedAt < (isStreaming ? silence : pollEvery)) return
     updatedAt = Date.now()
-    // two bars, because the previous one could have closed since the last update
-    void load(updatedAt, 2)
+    // two bars, because the previous one could have closed since the last update; all of them if none was read
+    void load(updatedAt, hasBars.peek() ? 2 : stretch)
   }, pollEvery)
   return () => {
     clearInterval(timer)

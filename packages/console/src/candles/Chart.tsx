@@ -12,11 +12,15 @@ import type {
   UTCTimestamp
 } from "lightweight-charts"
 import { useEffect, useRef } from "preact/hooks"
+import * as Words from "../Words.ts"
 import * as Account from "./Account.ts"
 import * as Bars from "./Bars.ts"
 
 /** The open time of the bar under the pointer. */
 export const pointed = signal<number | undefined>(undefined)
+
+/** The open times of the first and the last bar in view. */
+const visible = signal<{ readonly from: number; readonly to: number } | undefined>(undefined)
 
 /** Whether the price scale is logarithmic. */
 export const isLogarithmic = signal(false)
@@ -74,6 +78,11 @@ const make = async (element: HTMLElement): Promise<Chart> => {
   volumes.priceScale().applyOptions({ scaleMargins: { top: 0.8, bottom: 0 } })
   chart.subscribeCrosshairMove(({ time }) => {
     pointed.value = typeof time === "number" ? time * 1000 : undefined
+  })
+  chart.timeScale().subscribeVisibleTimeRangeChange((range) => {
+    visible.value = typeof range?.from === "number" && typeof range.to === "number"
+      ? { from: range.from * 1000, to: range.to * 1000 }
+      : undefined
   })
   const modes = { normal: PriceScaleMode.Normal, logarithmic: PriceScaleMode.Logarithmic }
   return { chart, holes, prices, volumes, fills: createSeriesMarkers(prices), modes }
@@ -147,18 +156,19 @@ const loadAhead = ({ chart }: Chart): void =>
 
 /**
  * Redraws the chart when its data change. Returns a function that stops the redrawing. Scrolls to the newest bars when
- * the coin or the interval changes.
+ * the bars of another coin or interval have been read.
  */
 const follow = (plot: Chart): () => void => {
-  let fitted = ""
+  let isFitted = false
   // the chart starts with a default range; older bars are not loaded for this range
   let isAhead = false
   const stopBars = effect(() => {
     const bars = Bars.shown.value
-    const { coin, interval } = Bars.wanted()
-    drawBars(plot, interval, bars)
-    if (bars.length === 0 || fitted === `${coin} ${interval}`) return
-    fitted = `${coin} ${interval}`
+    drawBars(plot, Bars.wanted().interval, bars)
+    const isShown = isFitted
+    // a new coin or interval has no bars at first
+    isFitted = bars.length > 0
+    if (isShown || !isFitted) return
     const precision = Math.max(...bars.map(({ c }) => countDecimals(c)))
     plot.prices.applyOptions({ priceFormat: { type: "price", precision, minMove: 10 ** -precision } })
     plot.chart.timeScale().setVisibleLogicalRange({ from: bars.length - 120, to: bars.length + 5 })
@@ -203,7 +213,14 @@ export const Chart = () => {
     if (element.current !== null) void begin(element.current)
     return () => ended.abort()
   }, [])
+  const range = visible.value
+  const view = range === undefined ? "" : ` from ${Words.instant(range.from)} to ${Words.instant(range.to)} UTC`
   return (
-    <div class="plot" ref={element} role="img" aria-label="Candlestick chart; the table below has its newest bars" />
+    <div
+      class="plot"
+      ref={element}
+      role="img"
+      aria-label={`Candlestick chart${view}; the table below has its newest bars`}
+    />
   )
 }

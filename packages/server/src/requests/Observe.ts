@@ -103,6 +103,18 @@ const otherHost = (url: string): HttpServerResponse.HttpServerResponse =>
     { path: url.split("?", 1)[0] ?? "" }
   )
 
+const sandboxHeader = "x-trigate-sandbox"
+
+/** The response to a request that only a sandbox may serve, such as a paper order or a request of a test. */
+const notASandbox = (url: string): HttpServerResponse.HttpServerResponse =>
+  ProblemResponse.plainProblem(
+    412,
+    "Precondition Failed",
+    `This gateway is not a sandbox, and the request has the header ${sandboxHeader}; nothing was sent. Use a gateway that ` +
+      "was started with trigate sandbox, or omit the header",
+    { path: url.split("?", 1)[0] ?? "" }
+  )
+
 /** The handler of a request. */
 export type Handled = Effect.Effect<
   HttpServerResponse.HttpServerResponse,
@@ -208,7 +220,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     "x-request-id": id,
     ...(age === undefined ? undefined : { age: String(age) }),
     ...(quota === undefined ? undefined : { "ratelimit-policy": quota.policy, ratelimit: quota.limit }),
-    ...(sandbox ? { "x-trigate-sandbox": "true" } : undefined),
+    ...(sandbox ? { [sandboxHeader]: "true" } : undefined),
     // an idle keep-alive connection would delay the shutdown
     ...(drain.isDraining() ? { connection: "close" } : undefined),
     ...cors?.headersFor(headers, answer.headers["vary"])
@@ -272,13 +284,15 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
         record.foreign = foreign(headers, host)
       }
-      const given = isServed(context, host)
-        ? Continuation.provide(
+      const given = !isServed(context, host)
+        ? Exit.succeed(otherHost(url))
+        : !sandbox && headers[sandboxHeader] !== undefined
+        ? Exit.succeed(notASandbox(url))
+        : Continuation.provide(
           withFreshness(handled, header(subject, "cache-control")),
           RequestRecord.CurrentRequestRecord,
           record
         )
-        : Exit.succeed(otherHost(url))
       const answered = (answer: HttpServerResponse.HttpServerResponse) => {
         const whole = withBody(answer)
         noteAnswer({ context, record, response, start }, whole)

@@ -146,7 +146,7 @@ const admin = HttpApiBuilder.group(
     const windows = Option.getOrElse(yield* Effect.serviceOption(RateLimiter.Windows), () => new Map())
     const tail = yield* LiveRequests
     const serve = yield* guarding
-    const { samples } = yield* MetricHistory
+    const { minute, samples } = yield* MetricHistory
     const settings = Option.getOrElse(yield* Effect.serviceOption(EffectiveSettings), () => [])
 
     const resolve = Effect.fnUntraced(function*(id: string) {
@@ -223,6 +223,7 @@ const admin = HttpApiBuilder.group(
           )
       )
       .handle("history", ({ request }) => serve(request, samples))
+      .handle("minute", ({ request }) => serve(request, minute))
       .handle("settings", ({ request }) => serve(request, Effect.succeed(settings)))
       .handle(
         "requests",
