@@ -38,7 +38,7 @@ export const lastMinute = computed(() => {
 
 const reading = Effect.all({ ready: Health.ready(), metrics: Health.metrics() })
 
-/** The gateway's own snapshots of the last minute, before this page was opened; none for a caller who is not an admin. */
+/** The gateway's own snapshots of the last minute, before this page was opened. Empty unless the caller is an admin. */
 const readEarlier = async (): Promise<ReadonlyArray<Metrics.Snapshot>> => {
   const outcome = await Gateway.run(Admin.minute())
   const now = performance.now()
