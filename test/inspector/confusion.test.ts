@@ -93,7 +93,7 @@ describe("a broken body", () => {
   for (
     const each of [
       ...sample("breaks of a body", [...breaks, ...single, ...shaped], 12),
-      ...sample("rare signings", rareSignings, 8)
+      ...sample("rare signings", rareSignings, 16, ({ mistake }) => mistake)
     ]
   ) {
     it.live(`is told by its mistake and the place of it: ${each.name}`, () =>

@@ -43,7 +43,7 @@ const judgeBrokenBodies = Effect.gen(function*() {
   const rows = [
     ...breaks.filter(({ name }) => name === signatureStays),
     ...sample("decisions about broken bodies", [...breaks, ...single, ...shaped, ...pairs], 28, ({ name }) => name),
-    ...sample("decisions about rare signings", rareSignings, 6)
+    ...sample("decisions about rare signings", rareSignings, 6, ({ mistake }) => mistake)
   ]
   const bodies: Array<{ readonly name: string; readonly body: unknown } & Effect.Success<ReturnType<typeof both>>> = []
   for (const { make, name } of rows) {

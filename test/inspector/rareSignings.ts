@@ -21,13 +21,19 @@ interface Signed {
   readonly path?: string
 }
 
+/** A break with the mistake that it makes. */
+interface RareSigning extends Break {
+  readonly mistake: SignatureMistake
+}
+
 const signing = (
   name: string,
   mistake: SignatureMistake,
   scheme: "l1" | "userSigned" | "any",
   sign: (sound: Sound) => Signed | undefined
-): Break => ({
+): RareSigning => ({
   name,
+  mistake,
   make: async (sound) => {
     const isOther = scheme !== "any" && (scheme === "l1") !== (sound.typed === undefined)
     const signed = isOther ? undefined : sign(sound)
@@ -80,9 +86,9 @@ const ofText = (
   digest: (text: string) => Hex,
   beside: Members = {},
   mistake: SignatureMistake = "personalSign"
-): Break => signing(name, mistake, "any", (sound) => ({ digest: digest(textOf(sound)), beside }))
+): RareSigning => signing(name, mistake, "any", (sound) => ({ digest: digest(textOf(sound)), beside }))
 
-const messages: ReadonlyArray<Break> = [
+const messages: ReadonlyArray<RareSigning> = [
   ...parts.flatMap(([part, valueOf, beside]) =>
     printers.map(([printer, print]) =>
       ofText(`personal_sign of JSON: ${part}${printer}`, (sound) => print(valueOf(sound)), hashMessage, beside)
@@ -166,23 +172,23 @@ const structured = (
   ])
 }
 
-const ofPacking = (name: string, mistake: SignatureMistake, bytesOf: (action: Members) => Hex): Break =>
+const ofPacking = (name: string, mistake: SignatureMistake, bytesOf: (action: Members) => Hex): RareSigning =>
   signing(name, mistake, "l1", ({ action, nonce }) => {
     const bytes = bytesOf(action)
     return bytes === pack(action) ? undefined : { digest: packedDigest(bytes, nonce) }
   })
 
-const ofStruct = (name: string, typeOf: (name: string, value: number) => IntegerType | undefined): Break =>
+const ofStruct = (name: string, typeOf: (name: string, value: number) => IntegerType | undefined): RareSigning =>
   ofPacking(name, "integerWidth", (action) => structured(action, typeOf))
 
-const ofSize = (name: string, type: IntegerType, from: bigint): Break =>
+const ofSize = (name: string, type: IntegerType, from: bigint): RareSigning =>
   ofPacking(
     name,
     "integerWidth",
     packed({ integer: (value) => value >= from ? write(type, value) : pack(Number(value)) })
   )
 
-const integers: ReadonlyArray<Break> = [
+const integers: ReadonlyArray<RareSigning> = [
   ...types.map((type) => ofSize(`integers as ${type[0]}, if they fit`, type, 0n)),
   ...[int16, int32, int64, uint32, uint64].map((type) =>
     ofSize(`integers above 127 as ${type[0]}, if they fit`, type, 128n)
@@ -201,7 +207,7 @@ const ofTyped = (
   mistake: SignatureMistake,
   change: (typed: Typed, sound: Sound) => Typed | undefined,
   path?: (sound: Sound) => string
-): Break =>
+): RareSigning =>
   signing(name, mistake, "userSigned", (sound) => {
     const typed = sound.typed === undefined ? undefined : change(sound.typed, sound)
     return typed === undefined || digestOf(typed) === rightDigest(sound)
@@ -218,7 +224,7 @@ const zeros: { readonly [type: string]: unknown } = {
 }
 
 /** Each user-signed action under the type of each other one: with its own fields, then with the fields of the other. */
-const otherActions: ReadonlyArray<Break> = Object.values(UserSigned.types).flatMap((type) => {
+const otherActions: ReadonlyArray<RareSigning> = Object.values(UserSigned.types).flatMap((type) => {
   const { fields, primaryType } = UserSigned.struct(mainnet)(type)
   const own = ofTyped(`own fields under the type of ${type.actionType}`, "primaryType", (typed) => ({
     ...typed,
@@ -252,7 +258,7 @@ const string = (name: string) => ({ name, type: "string" })
 const olderChains = [42_161, 421_614, 421_613]
 
 /** An action in a type of before May 2024; `undefined` for another action. */
-const olderType = (actionType: string, primaryType: string, amountName: string) => (chainId: number): Break =>
+const olderType = (actionType: string, primaryType: string, amountName: string) => (chainId: number): RareSigning =>
   ofTyped(
     `${primaryType} in chain ${chainId}`,
     "olderTypedData",
@@ -267,7 +273,7 @@ const olderType = (actionType: string, primaryType: string, amountName: string) 
       }
   )
 
-const olderAgent = (isNamed: boolean) => (chainId: number): Break =>
+const olderAgent = (isNamed: boolean) => (chainId: number): RareSigning =>
   ofTyped(
     `agent ${isNamed ? "with" : "without"} its name in chain ${chainId}`,
     "olderTypedData",
@@ -283,14 +289,14 @@ const olderAgent = (isNamed: boolean) => (chainId: number): Break =>
     }
   )
 
-const olderDomain = (chainId: number): Break =>
+const olderDomain = (chainId: number): RareSigning =>
   ofTyped(`type of today in the older domain, chain ${chainId}`, "otherDomain", (typed) => ({
     ...typed,
     name: "Exchange",
     chainId
   }))
 
-const older: ReadonlyArray<Break> = [
+const older: ReadonlyArray<RareSigning> = [
   olderType("usdSend", "UsdTransferSignPayload", "amount"),
   olderType("withdraw3", "WithdrawFromBridge2SignPayload", "usd"),
   olderAgent(false),
@@ -303,7 +309,7 @@ const scaled = (text: string, places: number): bigint => {
   return BigInt(`${whole}${fraction.padEnd(places, "0")}`)
 }
 
-const amounts: ReadonlyArray<Break> = [
+const amounts: ReadonlyArray<RareSigning> = [
   ...["uint256", "uint64", "int256"].flatMap((type) =>
     [6, 8, 18].map((places) =>
       ofTyped(`amount as ${type} with ${places} places`, "fieldType", (typed) => {
@@ -340,7 +346,7 @@ const amounts: ReadonlyArray<Break> = [
 ]
 
 /** An optional text of typed data that is not sent, or sent as null or empty, and signed as a word. */
-const words: ReadonlyArray<Break> = ["null", "None", "undefined", "nil"].flatMap((word) =>
+const words: ReadonlyArray<RareSigning> = ["null", "None", "undefined", "nil"].flatMap((word) =>
   ([["absent", undefined], ["null", null], ["empty", ""]] as const).map(([form, sent]) =>
     signing(`${form} text signed as ${word}`, "absentSigned", "userSigned", ({ action, typed }) => {
       const name = ["agentName", "fromSubAccount"].find((each) => each in action)
@@ -380,7 +386,7 @@ const offsets = [
   -28_800_000
 ]
 
-const clocks: ReadonlyArray<Break> = [
+const clocks: ReadonlyArray<RareSigning> = [
   ...offsets.map((off) =>
     signing(`nonce signed ${off} ms off`, "otherNonce", "any", ({ action, nonce, typed }) => {
       const at = nonce + off
@@ -413,13 +419,244 @@ const clocks: ReadonlyArray<Break> = [
   })
 ]
 
+const l1Digest = (action: unknown, nonce: number): Hex => digestOf(agent(connectionId(action, { nonce })))
+
+/** An L1 action that is hashed and sent in the given forms; absent where a form is that of the sound action. */
+const hashedAs = (
+  name: string,
+  mistake: SignatureMistake,
+  change: (
+    sound: Sound
+  ) =>
+    | { readonly hashed?: Members; readonly sent?: Members; readonly path?: string; readonly beside?: Members }
+    | undefined
+): RareSigning =>
+  signing(name, mistake, "l1", (sound) => {
+    const { action, nonce } = sound
+    const changed = change(sound)
+    if (changed === undefined) return undefined
+    const { beside = {}, hashed = action, path, sent = action } = changed
+    return {
+      action: sent,
+      beside,
+      digest: l1Digest(hashed, nonce),
+      ...(path === undefined ? {} : { path })
+    }
+  })
+
+const mapped = (value: unknown, change: (value: unknown, name: string) => unknown, name = ""): unknown => {
+  const changed = change(value, name)
+  if (changed !== value) return changed
+  if (Array.isArray(value)) return value.map((item: unknown) => mapped(item, change, name))
+  return Predicate.isObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapped(item, change, key)]))
+    : value
+}
+
+const asMembers = (value: unknown): Members => Predicate.isReadonlyObject(value) ? value : {}
+
+/** A second form for the actions that have several. */
+const otherForms: { readonly [type: string]: readonly [name: string, value: unknown] } = {
+  spotDeploy: ["disableQuoteToken", { token: 1 }],
+  perpDeploy: ["disableDex", "x"],
+  userOutcome: ["mergeOutcome", { outcome: 1, amount: "1" }]
+}
+
+const forms: ReadonlyArray<RareSigning> = [
+  hashedAs("two forms of an action", "wrongShape", ({ action }) => {
+    const [name, value] = otherForms[String(action["type"])] ?? []
+    if (name === undefined || name in action) return undefined
+    const both = { ...action, [name]: value }
+    return { hashed: both, sent: both, path: "action" }
+  })
+]
+
+/** Lists of pairs of an action, with three pairs instead of one or two. */
+const isPairs = (value: unknown): value is ReadonlyArray<readonly [string, unknown]> =>
+  Array.isArray(value) && value.length > 0 &&
+  value.every((pair: unknown) => Array.isArray(pair) && pair.length === 2 && Predicate.isString(pair[0]))
+
+const longer = ({ action }: Sound, names: ReadonlyArray<string>): Members | undefined => {
+  const type = action["type"]
+  if (type !== "perpDeploy" && type !== "spotDeploy") return undefined
+  const made = mapped(
+    action,
+    (value, name) =>
+      isPairs(value) && value[0]?.[0].startsWith("0x") !== true && name !== "nameAndDescription"
+        ? names.map((key) => [key, value[0]?.[1]])
+        : value
+  )
+  return JSON.stringify(made) === JSON.stringify(action) ? undefined : asMembers(made)
+}
+
+const orders: { readonly [name: string]: readonly [signed: ReadonlyArray<string>, sent: ReadonlyArray<string>] } = {
+  "signed unsorted": [["x:C", "x:A", "x:B"], ["x:A", "x:B", "x:C"]],
+  "signed reversed": [["x:C", "x:B", "x:A"], ["x:A", "x:B", "x:C"]],
+  "sent unsorted": [["x:A", "x:B", "x:C"], ["x:B", "x:A", "x:C"]],
+  "signed and sent unsorted": [["x:B", "x:A", "x:C"], ["x:B", "x:A", "x:C"]],
+  "signed and sent in two wrong orders": [["x:C", "x:A", "x:B"], ["x:B", "x:A", "x:C"]],
+  "six names, signed reversed": [["x:F", "x:E", "x:D", "x:C", "x:B", "x:A"], ["x:A", "x:B", "x:C", "x:D", "x:E", "x:F"]]
+}
+
+const lists: ReadonlyArray<RareSigning> = Object.entries(orders).map(([name, [signed, sent]]) =>
+  hashedAs(`list of pairs ${name}`, "unsortedList", (sound) => {
+    const [hashed, body] = [longer(sound, signed), longer(sound, sent)]
+    return hashed === undefined || body === undefined ? undefined : { hashed, sent: body }
+  })
+)
+
+const added: ReadonlyArray<RareSigning> = [
+  hashedAs(
+    "vaultAddress hashed as null",
+    "nullHashed",
+    ({ action }) =>
+      "vaultAddress" in action ? undefined : { hashed: { ...action, vaultAddress: null }, path: "action.vaultAddress" }
+  ),
+  hashedAs("expiresAfter hashed as null", "nullHashed", ({ action }) => ({
+    hashed: { ...action, expiresAfter: null },
+    path: "action.expiresAfter"
+  })),
+  hashedAs(
+    "vaultAddress and expiresAfter sent and hashed as null",
+    "nullHashed",
+    ({ action }) => "vaultAddress" in action ? undefined : { hashed: { ...action, ...nulls }, beside: nulls }
+  ),
+  hashedAs(
+    "nonce hashed with the action",
+    "memberAdded",
+    ({ action, nonce }) => "nonce" in action ? undefined : { hashed: { ...action, nonce }, path: "action.nonce" }
+  ),
+  hashedAs(
+    "nonce and a null hashed with the action",
+    "memberAdded",
+    ({ action, nonce }) =>
+      "nonce" in action || "vaultAddress" in action ? undefined : { hashed: { ...action, nonce, vaultAddress: null } }
+  )
+]
+
+const first = <A>(
+  value: unknown,
+  found: (value: unknown, path: ReadonlyArray<string | number>) => A | undefined,
+  path: ReadonlyArray<string | number> = []
+): A | undefined => {
+  const here = found(value, path)
+  if (here !== undefined) return here
+  for (const [key, item] of Predicate.isObjectOrArray(value) ? Object.entries(value) : []) {
+    const inner = first(item, found, [...path, Array.isArray(value) ? Number(key) : key])
+    if (inner !== undefined) return inner
+  }
+  return undefined
+}
+
+/** Members of an action's objects that are absent, and their last place. */
+const optional: { readonly [type: string]: readonly [name: string, zero: unknown] } = {
+  order: ["c", ""],
+  batchModify: ["c", ""],
+  scheduleCancel: ["time", 0],
+  reserveRequestWeight: ["destination", ""]
+}
+
+const withAbsent = ({ action }: Sound, value: (zero: unknown) => unknown): Members | undefined => {
+  const [name, zero] = optional[String(action["type"])] ?? []
+  if (name === undefined || JSON.stringify(action).includes(`"${name}":`)) return undefined
+  return name === "c"
+    ? asMembers(
+      mapped(
+        action,
+        (part) => Predicate.hasProperty(part, "t") && Predicate.isObject(part) ? { ...part, c: value(zero) } : part
+      )
+    )
+    : { ...action, [name]: value(zero) }
+}
+
+const absences: ReadonlyArray<RareSigning> = [
+  ...["null", "None", "undefined"].map((word) =>
+    hashedAs(`absent member hashed as ${word}`, "absentSigned", (sound) => {
+      const hashed = withAbsent(sound, (zero) => zero === "" ? word : undefined)
+      return hashed === undefined || JSON.stringify(hashed) === JSON.stringify(sound.action) ? undefined : { hashed }
+    })
+  ),
+  hashedAs("absent member hashed as its zero", "absentSigned", (sound) => {
+    const hashed = withAbsent(sound, (zero) => zero)
+    return hashed === undefined ? undefined : { hashed }
+  }),
+  ...["null", ""].map((word) =>
+    hashedAs(`null hashed as ${word === "" ? "empty text" : word}`, "absentSigned", ({ action }) => {
+      const path = first(
+        action,
+        (value, at) =>
+          value === null && ["displayName", "name", "amount", "oracleUpdater"].includes(String(at.at(-1)))
+            ? at
+            : undefined
+      )
+      if (path === undefined) return undefined
+      const last = path.at(-1)
+      return {
+        hashed: asMembers(mapped(action, (value, name) => value === null && name === last ? word : value)),
+        path: ["action", ...path].join(".")
+      }
+    })
+  )
+]
+
+const missingNulls: ReadonlyArray<RareSigning> = [true, false].map((isHashed) =>
+  hashedAs(`null not sent, ${isHashed ? "hashed" : "not hashed"}`, "missingMember", ({ action }) => {
+    const path = first(
+      action,
+      (value, at) =>
+        value === null && !["jailSelf", "unjailSelf", "unregister"].includes(String(at.at(-1))) ? at : undefined
+    )
+    if (path === undefined) return undefined
+    const drop = (value: unknown, [key, ...rest]: ReadonlyArray<string | number>): unknown =>
+      Predicate.isObject(value)
+        ? Object.fromEntries(
+          Object.entries(value).flatMap(([name, item]) =>
+            name !== key ? [[name, item]] : rest.length === 0 ? [] : [[name, drop(item, rest)]]
+          )
+        )
+        : value
+    const sent = asMembers(drop(action, path))
+    return { sent, hashed: isHashed ? action : sent, path: ["action", ...path].join(".") }
+  })
+)
+
+const typeNames: ReadonlyArray<RareSigning> = [
+  hashedAs("type of another action hashed", "otherType", ({ action }) => {
+    const other = {
+      setReferrer: "registerReferrer",
+      registerReferrer: "setReferrer",
+      noop: "claimRewards",
+      claimRewards: "noop"
+    }[String(action["type"])]
+    return other === undefined ? undefined : { hashed: { ...action, type: other }, path: "action.type" }
+  }),
+  hashedAs("type hashed in lower case", "otherType", ({ action }) => {
+    const type = String(action["type"]).toLowerCase()
+    return type === action["type"] ? undefined : { hashed: { ...action, type }, path: "action.type" }
+  }),
+  ofTyped("network in lower case", "sourceLetter", (typed) => ({
+    ...typed,
+    message: { ...typed.message, hyperliquidChain: "mainnet" }
+  })),
+  ofTyped("network named Arbitrum", "sourceLetter", (typed) => ({
+    ...typed,
+    message: { ...typed.message, hyperliquidChain: "Arbitrum" }
+  }))
+]
+
 /** All of them. */
-export const rareSignings: ReadonlyArray<Break> = [
+export const rareSignings: ReadonlyArray<RareSigning> = [
   ...messages,
   ...integers,
   ...otherActions,
   ...older,
   ...amounts,
   ...words,
-  ...clocks
+  ...clocks,
+  ...forms,
+  ...lists,
+  ...added,
+  ...absences,
+  ...missingNulls,
+  ...typeNames
 ]

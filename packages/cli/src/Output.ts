@@ -45,10 +45,31 @@ export const rows = (columns: ReadonlyArray<Column>, cells: ReadonlyArray<Readon
   ).join("\n")
 }
 
-/** Formats names and values, one pair per line. */
-export const facts = (pairs: ReadonlyArray<readonly [name: string, value: string]>): string => {
-  const width = Math.max(...pairs.map(([name]) => name.length))
-  return pairs.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`.trimEnd()).join("\n")
+/** Breaks a text between words into lines of a width. A longer word has a line of its own. */
+const wrapped = (width: number, text: string): ReadonlyArray<string> => {
+  const lines: Array<string> = []
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1)
+    if (last !== undefined && displayWidth(`${last} ${word}`) <= width) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines
+}
+
+/**
+ * Formats names and values, one pair per line. Breaks values that are wider than the terminal, and aligns the lines of
+ * a value.
+ */
+export const facts = (
+  pairs: ReadonlyArray<readonly [name: string, value: string]>,
+  terminal: number = Infinity
+): string => {
+  const width = Math.max(...pairs.map(([name]) => name.length)) + 2
+  return pairs.flatMap(([name, value]) =>
+    wrapped(terminal - width, printable(value)).map((line, at) =>
+      `${(at === 0 ? name : "").padEnd(width)}${line}`.trimEnd()
+    )
+  ).join("\n")
 }
 
 /** The width of the terminal in characters; infinite without a terminal. */

@@ -76,6 +76,23 @@ describe("trigate inspect", () => {
       assert.match(sign ?? "", /^sign {5}Agent in Exchange, chain id 1337: source "a", connectionId "0x[0-9a-f]{64}"$/u)
     }))
 
+  it.live("breaks the lines of a narrow terminal between words, except of a digest", () =>
+    Effect.gen(function*() {
+      const { action, nonce, signature } = yield* signed
+      const stdin = JSON.stringify({ action, nonce: nonce + 1000, signature })
+      const args = ["inspect", "--expected-signer", keys.trader.address, "-"]
+      const wide = yield* run(args, { stdin })
+      const narrow = yield* run(args, { stdin, columns: 60 })
+      const lines = narrow.stdout.trimEnd().split("\n")
+      assert.deepStrictEqual(lines.filter((line) => line.length > 60 && !/^ {9}"?0x[0-9a-f]{64}/u.test(line)), [])
+      assert.deepStrictEqual(
+        lines.filter((line) => !line.startsWith(" ")).map((line) => line.split(" ")[0]),
+        ["verdict", "action", "signer", "change", "sign"]
+      )
+      const joined = narrow.stdout.replaceAll(/\n {9}/gu, " ")
+      assert.strictEqual(joined, wide.stdout)
+    }))
+
   it.live("prints the corrected body alone, and why on standard error", () =>
     Effect.gen(function*() {
       const { action, nonce, signature } = yield* signed

@@ -6,6 +6,7 @@
  * that no user or API wallet with that address exists.
  */
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
 import type { Mistake, SignatureDiagnosis } from "@trigate/domain/Inspection"
 import type { CanonicalAction } from "@trigate/signing/actions/CanonicalAction"
 import * as SigningMistake from "@trigate/signing/inspection/SigningMistake"
@@ -272,14 +273,20 @@ const diagnoseMultiSig = Effect.fnUntraced(function*(
   return explained(profile, given, {}, recovered.digest, otherRefusal(refusalOf(given), shown))
 })
 
+const isShape = ({ mistake }: Mistake): boolean => mistake === "wrongShape"
+
 /**
- * Returns the action with all members that the sender included. The canonical form omits members that the venue
- * ignores.
+ * Returns the action with all members that the sender included, because the canonical form omits members that the venue
+ * ignores. In a wrong shape, their order is also the sender's: two forms in one object have no canonical order.
  */
-const asSent = ({ signed: { action } }: ReadBody, canonical: CanonicalAction): CanonicalAction =>
-  canonical.kind === "single" && Object.keys(action).length > Object.keys(canonical.action).length
+const asSent = ({ body: { signed: { action } }, form }: Case, canonical: CanonicalAction): CanonicalAction =>
+  canonical.kind === "single" &&
+    (form.mistakes.some(isShape) || Object.keys(action).length > Object.keys(canonical.action).length)
     ? { kind: "single", action }
     : canonical
+
+const isSame = (one: CanonicalAction, other: CanonicalAction): boolean =>
+  Json.stringify(one.action) === Json.stringify(other.action)
 
 /**
  * Compares the recovered signer with the expected one. The default expected signer of a multi-sig body is its leader
@@ -301,7 +308,8 @@ export const diagnose = Effect.fnUntraced(function*(
   if (whose === undefined) return unchecked(profile, theCase, otherRefusal(refusalOf(undefined), shown))
   if (canonical === undefined || form.mended === undefined) return unexplained(profile, theCase, whose)
   // a signer made either all mistakes found in the body, or none of them
-  const bases = form.mistakes.some(SigningMistake.changesSigner) ? [form.mended, asSent(body, canonical)] : [canonical]
+  const isMended = form.mistakes.some(SigningMistake.changesSigner) || !isSame(form.mended, canonical)
+  const bases = isMended ? [form.mended, asSent(theCase, canonical)] : [canonical]
   if (wrapper !== undefined) return yield* diagnoseMultiSig(profile, engine, theCase, wrapper, bases, shown)
   if (recovered?.signer === whose) {
     return explained(profile, whose, {}, recovered.digest, otherRefusal(refusalOf(whose), shown))

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { Mistake } from "@trigate/domain/Inspection"
-import type * as ActionHash from "@trigate/signing/actions/ActionHash"
+import * as ActionHash from "@trigate/signing/actions/ActionHash"
 import * as Signable from "@trigate/signing/actions/Signable"
 import * as MultiSig from "@trigate/signing/multisig/MultiSig"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
@@ -96,6 +96,50 @@ describe("a repair", () => {
       assert.deepStrictEqual(namesOf(diagnosis.mistakes), ["unknownMember"])
       assert.deepStrictEqual([corrected?.signature, corrected?.verified], ["kept", true])
       assert.notInclude(corrected?.body, "clientTag")
+    }))
+
+  it.effect("omits a flag that is false, as the venue hashes the action", () =>
+    Effect.gen(function*() {
+      const cancel = { type: "cancel", cancels: [{ a: 1, o: 77 }] }
+      const sent = { ...cancel, f: false }
+      const right = { action: sent, nonce, signature: yield* signature(digestOf(cancel)) }
+      assert.strictEqual((yield* inspect(right)).diagnosis.verdict, "fits")
+      assert.isTrue(Result.isSuccess(yield* admitted(right)))
+      const id = Result.getOrThrow(ActionHash.hash(sent, { nonce }))
+      const hashed = yield* signature(Signable.digest(ActionHash.agentSignable(mainnet, id)))
+      const { corrected, diagnosis } = yield* inspect({ action: sent, nonce, signature: hashed })
+      assert.deepStrictEqual(diagnosis.mistakes, [{ mistake: "falseHashed", path: ["action", "f"], found: "false" }])
+      assert.deepStrictEqual([corrected?.signature, corrected?.verified], ["again", true])
+      assert.isTrue(Result.isFailure(yield* admitted({ action: sent, nonce, signature: hashed })))
+    }))
+
+  it.effect("sorts a list by its keys, whichever order was signed", () =>
+    Effect.gen(function*() {
+      const multipliers = (...names: ReadonlyArray<string>) => ({
+        type: "perpDeploy",
+        setFundingMultipliers: names.map((name) => [name, "1.5"])
+      })
+      const sorted = multipliers("x:A", "x:B")
+      const unsorted = multipliers("x:B", "x:A")
+      for (
+        const [sent, signed, kept] of [[unsorted, sorted, true], [unsorted, unsorted, false], [sorted, unsorted, false]]
+      ) {
+        const { corrected, diagnosis } = yield* inspect({
+          action: sent,
+          nonce,
+          signature: yield* signature(digestOf(signed))
+        })
+        assert.deepStrictEqual(diagnosis.mistakes, [
+          {
+            mistake: "unsortedList",
+            path: ["action", "setFundingMultipliers"],
+            found: `"x:A" after "x:B"`,
+            expected: "the list sorted by key"
+          }
+        ])
+        assert.deepStrictEqual([corrected?.signature, corrected?.verified], [kept ? "kept" : "again", true])
+        assert.deepInclude(JSON.parse(corrected?.body ?? ""), { action: sorted })
+      }
     }))
 
   it.effect("of a time beside the nonce changes the one that was not signed", () =>

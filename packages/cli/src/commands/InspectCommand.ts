@@ -47,10 +47,10 @@ const changeLine = ({ differences }: Inspection): string => {
 }
 
 /**
- * Formats the verdict in five lines: the mistake, the action, the signer, the required change, and the message to sign
- * after that change.
+ * Formats the verdict in five facts, whose lines fit the terminal: the mistake, the action, the signer, the
+ * required change, and the message to sign after that change.
  */
-const lines = (seen: Inspection): string => {
+const lines = (terminal: number, seen: Inspection): string => {
   const { actionType, diagnosis, network, nonce, outer, scheme, unsigned } = seen
   const window = nonce.inWindow ? "within the venue's nonce window" : "outside of the venue's nonce window"
   return Output.facts([
@@ -59,7 +59,7 @@ const lines = (seen: Inspection): string => {
     ["signer", outer === undefined ? unsigned ?? "not known" : `${outer.signer}, over ${outer.digest}`],
     ["change", changeLine(seen)],
     ["sign", signedLine(seen)]
-  ])
+  ], terminal)
 }
 
 /** A body with its position in the input. */
@@ -144,13 +144,14 @@ export const command = Command.make("inspect", {
     if (bodies.length > maxBodies) return yield* Input.fault(`More than ${maxBodies} bodies; split the file`)
     const inspect = yield* chooseInspector(gateway, expectedSigner)
     const isMany = bodies.length > 1
+    const terminal = yield* Output.terminalWidth
     for (const each of bodies) {
       const seen = yield* Effect.mapError(inspect(each.bytes), ({ message }) => Input.fault(`${each.name}: ${message}`))
       if (fix) {
         yield* Output.printNotes([fixNote(each, seen)])
         yield* Output.printText(fixedText(each, seen))
       } else {
-        const table = isMany ? `${each.name}: ${printable(seen.diagnosis.detail)}` : lines(seen)
+        const table = isMany ? `${each.name}: ${printable(seen.diagnosis.detail)}` : lines(terminal, seen)
         yield* Output.print({ json: yield* Effect.orDie(encode(seen)), table })
       }
     }

@@ -52,6 +52,8 @@ const nullable = Schema.NullOr
 /** A member that can be absent; null means absent. */
 const maybe = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const pairs = <A extends Schema.Top, B extends Schema.Top>(a: A, b: B) => Schema.Array(Schema.Tuple([a, b]))
+/** Names with values, sorted by name before they are signed. */
+const sortedPairs = <B extends Schema.Top>(b: B) => pairs(words, b).annotate({ sortedByKey: true })
 
 /** A limit order. */
 const Limit = Schema.Struct({ limit: Schema.Struct({ tif: TimeInForce }) })
@@ -108,7 +110,7 @@ const DexSchema = nullable(Schema.Struct({
   oracleUpdater: nullable(Address)
 }))
 const TokenIndex = Schema.Struct({ token: Schema.Natural })
-const Template = Schema.Struct({ id: words, keywordToValue: pairs(words, words) })
+const Template = Schema.Struct({ id: words, keywordToValue: sortedPairs(words) })
 const Settlement = Schema.Struct({
   outcome: Schema.Natural,
   settleFraction: Decimal,
@@ -265,15 +267,15 @@ export const actionSchemas = {
     define("perpDeploy", {
       setOracle: Schema.Struct({
         dex: words,
-        oraclePxs: pairs(words, Decimal),
-        markPxs: Schema.Array(pairs(words, Decimal)),
-        externalPerpPxs: pairs(words, Decimal)
+        oraclePxs: sortedPairs(Decimal),
+        markPxs: Schema.Array(sortedPairs(Decimal)),
+        externalPerpPxs: sortedPairs(Decimal)
       })
     }),
-    define("perpDeploy", { setFundingMultipliers: pairs(words, Decimal) }),
-    define("perpDeploy", { setFundingInterestRates: pairs(words, SignedDecimal) }),
+    define("perpDeploy", { setFundingMultipliers: sortedPairs(Decimal) }),
+    define("perpDeploy", { setFundingInterestRates: sortedPairs(SignedDecimal) }),
     define("perpDeploy", { haltTrading: Schema.Struct({ coin: words, isHalted: Schema.Boolean }) }),
-    define("perpDeploy", { setMarginTableIds: pairs(words, Schema.Natural) }),
+    define("perpDeploy", { setMarginTableIds: sortedPairs(Schema.Natural) }),
     define("perpDeploy", {
       insertMarginTable: Schema.Struct({
         dex: words,
@@ -284,16 +286,16 @@ export const actionSchemas = {
       })
     }),
     define("perpDeploy", { setFeeRecipient: Schema.Struct({ dex: words, feeRecipient: Address }) }),
-    define("perpDeploy", { setOpenInterestCaps: pairs(words, Schema.Natural) }),
+    define("perpDeploy", { setOpenInterestCaps: sortedPairs(Schema.Natural) }),
     define("perpDeploy", {
       setSubDeployers: Schema.Struct({
         dex: words,
         subDeployers: Schema.Array(Schema.Struct({ variant: words, user: Address, allowed: Schema.Boolean }))
       })
     }),
-    define("perpDeploy", { setMarginModes: pairs(words, words) }),
+    define("perpDeploy", { setMarginModes: sortedPairs(words) }),
     define("perpDeploy", { setFeeScale: Schema.Struct({ dex: words, scale: Decimal }) }),
-    define("perpDeploy", { setGrowthModes: pairs(words, Schema.Boolean) }),
+    define("perpDeploy", { setGrowthModes: sortedPairs(Schema.Boolean) }),
     define("perpDeploy", {
       setPerpAnnotation: Schema.Struct({
         coin: words,

@@ -137,6 +137,25 @@ const objectForm = (
     : wrongShape(shape, value, path)
 }
 
+/** The correct form of a list with an {@link unsortedPair}. */
+export const sortedList = "the list sorted by key"
+
+const readKey = (pair: unknown): string => Array.isArray(pair) ? String(pair[0]) : ""
+
+/** Returns a list of pairs, sorted by the first values of the pairs. */
+export const sortedByKey = (pairs: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
+  pairs.toSorted((one, other) => {
+    const [first, second] = [readKey(one), readKey(other)]
+    return first < second ? -1 : first > second ? 1 : 0
+  })
+
+/** Describes the first pair of a list that is not in the order of the keys; `undefined` if the list is sorted. */
+export const unsortedPair = (pairs: ReadonlyArray<unknown>): string | undefined => {
+  const keys = pairs.map(readKey)
+  const at = keys.findIndex((key, index) => key < (keys[index - 1] ?? ""))
+  return at < 0 ? undefined : `${quoted(keys[at])} after ${quoted(keys[at - 1])}`
+}
+
 const listValueForm = (
   reading: Reading,
   shape: Shape & { readonly _tag: "List" },
@@ -151,7 +170,12 @@ const listValueForm = (
       const inner = valueForm(reading, item, value, path)
       return reshaped(shape, value, path, { ...inner, value: [inner.value] })
     }
-    return listForm(value, (each, index) => valueForm(reading, item, each, [...path, index]))
+    const form = listForm(value, (each, index) => valueForm(reading, item, each, [...path, index]))
+    const found = shape.isSorted ? unsortedPair(value) : undefined
+    return found === undefined || !Array.isArray(form.value) ? form : {
+      value: sortedByKey(form.value),
+      faults: [...form.faults, { mistake: "unsortedList", path, found, expected: sortedList }]
+    }
   }
   const text = parsed(value)
   if (Array.isArray(text)) return reshaped(shape, value, path, valueForm(reading, shape, text, path))
@@ -197,6 +221,10 @@ const several = (order: ActionOrder, given: Given, path: Path): ReadonlyArray<Mi
   }]
 }
 
+/** Describes the value to send for an absent member. */
+const absentValue = ({ presence, shape }: MemberPosition): string =>
+  presence === "nullable" ? `null or ${described(shape)}` : described(shape)
+
 const missing = (order: ActionOrder, given: Given, path: Path): ReadonlyArray<Mistake> => {
   const absent = [...order].filter(([name]) => !Object.hasOwn(given, name))
   const ones = absent.filter(([, { presence }]) => presence === "oneOf").map(([name]) => name)
@@ -205,7 +233,7 @@ const missing = (order: ActionOrder, given: Given, path: Path): ReadonlyArray<Mi
   return [
     ...absent.flatMap(([name, place]): ReadonlyArray<Mistake> =>
       place.presence === "required" || place.presence === "nullable"
-        ? [{ mistake: "missingMember", path: [...path, name], expected: described(place.shape) }]
+        ? [{ mistake: "missingMember", path: [...path, name], expected: absentValue(place) }]
         : []
     ),
     ...(isNone ? [{ mistake: "missingMember" as const, path, expected: `one of ${ones.slice(0, 8).join(", ")}` }] : [])
@@ -337,9 +365,12 @@ const membersForm = (reading: Reading, order: ActionOrder, sent: Given, path: Pa
     })
   )
   const members = Object.entries(Predicate.isReadonlyObject(read.value) ? read.value : {})
+  const nulls = [...order].flatMap(([name, { presence }]): ReadonlyArray<[string, unknown]> =>
+    presence === "nullable" && !Object.hasOwn(given, name) ? [[name, null]] : []
+  )
   return {
-    // the venue ignores unknown members
-    value: Object.fromEntries(members.filter(([name]) => order.has(name))),
+    // the venue ignores unknown members, and hashes an absent value as null
+    value: Object.fromEntries([...members.filter(([name]) => order.has(name)), ...nulls]),
     faults: [...faults, ...read.faults, ...missing(order, given, path), ...several(order, given, path)]
   }
 }

@@ -17,14 +17,14 @@ export type Kind = "integer" | "decimal" | "text" | "flag" | "mark" | "address" 
 
 /**
  * The content of a member: a value, one of some words, an object (or one of some words instead of the object), a list
- * of fixed length, or a list of any length.
+ * of fixed length, or a list of any length, which can be a list of pairs that are sorted by their first values.
  */
 export type Shape =
   | { readonly _tag: "Value"; readonly kind: Kind }
   | { readonly _tag: "Words"; readonly words: ReadonlyArray<string> }
   | { readonly _tag: "Members"; readonly order: ActionOrder; readonly words: ReadonlyArray<string> }
   | { readonly _tag: "Tuple"; readonly items: ReadonlyArray<Shape> }
-  | { readonly _tag: "List"; readonly item: Shape }
+  | { readonly _tag: "List"; readonly item: Shape; readonly isSorted: boolean }
 
 /**
  * Whether a member can be absent or null: `optional` (either), `nullable` (null, but not absent), or `oneOf` (the object
@@ -58,7 +58,7 @@ export const itemShape = (shape: Shape, index: number): Shape =>
 
 /** Makes an order of members from the members in this order. */
 export const make = (
-  members: Iterable<readonly [name: string, member: Pick<MemberPosition, "hashesNull" | "presence" | "shape">]>
+  members: Iterable<readonly [name: string, member: Omit<MemberPosition, "at" | "members">]>
 ): ActionOrder =>
   new Map([...members].map(([name, member], at) => [name, { ...member, at, members: membersIn(member.shape) }]))
 
@@ -106,7 +106,7 @@ const toShape = (ast: AST.AST): Shape => {
     const [item] = ast.rest
     return item === undefined
       ? { _tag: "Tuple", items: ast.elements.map(toShape) }
-      : { _tag: "List", item: toShape(item) }
+      : { _tag: "List", item: toShape(item), isSorted: ast.annotations?.["sortedByKey"] === true }
   }
   if (AST.isUnion(ast)) {
     const types = alternatives(ast)

@@ -163,6 +163,16 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     "one or two members are missing from the signed data",
     ({ expected, where }) => `${where} is missing from the signed data: sign it as ${expected}`
   ),
+  memberAdded: searched(
+    "members of the body are hashed as members of the action",
+    ({ where }) =>
+      `${where} was hashed with the action: omit the member, because the body's nonce, vaultAddress and ` +
+      "expiresAfter are appended to the action"
+  ),
+  otherType: searched(
+    "the action is hashed with the type of another action, or with another spelling of its type",
+    ({ expected, found, where }) => `${where} was hashed as ${found}: sign it as ${expected}`
+  ),
   missingMember: inBody(
     "a member is missing",
     ({ expected, where }) => `${where} is missing: send ${expected}, and sign it`,
@@ -187,6 +197,10 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     "a list is empty",
     ({ expected, where }) => `${where} is an empty list, which the venue refuses: send ${expected}`,
     false
+  ),
+  unsortedList: inBody(
+    "a list of pairs is not sorted by its keys",
+    ({ expected, found, where }) => `${where} is in the order ${found}: sign and send it sorted by key, as ${expected}`
   ),
   unknownWord: inBody(
     "a value is not one of the words that the member allows",
@@ -280,8 +294,8 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     ({ expected, found }) => `it is signed in another EIP-712 domain (${found}): the venue's domain is ${expected}`
   ),
   sourceLetter: searched(
-    "the agent's source is not the letter of a network",
-    ({ expected, found }) => `the agent was signed with ${found}: sign it with ${expected}`
+    "the agent's source or the network's name is not the venue's",
+    ({ expected, found }) => `it was signed with ${found}: sign it with ${expected}`
   ),
   primaryType: searched(
     "the typed data have another primary type",
@@ -308,7 +322,8 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   absentSigned: searched(
     "an absent value is signed as text (null, None, undefined), or an absent text as another",
-    ({ expected, found, where }) => `${where} is absent or empty, and was signed as ${found}: sign it as ${expected}`
+    ({ expected, found, shown, where }) =>
+      `${where} has no value, and was signed as ${found}: ${shown ? `sign it as ${expected}` : "omit it"}`
   ),
   documentedChainField: searched(
     "the chain field is signed under the name that the documentation uses",

@@ -1,12 +1,13 @@
 /** Signing mistakes in the members of an action: members that were hashed in another order, omitted, or added. */
+import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
 import * as Predicate from "effect/Predicate"
-import type * as ActionForm from "../actions/ActionForm.ts"
+import * as ActionForm from "../actions/ActionForm.ts"
 import * as ActionOrder from "../actions/ActionOrder.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import type { Rewrite, View } from "../inspection/SignedView.ts"
 import { type Hex, trimmedHex } from "./bytes.ts"
-import type { Edit, Members, Vary } from "./mistake.ts"
-import { actionOrder, edited, maxLeaves, rewriter, sameHex } from "./mistake.ts"
+import type { Edit, Members, Subject, Vary } from "./mistake.ts"
+import { actionOrder, edited, isGiven, isUserSigned, maxLeaves, rewriter, sameHex } from "./mistake.ts"
 
 const isScalar = (key: string): boolean => key === "r" || key === "s"
 
@@ -203,43 +204,205 @@ export const droppedMembers: Vary = function*({ view }) {
   }
 }
 
+type Position = ActionOrder.MemberPosition
+
+/** Returns a view whose action has values for members that are absent or null; `undefined` leaves a member as it is. */
+const withValues = (view: View, valueOf: (name: string, place: Position) => unknown): View | undefined => {
+  const order = actionOrder(view)
+  if (order === undefined) return undefined
+  const fill = (members: ActionOrder.ActionOrder, part: unknown): unknown => {
+    if (Array.isArray(part)) return part.map((item: unknown) => fill(members, item))
+    if (!Predicate.isReadonlyObject(part)) return part
+    return Object.fromEntries(
+      [...members].flatMap(([name, place]): Members => {
+        const given = part[name] ?? null
+        if (given !== null) return [[name, fill(place.members, given)]]
+        const value = valueOf(name, place)
+        return value !== undefined ? [[name, value]] : Object.hasOwn(part, name) ? [[name, null]] : []
+      })
+    )
+  }
+  const action = fill(order, view.action)
+  return Predicate.isReadonlyObject(action) ? { ...view, action } : undefined
+}
+
+/** Returns all members of an action's declaration that pass a test, by name. */
+const placesIn = (view: View, test: (place: Position) => boolean): ReadonlyMap<string, Position> => {
+  const found = new Map<string, Position>()
+  const collect = (members: ActionOrder.ActionOrder): void => {
+    for (const [name, place] of members) {
+      if (test(place)) found.set(name, place)
+      collect(place.members)
+    }
+  }
+  collect(actionOrder(view) ?? new Map<string, Position>())
+  return found
+}
+
+const toMistakenViews = (...views: ReadonlyArray<View | undefined>): ReadonlyArray<{ readonly view: View }> =>
+  views.flatMap((view) => view === undefined ? [] : [{ view }])
+
 /**
  * Generates signing hypotheses in which members have the value `added` instead of being absent, at their position in the
  * venue's order: first one of the members that `isMeant` selects at a time, then all of them at once.
  */
-const addedMembers = (isMeant: (place: ActionOrder.MemberPosition) => boolean, added: unknown): Vary =>
-  function*({ view }) {
-    const order = actionOrder(view)
-    if (order === undefined) return
-    const addTo = (members: ActionOrder.ActionOrder, value: unknown, only?: string): unknown => {
-      if (Array.isArray(value)) return value.map((item: unknown) => addTo(members, item, only))
-      if (!Predicate.isReadonlyObject(value)) return value
-      return Object.fromEntries(
-        [...members].flatMap(([name, place]): Members =>
-          Object.hasOwn(value, name)
-            ? [[name, addTo(place.members, value[name], only)]]
-            : isMeant(place) && (only === undefined || only === name)
-            ? [[name, added]]
-            : []
-        )
-      )
-    }
-    const names = new Set<string>()
-    const collect = (members: ActionOrder.ActionOrder): void => {
-      for (const [name, place] of members) {
-        if (isMeant(place)) names.add(name)
-        collect(place.members)
-      }
-    }
-    collect(order)
-    for (const only of [...names, undefined]) {
-      const action = addTo(order, view.action, only)
-      if (Predicate.isReadonlyObject(action)) yield { view: { ...view, action } }
+export const addedNulls: Vary = ({ view }) => {
+  const isOptional = ({ presence }: Position): boolean => presence === "optional"
+  return [...placesIn(view, isOptional).keys(), undefined].flatMap((only) =>
+    toMistakenViews(withValues(view, (name, place) => isOptional(place) && (only ?? name) === name ? null : undefined))
+  )
+}
+
+/** Generates the signing hypothesis in which flags that are omitted if they are false were hashed as false. */
+export const addedFalses: Vary = ({ view }) =>
+  toMistakenViews(withValues(view, (_name, place) => ActionOrder.isMark(place) ? false : undefined))
+
+/** The values that programs sign for a value that is absent, by its kind. */
+const absentValues = (shape: ActionOrder.Shape): ReadonlyArray<unknown> => {
+  const kind = shape._tag === "Value" ? shape.kind : shape._tag
+  if (kind === "flag") return [false]
+  if (kind === "integer" || kind === "id") return [0]
+  return kind === "Members" || kind === "null" ? [] : ["", "null", "None", "undefined", "nil"]
+}
+
+/** Generates signing hypotheses in which an absent value or a null was signed as text such as "null", as 0 or as false. */
+export const absentMembers: Vary = function*({ view }) {
+  const mayBeAbsent = (place: Position) =>
+    !ActionOrder.isMark(place) && (place.presence === "optional" || place.presence === "nullable")
+  for (const [only, { shape }] of isUserSigned(view) ? [] : placesIn(view, mayBeAbsent)) {
+    for (const value of absentValues(shape)) {
+      yield* toMistakenViews(withValues(view, (name) => name === only ? value : undefined))
     }
   }
+}
 
-export const addedNulls = addedMembers(({ presence }) => presence === "optional", null)
+/** Returns the paths of the lists of an action that are sorted by key and have several pairs. */
+const sortedLists = (
+  shape: ActionOrder.Shape,
+  value: unknown,
+  path: ActionForm.Path = []
+): ReadonlyArray<ActionForm.Path> => {
+  if (Array.isArray(value)) {
+    return shape._tag === "List" && shape.isSorted
+      ? value.length > 1 ? [path] : []
+      : value.flatMap((item: unknown, index) =>
+        sortedLists(ActionOrder.itemShape(shape, index), item, [...path, index])
+      )
+  }
+  return shape._tag === "Members" && Predicate.isReadonlyObject(value)
+    ? [...shape.order].flatMap(([name, place]) => sortedLists(place.shape, value[name], [...path, name]))
+    : []
+}
 
-export const addedFalses = addedMembers(ActionOrder.isMark, false)
+type Pairs = ReadonlyArray<unknown>
+
+const compareText = (one: string, other: string): number => one < other ? -1 : one > other ? 1 : 0
+
+const pairText = (pair: unknown, index: number): string => Array.isArray(pair) ? String(pair[index]) : ""
+
+/** The orders of a list of pairs in which programs sign it, most likely first. */
+const pairOrders: ReadonlyArray<(pairs: Pairs) => Pairs> = [
+  (pairs) => pairs.toReversed(),
+  (pairs) => pairs.toSorted((a, b) => Number(pairText(a, 1)) - Number(pairText(b, 1))),
+  (pairs) => pairs.toSorted((a, b) => Number(pairText(b, 1)) - Number(pairText(a, 1))),
+  (pairs) => pairs.toSorted((a, b) => compareText(pairText(a, 0).toLowerCase(), pairText(b, 0).toLowerCase())),
+  (pairs) => pairs.toSorted((a, b) => pairText(a, 0).length - pairText(b, 0).length)
+]
+
+/** Returns the list with the item of one index before the item of another. */
+const moved = <A>(items: ReadonlyArray<A>, from: number, to: number): ReadonlyArray<A> =>
+  items.toSpliced(from, 1).toSpliced(to, 0, ...items.slice(from, from + 1))
+
+/** Returns orders in which the keys of the lists of an action can have been inserted. */
+const keyOrders = (keys: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
+  keys.length <= maxPermuted
+    ? permutations(keys.length).map((order) => order.flatMap((at) => keys.slice(at, at + 1)))
+    : [
+      ...keys.slice(1, maxLeaves).map((_, at) => moved(keys, at + 1, at)),
+      ...keys.slice(0, maxLeaves).map((_, at) => moved(keys, at, 0))
+    ]
+
+/**
+ * Generates signing hypotheses in which lists that are sorted by key were signed in another order: first all lists of
+ * the action, then one list.
+ */
+export const unsortedLists: Vary = function*({ view }) {
+  const order = actionOrder(view)
+  if (order === undefined) return
+  const all = sortedLists({ _tag: "Members", order, words: [] }, view.action)
+  const [first] = all
+  if (first === undefined) return
+  const pairsAt = (path: ActionForm.Path): Pairs => {
+    const list = at(view.action, path)
+    return Array.isArray(list) ? list : []
+  }
+  const keys = [...new Set(all.flatMap((path) => pairsAt(path).map((pair) => pairText(pair, 0))))]
+  const byKeys = (names: ReadonlyArray<string>) => (pairs: Pairs): Pairs =>
+    pairs.toSorted((a, b) => names.indexOf(pairText(a, 0)) - names.indexOf(pairText(b, 0)))
+  const orders = [...pairOrders, ...keyOrders(keys).map(byKeys)]
+  for (const paths of [all, ...(all.length > 1 ? all.map((path) => [path]) : [])]) {
+    for (const rearranged of paths === all || keys.length <= maxPermuted ? orders : pairOrders) {
+      const changed = paths.find((path) => ActionForm.unsortedPair(rearranged(pairsAt(path))) !== undefined)
+      if (changed === undefined) continue
+      const found = ActionForm.unsortedPair(rearranged(pairsAt(changed))) ?? ""
+      yield {
+        view: edited(view, paths, (part) => Array.isArray(part) ? rearranged(part) : part),
+        finding: { path: [...SignedView.actionPath(view), ...changed], found, expected: ActionForm.sortedList }
+      }
+    }
+  }
+}
 
 export const nullsDropped = rewriter({ members: (all) => all.filter(([, item]) => item !== null) })
+
+/** The members of a body that are appended to the hashed action. */
+const appended = ["nonce", "vaultAddress", "expiresAfter"] as const
+
+/** Generates signing hypotheses in which the given members were hashed as the action's last members. */
+const withMembers = (view: View, added: Readonly<Record<string, unknown>>): View => ({
+  ...view,
+  action: { ...view.action, ...added }
+})
+
+const isHashed = ({ part, view }: Subject): boolean =>
+  !isUserSigned(view) && (view.wrapper === undefined || part === "inner")
+
+/** Generates signing hypotheses in which an absent vault or expiry was hashed as a null in the action. */
+export const bodyNulls: Vary = (subject) => {
+  const { view } = subject
+  const absent = appended.slice(1).filter((name) => !isGiven(view.context[name]) && !Object.hasOwn(view.action, name))
+  const groups = isHashed(subject) ? [...absent.map((name) => [name]), absent, absent.toReversed()] : []
+  return groups.map((names) => ({ view: withMembers(view, Object.fromEntries(names.map((name) => [name, null]))) }))
+}
+
+/** Generates signing hypotheses in which members of the body were also hashed as members of the action. */
+export const bodyMembers: Vary = (subject) => {
+  const { request, view } = subject
+  const names = appended.filter((name) => !Object.hasOwn(view.action, name))
+  const groups = isHashed(subject)
+    ? names.flatMap((name, at) => [[name], ...names.slice(at + 1).map((other) => [name, other])]).concat([[...names]])
+    : []
+  return groups
+    .filter((group) => group.some((name) => isGiven(request[name])))
+    .map((group) => ({
+      view: withMembers(view, Object.fromEntries(group.map((name) => [name, request[name] ?? null])))
+    }))
+}
+
+/** Generates signing hypotheses in which an L1 action was hashed with the type of another, or with another spelling. */
+export const otherTypes: Vary = function*(subject) {
+  const { view } = subject
+  const own = view.action["type"]
+  if (!isHashed(subject) || !Predicate.isString(own)) return
+  const names = Object.keys(view.action).toSorted().join()
+  const alike = Object.keys(actionCatalog).filter((type) =>
+    [...(ActionOrder.l1(type)?.keys() ?? [])].toSorted().join() === names
+  )
+  const snake = own.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  const spellings = [own.toLowerCase(), own.toUpperCase(), snake, `${own.slice(0, 1).toUpperCase()}${own.slice(1)}`]
+  for (
+    const type of new Set([...alike, ...spellings, `${own}s`, own.replace(/s$/, ""), `${own}Action`, `${own}Order`])
+  ) {
+    if (type !== own) yield { view: { ...view, action: { ...view.action, type } } }
+  }
+}

@@ -18,6 +18,9 @@ import { isGiven, isUserSigned, subjectTypedData } from "./mistake.ts"
 
 const noBytes = new Uint8Array(0)
 
+/** The null of MessagePack. */
+const nil = Uint8Array.of(0xc0)
+
 type Arrange = NonNullable<View["arrange"]>
 
 const marked = (marker: number, bytes: Uint8Array): Uint8Array =>
@@ -166,6 +169,16 @@ export const preimageOrders: ReadonlyArray<Arrangement> = [
   {
     found: "a marker 0 in place of the absent expiry",
     arrange: ({ action, expires, nonce, vault }) => concat(action, nonce, vaultMarked(vault), Uint8Array.of(0), expires)
+  },
+  {
+    found: "a nil (0xc0) in place of the absent vault",
+    arrange: ({ action, expires, nonce, vault }) =>
+      concat(action, nonce, vault.length === 0 ? nil : vaultMarked(vault), marked(0, expires))
+  },
+  {
+    found: "a nil (0xc0) in place of the absent expiry",
+    arrange: ({ action, expires, nonce, vault }) =>
+      concat(action, nonce, vaultMarked(vault), expires.length === 0 ? nil : marked(0, expires))
   },
   {
     found: "a marker 0 and 8 zero bytes in place of the absent expiry",

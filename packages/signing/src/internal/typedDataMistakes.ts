@@ -13,19 +13,39 @@ import { actionOrder, isUserSigned, reshaped, subjectTypedData } from "./mistake
 
 const sources = ["A", "B", "Mainnet", "Testnet", "mainnet", "testnet", "", "c", "1", "0"]
 
+/** Other names of the venue's networks. */
+const networks = [
+  "mainnet",
+  "testnet",
+  "MAINNET",
+  "TESTNET",
+  "a",
+  "b",
+  "",
+  "Hyperliquid",
+  "HyperliquidMainnet",
+  "HyperliquidTestnet",
+  "Arbitrum",
+  "ArbitrumTestnet"
+]
+
 /**
- * Generates signing hypotheses whose phantom agent has a wrong `source`. The correct source is the network's letter.
+ * Generates signing hypotheses whose typed data name the network wrongly: the `source` of the phantom agent, or the
+ * network field of a user-signed action.
  */
-export const agentMistakes: Vary = function*({ part, view }) {
-  if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
-  const expected = `source ${view.profile.source}`
-  for (const source of sources) {
+export const networkNames: Vary = function*({ part, view }) {
+  const isAgent = !isUserSigned(view) && (view.wrapper === undefined || part === "inner")
+  const [field, right, others] = isAgent
+    ? ["source", view.profile.source, sources] as const
+    : [view.profile.chainField, view.profile.chainName, networks] as const
+  for (const other of others) {
+    if (other === right) continue
     yield reshaped(view, (signable) => ({
       ...signable,
       members: signable.members.map((member) =>
-        member.name === "source" && member.type === "string" ? { ...member, value: source } : member
+        member.name === field && member.type === "string" ? { ...member, value: other } : member
       )
-    }), { path: [], found: `source "${source}"`, expected })
+    }), { path: [], found: `${field} "${other}"`, expected: `${field} ${right}` })
   }
 }
 

@@ -9,8 +9,11 @@ import { documentedChainField, otherThan } from "../VenueProfile.ts"
 import { isAddress } from "./bytes.ts"
 import { chainMistakes, domainMistakes } from "./domainMistakes.ts"
 import {
+  absentMembers,
   addedFalses,
   addedNulls,
+  bodyMembers,
+  bodyNulls,
   chainIds,
   droppedMembers,
   droppedPairs,
@@ -18,6 +21,7 @@ import {
   keysByLength,
   movedMembers,
   nullsDropped,
+  otherTypes,
   permutedMembers,
   reversedKeys,
   signaturesAsSent,
@@ -26,7 +30,8 @@ import {
   sortedKeys,
   sortedOutside,
   swappedNeighbours,
-  typeLast
+  typeLast,
+  unsortedLists
 } from "./memberMistakes.ts"
 import type { MistakenView, Subject, Vary } from "./mistake.ts"
 import { isGiven, isUserSigned, leavesIn, ofText, rewriter, rewriting, sameHex, withContext } from "./mistake.ts"
@@ -53,10 +58,10 @@ import {
 } from "./preimageMistakes.ts"
 import {
   absentFields,
-  agentMistakes,
   amountTypesSigned,
   fieldSets,
   fieldTypes,
+  networkNames,
   olderTypedData,
   otherActionTypes,
   primaryTypes,
@@ -257,7 +262,7 @@ export const variations: ReadonlyArray<Variation> = [
   paired("sizeWidth", sizeWidths, 1),
   paired("otherDomain", domainMistakes, 4, 12),
   paired("primaryType", primaryTypes, 3, 4),
-  paired("sourceLetter", agentMistakes, 2, 2),
+  paired("sourceLetter", networkNames, 2, 2),
   seldomPaired("otherScheme", (subject) => {
     const { view } = subject
     if (isOuterPart(subject)) return [{ view: { ...view, asL1: true }, finding: { path: [], found: "an L1 action" } }]
@@ -304,6 +309,7 @@ export const variations: ReadonlyArray<Variation> = [
   paired("memberNotSigned", droppedMembers, 2, 6),
   alone("nullHashed", addedNulls, 2),
   alone("falseHashed", addedFalses, 2),
+  alone("unsortedList", unsortedLists, 2),
   alone("fieldOrder", swappedNeighbours),
   alone("decimalText", spelling(decimalsIn, exponent, longExponent, ofText((text) => text.replace(/^0\./, ".")))),
   alone("jsonText", spelling((view) => leavesIn(view, "json"), jsonIn, spacedJson)),
@@ -324,6 +330,10 @@ export const variations: ReadonlyArray<Variation> = [
   alone("olderTypedData", olderTypedData),
   alone("fieldType", amountTypesSigned),
   alone("absentSigned", absentFields),
+  alone("absentSigned", absentMembers),
+  alone("nullHashed", bodyNulls),
+  alone("memberAdded", bodyMembers),
+  alone("otherType", otherTypes),
   alone("hashSigned", jsonHashes),
   alone("otherNonce", nonces((nonce) => [nonce, ...nonceMistakes(nonce)])),
   alone("otherScheme", typedActions),
