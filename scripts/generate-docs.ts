@@ -13,6 +13,7 @@ import { limitsText } from "./docs/limits.ts"
 import { metricsText } from "./docs/metrics.ts"
 import { openApiText } from "./docs/openapi.ts"
 import { operationsText } from "./docs/operations.ts"
+import { sandboxText } from "./docs/sandbox.ts"
 import { subscriptionsText } from "./docs/subscriptions.ts"
 import { alertRules } from "./monitoring/alerts.ts"
 import * as monitoring from "./monitoring/check.ts"
@@ -30,6 +31,7 @@ const documents: ReadonlyMap<string, string> = new Map([
   ["docs/metrics.md", metricsText],
   ["docs/openapi.json", openApiText()],
   ["docs/operations.md", operationsText],
+  ["docs/sandbox.md", sandboxText()],
   ...clientModules,
   ...entryModules
 ])

@@ -95,7 +95,7 @@ describe("@nktkas/hyperliquid", () => {
       assert.deepStrictEqual(yield* httpRefusal(() => info.webData2({ user: keys.trader.address })), {
         status: 422,
         message: "422 Unprocessable Entity - Failed to deserialize the JSON body into the target type: " +
-          "the sandbox does not support \"webData2\""
+          "the sandbox does not support \"webData2\" (combined states), see docs/sandbox.md#what-it-does-not-support"
       })
     }))
 

@@ -6,11 +6,15 @@ import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import { playedTypes } from "@trigate/sandbox/venue/VenueExchange"
+import * as ActionHash from "@trigate/signing/actions/ActionHash"
+import * as Signable from "@trigate/signing/actions/Signable"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Ref from "effect/Ref"
 import * as AST from "effect/SchemaAST"
+import { privateKeyToAccount } from "viem/accounts"
 import { act, ask, askAt, btc, eth, hypeSpot, listOf, markOf, oidOf, orderOf, place, triggerAt } from "./trader.ts"
 import * as Signed from "./venue.ts"
 import { atStart, start } from "./venue.ts"
@@ -79,8 +83,8 @@ const prepare = Effect.gen(function*() {
     topUpIsolatedOnlyMargin: [{ asset: btc, leverage: "2" }],
     usdSend: [{ ...chain, destination: other, amount: "1", time: 1 }],
     spotSend: [{ ...chain, ...transfer }],
-    sendAsset: [{ ...chain, ...sent, destination: user }],
-    agentSendAsset: [{ ...sent, destination: user }],
+    sendAsset: [{ ...chain, ...sent, destination: user, fromSubAccount: "" }],
+    agentSendAsset: [{ ...sent, destination: user, fromSubAccount: "" }],
     withdraw3: [{ ...chain, destination: other, amount: "10", time: 1 }],
     usdClassTransfer: [{ ...chain, amount: "1", toPerp: false, nonce: 1 }],
     cDeposit: [{ ...chain, wei: 100, nonce: 1 }],
@@ -101,7 +105,7 @@ const prepare = Effect.gen(function*() {
     subAccountTransfer: [{ subAccountUser, isDeposit: true, usd: 1_000_000 }],
     subAccountSpotTransfer: [{ subAccountUser, isDeposit: true, token: "USDC", amount: "1" }],
     createVault: [created],
-    vaultModify: [{ vaultAddress }],
+    vaultModify: [{ vaultAddress, allowDeposits: null, alwaysCloseOnWithdraw: null }],
     vaultTransfer: [{ vaultAddress, isDeposit: true, usd: 100_000_000 }],
     vaultDistribute: [{ vaultAddress, usd: 1_000_000 }],
     registerReferrer: [{ code: "MINE" }],
@@ -130,7 +134,6 @@ const prepare = Effect.gen(function*() {
     "tokenDelegate hyperliquidChain": "Mainnet",
     "tokenDelegate venueChain": "Mainnet",
     "sendAsset fromSubAccount": subAccountUser,
-    "agentSendAsset fromSubAccount": subAccountUser,
     "approveAgent agentName": "named",
     "vaultModify allowDeposits": false,
     "vaultModify alwaysCloseOnWithdraw": true,
@@ -139,14 +142,16 @@ const prepare = Effect.gen(function*() {
   return { samples, optional }
 })
 
-/** The paths of the optional members of a schema. */
+const isNullable = (ast: AST.AST): boolean => AST.isUnion(ast) && ast.types.some(AST.isNull)
+
+/** The paths of the members of a schema that can be absent or null. */
 const optionalPaths = (ast: AST.AST, path = ""): ReadonlyArray<string> => {
   if (AST.isUnion(ast)) return ast.types.flatMap((each) => optionalPaths(each, path))
   if (AST.isArrays(ast)) return ast.rest.flatMap((each) => optionalPaths(each, `${path}[0]`))
   if (!AST.isObjects(ast)) return []
   return ast.propertySignatures.flatMap(({ name, type }) => {
     const at = path === "" ? String(name) : `${path}.${String(name)}`
-    return [...(AST.isOptional(type) ? [at] : []), ...optionalPaths(type, at)]
+    return [...(AST.isOptional(type) || isNullable(type) ? [at] : []), ...optionalPaths(type, at)]
   })
 }
 
@@ -303,7 +308,12 @@ describe("the venue's rules of 2026", () => {
       const nobody = /^err: User or API Wallet 0x[0-9a-f]{40} does not exist\.$/u
       const cancel = { type: "cancel", cancels: [{ a: btc, o: oid }] } as const
       for (const action of [{ ...cancel, f: false }, { type: "modify", oid, order, a: false }]) {
-        const answer = yield* Signed.act(keys.trader, action)
+        const hashed = yield* Effect.fromResult(ActionHash.signable(VenueProfile.mainnet, action, { nonce: start }))
+        const { domain, message, primaryType, types } = Signable.typedData(hashed)
+        const account = privateKeyToAccount(keys.trader.privateKey)
+        const signed = yield* Effect.promise(() => account.signTypedData({ domain, types, primaryType, message }))
+        const [r, s, v] = [`0x${signed.slice(2, 66)}`, `0x${signed.slice(66, 130)}`, Number(`0x${signed.slice(130)}`)]
+        const answer = yield* Signed.submit({ action, nonce: start, signature: { r, s, v } })
         assert.match(answer, nobody)
         assert.notInclude(answer, user)
       }

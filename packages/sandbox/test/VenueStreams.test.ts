@@ -29,7 +29,7 @@ const follow = Effect.fnUntraced(function*(subscription: object) {
   const frames: Array<unknown> = []
   const feed = VenueStreams.makeFeed(yield* SandboxState)
   const normalised = Result.getOrThrow(read(subscription))
-  const stream = VenueStreams.makeFrames(feed)(normalised)
+  const stream = VenueStreams.makeFrames(feed)(normalised) ?? assert.fail("the subscription is refused")
   yield* Effect.forkChild(Stream.runForEach(stream, (frame) => Effect.sync(() => frames.push(frame))))
   return frames
 })

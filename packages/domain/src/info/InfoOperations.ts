@@ -332,7 +332,13 @@ export const userFillsByTime = query({
   ...relayed({ ...ofAccount, rows: rowsOfOrders }),
   name: "userFillsByTime",
   summary: "Fills of a user in a time range, at most 2000",
-  request: Schema.Struct({ ...fillsOfUser.fields, ...since }),
+  request: Schema.Struct({
+    ...fillsOfUser.fields,
+    ...since,
+    reversed: Schema.optionalKey(
+      Schema.NullOr(Schema.Boolean).annotate({ description: "Whether to return the newest fills first" })
+    )
+  }),
   response: Schema.Array(Fill),
   failures: [],
   example: { user, startTime: instant }

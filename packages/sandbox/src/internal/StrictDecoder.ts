@@ -8,6 +8,7 @@ import * as Arr from "effect/Array"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as AST from "effect/SchemaAST"
 
 /**
  * The paths, such as `orders[0].x`, of the members for which the sandbox refuses a request. If there are none, the
@@ -57,11 +58,13 @@ const findUnread = (sent: unknown, decoded: unknown, path = ""): Unread => {
 export const make = <S extends AnyCodec>(schema: S, declared: AnyCodec = schema): StrictDecoder<S["Type"]> => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
   const isDeclared = Schema.is(Schema.toEncoded(declared))
+  // a struct without members decodes to the value itself
+  const isEmpty = AST.isObjects(schema.ast) && schema.ast.propertySignatures.length === 0
   return (value) => {
     const decoded = decode(value)
     if (Result.isSuccess(decoded)) {
-      const request = decoded.success
-      return isRead(value, request) ? Result.succeed(request) : Result.fail(findUnread(value, request))
+      const members = isEmpty ? {} : decoded.success
+      return isRead(value, members) ? Result.succeed(decoded.success) : Result.fail(findUnread(value, members))
     }
     return Result.fail(
       schema === declared || !isDeclared(value)

@@ -14,6 +14,7 @@ import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { SandboxState } from "../SandboxState.ts"
+import { aggregateFills } from "../venue/OrderReads.ts"
 import { accountEvents, marketEvents } from "../venue/TradingEvents.ts"
 import * as VenueInfo from "../venue/VenueInfo.ts"
 import type { AccountEvent, VenueFeed } from "./VenueFeed.ts"
@@ -239,6 +240,8 @@ const sources: { readonly [name: string]: Source } = {
         )),
       every(700)
     ),
+  // the outcomes of the sandbox do not change
+  outcomeMetaUpdates: () => Stream.never,
   activeAssetCtx: (feed, { coin }, every) => paced(readContext(feed, String(coin)), every(1000)),
   assetCtxs: (feed, { dex }, every) =>
     paced(
@@ -310,7 +313,12 @@ const sources: { readonly [name: string]: Source } = {
       ],
       { concurrency: "unbounded" }
     ),
-  userFills: snapshot("userFills", "fills", ({ fills }) => fills),
+  userFills: (feed, request, every) =>
+    snapshot(
+      "userFills",
+      "fills",
+      ({ fills }) => fills === undefined || request["aggregateByTime"] !== true ? fills : aggregateFills(fills)
+    )(feed, request, every),
   userFundings: snapshot("userFunding", "fundings", ({ fundings }) => fundings),
   userNonFundingLedgerUpdates: snapshot(
     "userNonFundingLedgerUpdates",
@@ -329,10 +337,10 @@ const sources: { readonly [name: string]: Source } = {
     changes(feed.ask({ type: "activeAssetData", user, coin }), every(1000))
 }
 
-/** Returns the function that makes the stream of frames for a subscription. */
+/** Returns the function that makes the stream of frames for a subscription; `undefined` if there is none. */
 export const makeFrames =
   (feed: VenueFeed, { pace = 1 }: Options = {}): VenueSocket.Frames => ({ declaration, request }) =>
-    sources[declaration.name]?.(feed, request, (milliseconds) => Duration.millis(milliseconds / pace)) ?? Stream.never
+    sources[declaration.name]?.(feed, request, (milliseconds) => Duration.millis(milliseconds / pace))
 
 /** Makes the transport for WebSocket connections to the sandbox's venue. */
 export const make = (state: SandboxState["Service"], options?: Options): SocketTransport["Service"] =>

@@ -70,10 +70,7 @@ const play = <S extends AnyCodec>(
 }
 
 /** `vaultModify` without the setting `alwaysCloseOnWithdraw`, of which `null` means no change. */
-const VaultModify = Schema.Struct({
-  ...actionSchemas.vaultModify.fields,
-  alwaysCloseOnWithdraw: Schema.optionalKey(Schema.Null)
-})
+const VaultModify = Schema.Struct({ ...actionSchemas.vaultModify.fields, alwaysCloseOnWithdraw: Schema.Null })
 
 /**
  * `tokenDelegate` in the form that the venue accepts: with the member `hyperliquidChain`, which the venue's

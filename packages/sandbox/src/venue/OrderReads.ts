@@ -1,8 +1,10 @@
 /** Encodes orders for queries and streams. */
-import type { Order, OrderRecord } from "@trigate/domain/info/Order"
+import type { Fill, Order, OrderRecord } from "@trigate/domain/info/Order"
 import type { OrderUpdate } from "@trigate/domain/info/Order"
+import * as Predicate from "effect/Predicate"
 import type { Asset } from "./Assets.ts"
 import { printPx, printSz } from "./Assets.ts"
+import * as Decimals from "./Decimals.ts"
 import { findOrder } from "./OrderLife.ts"
 import type { TradingAccount, VenueOrder } from "./TradingAccount.ts"
 import type { Venue } from "./Venue.ts"
@@ -88,3 +90,42 @@ export const history = ({ listing }: Venue, account: TradingAccount, most: numbe
     const asset = listing.byCoin.get(order.coin)
     return asset === undefined || order.place === "parent" ? [] : [printRecord(asset, order)]
   })
+
+/** Decimals with which the prices and sizes of fills are added up. */
+const fillDecimals = 8
+
+const parseAmount = (text: string): bigint => Decimals.parse(text, fillDecimals) ?? 0n
+
+const addAmounts = (one: string, other: string): string =>
+  Decimals.print(parseAmount(one) + parseAmount(other), fillDecimals)
+
+/** Combines two fills of an order: the sum of their amounts, at their average price. */
+const joinFills = (first: Fill, next: Fill): Fill => {
+  const [sz, nextSz] = [parseAmount(first.sz), parseAmount(next.sz)]
+  const { builderFee } = next
+  return {
+    ...first,
+    px: Decimals.print((parseAmount(first.px) * sz + parseAmount(next.px) * nextSz) / (sz + nextSz), fillDecimals),
+    sz: addAmounts(first.sz, next.sz),
+    closedPnl: addAmounts(first.closedPnl, next.closedPnl),
+    fee: addAmounts(first.fee, next.fee),
+    ...(Predicate.isString(builderFee)
+      ? { builderFee: addAmounts(String(first["builderFee"] ?? "0"), builderFee) }
+      : {})
+  }
+}
+
+/**
+ * Combines the fills that an order took from several resting orders at one time (`aggregateByTime`). The fills are in
+ * the order of occurrence.
+ */
+export const aggregateFills = (fills: ReadonlyArray<Fill>): ReadonlyArray<Fill> => {
+  const combined: Array<Fill> = []
+  for (const fill of fills) {
+    const last = combined.at(-1)
+    if (last?.oid === fill.oid && last.time === fill.time && last.crossed && fill.crossed) {
+      combined[combined.length - 1] = joinFills(last, fill)
+    } else combined.push(fill)
+  }
+  return combined
+}

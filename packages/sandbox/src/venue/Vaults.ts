@@ -32,6 +32,24 @@ export const vaultValue = (venue: Venue, address: Address): bigint =>
     0n
   )
 
+/** The period after its creation, in milliseconds, in which `vaultSummaries` lists a vault. */
+const listedFor = 7_200_000
+
+/** Returns the response to the query `vaultSummaries`: the vaults of the last two hours. */
+export const vaultSummaries = (venue: Venue) =>
+  [...venue.state.vaults].flatMap(([vaultAddress, vault]) => {
+    const { createdAt, leader, name, totalShares } = vault
+    return createdAt <= venue.state.now - listedFor ? [] : [{
+      name,
+      vaultAddress,
+      leader,
+      tvl: printUsd(vaultValue(venue, vaultAddress)),
+      isClosed: totalShares === 0n,
+      relationship: { type: "normal" },
+      createTimeMillis: createdAt
+    }]
+  })
+
 /** Returns the value of a depositor's shares. */
 export const vaultEquity = (venue: Venue, address: Address, vault: Vault, user: Address): bigint => {
   const shares = vault.shares.get(user)?.shares ?? 0n

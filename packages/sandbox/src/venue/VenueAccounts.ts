@@ -14,7 +14,7 @@ import { twapHistory } from "./Twaps.ts"
 import { vaultEquity } from "./Vaults.ts"
 import type { Venue } from "./Venue.ts"
 import { zeroHash } from "./Venue.ts"
-import { type Account, accountOrNew, type VenueState } from "./VenueState.ts"
+import { type Account, accountOrNew, countRequests, type VenueState } from "./VenueState.ts"
 
 /** The state from which queries about a user are served. */
 interface View {
@@ -99,6 +99,7 @@ const answers = {
     nPendingWithdrawals: trader.unstaking.length
   }),
   isVip: () => false,
+  legalCheck: () => ({ acceptedTerms: true, userAllowed: true, restrictions: "n" }),
   leadingVaults: (view: View) =>
     listVaults(view).flatMap(([address, { leader, name }]) => leader === view.user ? [{ address, name }] : []),
   portfolio: ({ trader, trading }: View) => AccountReads.portfolio(trading, trader),
@@ -143,7 +144,8 @@ export const AccountRead = Schema.Union([
     startTime: Schema.optionalKey(Schema.NullOr(Schema.Natural)),
     endTime: Schema.optionalKey(Schema.NullOr(Schema.Natural))
   }),
-  Schema.Struct({ type: Schema.Literal("maxBuilderFee"), user: Address, builder: Address })
+  Schema.Struct({ type: Schema.Literal("maxBuilderFee"), user: Address, builder: Address }),
+  Schema.Struct({ type: Schema.Literal("preTransferCheck"), user: Address, source: Address })
 ])
 
 const startTime = (
@@ -178,6 +180,14 @@ export const answer = (
   switch (read.type) {
     case "maxBuilderFee":
       return Number(trader.builders.get(lowerCase(read.builder)) ?? 0n)
+    case "preTransferCheck":
+      // a transfer to a new account costs nothing
+      return {
+        fee: "0.0",
+        isSanctioned: false,
+        userExists: venue.accounts.has(user),
+        userHasSentTx: countRequests(venue, user) > 0
+      }
     case "userBorrowLendInterest":
     case "userFunding":
     case "userNonFundingLedgerUpdates":

@@ -4,7 +4,9 @@ import type { SpotMeta } from "@trigate/domain/info/SpotMeta"
 import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import type { Seed } from "../Seed.ts"
 import type { CandleMarket } from "./CandleMarket.ts"
 import type { Venue } from "./Venue.ts"
@@ -50,22 +52,27 @@ export const wrongShape = (why = ""): UpstreamResponse.UpstreamResponse =>
 /** The response to a body that is not JSON. */
 export const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
 
-/** Serves a typed query; the body is parsed JSON. */
-export type QueryHandler = (view: InfoView, body: unknown) => UpstreamResponse.UpstreamResponse
+/** Serves a typed query. `members` are the members of the parsed body except `type`. */
+export type QueryHandler = (view: InfoView, members: unknown) => UpstreamResponse.UpstreamResponse
 
 /**
- * Makes the handler of an operation. The handler decodes the request before it responds. `accepts` returns whether the
- * sandbox supports a request. Default: all requests are supported.
+ * Makes the handler of an operation. The handler decodes the request before it responds, and refuses members that the
+ * operation does not declare. `accepts` returns whether the sandbox supports a request. Default: all requests are
+ * supported.
  */
 export const on = <Request extends AnyCodec, Response extends AnyCodec>(
-  operation: Operation<string, "read", Request, Response>,
+  { name, request }: Operation<string, "read", Request, Response>,
   answer: (view: InfoView, request: Request["Type"]) => Response["Encoded"] | undefined,
   accepts: (request: Request["Type"]) => boolean = () => true
 ): QueryHandler => {
-  const decode = Schema.decodeUnknownOption(operation.request)
-  return (view, body) =>
-    Option.match(Option.filter(decode(body), accepts), {
+  const check = StrictDecoder.make(Schema.toEncoded(request))
+  const decode = Schema.decodeUnknownOption(request)
+  return (view, members) => {
+    const checked = check(members)
+    if (Result.isFailure(checked)) return wrongShape(StrictDecoder.formatUnread(checked.failure, name))
+    return Option.match(Option.filter(decode(members), accepts), {
       onNone: () => wrongShape(),
       onSome: (request) => known(answer(view, request))
     })
+  }
 }

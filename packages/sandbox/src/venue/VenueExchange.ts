@@ -20,7 +20,6 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Struct from "effect/Struct"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import type { ActionSigner, Decision, Submission } from "./ActionAdmission.ts"
 import { admit, refuseIf } from "./ActionAdmission.ts"
@@ -102,33 +101,6 @@ const readEnvelope = (envelope: SignedEnvelope): Result.Result<Omit<Submission, 
     : read(envelope.action, undefined)
 }
 
-/** The flags that the venue omits from an action before it hashes the action, if they are `false`. */
-const omittedFlags: { readonly [type: string]: string } = {
-  modify: "a",
-  batchModify: "a",
-  cancel: "f",
-  cancelByCloid: "f"
-}
-
-const omitFlag = (action: SentAction): SentAction => {
-  const flag = omittedFlags[action.type]
-  return flag === undefined || action[flag] !== false ? action : { ...Struct.omit(action, [flag]), type: action.type }
-}
-
-/**
- * Returns the envelope with the action as the venue hashes it. A signature of an action with a flag that is `false`
- * therefore recovers to another address than the signer's. Returns the same object if no flag is omitted.
- */
-const asHashed = (envelope: SignedEnvelope, wrapper: typeof MultiSig.Type | undefined): SignedEnvelope => {
-  const executed = wrapper === undefined ? envelope.action : wrapper.payload.action
-  const hashed = omitFlag(executed)
-  if (hashed === executed) return envelope
-  return {
-    ...envelope,
-    action: wrapper === undefined ? hashed : { ...wrapper, payload: { ...wrapper.payload, action: hashed } }
-  }
-}
-
 /** The state that actions read and change. */
 export interface ExchangeState {
   readonly venue: VenueControls
@@ -156,10 +128,8 @@ const answerTo = (
   const { action, envelope, wrapper } = request
   const checked = checkAction(profile, action, envelope.nonce)
   if (Result.isFailure(checked)) return refused(checked.failure)
-  const hashed = asHashed(envelope, wrapper)
-  const isRecovered = signer !== undefined && wrapper === undefined && hashed === envelope
-  const recovered: Result.Result<ActionSigner, Unrecovered> = !isRecovered
-    ? SignerRecovery.recoverRequest(profile, hashed, engine)
+  const recovered: Result.Result<ActionSigner, Unrecovered> = signer === undefined || wrapper !== undefined
+    ? SignerRecovery.recoverRequest(profile, envelope, engine)
     : Result.map(UserSigned.signingScheme(action), ({ scheme }) => ({ scheme, signer }))
   if (Result.isFailure(recovered)) {
     const { failure } = recovered

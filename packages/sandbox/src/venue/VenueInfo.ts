@@ -9,10 +9,12 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as AccountReads from "./AccountReads.ts"
 import { type CandleMarket, findMarket } from "./CandleMarket.ts"
 import * as MarketReads from "./MarketReads.ts"
 import { findAccount } from "./TradingState.ts"
+import { vaultSummaries } from "./Vaults.ts"
 import * as VenueAccounts from "./VenueAccounts.ts"
 import { type InfoState, type InfoView, known, notJson, on, type QueryHandler, wrongShape } from "./VenueAnswer.ts"
 import * as VenueMarkets from "./VenueMarkets.ts"
@@ -58,16 +60,52 @@ const typed = {
 
 const typedAnswers: ReadonlyMap<string, QueryHandler> = new Map(Object.entries(typed))
 
+/** The queries for lists that are empty, because the sandbox plays nothing that would be in them. */
+const emptyLists = [
+  "allBorrowLendReserveStates",
+  "liquidatable",
+  "outcomeTemplates",
+  "perpCategories",
+  "perpConciseAnnotations",
+  "validatorL1Votes"
+] as const
+
+/**
+ * The known queries that the sandbox does not support, by topic. The responses to these queries and the documentation
+ * name the topic.
+ */
+export const unplayedQueries: { readonly [topic: string]: ReadonlyArray<string> } = {
+  "outcomes": ["outcomeDeployerLimits", "settledOutcome"],
+  "lending rates": ["borrowLendReserveState"],
+  "deployment of tokens": ["spotDeployState", "spotPairDeployAuctionStatus", "tokenDetails", "usdcRouting"],
+  "gossip priority": ["gossipPriorityAuctionStatus", "gossipRootIps"],
+  "order limits": ["maxMarketOrderNtls"],
+  "quote tokens, which the venue no longer serves": ["alignedQuoteTokenInfo"],
+  "combined states": ["batchClearinghouseStates", "userStarState", "vaultDetails", "webData2"]
+}
+
+const topics = new Map(
+  Object.entries(unplayedQueries).flatMap(([topic, types]) => types.map((type) => [type, topic] as const))
+)
+
 /** The queries about markets that have no response schema. */
-const PassthroughRead = Schema.Union([
+export const PassthroughRead = Schema.Union([
   Schema.Struct({
     type: Schema.Literals([
       "spotMetaAndAssetCtxs",
       "exchangeStatus",
       "perpDeployAuctionStatus",
       "predictedFundings",
-      "validatorSummaries"
+      "validatorSummaries",
+      "vaultSummaries",
+      ...emptyLists
     ])
+  }),
+  Schema.Struct({ type: Schema.Literal("perpAnnotation"), coin: Schema.String }),
+  Schema.Struct({
+    type: Schema.Literal("marginTable"),
+    id: Schema.Natural,
+    dex: Schema.optionalKey(Schema.NullOr(Schema.String))
   }),
   Schema.Struct({ type: Schema.Literals(["perpDexLimits", "perpDexStatus"]), dex: Schema.String }),
   Schema.Struct({
@@ -77,15 +115,18 @@ const PassthroughRead = Schema.Union([
   Schema.Struct({ type: Schema.Literal("activeAssetData"), user: Address, coin: Schema.String })
 ])
 
-const decodePassthrough = Schema.decodeUnknownOption(PassthroughRead)
-const decodeAccount = Schema.decodeUnknownOption(VenueAccounts.AccountRead)
-const hasType = Schema.decodeUnknownOption(Schema.Struct({ type: Schema.String }))
+const decodePassthrough = StrictDecoder.make(PassthroughRead)
+const decodeAccount = StrictDecoder.make(VenueAccounts.AccountRead)
+const hasType = Schema.is(Schema.Struct({ type: Schema.String }))
 
-const passthroughTypes = new Set<string>(
-  [...PassthroughRead.members, ...VenueAccounts.AccountRead.members].flatMap(({ fields }) =>
-    "literals" in fields.type ? fields.type.literals : [fields.type.literal]
-  )
-)
+const collectTypes = (
+  members: ReadonlyArray<
+    { readonly fields: { readonly type: { readonly literals: ReadonlyArray<string> } | { readonly literal: string } } }
+  >
+) => new Set(members.flatMap(({ fields: { type } }) => "literals" in type ? type.literals : [type.literal]))
+
+const passthroughTypes = collectTypes(PassthroughRead.members)
+const accountTypes = collectTypes(VenueAccounts.AccountRead.members)
 
 const passthroughAnswer = (listing: InfoView, read: typeof PassthroughRead.Type): unknown => {
   switch (read.type) {
@@ -105,39 +146,67 @@ const passthroughAnswer = (listing: InfoView, read: typeof PassthroughRead.Type)
       return VenueMarkets.cappedCoins(listing, read.dex ?? "")
     case "validatorSummaries":
       return VenueAccounts.validators(listing.venue)
+    case "vaultSummaries":
+      return vaultSummaries(listing.trading)
+    case "perpAnnotation":
+      return findMarket(listing.markets, read.coin) === undefined ? undefined : null
+    case "marginTable":
+      return VenueMarkets.meta(listing, read.dex ?? "")?.marginTables?.find(([id]) => id === read.id)?.[1]
+    case "allBorrowLendReserveStates":
+    case "liquidatable":
+    case "outcomeTemplates":
+    case "perpCategories":
+    case "perpConciseAnnotations":
+    case "validatorL1Votes":
+      return []
     case "activeAssetData":
       return AccountReads.activeAssetData(listing.trading, findAccount(listing.trading.state, read.user), read.coin)
   }
 }
 
-/**
- * Returns the response to a query that has no response schema. If the sandbox does not support the query, the error
- * contains the query's type.
- */
+/** The section of the documentation that lists {@link unplayedQueries}. */
+const section = "docs/sandbox.md#what-it-does-not-support"
+
+/** Returns the response to a query without a response schema. The error names a query that the sandbox does not support. */
 const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.UpstreamResponse => {
-  const passthrough = decodePassthrough(body)
-  if (Option.isSome(passthrough)) return known(passthroughAnswer(view, passthrough.value))
-  return Option.match(decodeAccount(body), {
-    onNone: () =>
-      wrongShape(passthroughTypes.has(type) ? "" : `: the sandbox does not support ${JSON.stringify(type)}`),
-    onSome: (account) => known(VenueAccounts.answer(view.venue, view.trading, account, view.now))
-  })
+  const refuse = (unread: StrictDecoder.Unread) => wrongShape(StrictDecoder.formatUnread(unread, type))
+  if (passthroughTypes.has(type)) {
+    return Result.match(decodePassthrough(body), {
+      onFailure: refuse,
+      onSuccess: (read) => known(passthroughAnswer(view, read))
+    })
+  }
+  if (accountTypes.has(type)) {
+    return Result.match(decodeAccount(body), {
+      onFailure: refuse,
+      onSuccess: (read) => known(VenueAccounts.answer(view.venue, view.trading, read, view.now))
+    })
+  }
+  const topic = topics.get(type)
+  const about = topic === undefined ? "" : ` (${topic})`
+  return wrongShape(`: the sandbox does not support ${JSON.stringify(type)}${about}, see ${section}`)
 }
+
+/** The query types that the sandbox supports. */
+export const playedQueries: ReadonlySet<string> = new Set([
+  ...typedAnswers.keys(),
+  ...passthroughTypes,
+  ...accountTypes
+])
 
 /**
  * Serves a query.
  *
  * For an unknown coin or dex, the response is HTTP 500 `null`; only `l2Book` returns HTTP 200 `null` for an unknown
- * coin. For an unknown query type or shape, the response is HTTP 422. For a body that is not JSON, the response is HTTP
- * 400.
+ * coin. For an unknown query type or shape, or an unknown member, the response is HTTP 422. For a body that is not JSON,
+ * the response is HTTP 400.
  */
 export const answer = (view: InfoView, body: Uint8Array): UpstreamResponse.UpstreamResponse => {
   const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
   if (Option.isNone(parsed)) return notJson
-  const named = hasType(parsed.value)
-  if (Option.isNone(named)) return wrongShape()
-  const { type } = named.value
-  return typedAnswers.get(type)?.(view, parsed.value) ?? untyped(view, type, parsed.value)
+  if (!hasType(parsed.value)) return wrongShape()
+  const { type, ...members } = parsed.value
+  return typedAnswers.get(type)?.(view, members) ?? untyped(view, type, parsed.value)
 }
 
 /** Reads and sets the data that `POST /info` returns. */

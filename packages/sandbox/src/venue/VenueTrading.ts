@@ -67,13 +67,18 @@ export const answers = {
   ),
   userFills: on(
     InfoOperations.userFills,
-    (view, { user }) => accountIn(view, user).fills.slice(-mostRows).toReversed()
+    (view, { aggregateByTime, user }) => {
+      const { fills } = accountIn(view, user)
+      return (aggregateByTime === true ? OrderReads.aggregateFills(fills) : fills).slice(-mostRows).toReversed()
+    }
   ),
   userFillsByTime: on(
     InfoOperations.userFillsByTime,
-    (view, { endTime, startTime, user }) =>
-      accountIn(view, user).fills.filter(({ time }) => time >= startTime && time <= (endTime ?? view.now))
-        .slice(0, mostRows)
+    (view, { aggregateByTime, endTime, reversed, startTime, user }) => {
+      const found = accountIn(view, user).fills.filter(({ time }) => time >= startTime && time <= (endTime ?? view.now))
+      const fills = aggregateByTime === true ? OrderReads.aggregateFills(found) : found
+      return (reversed === true ? fills.toReversed() : fills).slice(0, mostRows)
+    }
   ),
   userRole: on(InfoOperations.userRole, (view, { user }) => findRole(view, lowerCase(user))),
   userRateLimit: on(InfoOperations.userRateLimit, (view, { user }) => {

@@ -14,8 +14,8 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import * as VenueProtocol from "./VenueProtocol.ts"
 
-/** Returns the `data` members of a subscription's frames. */
-export type Frames = (subscription: Subscription.Normalised) => Stream.Stream<unknown>
+/** Returns the `data` members of a subscription's frames; `undefined` for a subscription that the venue refuses. */
+export type Frames = (subscription: Subscription.Normalised) => Stream.Stream<unknown> | undefined
 
 /** Makes the transport of an in-process venue. Each connection is independent and ends with its scope. */
 export const make = (frames: Frames): SocketTransport["Service"] =>
@@ -29,13 +29,17 @@ export const make = (frames: Frames): SocketTransport["Service"] =>
       const subscribe = Effect.fnUntraced(function*(subscription: Subscription.Normalised) {
         const { key } = subscription
         if (yield* FiberMap.has(running, key)) return yield* refuse(`Already subscribed: ${key}`)
+        const data = frames(subscription)
+        if (data === undefined) {
+          return yield* refuse(`${VenueProtocol.invalidSubscription(key)}: the sandbox does not support it`)
+        }
         yield* write(VenueProtocol.acknowledgement("subscribe", key))
         const channel = VenueProtocol.channelName(subscription)
         yield* FiberMap.run(
           running,
           key,
           Stream.runForEach(
-            frames(subscription),
+            data,
             (data) => write(VenueProtocol.dataFrame(channel, Json.stringify(data)))
           ).pipe(Effect.andThen(Effect.never))
         )
