@@ -79,7 +79,8 @@ export class ActionsApi extends HttpApiGroup.make("actions").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Outcome of a signed action, by signer and nonce, or by cloid",
     description:
-      "Send `signer` and `nonce`, or `cloid`. If several actions have the cloid, the error is InvalidRequest."
+      "Send `signer` and `nonce`, or `cloid` and `signer`. Without `signer`, the action can be another account's. If " +
+      "several actions have the cloid, the error is InvalidRequest."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Actions",

@@ -191,7 +191,7 @@ const severalFound = Effect.suspend(() =>
   Effect.fail(
     invalidRequest([{
       path: ["cloid"],
-      message: "Several actions have this cloid: identify one by its signer and nonce"
+      message: "Several actions have this cloid: add their signer, or identify one by its signer and nonce"
     }])
   )
 )

@@ -110,6 +110,7 @@ describe("the action log in SQLite", () => {
       older.exec(`ALTER TABLE trigate_actions DROP COLUMN part; ALTER TABLE trigate_actions DROP COLUMN caller;
         DROP TABLE trigate_signers; DROP INDEX trigate_actions_fingerprint; DROP TABLE trigate_action_cloids;
         ALTER TABLE trigate_actions DROP COLUMN settled; ALTER TABLE trigate_actions DROP COLUMN look_up_at;
+        ALTER TABLE trigate_actions DROP COLUMN vault;
         DELETE FROM trigate_migrations WHERE migration_id >= 3`)
       older.close()
       yield* Effect.gen(function*() {

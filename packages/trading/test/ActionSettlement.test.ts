@@ -6,6 +6,7 @@ import * as SqliteClient from "@trigate/archive/SqliteClient"
 import type { ActionRecord, ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { isOpen } from "@trigate/domain/actions/ActionRecord"
 import { keys } from "@trigate/sandbox/SandboxExamples"
+import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
@@ -53,13 +54,24 @@ interface Shown {
 }
 
 const readObject = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Unknown))
-const readQuery = Schema.decodeUnknownSync(
-  Schema.Struct({ type: Schema.String, oid: Schema.optionalKey(Schema.String) })
-)
+const Query = Schema.Struct({
+  type: Schema.String,
+  oid: Schema.optionalKey(Schema.String),
+  user: Schema.optionalKey(Schema.String)
+})
+const readQuery = Schema.decodeUnknownSync(Query)
 
 /** A venue that loses each response to an action. */
 const makeVenue = (orders: () => { readonly [cloid: string]: Shown } = () => ({})) => {
-  const state = { orders, clock: now, actions: 0 }
+  const state = {
+    orders,
+    clock: now,
+    actions: 0,
+    /** The response to an action; without one, it is lost. */
+    response: undefined as object | undefined,
+    /** The masters of agents. */
+    masters: new Map<string, string>()
+  }
   const answer = (value: unknown) => ScriptedTransport.answer(200, JSON.stringify(value))
   const recordOf = (cloid: string, { oid, order, status }: Shown) => ({
     order: {
@@ -84,12 +96,14 @@ const makeVenue = (orders: () => { readonly [cloid: string]: Shown } = () => ({}
     status,
     statusTimestamp: state.clock
   })
-  const react = (query: { readonly type: string; readonly oid?: string }) => {
+  const react = (query: typeof Query.Type) => {
     switch (query.type) {
       case "exchangeStatus":
         return answer({ time: state.clock, specialStatuses: null })
-      case "userRole":
-        return answer({ role: "user" })
+      case "userRole": {
+        const master = state.masters.get(query.user ?? "")
+        return answer(master === undefined ? { role: "user" } : { role: "agent", data: { user: master } })
+      }
       case "orderStatus": {
         const shown = query.oid === undefined ? undefined : state.orders()[query.oid]
         return answer(
@@ -121,7 +135,7 @@ const makeVenue = (orders: () => { readonly [cloid: string]: Shown } = () => ({}
   const transport = ScriptedTransport.make(({ body, url }) => {
     if (!url.endsWith("/exchange")) return react(readQuery(JSON.parse(body)))
     state.actions += 1
-    return ScriptedTransport.broken
+    return state.response === undefined ? ScriptedTransport.broken : answer(state.response)
   })
   return { state, transport }
 }
@@ -174,6 +188,26 @@ const lose = Effect.fnUntraced(function*(signed: Effect.Success<ReturnType<typeo
   const error = yield* Effect.flip(Exchange.use((exchange) => exchange.submit(signed)))
   assert.strictEqual(error._tag, "OutcomeUnknown")
 })
+
+const resting = (oid: number) => ({
+  status: "ok",
+  response: { type: "order", data: { statuses: [{ resting: { oid } }] } }
+})
+
+interface Submitted {
+  readonly cloid: `0x${string}`
+  readonly by: TestKey
+  readonly nonce: number
+  readonly vaultAddress?: `0x${string}`
+}
+
+/** Sends an order of a signer, whatever becomes of it. */
+const submit = ({ by, cloid, ...options }: Submitted) =>
+  ActionBuilder.placeOrders({ orders: [{ ...leg, cloid }] }, options).pipe(
+    Effect.provide(Signer.layerPrivateKey(Redacted.make(by.privateKey))),
+    Effect.orDie,
+    Effect.flatMap((signed) => Exchange.use((exchange) => Effect.exit(exchange.submit(signed))))
+  )
 
 const byNonce = (nonce: number): ActionReference => ({ signer: trader, nonce })
 
@@ -297,6 +331,27 @@ for (const [name, store] of Object.entries(stores)) {
         }
       }))
 
+    it.effect("settle although an order of another account has the same cloid and the same oid", () =>
+      Effect.gen(function*() {
+        const make = yield* store
+        const cloid = cloidOf(4)
+        const venue = makeVenue(() => ({ [cloid]: { status: "open", oid: 8 } }))
+        yield* TestClock.setTime(now)
+        const found = yield* Effect.gen(function*() {
+          venue.state.response = resting(8)
+          yield* submit({ cloid, by: keys.validator, nonce: now + 1 })
+          venue.state.response = undefined
+          yield* submit({ cloid, by: keys.trader, nonce: now + 2 })
+          return yield* settledWithin(venue, byNonce(now + 2), 3600)
+        }).pipe(Effect.provide(replica(venue, make())))
+        assert.deepStrictEqual(withoutId(found.record), {
+          signer: trader,
+          nonce: now + 2,
+          state: "accepted",
+          settled: { by: "orderStatus", entries: [{ _tag: "Resting", oid: 8, cloid }] }
+        })
+      }))
+
     if (name === "memory") return
     it.effect("settle at another replica after the one that sent was killed", () =>
       Effect.gen(function*() {
@@ -371,6 +426,52 @@ describe("an unknown outcome", () => {
     )
   })
 
+  const [agent, stranger] = [keys.leader, keys.validator]
+  const vault = `0x${"cc".repeat(20)}` as const
+
+  for (
+    const [what, rival, response, expected] of [
+      ["of the account was placed as another order", { by: keys.trader }, resting(5), "accepted"],
+      ["of the account was placed as this order", { by: keys.trader }, resting(8), "unknown"],
+      ["of an agent of the account has no known outcome", { by: agent }, undefined, "unknown"],
+      ["of an agent of the account was rejected", { by: agent }, { status: "err", response: "No." }, "accepted"],
+      ["of an agent for a vault has no known outcome", { by: agent, vaultAddress: vault }, undefined, "accepted"],
+      ["of an agent of another account has no known outcome", { by: stranger }, undefined, "accepted"]
+    ] as const
+  ) {
+    it.effect(`becomes ${expected} if an action with its cloid ${what}`, () => {
+      const venue = makeVenue(() => ({ [one]: { status: "open", oid: 8 } }))
+      venue.state.masters.set(agent.address, trader.toUpperCase().replace("0X", "0x"))
+      venue.state.masters.set(stranger.address, `0x${"dd".repeat(20)}`)
+      return Effect.gen(function*() {
+        yield* TestClock.setTime(now)
+        venue.state.response = response
+        yield* submit({ cloid: one, nonce: now + 1, ...rival })
+        venue.state.response = undefined
+        yield* submit({ cloid: one, nonce: now + 2, by: keys.trader })
+        assert.strictEqual((yield* settledWithin(venue, byNonce(now + 2), 10)).record.state, expected)
+      }).pipe(Effect.provide(replica(venue, ActionLogMemory.layer())))
+    })
+  }
+
+  it.effect("is looked up in the account of its vault, and otherwise in that of its signer", () => {
+    const venue = makeVenue(() => ({ [one]: { status: "open", oid: 8 } }))
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(now)
+      for (const [index, options] of [{ vaultAddress: vault }, {}].entries()) {
+        yield* submit({ cloid: one, nonce: now + index, by: keys.trader, ...options })
+      }
+      const records: Array<ActionRecord> = []
+      for (const nonce of [now, now + 1]) records.push((yield* settledWithin(venue, byNonce(nonce), 10)).record)
+      assert.deepStrictEqual(records.map(({ state }) => state), ["accepted", "accepted"])
+      const asked = venue.transport.sent.filter(({ body }) => body.includes(`"orderStatus"`)).map(({ body }) => body)
+      assert.deepStrictEqual(
+        [vault, trader].map((user) => asked.some((body) => body.includes(user))),
+        [true, true]
+      )
+    }).pipe(Effect.provide(replica(venue, ActionLogMemory.layer())))
+  })
+
   for (
     const [what, order] of [
       ["another price", { limitPx: "60001.0" }],
@@ -421,11 +522,11 @@ describe("an unknown outcome", () => {
     const log = new EventLog(EventStore.defaultBounds)
     events.follow(log)
     let seq = 0
-    const append = (kind: EventStore.EntryKind, name: string, row: object) => {
+    const append = (kind: EventStore.EntryKind, name: string, row: object, user: string = trader) => {
       seq += 1
       log.append({
         kind,
-        user: trader,
+        user,
         name,
         rows: [{ id: `${seq}`, text: JSON.stringify(row), time: now }],
         seq,
@@ -444,6 +545,7 @@ describe("an unknown outcome", () => {
       yield* append("event", "orderUpdates", { order: { cloid: cloidOf(2) } })
       yield* append("event", "userFills", {})
       yield* append("past", "orderUpdates", { order: { cloid: one } })
+      yield* append("event", "orderUpdates", { order: { cloid: one } }, stranger.address)
       assert.strictEqual(lookups(), before)
       // the venue's queries do not show the order yet: the next lookup is periodic
       for (let count = 0; count < 3; count++) yield* append("event", "userFills", { cloid: one })

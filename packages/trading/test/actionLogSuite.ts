@@ -5,7 +5,7 @@ import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { Options } from "@trigate/trading/actionLog/ActionLog"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import type { Sending, Settlement } from "@trigate/trading/actionLog/LoggedAction"
-import { claimed, take } from "@trigate/trading/actionLog/LoggedAction"
+import { claimed, mostFound, take } from "@trigate/trading/actionLog/LoggedAction"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -123,7 +123,8 @@ export const suite = <E>(make: Make<E>): void => {
       const find = (reference: ActionReference) =>
         ActionLog.use((log) => Effect.map(log.find(reference), (found) => found.map(({ state }) => state)))
       const entries = [{ _tag: "Resting", oid: 7, cloid: one }] as const
-      const claim = yield* open({ trace: { ...trace(one, two), expiresAfter: now + 5 }, nonce: now + 1 })
+      const vault = `0x${"cc".repeat(20)}` as const
+      const claim = yield* open({ trace: { ...trace(one, two), expiresAfter: now + 5, vault }, nonce: now + 1 })
       assert.deepStrictEqual(yield* find({ cloid: two }), ["sent"])
       yield* claim.settle("accepted", 200, entries)
       const other_ = yield* open({ trace: trace(one), nonce: now + 2, text: "two", signer: other(2) })
@@ -138,8 +139,30 @@ export const suite = <E>(make: Make<E>): void => {
         nonce: now + 1,
         fingerprint: `0x${hexOf("one")}`,
         state: "accepted",
-        settled: { by: "response", entries }
+        settled: { by: "response", entries },
+        vault
       })
+      const [[second], known] = yield* ActionLog.use((log) =>
+        Effect.all([log.find({ cloid: one, signer: other(2) }), log.find({ id: `0x${hexOf("one")}` })])
+      )
+      assert.deepStrictEqual([second?.vault, known[0]?.vault], ["", vault])
+    })
+  )
+
+  check(
+    "finds an action by its signer and cloid, whatever the number of other signers with the cloid",
+    Effect.gen(function*() {
+      const cloid = "0x00000000000000000000000000000003"
+      const trace = { legs: [{ cloid, isBuy: true, price: "1", size: "2" } as const] }
+      const strangers = Array.from({ length: mostFound }, (_, index) => `${index}`)
+      yield* Effect.forEach(
+        strangers,
+        (text, index) => open({ trace, text, signer: other(index + 2) }),
+        { concurrency: "unbounded", discard: true }
+      )
+      yield* open({ trace })
+      const found = yield* ActionLog.use((log) => log.find({ cloid, signer }))
+      assert.deepStrictEqual(found.map((each) => each.signer), [signer])
     })
   )
 

@@ -14,12 +14,15 @@ import type { EventLog } from "./EventLog.ts"
 /** Reads the client order ID from an event, in lower case; returns `undefined` if the event's order has none. */
 export type ReadCloid = () => string | undefined
 
+/** Receives an event of an account, whose address is in lower case. */
+export type OrderListener = (user: string, readCloid: ReadCloid) => void
+
 /** The order events of watched accounts. */
 export interface OrderEvents {
   /** Starts to report the events of an event log. */
   readonly follow: (log: EventLog) => void
-  /** Calls a function at each reported event, until the scope ends. */
-  readonly listen: (listener: (readCloid: ReadCloid) => void) => Effect.Effect<void, never, Scope.Scope>
+  /** Calls a function with the account of each reported event, until the scope ends. */
+  readonly listen: (listener: OrderListener) => Effect.Effect<void, never, Scope.Scope>
 }
 
 /** The path to the client order ID in the rows of each subscription. */
@@ -30,11 +33,11 @@ const cloidPaths: ReadonlyMap<string, string> = new Map([
 
 /** Makes the `OrderEvents` of one chain. It reports no events before `follow` is called. */
 export const make = (): OrderEvents => {
-  const listeners = new Set<(readCloid: ReadCloid) => void>()
+  const listeners = new Set<OrderListener>()
   return {
     follow: (log) =>
       void log.listen({
-        appended: ({ kind, name, rows }) => {
+        appended: ({ kind, name, rows, user }) => {
           const path = cloidPaths.get(name)
           if (path === undefined || kind === "past") return
           for (const { text } of rows) {
@@ -42,7 +45,7 @@ export const make = (): OrderEvents => {
               const cloid = valueAt(Result.getOrUndefined(Json.parse(text)), path)
               return Predicate.isString(cloid) ? cloid.toLowerCase() : undefined
             }
-            for (const listener of listeners) listener(readCloid)
+            for (const listener of listeners) listener(user, readCloid)
           }
         },
         replaced: () => {}

@@ -104,6 +104,7 @@ interface Answered extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   readonly expiry: number
   readonly cloids: ReadonlyArray<string>
   readonly settled: Settled | undefined
+  readonly vault: string
 }
 
 /**
@@ -158,7 +159,7 @@ export const make = Effect.fnUntraced(
     }
 
     const remember = (key: string, entry: Entry, state: State, settled?: Settled) => {
-      const { cloids, expiry, fingerprint, holding, nonce, signer } = entry
+      const { cloids, expiry, fingerprint, holding, nonce, signer, trace: { vault = "" } } = entry
       const { part } = holding
       if (signer === undefined) {
         remove(key)
@@ -175,7 +176,8 @@ export const make = Effect.fnUntraced(
         expiry,
         fingerprint,
         cloids,
-        settled
+        settled,
+        vault
       })
     }
 
@@ -188,7 +190,12 @@ export const make = Effect.fnUntraced(
     const recorded = (entry: Entry | Answered): Recorded =>
       LoggedAction.recordedFrom(
         "trace" in entry
-          ? { ...entry, settled: undefined, expiresAfter: entry.trace.expiresAfter }
+          ? {
+            ...entry,
+            settled: undefined,
+            expiresAfter: entry.trace.expiresAfter,
+            vault: entry.trace.vault ?? ""
+          }
           : { ...entry, expiresAfter: undefined }
       )
 

@@ -231,7 +231,12 @@ const make = Effect.fnUntraced(function*(options: Options) {
       : { kind: "member" as const, key: `${prefix}${reference.signer.toLowerCase()}:${reference.nonce}` }
     const rows = yield* askShared(
       Effect.flatMap(
-        redis.eval(ActionLogScripts.findScript)({ ...named, prefix, now }),
+        redis.eval(ActionLogScripts.findScript)({
+          ...named,
+          claimant: "cloid" in reference && reference.signer !== undefined ? `${reference.signer.toLowerCase()}:` : "",
+          prefix,
+          now
+        }),
         (answer) => ActionLogScripts.decodeFound(answer)
       )
     )

@@ -2,9 +2,10 @@
  * Determines the outcomes of actions in state `unknown` from the orders, the fills and the time that the venue reports.
  * Sends no action.
  *
- * An order is looked up by its client order ID alone, and only if no other action of the log has that ID. The order
- * found must match the signed content. An action that is not found becomes `neverArrived` after the venue's own clock
- * has passed the action's `expiresAfter`.
+ * An order is looked up by its account and its client order ID. The order found must match the signed content, and no
+ * other action of the log may have placed it: an account can use an ID again. Actions of other accounts can have the same
+ * ID. An action that is not found becomes `neverArrived` after the venue's own clock has passed the action's
+ * `expiresAfter`.
  *
  * Lookups are periodic. If an event of a watched account contains the client order ID, an additional lookup follows
  * immediately.
@@ -12,7 +13,7 @@
 import type { ActionEntry, Cloid } from "@trigate/domain/actions/ActionOutcome"
 import * as OrderOutcome from "@trigate/domain/actions/OrderOutcome"
 import { CurrentCaller, local } from "@trigate/domain/Caller"
-import { Address } from "@trigate/domain/encoding/Hex"
+import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import type { OrderRecord } from "@trigate/domain/info/Order"
@@ -31,7 +32,8 @@ import { Info } from "../Info.ts"
 import { ActionLog } from "./ActionLog.ts"
 import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionTrace from "./ActionTrace.ts"
-import type { Conclusion, Unsettled } from "./LoggedAction.ts"
+import { mostFound } from "./LoggedAction.ts"
+import type { Conclusion, Recorded, Unsettled } from "./LoggedAction.ts"
 
 /**
  * Milliseconds after an action's `expiresAfter`, by the venue's clock, at which an action that is not found counts as
@@ -48,6 +50,15 @@ const maxAccounts = 10_000
 /** Maximum number of client order IDs whose events cause a lookup. */
 const mostAwaited = 1000
 
+/** Maximum number of actions with one client order ID whose events cause a lookup. */
+const mostOfCloid = 10
+
+/**
+ * Maximum number of signers, of other actions with the same client order ID, whose accounts one lookup queries. The
+ * accounts are cached, so the next lookup queries others.
+ */
+const mostRivals = 10
+
 const decodeMaster = Schema.decodeUnknownOption(Schema.Struct({ user: Address }))
 const decodeStatus = Schema.decodeUnknownOption(Schema.Struct({ time: Millis }))
 const statusQuery = InfoProtocol.parseCall(Json.write({ type: "exchangeStatus" }), "gateway", true)
@@ -63,6 +74,21 @@ const agrees = (leg: ActionTrace.Leg, { order }: OrderRecord, openedAt: number):
   numeric(order.limitPx) === numeric(leg.price) &&
   numeric(order.origSz) === numeric(leg.size) &&
   order.timestamp >= openedAt - clockTolerance
+
+/** Returns whether an action of the log may have placed an order at the venue, according to its outcome. */
+const mayHavePlaced = ({ settled, state }: Recorded, record: OrderRecord): boolean =>
+  state !== "rejected" && state !== "neverArrived" &&
+  (settled?.entries?.some((entry) => {
+    switch (entry._tag) {
+      case "Filled":
+      case "Resting":
+        return String(entry.oid) === String(record.order.oid)
+      case "Rejected":
+        return OrderOutcome.isRejected(record)
+      default:
+        return true
+    }
+  }) ?? true)
 
 /**
  * The result of an order, cancel or modify that took effect with its action, but that the venue's state does not show.
@@ -94,7 +120,7 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
     if (accounts.has(signer)) return accounts.get(signer)
     const found = yield* info.userRole({ user: signer })
     const data = found.role === "agent" ? found["data"] : undefined
-    const master = Option.getOrUndefined(decodeMaster(data))?.user
+    const master = Option.getOrUndefined(Option.map(decodeMaster(data), ({ user }) => lowerCase(user)))
     const account = found.role === "agent" ? master : found.role === "missing" ? undefined : signer
     if (account !== undefined && accounts.size < maxAccounts) accounts.set(signer, account)
     return account
@@ -106,25 +132,40 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
     return Option.getOrUndefined(decodeStatus(response.json.valueOrUndefined))?.time
   })
 
+  /** Returns whether an action of the log is for the account `user`, for which the action `own` is. */
+  const isFor = Effect.fnUntraced(function*(user: Address, { signer, vault }: Recorded, own: Unsettled) {
+    if (vault !== undefined && vault !== "") return vault === user
+    if (signer === undefined) return true
+    const account = yield* tradingAccount(signer)
+    // it is not known for which vault an earlier version recorded the action: only the vault's leader acts for it
+    return account === (vault === undefined && own.signer !== undefined ? yield* tradingAccount(own.signer) : user)
+  })
+
   /**
-   * Returns whether another action in the action log may have placed an order with this client order ID. The order
-   * then cannot be attributed to one action.
+   * Returns whether another action in the action log may have placed the order `record` of an account. The order then
+   * cannot be attributed to one action.
    */
-  const isShared = (cloid: Cloid, own: string) =>
-    Effect.map(
-      log.find({ cloid }),
-      (found) =>
-        found.some(({ fingerprint, state }) => fingerprint !== own && state !== "rejected" && state !== "neverArrived")
-    )
+  const isShared = Effect.fnUntraced(function*(user: Address, cloid: Cloid, record: OrderRecord, own: Unsettled) {
+    const found = yield* log.find({ cloid })
+    // there may be more
+    if (found.length >= mostFound) return true
+    let queries = 0
+    for (const rival of found) {
+      if (rival.fingerprint === own.fingerprint || !mayHavePlaced(rival, record)) continue
+      if (rival.signer !== undefined && !accounts.has(rival.signer) && ++queries > mostRivals) return true
+      if (yield* isFor(user, rival, own)) return true
+    }
+    return false
+  })
 
   const lookUp = Effect.fnUntraced(
-    function*(user: Address, leg: ActionTrace.Leg, { fingerprint, openedAt }: Unsettled) {
+    function*(user: Address, leg: ActionTrace.Leg, own: Unsettled) {
       const { cloid } = leg
       if (cloid === undefined) return "unknowable" as const
       const answer = yield* info.orderStatus({ user, oid: cloid })
       if (answer.status === "unknownOid") return "absent" as const
-      if (!agrees(leg, answer.order, openedAt) || (yield* isShared(cloid, fingerprint))) return "unknowable" as const
-      return answer.order
+      const isOther = !agrees(leg, answer.order, own.openedAt) || (yield* isShared(user, cloid, answer.order, own))
+      return isOther ? "unknowable" as const : answer.order
     }
   )
 
@@ -170,16 +211,22 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
       : { state: "accepted", settled: { by: "orderStatus", entries } } satisfies Conclusion
   })
 
-  /** The actions whose orders have not been found, by client order ID. */
-  const awaited = new Map<string, Unsettled>()
+  /** The actions whose orders have not been found, by client order ID. Actions of several accounts can have one ID. */
+  const awaited = new Map<string, ReadonlyArray<Unsettled>>()
 
-  const stopAwaiting = ({ trace }: Unsettled): void => {
-    for (const cloid of ActionTrace.cloids(trace)) awaited.delete(cloid)
+  const stopAwaiting = ({ fingerprint, trace }: Unsettled): void => {
+    for (const cloid of ActionTrace.cloids(trace)) {
+      const others = (awaited.get(cloid) ?? []).filter((each) => each.fingerprint !== fingerprint)
+      if (others.length === 0) awaited.delete(cloid)
+      else awaited.set(cloid, others)
+    }
   }
 
   const awaitEvents = (action: Unsettled): void => {
     stopAwaiting(action)
-    for (const cloid of ActionTrace.cloids(action.trace)) awaited.set(cloid, action)
+    for (const cloid of ActionTrace.cloids(action.trace)) {
+      awaited.set(cloid, [...awaited.get(cloid) ?? [], action].slice(-mostOfCloid))
+    }
     for (const oldest of awaited.keys()) {
       if (awaited.size <= mostAwaited) break
       awaited.delete(oldest)
@@ -217,12 +264,15 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(log.untilTurn, Effect.ignore(turn))))
   if (orders === undefined) return
   const prompted = yield* Queue.sliding<Unsettled>(mostAwaited)
-  yield* orders.listen((readCloid) => {
-    const action = awaited.size === 0 ? undefined : awaited.get(readCloid() ?? "")
-    if (action === undefined) return
-    // at most one event of each action causes a lookup before the next periodic lookup
-    stopAwaiting(action)
-    Queue.offerUnsafe(prompted, action)
+  yield* orders.listen((user, readCloid) => {
+    for (const action of awaited.size === 0 ? [] : awaited.get(readCloid() ?? "") ?? []) {
+      const { signer, trace: { vault } } = action
+      const account = vault ?? (signer === undefined ? undefined : accounts.get(signer))
+      if (account !== undefined && account !== user) continue
+      // at most one event of each action causes a lookup before the next periodic lookup
+      stopAwaiting(action)
+      Queue.offerUnsafe(prompted, action)
+    }
   })
   yield* Effect.forkScoped(Effect.forever(Effect.flatMap(Queue.take(prompted), (action) => settleAll([action]))))
 })

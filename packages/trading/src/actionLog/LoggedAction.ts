@@ -78,7 +78,15 @@ export interface Recorded extends Pick<Signed, "fingerprint" | "nonce" | "signer
    * expiry, or if its outcome is known.
    */
   readonly expiresAfter?: number
+  /**
+   * The vault or sub-account for which the action was signed, in lower case; empty for the signer's own account. Absent
+   * if an earlier version of the gateway recorded the action.
+   */
+  readonly vault?: string
 }
+
+/** The maximum number of actions that a log finds by a client order ID. */
+export const mostFound = 100
 
 /** An action of unknown outcome, with the orders and the expiry by which its effect can be looked up at the venue. */
 export interface Unsettled extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
@@ -213,16 +221,22 @@ const shownState = (state: State, settled: Settled | undefined): ActionState =>
 
 /** Converts an entry of the action log to the form that `find` returns. */
 export const recordedFrom = (
-  { expiresAfter, fingerprint, nonce, settled, signer, state }:
+  { expiresAfter, fingerprint, nonce, settled, signer, state, vault }:
     & Pick<Signed, "fingerprint" | "nonce" | "signer">
-    & { readonly state: State; readonly settled: Settled | undefined; readonly expiresAfter: number | undefined }
+    & {
+      readonly state: State
+      readonly settled: Settled | undefined
+      readonly expiresAfter: number | undefined
+      readonly vault: string | undefined
+    }
 ): Recorded => ({
   fingerprint,
   nonce,
   ...(signer === undefined ? {} : { signer }),
   state: shownState(state, settled),
   ...(settled === undefined ? {} : { settled }),
-  ...(expiresAfter === undefined ? {} : { expiresAfter })
+  ...(expiresAfter === undefined ? {} : { expiresAfter }),
+  ...(vault === undefined ? {} : { vault })
 })
 
 const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {

@@ -229,13 +229,17 @@ interface FindArguments {
    */
   readonly key: string
   readonly kind: "id" | "cloid" | "member"
+  /** The start of the names of entries to return: a signer; empty for all. */
+  readonly claimant: string
   readonly now: number
 }
 
-export const findScript = Redis.script(({ key, kind, now, prefix }: FindArguments) => [key, prefix, kind, now], {
-  numberOfKeys: 1,
-  lua: `${read}
-local prefix, now, members, rows = ARGV[1], tonumber(ARGV[3]), {}, {}
+export const findScript = Redis.script(
+  ({ claimant, key, kind, now, prefix }: FindArguments) => [key, prefix, kind, now, claimant, LoggedAction.mostFound],
+  {
+    numberOfKeys: 1,
+    lua: `${read}
+local prefix, now, claimant, members, rows = ARGV[1], tonumber(ARGV[3]), ARGV[4], {}, {}
 if ARGV[2] == 'member' then
   members = { string.sub(KEYS[1], #prefix + 1) }
 elseif ARGV[2] == 'id' then
@@ -243,9 +247,10 @@ elseif ARGV[2] == 'id' then
 else
   members = redis.call('SMEMBERS', KEYS[1])
 end
-for at, member in ipairs(members) do
-  local found = read(prefix .. member)
-  if found.state and tonumber(found.expiry) > now and at <= 100 then
+for _, member in ipairs(members) do
+  if #rows >= tonumber(ARGV[5]) then break end
+  local found = string.sub(member, 1, #claimant) == claimant and read(prefix .. member) or {}
+  if found.state and tonumber(found.expiry) > now then
     local state = found.state
     if state == 'sent' and tonumber(found.lease) <= now then state = 'unknown' end
     local about, settled = redis.call('GET', prefix .. 'about:' .. member), redis.call('GET', prefix .. 'settled:' .. member)
@@ -253,7 +258,8 @@ for at, member in ipairs(members) do
   end
 end
 return rows`
-}).withReturnType<unknown>()
+  }
+).withReturnType<unknown>()
 
 const Taken = Schema.Tuple([Schema.String, About])
 export const decodeTaken = Schema.decodeUnknownEffect(Schema.Array(Taken))
@@ -283,7 +289,8 @@ export const recordedFrom = (
     fingerprint,
     state,
     settled: settled === "" ? undefined : settled,
-    expiresAfter
+    expiresAfter,
+    vault: about === "" ? undefined : about.trace.vault ?? ""
   })
 }
 

@@ -78,12 +78,19 @@ const settleActions = Effect.gen(function*() {
   )`
 })
 
+// the account for which an action was signed; empty for the signer's own, null if the preceding version wrote the row
+const addVaults = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN vault TEXT`
+})
+
 /** Creates the tables. If they are from an earlier version of the gateway, adds the missing tables and columns. */
 export const migrate = Migrator.make({})({
   loader: Migrator.fromRecord({
     "0002_create_actions": createTable,
     "0003_divide_actions": divideActions,
-    "0004_settle_actions": settleActions
+    "0004_settle_actions": settleActions,
+    "0005_add_vaults": addVaults
   }),
   table: "trigate_migrations"
 })
@@ -122,7 +129,8 @@ const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   state: Schema.Literals(["sent", "accepted", "rejected", "unknown", "forgotten"]),
   leaseUntil: SqlStep.BigintColumn,
   body: Schema.NullOr(Schema.Uint8Array),
-  settled: SettledText
+  settled: SettledText,
+  vault: Schema.NullOr(Schema.String)
 })))
 const decodeTaken = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   claimant: Schema.String,
@@ -191,6 +199,7 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
             nonce: sending.nonce,
             fingerprint: sending.fingerprint,
             action_type: sending.actionType,
+            vault: sending.trace?.vault ?? "",
             body: sending.body,
             size: sending.body.length,
             state: "sent",
@@ -287,22 +296,24 @@ export const make = (sql: SqlClient.SqlClient, network: string) => {
         ? sql`fingerprint = ${reference.id}`
         : "cloid" in reference
         ? sql`(claimant, nonce) IN (SELECT claimant, nonce FROM trigate_action_cloids
-            WHERE ${ours} AND cloid = ${reference.cloid.toLowerCase()})`
+            WHERE ${ours} AND cloid = ${reference.cloid.toLowerCase()})
+            ${reference.signer === undefined ? sql`` : sql`AND claimant = ${reference.signer.toLowerCase()}`}`
         : sql`claimant = ${reference.signer.toLowerCase()} AND nonce = ${reference.nonce}`
       return Effect.map(
         Effect.flatMap(
-          sql`SELECT claimant, nonce, fingerprint, state, lease_until AS "leaseUntil", body, settled
-            FROM trigate_actions WHERE ${ours} AND ${named} AND expires_at > ${now} LIMIT 100`,
+          sql`SELECT claimant, nonce, fingerprint, state, lease_until AS "leaseUntil", body, settled, vault
+            FROM trigate_actions WHERE ${ours} AND ${named} AND expires_at > ${now} LIMIT ${LoggedAction.mostFound}`,
           decodeFound
         ),
         (rows) =>
-          rows.map(({ body, leaseUntil, settled, state, ...row }): LoggedAction.Recorded => {
+          rows.map(({ body, leaseUntil, settled, state, vault, ...row }): LoggedAction.Recorded => {
             const expiresAfter = body === null ? undefined : ActionTrace.read(body).expiresAfter
             return LoggedAction.recordedFrom({
               ...toIdentity(row),
               state: state === "sent" && leaseUntil <= now ? "unknown" : state,
               settled: settled ?? undefined,
-              expiresAfter
+              expiresAfter,
+              vault: vault ?? undefined
             })
           }).filter((each) => LoggedAction.isNamed(reference, each))
       )
