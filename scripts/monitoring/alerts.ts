@@ -105,6 +105,15 @@ export const alerts: ReadonlyArray<Alert> = [
       "Read the account's fills and orders again where a program counts on them. The log names the account; look for 429 of the venue, or for a long time without it."
   },
   {
+    name: "TrigateAccountsUnrecorded",
+    severity: "page",
+    for: "1m",
+    expression: `max by (job, instance) (${m.accountsUnrecorded.name}) > 0`,
+    summary: "{{ $labels.instance }} does not receive the events of {{ $value }} watched accounts",
+    whatToDo:
+      "Streams of these accounts end, and queries about them go to the venue. See in /health/ready whether the store of the event log is away, and whether the venue's limits of users or connections are used up."
+  },
+  {
     name: "TrigateAccountEventsLate",
     severity: "ticket",
     for: "2m",

@@ -104,6 +104,7 @@ export const panelRows: ReadonlyArray<Row> = [
         lines: [
           ["watched by {{instance}}", all(m.accountsWatched)],
           ["being refilled by {{instance}}", all(m.accountsRefilling)],
+          ["not received by {{instance}}", all(m.accountsUnrecorded)],
           ["epochs ended by {{instance}}", `increase(${all(m.accountEpochsEnded)}[$__rate_interval])`],
           ["comparisons, {{outcome}}", `increase(${all(m.accountComparisons)}[$__rate_interval])`]
         ]

@@ -123,6 +123,36 @@ describe("a stream of events", () => {
         for (const [index, at] of ends.entries()) assert.isAtLeast(at, index * 50)
       }))
 
+    it.effect("ends if an account cannot be watched any more, and is resumed once it can", () =>
+      Effect.gen(function*() {
+        const { open, pass, run, url } = yield* lab({ TRIGATE_STREAM_GRACE: "1 second" })
+        const [other, socket] = [yield* open(), yield* open()]
+        other.subscribe(fills(alice))
+        yield* meanwhile(Effect.promise(() => other.next("userFills")))
+        socket.subscribe(fills(bob))
+        const events = yield* openEvents(url, [fills(bob), orders(bob)])
+        yield* meanwhile(until(events, isBegun, "a snapshot"))
+        yield* run({ do: "limits", set: { users: 1 } }, { do: "drop" })
+        yield* meanwhile(Effect.promise(() => events.over()))
+        assert.deepStrictEqual(events.of("error").map(({ data }) => data), ["Cannot track more than 1 total users."])
+        assert.deepStrictEqual(yield* meanwhile(Effect.promise(() => socket.closed)), {
+          code: 1013,
+          reason: "A subscription cannot continue: connect again"
+        })
+        // as EventSource does
+        const again = yield* openEvents(url, [fills(bob), orders(bob)], events.lastId)
+        yield* meanwhile(Effect.promise(() => again.over()))
+        assert.lengthOf(again.of("error"), 2)
+        other.raw.close()
+        yield* run({ do: "fill", user: bob, coin: "BTC" })
+        yield* pass(5)
+        const last = yield* openEvents(url, [fills(bob), orders(bob)], events.lastId)
+        yield* meanwhile(until(last, (frames) => tids(frames).length === 1, "the fill"))
+        yield* run({ do: "fill", user: bob, coin: "ETH" })
+        yield* meanwhile(until(last, (frames) => tids(frames).length === 2, "a later fill"))
+        assert.isFalse(last.isOver)
+      }))
+
     it.effect("of more accounts than a caller may have is told so", () =>
       Effect.gen(function*() {
         const { url } = yield* lab({ TRIGATE_STREAM_CALLER_USERS: "1" })

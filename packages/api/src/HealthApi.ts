@@ -15,6 +15,9 @@ export const ChainReadiness = Schema.Struct({
   })
 }).annotate({ identifier: "ChainReadiness" })
 
+/** The members of `Readiness` that `degraded` may name. */
+export const degradable = ["actionLog", "callers", "redis", "eventLog"] as const
+
 /** Whether the gateway accepts traffic, and the mode of each chain (live, sandbox or not configured). */
 export const Readiness = Schema.Struct({
   status: Schema.Literals(["ready", "draining", "full", "without-keys"]),
@@ -25,6 +28,10 @@ export const Readiness = Schema.Struct({
   ).annotateKey({
     description:
       "If the gateway has an admin listener, only responses on that listener contain `chains` and all members after it"
+  }),
+  degraded: Schema.optionalKey(Schema.Array(Schema.Literals(degradable))).annotateKey({
+    description:
+      "The members below whose part of the gateway does not work, or not for every account; empty if everything works"
   }),
   actionLog: Schema.optionalKey(Schema.Struct({
     backing: Schema.Literals(["memory", "SQLite", "Postgres", "Redis"]),
@@ -67,12 +74,23 @@ export const Readiness = Schema.Struct({
       description:
         "`<epoch>:<seq>` of the newest event that this replica has. Replicas that share the log have the same position"
     }),
-    accounts: Schema.Struct({ subscribing: Schema.Natural, refilling: Schema.Natural, live: Schema.Natural })
+    accounts: Schema.Struct({
+      waiting: Schema.Natural,
+      subscribing: Schema.Natural,
+      refilling: Schema.Natural,
+      live: Schema.Natural
+    })
       .annotateKey({
         description:
-          "The number of watched accounts in each phase. `subscribing`: the venue has not accepted the subscriptions yet. " +
+          "The number of watched accounts in each phase. `waiting`: the venue or a limit refused the subscriptions, which " +
+          "are attempted again every 10 seconds; or the store is unreachable, and the last writer records the account. " +
+          "`subscribing`: the venue has not accepted the subscriptions yet. " +
           "`refilling`: missed events are being queried. `live`: the log of the account is complete"
-      })
+      }),
+    unrecorded: Schema.Natural.annotateKey({
+      description: "The number of accounts whose events should arrive at this replica, but do not: the accounts of " +
+        "`TRIGATE_WATCH_ACCOUNTS`, and others whose log had begun"
+    })
   })).annotateKey({
     description: "The log of account events, such as fills; absent if no trading chain is configured"
   })

@@ -17,6 +17,7 @@ const readiness = {
     tokens: chain("not-configured", { "token-chain": 0 }),
     layer2: chain("live", { layer2: 1 })
   },
+  degraded: ["actionLog", "eventLog"],
   actionLog: { backing: "Postgres", state: "away", used: { familiar: 0, strangers: 0 }, room: "enough" },
   redis: "up",
   eventLog: {
@@ -24,7 +25,8 @@ const readiness = {
     state: "up",
     role: "reader",
     position: "0k3v9s2m1xq:42",
-    accounts: { subscribing: 1, refilling: 0, live: 2 }
+    accounts: { waiting: 0, subscribing: 1, refilling: 0, live: 2 },
+    unrecorded: 0
   }
 }
 
@@ -74,13 +76,15 @@ event log   memory, up, writer, 0 of 0 accounts complete
         status: "ready",
         network: "mainnet",
         sandbox: true,
+        degraded: [],
         actionLog: { backing: "memory", state: "up", used: { familiar: 0, strangers: 0 }, room: "enough" },
         eventLog: {
           backing: "memory",
           state: "up",
           role: "writer",
           position: JsonParts.at(printed, "eventLog", "position"),
-          accounts: { subscribing: 0, refilling: 0, live: 0 }
+          accounts: { waiting: 0, subscribing: 0, refilling: 0, live: 0 },
+          unrecorded: 0
         },
         chains: {
           trading: sandbox("trading-api", "trading-node"),
@@ -120,6 +124,7 @@ layer2      layer2: 2 addresses, 25 request units left
         stdout: `gateway     ${url}
 version     1.2.3
 status      ready
+degraded    actionLog, eventLog
 network     mainnet
 trading     trading-api: 2 addresses, 1 ejected, 840 weight left; trading-node: 1 address
 tokens      not configured

@@ -2,6 +2,7 @@
  * The content of `/health/ready`: the mode of each chain (live, sandbox or not configured), and the readiness of the
  * stores.
  */
+import { degradable } from "@trigate/api/HealthApi"
 import type { Readiness } from "@trigate/api/HealthApi"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import type { Phase, Status as EventLogStatus } from "@trigate/trading/accounts/AccountEvents"
@@ -71,7 +72,7 @@ const state = (isUp: boolean) => isUp ? "up" as const : "away" as const
 
 /** Returns the readiness of the account event log, from which reconnecting clients receive missed events. */
 export const eventLogReadiness = (
-  { accounts, backing, head, isUp, role }: EventLogStatus
+  { accounts, backing, head, isUp, role, unrecorded }: EventLogStatus
 ): NonNullable<Readiness["eventLog"]> => {
   const count = (phase: Phase) => accounts.filter((account) => account.phase === phase).length
   return {
@@ -79,8 +80,27 @@ export const eventLogReadiness = (
     state: state(isUp),
     role,
     position: ResumePosition.print(head),
-    accounts: { subscribing: count("subscribing"), refilling: count("refilling"), live: count("live") }
+    accounts: {
+      waiting: count("waiting"),
+      subscribing: count("subscribing"),
+      refilling: count("refilling"),
+      live: count("live")
+    },
+    unrecorded
   }
+}
+
+/** Returns the names of the parts that do not work, or work only in part. The gateway accepts traffic nevertheless. */
+export const degradedParts = (
+  { actionLog, callers, eventLog, redis }: Pick<Readiness, "actionLog" | "callers" | "eventLog" | "redis">
+): NonNullable<Readiness["degraded"]> => {
+  const parts = {
+    actionLog: actionLog?.state === "away",
+    callers: callers !== undefined && callers !== "up",
+    redis: redis === "away",
+    eventLog: eventLog !== undefined && (eventLog.state === "away" || eventLog.unrecorded > 0)
+  }
+  return degradable.filter((part) => parts[part])
 }
 
 const deadline = "250 millis"

@@ -52,13 +52,15 @@ describe("health", () => {
           tokens: { mode: "sandbox", upstreams: { "token-chain": 0 } },
           layer2: { mode: "sandbox", upstreams: { layer2: 0 } }
         },
+        degraded: [],
         actionLog: { backing: "memory", state: "up", used: { familiar: 0, strangers: 0 }, room: "enough" },
         eventLog: {
           backing: "memory",
           state: "up",
           role: "writer",
           position: JsonParts.value(answer.text, "eventLog", "position"),
-          accounts: { subscribing: 0, refilling: 0, live: 0 }
+          accounts: { waiting: 0, subscribing: 0, refilling: 0, live: 0 },
+          unrecorded: 0
         }
       })
     }))
@@ -79,13 +81,15 @@ describe("health", () => {
           tokens: { mode: "live", upstreams: { "token-chain": 1 } },
           layer2: { mode: "not-configured", upstreams: { layer2: 0 } }
         },
+        degraded: [],
         actionLog: { backing: "memory", state: "up", used: { familiar: 0, strangers: 0 }, room: "enough" },
         eventLog: {
           backing: "memory",
           state: "up",
           role: "writer",
           position: JsonParts.value(answer.text, "eventLog", "position"),
-          accounts: { subscribing: 0, refilling: 0, live: 0 }
+          accounts: { waiting: 0, subscribing: 0, refilling: 0, live: 0 },
+          unrecorded: 0
         }
       })
     }))

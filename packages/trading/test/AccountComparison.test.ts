@@ -65,7 +65,8 @@ const compare = Effect.fnUntraced(function*({ fills, logged, orders = [], update
       isUp: true,
       role: "writer",
       head: log.head,
-      accounts: [{ user, phase: "live" }]
+      accounts: [{ user, phase: "live" }],
+      unrecorded: 0
     })
   }
   const mirror = yield* AccountMirror.make(10_000)

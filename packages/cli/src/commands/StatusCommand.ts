@@ -102,11 +102,14 @@ const chainText = ({ mode, upstreams }: NonNullable<Status["chains"]>["trading"]
     ? "sandbox"
     : "not configured"
 
-const table = ({ actionLog, chains, eventLog, gateway, network, redis, sandbox, status, version }: Status): string =>
+const table = (
+  { actionLog, chains, degraded = [], eventLog, gateway, network, redis, sandbox, status, version }: Status
+): string =>
   Output.facts([
     ["gateway", gateway],
     ...(version === undefined ? [] : [["version", version] as const]),
     ["status", status],
+    ...(degraded.length === 0 ? [] : [["degraded", degraded.join(", ")] as const]),
     ["network", sandbox ? `${network} (sandbox: nothing here is real)` : network],
     ...Object.entries(chains ?? {}).map(([name, chain]) => [name, chainText(chain)] as const),
     ...(chains === undefined ? [["chains", "available on the admin listener: set --gateway to its URL"] as const] : []),

@@ -27,7 +27,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { eventLogReadiness, GatewayStatus, StoreReadiness } from "../GatewayStatus.ts"
+import { degradedParts, eventLogReadiness, GatewayStatus, StoreReadiness } from "../GatewayStatus.ts"
 import { Drain } from "../process/Drain.ts"
 import * as ProcessMetrics from "../process/ProcessMetrics.ts"
 import { fromAdapter } from "../requests/IncomingRequest.ts"
@@ -137,16 +137,15 @@ const readiness = Effect.gen(function*() {
       : callers === "unread"
       ? "without-keys" as const
       : "ready" as const
+    const parts = {
+      ...found,
+      ...(callers === undefined ? {} : { callers }),
+      ...(events === undefined ? {} : { eventLog: eventLogReadiness(events) })
+    }
     const body = yield* Effect.orDie(
       encodeReadiness(
         isDetailed
-          ? {
-            status: state,
-            ...status,
-            ...found,
-            ...(callers === undefined ? {} : { callers }),
-            ...(events === undefined ? {} : { eventLog: eventLogReadiness(events) })
-          }
+          ? { status: state, ...status, degraded: degradedParts(parts), ...parts }
           : { status: state, sandbox: status.sandbox, network: status.network }
       )
     )

@@ -84,6 +84,10 @@ export class EventStream implements ServedEvents {
   #bytes = 0
   #states = new Map<string, string>()
   #isOver = false
+  /** Whether all subscriptions of the stream were requested. */
+  #isAsked = false
+  /** Whether the stream ends after its pending events. */
+  #isEnding = false
   #wake: (() => void) | undefined
   #writtenAt: number
 
@@ -104,10 +108,15 @@ export class EventStream implements ServedEvents {
       subscribed: ({ key }) => this.#push(eventText(VenueProtocol.acknowledgement("subscribe", key), undefined)),
       deliver: ({ state, text }, position) =>
         this.#push(eventText(text, position && ResumePosition.print(position)), state),
-      refused: (_topic, message) => this.#push(eventText(VenueProtocol.errorFrame(message), undefined)),
+      refused: (_topic, message, wasSubscribed) => {
+        this.#push(eventText(VenueProtocol.errorFrame(message), undefined))
+        if (wasSubscribed || (this.#isAsked && this.#seat.size() === 0)) this.#finish()
+      },
       flush: () => this.#flush()
     }, options)
     for (const topic of options.topics) this.#seat.subscribe(topic)
+    this.#isAsked = true
+    if (this.#seat.size() === 0) this.#finish()
   }
 
   /** The number of the stream's subscriptions. */
@@ -130,6 +139,13 @@ export class EventStream implements ServedEvents {
     if (this.#isOver) return
     this.closing = closing
     this.end()
+  }
+
+  /** Ends the stream after its pending events, because a subscription cannot continue: the client connects again. */
+  #finish(): void {
+    this.#isEnding = true
+    this.#seat.leave()
+    this.#flush()
   }
 
   /** Ends the stream and drops pending events. */
@@ -185,6 +201,10 @@ export class EventStream implements ServedEvents {
       this.written += texts.length
       this.#writtenAt = this.#options.now()
       return Effect.succeed(texts.join(""))
+    }
+    if (this.#isEnding) {
+      this.closing = "ended"
+      return Cause.done()
     }
     return Effect.andThen(
       Effect.callback<void>((resume) => {

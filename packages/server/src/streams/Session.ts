@@ -78,8 +78,10 @@ export class Session extends SocketSession implements ResumableSink {
     else this.write(ResumePosition.withPosition(frame.text, position))
   }
 
-  refused(_topic: Topic, message: string): void {
-    this.#fail(message)
+  refused(_topic: Topic, message: string, wasSubscribed: boolean): void {
+    // a client ignores an error that follows no request, and would wait for frames that do not come
+    if (wasSubscribed) this.close("ended")
+    else this.#fail(message)
   }
 
   resumed(resumption: ResumePosition.Resumption): void {

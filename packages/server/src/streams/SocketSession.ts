@@ -19,7 +19,8 @@ export const closings = {
   rate: [1008, "Too many messages or bytes per minute: send less"],
   bytesIn: [1008, "Too many bytes per second from this caller: send less"],
   bytesOut: [1013, "More bytes per second than this caller is allowed to receive: subscribe to less"],
-  slow: [1013, "Frames were not read in time: connect again"]
+  slow: [1013, "Frames were not read in time: connect again"],
+  ended: [1013, "A subscription cannot continue: connect again"]
 } as const
 
 /** The reason why the gateway closed a socket. */

@@ -52,9 +52,11 @@ export interface Watcher {
 }
 
 /**
- * The phase of a watched account: waiting for its subscriptions to be accepted, querying missed events, or complete.
+ * The phase of a watched account. `waiting`: not recorded, because the venue or a limit refused it, or because the last
+ * writer of the log records it while the store is unreachable. Then: waiting for its subscriptions to be accepted,
+ * querying missed events, or complete.
  */
-export type Phase = "subscribing" | "refilling" | "live"
+export type Phase = "waiting" | "subscribing" | "refilling" | "live"
 
 /**
  * The role of this process in the event log. `writer`: writes the shared log. `reader`: reads the log that another
@@ -70,6 +72,8 @@ export interface Status extends Pick<AccountEvents, "backing"> {
   /** The position of the newest event in this process's copy of the event log. */
   readonly head: ResumePosition
   readonly accounts: ReadonlyArray<{ readonly user: string; readonly phase: Phase }>
+  /** The number of accounts whose events should arrive, but do not: they are configured, or their log has ended. */
+  readonly unrecorded: number
 }
 
 /** The log of account events. An account is logged while a caller reads its events, or if a setting names it. */

@@ -7,6 +7,10 @@ export const metrics = {
     "trigate_accounts_refilling",
     "Watched accounts whose missed events are not yet completely queried"
   ),
+  accountsUnrecorded: gauge(
+    "trigate_accounts_unrecorded",
+    "Accounts of `TRIGATE_WATCH_ACCOUNTS`, and others whose log had begun, whose events this process does not receive"
+  ),
   accountEpochsEnded: counter(
     "trigate_account_epochs_ended_total",
     "Gaps in accounts' event logs that queries could not fill; streams cannot resume across these gaps"

@@ -156,6 +156,7 @@ export class EventLog {
     )
     this.#reached.set(entry.user, Math.max(latest, this.#reached.get(entry.user) ?? 0))
     if (entry.kind === "begin") this.#begun.set(entry.user, { seq: entry.seq, at: entry.at })
+    else if (entry.kind === "end") this.#begun.delete(entry.user)
     else {
       const key = indexKey(entry.user, entry.name)
       const stream = this.#streams.get(key) ?? { entries: [], rows: new RowSet(), time: 0, dropped: [] }

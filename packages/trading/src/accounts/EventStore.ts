@@ -21,8 +21,9 @@ import { parseRow } from "../streams/VenueProtocol.ts"
  * - `refill`: rows that a query returned after a lost connection.
  * - `past`: rows from before the account was watched.
  * - `begin`: no rows. Events of the account are complete from here; earlier events may be missing.
+ * - `end`: no rows. The owner of the log cannot record the account: its events are incomplete from here.
  */
-export const EntryKind = Schema.Literals(["event", "refill", "past", "begin"])
+export const EntryKind = Schema.Literals(["event", "refill", "past", "begin", "end"])
 export type EntryKind = typeof EntryKind.Type
 
 /** The schema of an entry's rows as they are stored: JSON text. */
@@ -33,7 +34,7 @@ export interface NewEntry {
   readonly kind: EntryKind
   /** The account, in lower case. */
   readonly user: string
-  /** The name of the subscription; empty for `begin`. */
+  /** The name of the subscription; empty for `begin` and `end`. */
   readonly name: string
   readonly rows: ReadonlyArray<Row>
 }

@@ -4,8 +4,8 @@
  *
  * Each step is one script, so the check of the fencing token and the write are atomic. A token is a time in
  * milliseconds. If tokens were counted from 1 instead, they would repeat after Redis restarts empty, and the owner
- * would not notice that the log is lost. Each start of the Redis server also begins a new epoch of the log: a server
- * that was restored from a snapshot, or that replaced a failed server, may lack the newest entries.
+ * would not notice that the log is lost. Each start of the Redis server also ends the lease and begins a new epoch of
+ * the log: a server that was restored from a snapshot, or that replaced a failed server, may lack the newest entries.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -41,7 +41,10 @@ const leaseScript = Redis.script(
   ],
   {
     numberOfKeys: 3,
-    lua: `local held = redis.call('GET', KEYS[1])
+    lua: `local info = redis.pcall('INFO', 'server')
+local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+local isNewRun = (redis.call('HGET', KEYS[3], 'run') or run) ~= run
+local held = not isNewRun and redis.call('GET', KEYS[1])
 local owner, token = string.match(held or '', '^(%S+) (%d+)$')
 if owner and owner ~= ARGV[1] then return '' end
 if not owner then
@@ -51,9 +54,7 @@ if not owner then
   redis.call('SET', KEYS[2], token)
 end
 redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. token, 'PX', ARGV[2])
-local info = redis.pcall('INFO', 'server')
-local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
-if (redis.call('HGET', KEYS[3], 'run') or run) ~= run then redis.call('HSET', KEYS[3], 'epoch', ARGV[3]) end
+if isNewRun then redis.call('HSET', KEYS[3], 'epoch', ARGV[3]) end
 redis.call('HSET', KEYS[3], 'run', run)
 redis.call('HSETNX', KEYS[3], 'epoch', ARGV[3])
 return token`
@@ -82,6 +83,7 @@ for i = 7, #ARGV, 5 do
   local id = string.format('%.0f', seq)
   redis.call('XADD', log, id .. '-0', 'kind', kind, 'user', user, 'name', name, 'span', span, 'rows', rows, 'at', now)
   if kind == 'begin' then redis.call('HSET', begun, user, id .. ' ' .. now) end
+  if kind == 'end' then redis.call('HDEL', begun, user) end
 end
 redis.call('HSET', head, 'seq', string.format('%.0f', seq))
 redis.call('XTRIM', log, 'MAXLEN', most)

@@ -140,6 +140,10 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
     sql`INSERT INTO trigate_event_accounts (network, account, begun_seq, begun_at) VALUES (${network}, ${user}, ${seq}, ${at})
       ON CONFLICT (network, account) DO UPDATE SET begun_seq = excluded.begun_seq, begun_at = excluded.begun_at`
 
+  const end = ({ user }: EventStore.Entry) =>
+    sql`UPDATE trigate_event_accounts SET begun_seq = NULL, begun_at = NULL
+      WHERE network = ${network} AND account = ${user}`
+
   /** Drops the oldest entries beyond the limits of the event log. */
   const trim = (seq: number, at: number) =>
     sql`WITH dropped AS (
@@ -180,7 +184,10 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, ne
         let next = after
         const numbered = entries.map((entry) => ({ ...entry, seq: next += EventStore.span(entry), at }))
         yield* insert(numbered)
-        for (const entry of numbered) if (entry.kind === "begin") yield* begin(entry)
+        for (const entry of numbered) {
+          if (entry.kind === "begin") yield* begin(entry)
+          if (entry.kind === "end") yield* end(entry)
+        }
         yield* trim(seq, at)
         return { epoch: log.epoch, seq }
       })))

@@ -12,6 +12,7 @@ import { Frame } from "@trigate/upstream/streams/Topic"
 import type { Topic } from "@trigate/upstream/streams/Topic"
 import type { AccountEvents } from "../accounts/AccountEvents.ts"
 import type { Entry } from "../accounts/EventStore.ts"
+import { unavailable } from "../internal/accounts/WatchedAccounts.ts"
 
 /** The destination of the frames of a caller that can resume. */
 export interface ResumableSink extends Omit<Sink, "deliver" | "interrupted"> {
@@ -62,7 +63,7 @@ export const join = (
   const readings = new Map<string, Reading>()
   const hubSeat = joinHub(caller, {
     subscribed: (topic) => sink.subscribed(topic),
-    refused: (topic, message) => sink.refused(topic, message),
+    refused: (topic, message, wasSubscribed) => sink.refused(topic, message, wasSubscribed),
     flush: () => sink.flush(),
     deliver: (frame) => sink.deliver(frame)
   })
@@ -141,14 +142,22 @@ export const join = (
     backlog = []
   }
 
+  /** Ends a subscription whose account cannot be watched. */
+  const refuse = ({ isAcknowledged, topic }: Reading, message: string): void => {
+    end(topic.key)
+    sink.refused(topic, message, isAcknowledged)
+    sink.flush()
+  }
+
   const unlisten = log.listen({
     appended: (entry) => {
       let isConcerned = false
       let isTold = false
       for (const reading of readings.values()) {
         if (reading.user !== entry.user) continue
-        if (entry.kind === "begin") {
-          if (reading.isLive && !isTold) {
+        if (entry.kind === "end") refuse(reading, unavailable(entry.user))
+        else if (entry.kind === "begin") {
+          if (reading.isAcknowledged && !isTold) {
             startOver()
             isTold = true
           }
@@ -162,11 +171,11 @@ export const join = (
     },
     replaced: () => {
       resumed = undefined
-      startOver()
-      for (const reading of readings.values()) {
-        reading.isLive = false
-        if (log.since(reading.user) !== undefined) begin(reading)
-      }
+      for (const reading of readings.values()) reading.isLive = false
+      const begun = [...readings.values()].filter(({ user }) => log.since(user) !== undefined)
+      // the events of any other account are complete from the beginning of its log, so its caller is notified then
+      if (begun.length > 0 || readings.size === 0) startOver()
+      for (const reading of begun) begin(reading)
       sink.flush()
     }
   })
@@ -188,19 +197,12 @@ export const join = (
     subscribe: (topic) => {
       if (!isResumable(topic)) withdraw()
       if (!events.isLogged(topic) || topic.user === undefined) return hubSeat.subscribe(topic)
-      let isRefused = false
-      const unwatch = events.watch(topic.user, {
-        caller,
-        refused: (message) => {
-          isRefused = true
-          end(topic.key)
-          sink.refused(topic, message)
-          sink.flush()
-        }
-      })
-      if (isRefused) return unwatch()
-      const reading: Reading = { topic, user: topic.user, unwatch, isLive: false, isAcknowledged: false }
+      const { user } = topic
+      let unwatch = (): void => {}
+      const reading: Reading = { topic, user, unwatch: () => unwatch(), isLive: false, isAcknowledged: false }
       readings.set(topic.key, reading)
+      unwatch = events.watch(user, { caller, refused: (message) => refuse(reading, message) })
+      if (readings.get(topic.key) !== reading) return unwatch()
       start(reading)
       sink.flush()
     },

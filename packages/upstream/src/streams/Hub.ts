@@ -34,7 +34,7 @@ export interface Status {
   readonly subscriptions: number
   readonly users: number
   /** How much of the upstream's limits other replicas use, as of the last exchange with them. */
-  readonly others: ReplicaUse.Use
+  readonly others: ReplicaUse.OtherUse
   readonly seats: number
   readonly topics: ReadonlyArray<{
     readonly key: string
@@ -116,7 +116,9 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const seats = new Set<SharedTopic.CallerSeat>()
   const counts = StreamCounts.make()
   let lastSeat = 0
-  let others = ReplicaUse.none
+  let others = ReplicaUse.alone
+  /** The use of this process at the last exchange with the other replicas. */
+  let reported = ReplicaUse.none
 
   /** The number of gaps that have not been logged yet, by cause and topic name. */
   let gaps = new Map<string, number>()
@@ -139,7 +141,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   })
 
   const deliveries = Deliveries.make(counts)
-  const shares = CallerShares.make(limits, protocol, topics, familiar, () => others)
+  const shares = CallerShares.make(limits, protocol, topics, familiar, () => others, () => reported)
   const registry = TopicRegistry.make(topics, shares, deliveries, now)
   const frames = TopicFrames.make(counts, deliveries, reportGap, now, options.observe)
   const refills = Refills.make({ protocol, frames, deliveries, counts, reportGap, fork })
@@ -147,7 +149,10 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     transport,
     addresses,
     protocol,
-    most: limits.connections,
+    left: (open) => {
+      const known = reported.connections + others.connections
+      return ReplicaUse.left(limits.connections, known, open - reported.connections, others)
+    },
     others: () => others.connections,
     newConnections,
     messages,
@@ -260,7 +265,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
       const refusal = shares.refusal(seat.caller, topic)
       const shared = refusal === undefined ? start(topic, key) : undefined
       if (shared === undefined) {
-        deliveries.refuse(seat, topic, refusal ?? protocol.refusal("connections", limits.connections))
+        deliveries.refuse(seat, topic, refusal ?? protocol.refusal("connections", limits.connections), false)
       } else {
         registry.attach(shared, seat)
         connections.ask(shared)
@@ -272,11 +277,13 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   if (replicas !== undefined) {
     const exchanging = Effect.gen(function*() {
       yield* Queue.take(changes)
-      others = yield* replicas.exchange({
+      const own = {
         connections: connections.open.size,
         subscriptions: topics.size,
         users: [...SharedTopic.distinctUsers(topics.values())]
-      })
+      }
+      others = yield* replicas.exchange(own)
+      if (others.isCurrent) reported = own
     })
     // a replica that stops releases its part of the limits immediately
     yield* Effect.addFinalizer(() => replicas.exchange(ReplicaUse.none))

@@ -4,7 +4,11 @@
  *
  * Each replica reports its use once a second and after each new subscription, and receives the use of the other
  * replicas. If two replicas use the last unit of a limit at the same moment, the upstream refuses one of them.
+ *
+ * While the store of the reports is unreachable, each replica may take, beyond its last report, an equal share of what
+ * was free then: {@link left}.
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -23,6 +27,24 @@ export type Use = typeof Use.Type
 
 /** No use. */
 export const none: Use = { connections: 0, subscriptions: 0, users: [] }
+
+/** The total use of an upstream's limits by the other replicas. */
+export interface OtherUse extends Use {
+  /** The number of other replicas. */
+  readonly replicas: number
+  /** Whether all other replicas can report their use. If not, the members are those of the last exchange. */
+  readonly isCurrent: boolean
+}
+
+/** The use of the other replicas if there are none. */
+export const alone: OtherUse = { ...none, replicas: 0, isCurrent: true }
+
+/**
+ * Returns how much of a limit this replica may still take. `known` is the use of all replicas at the last exchange,
+ * `growth` the further use of this replica since then.
+ */
+export const left = (most: number, known: number, growth: number, { isCurrent, replicas }: OtherUse): number =>
+  Math.floor((most - known) / (isCurrent ? 1 : replicas + 1)) - growth
 
 /**
  * Exchanges the use of the stream limits with other replicas: reports the use of this replica, and returns the total
@@ -43,15 +65,15 @@ export const none: Use = { connections: 0, subscriptions: 0, users: [] }
  * await Effect.runPromise(Effect.provide(program, ReplicaUse.layerMemory))
  * ```
  * ```text
- * { connections: 0, subscriptions: 0, users: [] }
+ * { connections: 0, subscriptions: 0, users: [], replicas: 0, isCurrent: true }
  * ```
  */
 export class ReplicaUse extends Context.Service<ReplicaUse, {
   /**
    * Reports the use of this process, and returns the total use of all other replicas. While the store is unreachable,
-   * returns the last known total.
+   * and until the other replicas have had time to report again, returns the last known total.
    */
-  readonly exchange: (own: Use) => Effect.Effect<Use>
+  readonly exchange: (own: Use) => Effect.Effect<OtherUse>
 }>()("@trigate/upstream/streams/ReplicaUse") {}
 
 /**
@@ -62,7 +84,7 @@ export class ReplicaUse extends Context.Service<ReplicaUse, {
  */
 export const layerMemory: Layer.Layer<ReplicaUse> = Layer.succeed(
   ReplicaUse,
-  ReplicaUse.of({ exchange: () => Effect.succeed(none) })
+  ReplicaUse.of({ exchange: () => Effect.succeed(alone) })
 )
 
 /** Milliseconds after which the reported use of a replica expires, unless the replica reports its use again. */
@@ -91,10 +113,12 @@ export const make = Effect.fnUntraced(function*({ deadline, exchange, name }: St
   const state = yield* SharedState.make({
     use: "streams",
     store: name,
-    meanwhile: "the last known use of other replicas remains in force",
+    meanwhile: "this process takes at most its share of what other replicas were last known to leave",
     ...(deadline === undefined ? {} : { deadline })
   })
-  let others = none
+  let others = alone
+  /** The time, in milliseconds, at which a replica that has not reported again since an outage has ended. */
+  let currentAt = 0
   return ReplicaUse.of({
     exchange: (own) =>
       state.orElse(
@@ -105,16 +129,24 @@ export const make = Effect.fnUntraced(function*({ deadline, exchange, name }: St
               SharedState.unreachable
             )
           ),
-          Effect.map((reports) => {
-            others = reports.reduce((sum, use) => ({
-              connections: sum.connections + use.connections,
-              subscriptions: sum.subscriptions + use.subscriptions,
-              users: [...new Set([...sum.users, ...use.users])]
-            }), none)
+          Effect.zipWith(Clock.currentTimeMillis, (reports, now) => {
+            // a store that was restarted without its data lacks the reports of the others at first
+            if (now < currentAt && reports.length < others.replicas) return others
+            others = {
+              connections: reports.reduce((sum, { connections }) => sum + connections, 0),
+              subscriptions: reports.reduce((sum, { subscriptions }) => sum + subscriptions, 0),
+              users: [...new Set(reports.flatMap(({ users }) => users))],
+              replicas: reports.length,
+              isCurrent: true
+            }
             return others
           })
         ),
-        Effect.sync(() => others)
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          currentAt = now + expiresAfter
+          others = { ...others, isCurrent: false }
+          return others
+        })
       )
   })
 })

@@ -8,8 +8,11 @@ export interface Sink {
   readonly deliver: (frame: Frame) => void
   /** Reports that events may be missing between the last frame of a subscription and its next frame. */
   readonly interrupted?: (topic: Topic) => void
-  /** Reports that a subscription was refused, or has ended. The subscription receives no further frames. */
-  readonly refused: (topic: Topic, message: string) => void
+  /**
+   * Reports that a subscription was refused, or has ended. The subscription receives no further frames. `wasSubscribed`:
+   * whether the subscription was acknowledged before, so that the caller has to be made to subscribe again.
+   */
+  readonly refused: (topic: Topic, message: string, wasSubscribed: boolean) => void
   /** Called after all frames of one batch have been delivered. */
   readonly flush: () => void
 }

@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as SharedState from "@trigate/upstream/SharedState"
 import * as Hub from "@trigate/upstream/streams/Hub"
+import * as ReplicaUse from "@trigate/upstream/streams/ReplicaUse"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import type { Limits } from "@trigate/upstream/streams/StreamLimits"
 import type { Row, Topic } from "@trigate/upstream/streams/Topic"
@@ -15,7 +17,8 @@ const caller = (hub: Hub.Hub, name: string) => {
   const seat = hub.join(name, {
     subscribed: ({ key }) => void seen.push(`subscribed ${key}`),
     deliver: ({ text }) => void seen.push(text),
-    refused: ({ key }, message) => void seen.push(`refused ${key}: ${message}`),
+    refused: ({ key }, message, wasSubscribed) =>
+      void seen.push(`${wasSubscribed ? "ended" : "refused"} ${key}: ${message}`),
     flush: () => {}
   })
   return { seat, seen }
@@ -41,7 +44,8 @@ const settle = Effect.repeat(TestClock.adjust(0), { times: 20 })
 const setup = Effect.fnUntraced(function*(
   limits: Partial<Limits> = {},
   addresses: ReadonlyArray<string> = ["a"],
-  familiar: ReadonlySet<string> = new Set()
+  familiar: ReadonlySet<string> = new Set(),
+  replicas: ReplicaUse.ReplicaUse["Service"] = { exchange: () => Effect.succeed(ReplicaUse.alone) }
 ) {
   const sockets = scriptedSockets()
   const hub = yield* Effect.provideService(
@@ -49,7 +53,8 @@ const setup = Effect.fnUntraced(function*(
       addresses: () => addresses.map((each) => Redacted.make(each)),
       protocol: wordProtocol,
       limits,
-      familiar
+      familiar,
+      replicas
     }),
     SocketTransport,
     sockets.transport
@@ -251,6 +256,69 @@ describe("limits", () => {
     }))
 })
 
+describe("limits that replicas share", () => {
+  it.effect("leave each replica an equal share of what was free, while their store is unreachable", () =>
+    Effect.gen(function*() {
+      let others: ReplicaUse.OtherUse = {
+        connections: 3,
+        subscriptions: 10,
+        users: ["a", "b"],
+        replicas: 2,
+        isCurrent: true
+      }
+      const { hub, sockets } = yield* setup(
+        { connections: 10, subscriptions: 100, users: 10, usersOfCaller: 9 },
+        ["a"],
+        new Set(),
+        {
+          exchange: () => Effect.succeed(others)
+        }
+      )
+      const one = caller(hub, "one")
+      // one route, so that each topic needs a connection
+      const open = (key: string, user?: string) =>
+        one.seat.subscribe(stateTopic(key, { route: "same", ...(user === undefined ? {} : { user }) }))
+      open("1", "c")
+      yield* settle
+      others = { ...others, isCurrent: false }
+      yield* TestClock.adjust("1 second")
+      // of the six free connections, two for each replica
+      for (const key of ["2", "3", "4"]) open(key)
+      assert.deepStrictEqual(one.seen, ["refused 4: at most 10 connections"])
+      // users of the other replicas are no further ones; of the seven free places, two for each replica
+      const ask = (user: string) => one.seat.subscribe(stateTopic(`fills-${user}`, { route: `fills-${user}`, user }))
+      for (const user of ["a", "d", "e", "f"]) ask(user)
+      assert.deepStrictEqual(one.seen.slice(1), ["refused fills-f: at most 10 users"])
+      others = { ...others, isCurrent: true }
+      yield* TestClock.adjust("1 second")
+      open("4")
+      ask("f")
+      yield* settle
+      assert.deepStrictEqual(one.seen.slice(2), [])
+      assert.strictEqual(sockets.open().length, 4)
+    }))
+
+  it.effect("are those that were last known until each replica can have reported to a store that lost its data", () =>
+    Effect.gen(function*() {
+      let reports: ReadonlyArray<string> | undefined = [`{"connections":4,"subscriptions":9,"users":["a"]}`]
+      const { exchange } = yield* ReplicaUse.make({
+        name: "a store",
+        exchange: () =>
+          reports === undefined
+            ? Effect.fail(new SharedState.SharedStoreUnreachable({ detail: "gone" }))
+            : Effect.succeed(reports)
+      })
+      const known = { connections: 4, subscriptions: 9, users: ["a"], replicas: 1 }
+      const ask = Effect.andThen(TestClock.adjust("1 second"), Effect.suspend(() => exchange(ReplicaUse.none)))
+      assert.deepStrictEqual(yield* ask, { ...known, isCurrent: true })
+      reports = undefined
+      assert.deepStrictEqual(yield* ask, { ...known, isCurrent: false })
+      reports = []
+      for (let second = 1; second < 5; second++) assert.deepStrictEqual(yield* ask, { ...known, isCurrent: false })
+      assert.deepStrictEqual(yield* ask, ReplicaUse.alone)
+    }))
+})
+
 describe("places for users", () => {
   it.effect("are left free for familiar users who have none yet, three at most, and for nobody else", () =>
     Effect.gen(function*() {
@@ -270,6 +338,23 @@ describe("places for users", () => {
 })
 
 describe("a lost connection", () => {
+  it.effect("ends a subscription that the upstream then refuses, and tells its caller that it was one", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      one.seat.subscribe(stateTopic("a"))
+      yield* settle
+      at(0).push("ok a")
+      yield* settle
+      at(0).close(1000)
+      yield* TestClock.adjust("2 seconds")
+      one.seat.subscribe(stateTopic("b"))
+      yield* settle
+      at(1).push("no a", "no b")
+      yield* settle
+      assert.deepStrictEqual(one.seen, ["subscribed a", "ended a: no a", "refused b: no b"])
+    }))
+
   it.effect("is refilled by rank, one after another, and a row of a refill that comes later is dropped", () =>
     Effect.gen(function*() {
       const { at, hub } = yield* setup()

@@ -29,6 +29,7 @@ export const make = Effect.fnUntraced(function*(source: WatchedAccounts.Source, 
   const pending = yield* Queue.unbounded<NewEntry>()
   const watchedGauge = metrics.accountsWatched.series({})
   const refillingGauge = metrics.accountsRefilling.series({})
+  const unrecordedGauge = metrics.accountsUnrecorded.series({})
   const epochsEnded = metrics.accountEpochsEnded.series({})
 
   const watched: WatchedAccounts.WatchedAccounts = WatchedAccounts.make({
@@ -37,6 +38,7 @@ export const make = Effect.fnUntraced(function*(source: WatchedAccounts.Source, 
     source,
     now: () => clock.currentTimeMillisUnsafe(),
     isOwner: () => ownership.lease() !== undefined,
+    isSpared: () => ownership.isSecondAlone(),
     recording: {
       push: (entry) => void Queue.offerUnsafe(pending, entry),
       interrupted: (user) => {
@@ -60,12 +62,22 @@ export const make = Effect.fnUntraced(function*(source: WatchedAccounts.Source, 
     ownership.role() === "reader"
       ? ownership.isUp() && watched.has(user) && log.since(user) !== undefined
       : watched.phase(user) === "live"
-  const phase = (user: string): Phase => isLive(user) ? "live" : watched.phase(user) ?? "subscribing"
+  const phase = (user: string): Phase =>
+    isLive(user)
+      ? "live"
+      : watched.phase(user) ?? (ownership.role() === "reader" ? "subscribing" : "waiting")
+
+  const unrecorded = (): number =>
+    [...watched.users()].filter((user) => {
+      const at = phase(user)
+      return watched.isDue(user) && (at === "waiting" || at === "subscribing")
+    }).length
 
   const publish = (): void => {
     const phases = Array.from(watched.users(), phase)
     watchedGauge.updateUnsafe(phases.length, context)
     refillingGauge.updateUnsafe(phases.filter((each) => each === "refilling").length, context)
+    unrecordedGauge.updateUnsafe(unrecorded(), context)
   }
 
   const everySecond = Effect.andThen(
@@ -104,7 +116,8 @@ export const make = Effect.fnUntraced(function*(source: WatchedAccounts.Source, 
       isUp: ownership.isUp(),
       role: ownership.role(),
       head: log.head,
-      accounts: Array.from(watched.users(), (user) => ({ user, phase: phase(user) }))
+      accounts: Array.from(watched.users(), (user) => ({ user, phase: phase(user) })),
+      unrecorded: unrecorded()
     })
   }
   return events

@@ -142,7 +142,11 @@ export const make = (
   return {
     phase: () => phase,
     start: () => {
-      for (const topic of topics) seat.subscribe(topic)
+      for (const topic of topics) {
+        // a refusal ends the recording at once
+        if (isStopped) return
+        seat.subscribe(topic)
+      }
     },
     interrupt: () => {
       if (phase === "live") interrupt()

@@ -2,7 +2,8 @@
  * Elects the replica that writes the event log, and maintains this process's copy of the log.
  *
  * The owner renews its lease every second. The other replicas read the log. If the store is unreachable for longer than
- * {@link failoverAfter}, the process continues with its own log in a new epoch, until the store is reachable again.
+ * {@link failoverAfter}, the process continues with its own log in a new epoch, until the store is reachable again. The
+ * last owner then acquires the lease before the others try, because it has the subscriptions at the venue.
  */
 import type { ResumePosition } from "@trigate/domain/streams/ResumePosition"
 import { metrics } from "@trigate/upstream/UpstreamMetrics"
@@ -38,6 +39,12 @@ export interface Lease {
 /** Milliseconds for which the event store must be unreachable before the process continues with its own log. */
 export const failoverAfter = 3000
 
+/**
+ * Milliseconds for which the store must be reachable again before a process that did not own the log tries to acquire
+ * the lease. The owner reconnects within 2 seconds, and tries once a second.
+ */
+const ownerFirst = 4000
+
 /** Makes the election of the event log's owner among the replicas that share the event store of the context. */
 export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log }: Options) {
   const primary = yield* EventStore.EventStore
@@ -52,6 +59,10 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
   /** The last fencing token that this process received from the primary store. */
   let leased: number | undefined
   let downSince: number | undefined
+  /** When the store became reachable again, while this process still continues with its own log. */
+  let backSince: number | undefined
+  /** Whether another replica owned the log when the store was last reachable. */
+  let isSecond = false
 
   const now = () => clock.currentTimeMillisUnsafe()
 
@@ -73,6 +84,8 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
   const synchronise: Effect.Effect<void, EventStore.EventStoreUnavailable> = one.withPermits(1)(Effect.gen(function*() {
     const { epoch, seq } = log.head
     let tail = yield* store.readAfter(seq)
+    // the next owner of a store that lost its data begins a log
+    if (tail.epoch === "") return
     if (tail.epoch === epoch && tail.start <= seq) {
       for (;;) {
         for (const entry of tail.entries) log.append(entry)
@@ -90,18 +103,18 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
     log.replace({ ...tail, entries })
   }))
 
+  const lose = Effect.suspend(() => {
+    token = undefined
+    return ended
+  })
+
   /** Begins to write to an event store. */
   const own = Effect.fnUntraced(function*(next: Lease) {
-    yield* ended
+    yield* lose
     store = next.store
     yield* synchronise
     token = next.token
     acquired()
-  })
-
-  const lose = Effect.suspend(() => {
-    token = undefined
-    return ended
   })
 
   /**
@@ -110,6 +123,7 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
    */
   const failOver = (since: number) => {
     noteDown(since)
+    backSince = undefined
     if (store === fallback || now() - (downSince ?? since) < failoverAfter) return Effect.void
     return Effect.andThen(
       Effect.logWarning(
@@ -119,12 +133,21 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
     )
   }
 
+  /** Returns whether this process leaves the lease to the last owner for now. Fails while the store is unreachable. */
+  const isOwnerFirst = Effect.map(primary.wanted, () => {
+    backSince ??= now()
+    return now() - backSince < ownerFirst
+  })
+
   const election = Effect.gen(function*() {
+    if (isSecond && store !== primary && (yield* isOwnerFirst)) return
     // releases the old lease, so that the next one has a new token: the store then refuses a late write that this
     // process sent before it continued with its own log
     if (store !== primary && leased !== undefined) yield* primary.release(leased)
     const found = yield* primary.lease(name)
     leased = found
+    backSince = undefined
+    isSecond = found === undefined
     if (found === undefined) {
       if (token !== undefined) yield* lose
       if (store !== primary || log.head.epoch === "") {
@@ -141,6 +164,8 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
   return {
     backing: primary.backing,
     isUp: (): boolean => downSince === undefined,
+    /** Returns whether the store is unreachable, and another replica was the last owner of the log. */
+    isSecondAlone: (): boolean => isSecond && store !== primary,
     role: (): Role => store !== primary ? "alone" : token === undefined ? "reader" : "writer",
     /** Returns the right to write the event log; `undefined` while this process does not have this right. */
     lease: (): Lease | undefined => token === undefined ? undefined : { store, token },

@@ -19,7 +19,7 @@ export const withoutRepeats = (log: EventLog, entries: ReadonlyArray<NewEntry>):
   const seen = new Map<string, RowSet>()
   return entries.flatMap((entry) => {
     const { kind, name, user } = entry
-    if (kind === "begin") return [entry]
+    if (kind === "begin" || kind === "end") return [entry]
     const key = `${user} ${name}`
     const earlier = seen.get(key) ?? new RowSet()
     seen.set(key, earlier)

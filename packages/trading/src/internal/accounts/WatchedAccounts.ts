@@ -1,6 +1,9 @@
 /**
  * The accounts to watch: accounts in the settings, accounts whose events callers read, and accounts that other replicas
  * requested. The process that owns the event log records the events of all these accounts.
+ *
+ * If an account cannot be recorded, its watchers are refused, and the recording is attempted again while anything needs
+ * the account. So no watcher waits in vain, and every needed account is recorded as soon as possible.
  */
 import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
 import type { Topic } from "@trigate/upstream/streams/Topic"
@@ -25,8 +28,10 @@ export interface Options extends Pick<EventsOptions, "accounts" | "states" | "us
   readonly source: Source
   readonly recording: Omit<AccountRecording.Options, "join" | "log" | "states">
   readonly now: () => number
-  /** Returns whether this process owns the log, and therefore records the accounts. */
+  /** Returns whether this process owns a log, and therefore records the accounts. */
   readonly isOwner: () => boolean
+  /** Returns whether another replica records the accounts that have no watcher in this process. */
+  readonly isSpared: () => boolean
 }
 
 /** An account that is watched. */
@@ -36,10 +41,16 @@ interface Watched {
   readonly watchers: Set<Watcher>
   /** The time at which the last watcher of the account left. */
   idleSince: number
-  /** The time at which a replica last asked the owner of the event log to watch this account. */
+  /** The time at which another replica last asked this process to watch the account. */
   wantedAt: number
-  /** The time at which the first watcher of the account came. */
-  watchedAt: number
+  /** The time at which this process last asked the owner of the event log to watch the account. */
+  requestedAt: number
+  /** The time from which the watchers of the account have waited for its log to begin. */
+  waitingSince: number
+  /** The time from which the account can be recorded again after a refusal. */
+  retryAt: number
+  /** Whether the log of the account has begun since this process watches the account. */
+  hasBegun: boolean
   recording: AccountRecording.AccountRecording | undefined
 }
 
@@ -49,13 +60,21 @@ const wantEvery = 20_000
 /** Milliseconds after which the watchers of an account are refused because the account still cannot be watched. */
 const refuseAfter = 20_000
 
+/** Milliseconds between two attempts to record an account that the venue, or a limit, refuses. */
+const retryAfter = 10_000
+
+/** Returns the error message for the callers of an account that cannot be watched at present. */
+export const unavailable = (user: string): string => `The account ${user} cannot be watched at present: try again later`
+
 /** Makes the watched accounts of a process. No account is watched before a call of `startAll` or `watch`. */
 export const make = (
-  { accounts, isOwner, log, now, recording, source, states, usersOfCaller = Number.POSITIVE_INFINITY }: Options
+  { accounts, isOwner, isSpared, log, now, recording, source, states, usersOfCaller = Number.POSITIVE_INFINITY }:
+    Options
 ) => {
   const watched = new Map<string, Watched>()
   const configured = new Set(accounts)
   const isNeeded = ({ user, watchers }: Watched): boolean => watchers.size > 0 || configured.has(user)
+  const isWanted = ({ wantedAt }: Watched): boolean => now() - wantedAt < EventStore.wantFor
 
   const stopRecording = (each: Watched): void => {
     const { recording } = each
@@ -63,19 +82,29 @@ export const make = (
     recording?.stop()
   }
 
-  /** Refuses the watchers of an account that cannot be watched. */
+  /** Refuses the watchers of an account that cannot be watched at present. */
   const refuse = (each: Watched, message: string): void => {
-    stopRecording(each)
-    watched.delete(each.user)
-    for (const watcher of each.watchers) watcher.refused(message)
+    const { watchers } = each
+    if (watchers.size > 0) each.idleSince = now()
+    for (const watcher of watchers) watcher.refused(message)
+    watchers.clear()
   }
 
-  const startRecording = (each: Watched): void => {
+  /** Records an account, if this process records it and does not do so yet. */
+  const record = (each: Watched): void => {
+    if (each.recording !== undefined || !isOwner() || (isSpared() && each.watchers.size === 0)) return
+    each.waitingSince = now()
     const started = AccountRecording.make(
       { ...recording, join: source.join, log, states },
       each.user,
       each.topics,
-      (message) => refuse(each, message)
+      (message) => {
+        stopRecording(each)
+        each.retryAt = now() + retryAfter
+        // callers at other replicas read the account, too
+        if (log.since(each.user) !== undefined) recording.push({ kind: "end", user: each.user, name: "", rows: [] })
+        refuse(each, message)
+      }
     )
     each.recording = started
     started.start()
@@ -91,11 +120,13 @@ export const make = (
       watchers: new Set(),
       idleSince: now(),
       wantedAt: Number.NEGATIVE_INFINITY,
-      watchedAt: now(),
+      requestedAt: Number.NEGATIVE_INFINITY,
+      waitingSince: now(),
+      retryAt: Number.NEGATIVE_INFINITY,
+      hasBegun: false,
       recording: undefined
     }
     watched.set(user, each)
-    if (isOwner()) startRecording(each)
     return each
   }
 
@@ -108,26 +139,48 @@ export const make = (
     return count
   }
 
-  /** Drops the accounts that are not needed any more, and the accounts that could not be watched. */
+  const isWaiting = ({ recording, user }: Watched): boolean =>
+    isOwner() ? recording === undefined || recording.phase() === "subscribing" : log.since(user) === undefined
+
+  /**
+   * Drops the accounts that are not needed any more, attempts again to record refused accounts, and refuses the watchers
+   * that have waited too long.
+   */
   const tidy = (): void => {
     const at = now()
     for (const each of watched.values()) {
-      if (each.watchers.size > 0 && log.since(each.user) === undefined && at - each.watchedAt >= refuseAfter) {
-        refuse(each, `The account ${each.user} cannot be watched at present: try again later`)
-      } else if (!isNeeded(each) && at - Math.max(each.idleSince, each.wantedAt) >= EventStore.wantFor) {
+      const isIdle = isWaiting(each) || at - each.idleSince >= EventStore.wantFor
+      if (isIdle && !isNeeded(each) && !isWanted(each)) {
         stopRecording(each)
         watched.delete(each.user)
+        continue
       }
+      if (at >= each.retryAt) record(each)
+      if (!isWaiting(each)) each.hasBegun = true
+      else if (at - each.waitingSince >= refuseAfter) refuse(each, unavailable(each.user))
     }
   }
+
+  log.listen({
+    appended: () => {},
+    replaced: () => {
+      for (const each of watched.values()) {
+        each.waitingSince = now()
+        // the store may have lost the request
+        each.requestedAt = Number.NEGATIVE_INFINITY
+      }
+    }
+  })
 
   return {
     has: (user: string): boolean => watched.has(user),
     phase: (user: string): Phase | undefined => watched.get(user)?.recording?.phase(),
     users: (): Iterable<string> => watched.keys(),
+    /** Returns whether the events of an account should arrive: it is configured, or its log has begun here before. */
+    isDue: (user: string): boolean => configured.has(user) || watched.get(user)?.hasBegun === true,
     interrupt: (user: string): void => watched.get(user)?.recording?.interrupt(),
     watchConfigured: (): void => {
-      for (const user of configured) find(user)
+      for (const user of configured) record(find(user))
     },
     /** Watches an account until the returned function is called, and for a grace period after that. */
     watch: (user: string, watcher: Watcher): () => void => {
@@ -137,14 +190,14 @@ export const make = (
       }
       const each = find(user)
       each.watchers.add(watcher)
-      if (each.watchers.size === 1) each.watchedAt = now()
+      if (each.watchers.size === 1) each.waitingSince = now()
+      record(each)
       return () => {
-        each.watchers.delete(watcher)
-        if (each.watchers.size === 0) each.idleSince = now()
+        if (each.watchers.delete(watcher) && each.watchers.size === 0) each.idleSince = now()
       }
     },
     startAll: (): void => {
-      for (const each of watched.values()) startRecording(each)
+      for (const each of watched.values()) record(each)
     },
     stopAll: (): void => {
       for (const each of watched.values()) stopRecording(each)
@@ -152,15 +205,19 @@ export const make = (
     /** Watches the accounts that other replicas requested. */
     takeWanted: (store: EventStore.EventStore["Service"]): Effect.Effect<void, EventStore.EventStoreUnavailable> =>
       Effect.map(store.wanted, (users) => {
-        for (const user of users) find(user).wantedAt = now()
+        for (const user of users) {
+          const each = find(user)
+          each.wantedAt = now()
+          if (now() >= each.retryAt) record(each)
+        }
       }),
     /** Asks the owner of the event log to watch the accounts that this process needs. */
     request: Effect.fnUntraced(function*(store: EventStore.EventStore["Service"]) {
       const at = now()
       for (const each of watched.values()) {
-        if (!isNeeded(each) || at - each.wantedAt < wantEvery) continue
+        if (!isNeeded(each) || at - each.requestedAt < wantEvery) continue
         yield* store.want(each.user)
-        each.wantedAt = at
+        each.requestedAt = at
       }
     }),
     tidy

@@ -1,5 +1,5 @@
 /** Divides the upstream's limits on subscriptions and on distinct users among callers. */
-import type { Use } from "../../streams/ReplicaUse.ts"
+import * as ReplicaUse from "../../streams/ReplicaUse.ts"
 import type { Limits } from "../../streams/StreamLimits.ts"
 import type { StreamProtocol, Topic } from "../../streams/Topic.ts"
 import { distinctUsers } from "./SharedTopic.ts"
@@ -24,14 +24,15 @@ const maxReserved = 3
 /**
  * Makes a record of the subscriptions of each caller of a stream hub, without callers at first. `topics` are all current
  * upstream subscriptions of the hub. `familiar` are the users who have priority. `others` returns how much of the same
- * limits is used by other replicas.
+ * limits is used by other replicas, and `reported` the hub's own use that they know.
  */
 export const make = (
   limits: Limits,
   protocol: StreamProtocol,
   topics: ReadonlyMap<string, SharedTopic>,
   familiar: ReadonlySet<string> | undefined,
-  others: () => Use
+  others: () => ReplicaUse.OtherUse,
+  reported: () => ReplicaUse.Use
 ): CallerShares => {
   const most = { subscriptions: limits.subscriptions, users: limits.users }
   /**
@@ -50,7 +51,9 @@ export const make = (
   const subscriptionsRefusal = (caller: string): string | undefined => {
     const own = callers.get(caller)
     const share = Math.floor(most.subscriptions / Math.max(1, callers.size + (own === undefined ? 1 : 0)))
-    const left = most.subscriptions - topics.size - others().subscriptions
+    const shared = reported().subscriptions
+    const known = shared + others().subscriptions
+    const left = ReplicaUse.left(most.subscriptions, known, topics.size - shared, others())
     // the last tenth of the upstream's limit is reserved for callers below their share
     return left <= 0 || (left <= most.subscriptions / 10 && (own?.size ?? 0) >= share)
       ? protocol.refusal("subscriptions", most.subscriptions)
@@ -58,9 +61,10 @@ export const make = (
   }
 
   const userRefusal = (caller: string, user: string): string | undefined => {
-    const users = distinctUsers(topics.values()).union(new Set(others().users))
+    const shared = new Set([...others().users, ...others().isCurrent ? [] : reported().users])
+    const users = distinctUsers(topics.values()).union(shared)
     if (!users.has(user)) {
-      const left = most.users - users.size
+      const left = ReplicaUse.left(most.users, shared.size, users.size - shared.size, others())
       if (left <= 0 || (familiar?.has(user) === false && left <= reserved(users))) {
         return protocol.refusal("users", most.users)
       }

@@ -14,7 +14,7 @@ export interface Deliveries {
    * the upstream sends for a new subscription.
    */
   readonly admit: (shared: SharedTopic) => void
-  readonly refuse: (seat: CallerSeat, topic: Topic, message: string) => void
+  readonly refuse: (seat: CallerSeat, topic: Topic, message: string, wasSubscribed: boolean) => void
   /** Flushes the sinks used since the previous flush. */
   readonly flush: () => void
 }
@@ -61,8 +61,8 @@ export const make = (counts: Counts): Deliveries => {
       }
       shared.waiting.clear()
     },
-    refuse: (seat, topic, message) => {
-      seat.sink.refused(topic, message)
+    refuse: (seat, topic, message, wasSubscribed) => {
+      seat.sink.refused(topic, message, wasSubscribed)
       touch(seat)
     },
     flush: () => {

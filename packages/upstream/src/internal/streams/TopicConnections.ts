@@ -43,8 +43,8 @@ export interface Options {
   readonly transport: SocketTransport["Service"]
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
   readonly protocol: StreamProtocol
-  /** Maximum number of concurrent connections over all replicas. */
-  readonly most: number
+  /** Returns how many further connections this process may open, given the number that it has. */
+  readonly left: (open: number) => number
   /** Returns the number of connections of other replicas. */
   readonly others: () => number
   readonly newConnections: MinuteBudget
@@ -131,7 +131,7 @@ export const make = (options: Options): TopicConnections => {
       shared.isFirst = true
     }
     if (culprit === undefined) Suspects.add(connection, suspects)
-    else registry.refuse(culprit, protocol.invalid(culprit.topic))
+    else registry.refuse(culprit, protocol.invalid(culprit.topic), true)
     closeIfEmpty(connection)
     deliveries.flush()
   }
@@ -178,7 +178,7 @@ export const make = (options: Options): TopicConnections => {
     trySuspects,
     find: ({ route }) => {
       for (const connection of open) if (!connection.byRoute.has(route)) return connection
-      return open.size + options.others() < options.most ? connect() : undefined
+      return options.left(open.size) > 0 ? connect() : undefined
     },
     leave: (shared) => {
       if (shared.phase === "idle" || !shared.connection.isUp) registry.forget(shared)

@@ -11,8 +11,11 @@ export interface TopicRegistry {
   readonly detach: (shared: SharedTopic, seat: CallerSeat) => void
   /** Removes a topic, so that its route can be used by a new topic. */
   readonly forget: (shared: SharedTopic) => void
-  /** Refuses a topic for all of its callers, and removes it. */
-  readonly refuse: (shared: SharedTopic, message: string) => void
+  /**
+   * Refuses a topic for all of its callers, and removes it. `isInvalid`: whether the upstream would refuse it again, so
+   * that no caller should subscribe to it again.
+   */
+  readonly refuse: (shared: SharedTopic, message: string, isInvalid?: boolean) => void
 }
 
 /** Makes the registry over the topics of a stream hub. */
@@ -47,10 +50,11 @@ export const make = (
     },
     detach,
     forget,
-    refuse: (shared, message) => {
+    refuse: (shared, message, isInvalid = false) => {
+      const subscribed = new Set(isInvalid ? [] : shared.seats)
       for (const seat of [...shared.seats, ...shared.waiting]) {
         detach(shared, seat)
-        deliveries.refuse(seat, shared.topic, message)
+        deliveries.refuse(seat, shared.topic, message, subscribed.has(seat))
       }
       forget(shared)
     }
