@@ -27,7 +27,9 @@ export const EntryKind = Schema.Literals(["event", "refill", "past", "begin", "e
 export type EntryKind = typeof EntryKind.Type
 
 /** The schema of an entry's rows as they are stored: JSON text. */
-export const RowsText = Schema.fromJsonString(Schema.Array(Schema.Struct({ text: Schema.String })))
+export const RowsText = Schema.fromJsonString(
+  Schema.Array(Schema.Struct({ id: Schema.String, text: Schema.String, time: Schema.Finite }))
+)
 
 /** Rows of one subscription that were received together. */
 export interface NewEntry {
@@ -47,10 +49,10 @@ export interface Entry extends NewEntry {
 }
 
 /**
- * Makes an entry from its stored form. The IDs and the times of rows are not stored but derived from their text, so that
- * rows that an earlier version stored have the IDs of this version.
+ * Makes an entry from its stored form. Derives the IDs and the times of rows from their text, because an earlier version
+ * stored other IDs. Only replicas of that version read the stored IDs, during a rolling update.
  */
-export const restored = (entry: Omit<Entry, "rows"> & { readonly rows: typeof RowsText.Type }): Entry => ({
+export const restored = (entry: Entry): Entry => ({
   ...entry,
   rows: entry.rows.map(({ text }) => parseRow(entry.name, text))
 })
