@@ -120,25 +120,42 @@ describe("a venue that", () => {
         yield* run({ until: "subscribed", key: keys.trades("BTC"), count: 1 })
         const { messages, queries, violations } = yield* state
         assert.deepStrictEqual([messages, violations], [1, []])
-        const types = queries.map(({ query }) => JSON.stringify(query))
-        // the first dex's list is read once, however many names it lacks
-        assert.deepStrictEqual(types.filter((text) => text === `{"type":"meta","dex":""}`).length, 1, types.join("\n"))
+        // a list is read again for each unknown name, up to a bound
+        assert.deepStrictEqual(queries.map(({ query }) => JSON.stringify(query)), [
+          `{"type":"meta","dex":""}`,
+          `{"type":"meta","dex":""}`,
+          `{"type":"perpDexs"}`,
+          `{"type":"meta","dex":""}`,
+          `{"type":"meta","dex":"xyz"}`
+        ])
       }))
 
-    it.effect("lists another coin is asked again, once, after ten seconds", () =>
+    it.effect("lists another coin has its subscriptions at once, also a side of an outcome without a price", () =>
       Effect.gen(function*() {
-        const { open, pass, run, state } = yield* lab()
-        const sockets = [yield* open(), yield* open()]
-        for (const socket of sockets) {
-          socket.subscribe({ type: "trades", coin: "NEW" })
-          assert.match(String((yield* next(socket, "error")).data), /^Invalid subscription/u)
+        const { open, run, state } = yield* lab()
+        const socket = yield* open()
+        const accepted = (coin: string) => {
+          socket.subscribe({ type: "trades", coin })
+          return Effect.map(next(socket, "subscriptionResponse"), ({ data }) => {
+            assert.deepStrictEqual(JsonParts.at(data, "subscription"), { type: "trades", coin })
+          })
         }
-        yield* run({ do: "list", coin: "NEW" })
-        yield* pass(11)
-        for (const socket of sockets) socket.subscribe({ type: "trades", coin: "NEW" })
-        for (const socket of sockets) yield* next(socket, "subscriptionResponse")
-        const { queries } = yield* state
-        assert.strictEqual(queries.filter(({ query }) => JsonParts.at(query, "type") === "meta").length, 2)
+        for (const coin of ["BTC", "#11210"]) yield* accepted(coin)
+        socket.subscribe({ type: "trades", coin: "NEWC" })
+        assert.strictEqual((yield* next(socket, "error")).data, `Invalid subscription {"type":"trades","coin":"NEWC"}`)
+        yield* run({ do: "list", coin: "NEWC" }, { do: "list", coin: "#70" })
+        for (const coin of ["NEWC", "#70", "#71"]) yield* accepted(coin)
+        const { queries, violations } = yield* state
+        assert.deepStrictEqual(queries.map(({ query }) => JsonParts.at(query, "type")), [
+          "meta",
+          "allMids",
+          "outcomeMeta",
+          "meta",
+          "meta",
+          "allMids",
+          "outcomeMeta"
+        ])
+        assert.deepStrictEqual(violations, [])
       }))
 
     it.effect("does not give its lists lets nothing through", () =>

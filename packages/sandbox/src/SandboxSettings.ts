@@ -1,5 +1,5 @@
 /** The settings of a sandbox. They apply if no upstream URL is set. */
-import { CandleInterval } from "@trigate/domain/candles/Candle"
+import { CandleInterval, coinPattern } from "@trigate/domain/candles/Candle"
 import { longestLatency, Share } from "@trigate/domain/SandboxFaults"
 import {
   Age,
@@ -37,8 +37,10 @@ const Latency = Age.check(
 const ShareText = Schema.FiniteFromString.pipe(Schema.decodeTo(Share))
 const share = "a number from 0 (never) to 1 (always)"
 
-const priceSource =
-  /^(?<coin>[A-Za-z0-9@/:._-]{1,64}):(?<interval>[0-9]+[mhdwM])(?:=(?<file>.+\.(?:csv|ndjson|parquet)))?$/u
+const priceSource = new RegExp(
+  `^(?<coin>${coinPattern}):(?<interval>[0-9]+[mhdwM])(?:=(?<file>.+\\.(?:csv|ndjson|parquet)))?$`,
+  "u"
+)
 
 /**
  * The name of a coin's recorded bars: `coin:interval` for bars in the candle archive, `coin:interval=file` for bars in

@@ -148,11 +148,12 @@ describe("the settings of OpenTelemetry", () => {
 
   it.effect("read the coins that are recorded, also those whose name has a colon", () =>
     Effect.gen(function*() {
-      const given = yield* all.pipe(environment({ TRIGATE_ARCHIVE: "BTC:1m, @107:5m,xyz:XYZ100:1M,*:1h" }))
+      const given = yield* all.pipe(environment({ TRIGATE_ARCHIVE: "BTC:1m, @107:5m,xyz:XYZ100:1M,#50:1m,*:1h" }))
       assert.deepStrictEqual(given.archive, [
         { coin: "BTC", interval: "1m" },
         { coin: "@107", interval: "5m" },
         { coin: "xyz:XYZ100", interval: "1M" },
+        { coin: "#50", interval: "1m" },
         { coin: "*", interval: "1h" }
       ])
     }))

@@ -58,8 +58,11 @@ export const listing: ReadonlyArray<Listed> = [...firstDex, ...xyz, ...spot, ...
 export const decimal = (units: number, decimals: number): string =>
   decimals === 0 ? `${units}.0` : (units / 10 ** decimals).toFixed(decimals)
 
-/** A coin that is listed later, by a command. */
-export const late = (coin: string, asset: number): Listed => perp(coin, asset, 2, 3, 5000)
+/** A coin that is listed later, by a command: a perpetual, or a side of an outcome. */
+export const late = (coin: string, asset: number): Listed =>
+  coin.startsWith("#")
+    ? { coin, asset: 100_000_000 + Number(coin.slice(1)), szDecimals: 0, pxDecimals: 5, start: 50_000, kind: "outcome" }
+    : perp(coin, asset, 2, 3, 5000)
 
 export const meta = (coins: ReadonlyArray<Listed>) => ({
   universe: coins.map(({ coin, delisted, szDecimals }) => ({
@@ -103,16 +106,16 @@ export const perpDexs = [null, {
   assetToStreamingOiCap: [["xyz:SP500", "100000000.0"], ["xyz:XYZ100", "100000000.0"]]
 }]
 
-export const outcomeMeta = {
-  outcomes: [{
-    outcome: 1121,
+export const outcomeMeta = (outcomes: ReadonlyArray<number>) => ({
+  outcomes: outcomes.map((outcome) => ({
+    outcome,
     name: "template:binaryPrice",
     description: "perp:HYPE|threshold:93.058",
     sideSpecs: [{ name: "template:Yes" }, { name: "template:No" }],
     quoteToken: "USDC"
-  }],
+  })),
   questions: []
-}
+})
 
 export const perpContext = (px: string) => ({
   funding: "0.0000125",

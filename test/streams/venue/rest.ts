@@ -29,7 +29,7 @@ const queries: Readonly<Record<string, (world: World, query: Query) => unknown>>
   spotMeta: () => spotMeta,
   spotMetaAndAssetCtxs: (world) => [spotMeta, world.spots().map((market) => world.context(market))],
   perpDexs: () => perpDexs,
-  outcomeMeta: () => outcomeMeta,
+  outcomeMeta: (world) => outcomeMeta(world.outcomes()),
   allMids: (world, query) => world.mids(dexOf(query)),
   l2Book: (world, query) => {
     const coin = String(query["coin"])

@@ -45,6 +45,7 @@ export class World {
   readonly known = new Map<string, Normal>()
   readonly publish: (entry: Entry) => void
   switches: Switches = defaultSwitches
+  readonly #unpriced = new Set<string>()
   readonly #markets = new Map<string, Market>()
   readonly #accounts = new Map<string, Account>()
   readonly #seed: number
@@ -71,9 +72,19 @@ export class World {
     this.#markets.set(listed.coin, new Market(listed, this.#randomOf(listed.coin)))
   }
 
-  /** Lists one more perpetual of the first dex. */
+  /** Lists one more perpetual of the first dex, or an outcome: both of its sides, and a price of the given one alone. */
   list(coin: string): void {
     this.#list(late(coin, this.perps("").length))
+    if (!coin.startsWith("#")) return
+    const other = `#${Number(coin.slice(1)) ^ 1}`
+    this.#list(late(other, 0))
+    this.#unpriced.add(other)
+  }
+
+  /** The numbers of the outcomes. */
+  outcomes(): ReadonlyArray<number> {
+    const coins = [...this.listed].filter((coin) => coin.startsWith("#"))
+    return [...new Set(coins.map((coin) => Math.floor(Number(coin.slice(1)) / 10)))]
   }
 
   market(coin: string): Market {
@@ -89,7 +100,9 @@ export class World {
   perps(dex: string): ReadonlyArray<Listed> {
     const first = dexes.get(dex) ?? []
     if (dex !== "") return first
-    const added = [...this.#markets.values()].filter(({ listed }) => !listing.includes(listed))
+    const added = [...this.#markets.values()].filter(({ listed }) =>
+      listed.kind === "perp" && !listing.includes(listed)
+    )
     return [...first, ...added.map(({ listed }) => listed)]
   }
 
@@ -217,8 +230,8 @@ export class World {
   }
 
   mids(dex: string): Readonly<Record<string, string>> {
-    const shown = [...this.#markets.values()].filter(({ listed }) =>
-      dex === "" ? !listed.coin.includes(":") : listed.coin.startsWith(`${dex}:`)
+    const shown = [...this.#markets.values()].filter(({ listed: { coin } }) =>
+      !this.#unpriced.has(coin) && (dex === "" ? !coin.includes(":") : coin.startsWith(`${dex}:`))
     )
     return Object.fromEntries(shown.map((market) => [market.listed.coin, market.px]))
   }

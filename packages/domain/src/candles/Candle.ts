@@ -11,6 +11,9 @@ export type CandleInterval = typeof CandleInterval.Type
 /** Number of coins per page of `GET /candles`, which lists the stored series of bars. */
 export const coinsPerPage = 100
 
+/** The pattern of a coin in a list of settings: `BTC`, `PURR/USDC`, `@107`, `dex:COIN`, `#50`. */
+export const coinPattern = "[^\\s,=]{1,64}"
+
 /** A decimal number as the venue formats it; never converted to a double. */
 export const DecimalString = Schema.String.check(Schema.isPattern(/^-?[0-9]+(?:\.[0-9]+)?$/u)).annotate({
   identifier: "DecimalString"
@@ -35,8 +38,8 @@ export type Candle = typeof Candle.Type
  * A window of bars: every bar that closes at or after `startTime` (`T >= startTime`) and opens at or before `endTime`
  * (`t <= endTime`). Default `endTime`: now.
  *
- * `coin` is a perpetual (`BTC`, case-sensitive), a spot pair (`PURR/USDC`, `@107`) or a perpetual of a builder-deployed dex
- * (`dex:COIN`).
+ * `coin` is a perpetual (`BTC`, case-sensitive), a spot pair (`PURR/USDC`, `@107`), a perpetual of a builder-deployed dex
+ * (`dex:COIN`) or a side of an outcome (`#50`).
  */
 export const CandleWindowRequest = Schema.Struct({
   coin: Schema.String.check(Schema.isBetweenLength(1, 64)),

@@ -5,7 +5,7 @@
  * This table collects all settings. The flags, the settings file, `--help` and docs/configuration.md are derived from
  * it.
  */
-import { CandleInterval } from "@trigate/domain/candles/Candle"
+import { CandleInterval, coinPattern } from "@trigate/domain/candles/Candle"
 import { families } from "@trigate/domain/evm/EvmMethodTable"
 import { longestBatch } from "@trigate/domain/operations/JsonRpc"
 import {
@@ -84,7 +84,7 @@ const DatabaseUrl = Schema.RedactedFromValue(Schema.String.check(
 ))
 
 // the name of a coin on a builder-deployed dex contains a colon too
-const recordedCoin = /^(?:\*|[A-Za-z0-9@/:._-]{1,64}):[0-9]+[mhdwM]$/u
+const recordedCoin = new RegExp(`^${coinPattern}:[0-9]+[mhdwM]$`, "u")
 
 /** A coin, or `*` for all coins, and the interval to record. */
 const RecordedCoin = Schema.String.check(Schema.isPattern(recordedCoin)).pipe(
@@ -242,7 +242,8 @@ export const settings = {
     meaning:
       "coins whose candles are recorded, each with the smallest recorded interval; larger intervals are built from it. " +
       "The candles are stored in the database of `TRIGATE_DATABASE_URL`, otherwise in memory",
-    takes: "`coin:interval`, such as `BTC:1m,@107:5m`, or `*:1h` for every other coin; comma separated"
+    takes:
+      "`coin:interval`, such as `BTC:1m,@107:5m,#50:1m`, or `*:1h` for every other perpetual and pair; comma separated"
   }, "unset: nothing is recorded"),
   ...sandbox,
   ...streams,

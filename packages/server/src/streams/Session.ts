@@ -1,5 +1,5 @@
 /** A caller's WebSocket with the venue's protocol: reads its frames and responds as the venue does. */
-import type { Caller } from "@trigate/domain/Caller"
+import { type Caller, CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
 import { notPermitted } from "@trigate/domain/operations/Operation"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
@@ -152,7 +152,8 @@ export class Session extends SocketSession implements ResumableSink {
     if (streams.knows(subscription)) return this.#seat.subscribe(topic)
     const pending = this.#pending ??= new Set()
     pending.add(key)
-    this.fork(Effect.map(streams.check(subscription), (found) => {
+    const check = Effect.provideService(streams.check(subscription), CurrentCaller, this.caller)
+    this.fork(Effect.map(check, (found) => {
       // the caller may have unsubscribed during the lookup
       if (!pending.delete(key) || this.isOver) return
       if (found === undefined) this.#seat.subscribe(topic)

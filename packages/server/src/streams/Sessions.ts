@@ -187,6 +187,7 @@ export const make = Effect.fnUntraced(function*(
   const streams = yield* openStreams({
     allMids: (request) => withInfo((info) => info.allMids(request)),
     meta: (request) => withInfo((info) => info.meta(request)),
+    outcomeMeta: () => withInfo((info) => info.outcomeMeta()),
     perpDexs: () => withInfo((info) => info.perpDexs()),
     relay: (call) => withInfo((info) => info.relay(call)),
     spotMeta: () => withInfo((info) => info.spotMeta())

@@ -9,6 +9,7 @@ import type { Caller } from "@trigate/domain/Caller"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import * as Json from "@trigate/domain/encoding/Json"
+import { nullish } from "@trigate/domain/encoding/OpenStruct"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import { worstWeight } from "@trigate/domain/operations/Operation"
@@ -53,7 +54,7 @@ export const recorder: Caller = { id: "recorder", scope: {}, quota: {} }
 const recordingGauge = metrics.recording.series({})
 
 const Markets = Schema.Struct({
-  universe: Schema.Array(Schema.Struct({ name: Schema.String, isDelisted: Schema.optionalKey(Schema.Boolean) }))
+  universe: Schema.Array(Schema.Struct({ name: Schema.String, isDelisted: nullish(Schema.Boolean) }))
 })
 const decodeMarkets = Schema.decodeUnknownEffect(Markets)
 
@@ -88,7 +89,7 @@ const make = Effect.fnUntraced(function*({ candles, weight = defaultWeight }: Op
     yield* leftover(worstWeight(call.operation))
     const { json } = yield* asRecorder(info.relay(call))
     const { universe } = yield* decodeMarkets(json.valueOrUndefined)
-    return universe.flatMap(({ isDelisted = false, name }) => isDelisted ? [] : [name])
+    return universe.flatMap(({ isDelisted, name }) => isDelisted === true ? [] : [name])
   })
 
   const source: CandleRecorder.Source = {

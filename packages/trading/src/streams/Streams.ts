@@ -166,8 +166,12 @@ export interface Options {
   readonly orders?: OrderEvents | undefined
 }
 
-const notAvailable = (key: string): string =>
-  `${VenueProtocol.invalidSubscription(key)}: the venue's list of coins is unavailable, try again`
+/** Why a subscription is refused whose names the catalog does not know. */
+const reasons: { readonly [Reason in Exclude<CoinCatalog.Found, "known">]: string } = {
+  unknown: "",
+  unavailable: ": the venue's list of coins is unavailable, try again",
+  limited: ": too many unknown names were looked up, try again in 10 seconds"
+}
 
 /**
  * Makes the shared streams of a venue. With `info`, the streams check the coin and dex names of each subscription, and
@@ -217,12 +221,11 @@ export const makeShared = Effect.fnUntraced(function*(
     events,
     knows: catalog.knows,
     check: (subscription) =>
-      Effect.map(catalog.find(subscription), (found) =>
-        found === "known"
-          ? undefined
-          : found === "unknown"
-          ? VenueProtocol.invalidSubscription(subscription.key)
-          : notAvailable(subscription.key))
+      Effect.map(
+        catalog.find(subscription),
+        (found) =>
+          found === "known" ? undefined : `${VenueProtocol.invalidSubscription(subscription.key)}${reasons[found]}`
+      )
   }
 })
 

@@ -215,6 +215,7 @@ const makeVenue = () => {
   const info: Queries = {
     allMids: () => Effect.die("not used"),
     meta: () => Effect.die("not used"),
+    outcomeMeta: () => Effect.die("not used"),
     perpDexs: () => Effect.die("not used"),
     spotMeta: () => Effect.die("not used"),
     relay: (call) =>

@@ -23,6 +23,7 @@ const limitedUntil = (time: number) => {
   const queries: Queries = {
     allMids: () => Effect.never,
     meta: () => Effect.never,
+    outcomeMeta: () => Effect.never,
     perpDexs: () => Effect.never,
     spotMeta: () => Effect.never,
     relay: Effect.fnUntraced(function*() {
