@@ -1,6 +1,7 @@
 /** One body of every action that the public SDKs send, made by the SDKs themselves or published as their test vectors. */
 import { ExchangeClient } from "@nktkas/hyperliquid"
 import type { ExchangeConfig as Config } from "@nktkas/hyperliquid/api/exchange"
+import { signL1Action, signMultiSigL1 } from "@nktkas/hyperliquid/signing"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Schema from "effect/Schema"
 import * as fs from "node:fs"
@@ -64,9 +65,8 @@ const once = (make: () => Promise<ReadonlyArray<Sample>>): () => Promise<Readonl
   return () => made ??= make()
 }
 
-/** Each method of `@nktkas/hyperliquid`, and each form of those that have several. */
+/** Each method of `@nktkas/hyperliquid`, and each form of those that have several, except forms that are out of date. */
 const peerActions: { readonly [name: string]: Act } = {
-  activateOutcomeDeployer: (by) => by.activateOutcomeDeployer({ isDeactivate: false }),
   agentEnableDexAbstraction: (by) => by.agentEnableDexAbstraction(),
   agentSendAsset: (by) =>
     by.agentSendAsset({ destination, sourceDex: "", destinationDex: "spot", token, amount: "1.5", fromSubAccount: "" }),
@@ -215,17 +215,6 @@ const peerActions: { readonly [name: string]: Act } = {
   "spotDeploy disableQuoteToken": (by) => by.spotDeploy({ disableQuoteToken: { token: 5 } }),
   "spotDeploy requestEvmContract": (by) =>
     by.spotDeploy({ requestEvmContract: { token: 5, address: user, evmExtraWeiDecimals: -2 } }),
-  "spotDeploy registerStandaloneOutcomeFromTemplate": (by) =>
-    by.spotDeploy({ outcome: { registerStandaloneOutcomeFromTemplate: template } }),
-  "spotDeploy registerQuestionFromTemplate": (by) =>
-    by.spotDeploy({
-      outcome: {
-        registerQuestionFromTemplate: {
-          questionTemplateInstance: template,
-          namedOutcomeTemplateInstances: [template]
-        }
-      }
-    }),
   "spotDeploy settleOutcome": (by) => by.spotDeploy({ outcome: { settleOutcome: settlement } }),
   "spotDeploy settleQuestion2": (by) =>
     by.spotDeploy({
@@ -265,6 +254,81 @@ const peerActions: { readonly [name: string]: Act } = {
   withdraw3: (by) => by.withdraw3({ destination, amount: "1.5" })
 }
 
+const feeTemplate = { ...template, deployerFeeScale: "1" }
+
+/** The operations of `outcomeDeploy`; all but the last were also in `spotDeploy`. */
+const outcomeOperations: ReadonlyArray<Readonly<Record<string, unknown>>> = [
+  { registerStandaloneOutcomeFromTemplate: feeTemplate },
+  {
+    registerQuestionFromTemplate: {
+      questionTemplateInstance: feeTemplate,
+      namedOutcomeTemplateInstances: [template, template]
+    }
+  },
+  { registerAndAssociateNamedOutcomeFromTemplate: { question: 3, namedOutcomeTemplateInstance: template } },
+  { settleOutcome: settlement },
+  { settleQuestion2: { question: 1, outcomeSettlements: [settlement], nameAndDescription: ["n", "d"] } },
+  { setSubDeployers: [{ variant: "settleOutcome", user, allowed: true }] }
+]
+
+/**
+ * What the venue has and `@nktkas/hyperliquid` 0.33.3 lacks, as the venue's documentation and newer client libraries write it. The
+ * functions of `@nktkas/hyperliquid` sign it.
+ */
+const newerActions: ReadonlyArray<Body["action"]> = [
+  { type: "activateOutcomeDeployer", activate: { venueName: "ab" } },
+  { type: "activateOutcomeDeployer", deactivate: null },
+  ...outcomeOperations.map((operation) => ({ type: "outcomeDeploy", venue: "ab", operation })),
+  ...outcomeOperations.slice(0, 3).map((outcome) => ({ type: "spotDeploy", outcome })),
+  {
+    type: "spotDeploy",
+    setTokenAnnotation: {
+      token: 5,
+      annotation: { category: "c", description: "d", displayName: null, keywords: ["k"] }
+    }
+  },
+  { type: "spotDeploy", setDeployerLabel: { label: "abc" } },
+  { type: "perpDeploy", setDeployerFees: [["x:A", { scale: "1.5", growthMode: false }]] },
+  { type: "perpDeploy", setFundingClamps: [["x:A", "0.0003"]] },
+  { type: "perpDeploy", setOpenInterestCaps: [["x:A", null], ["x:B", 1_000_000]] },
+  { type: "perpDeploy", star: { dex: "x", operation: { setOracle: { z: "1.5", a: null } } } },
+  {
+    type: "perpDeploy",
+    setSubDeployers: { dex: "x", subDeployers: [{ variant: { hip3Star: "setOracle" }, user, allowed: true }] }
+  },
+  { type: "cancel", cancels: [{ a: 1, o: 77 }], f: true },
+  { type: "modify", oid: 77_738_308, order: limit, a: true },
+  { type: "batchModify", modifies: [{ oid: cloid, order: limit }], a: true },
+  {
+    type: "trailingStop",
+    asset: 2,
+    isBuy: false,
+    sz: "4.12",
+    reduceOnly: true,
+    retracement: { pct: "1.5000%" },
+    activationPx: "250.5"
+  },
+  {
+    type: "trailingStop",
+    asset: 0,
+    isBuy: true,
+    sz: "0.1",
+    reduceOnly: false,
+    retracement: { px: "10" },
+    activationPx: null
+  }
+]
+
+const nameOf = ({ type, ...members }: Body["action"], at: number): string =>
+  `${type} ${Object.keys(members).at(-1) ?? ""}, newer ${at}`
+
+const newer = (make: (action: Body["action"]) => Promise<object>) =>
+  Promise.all(
+    newerActions.map(async (action, at) =>
+      signed(nameOf(action, at), decodeBody({ nonce, ...JSON.parse(JSON.stringify(await make(action))) }))
+    )
+  )
+
 const done = `{"status":"ok","response":{"type":"default"}}`
 
 const wallet = privateKeyToAccount(trader.privateKey)
@@ -296,17 +360,29 @@ const captured = async (act: Act, wrapped: boolean): Promise<Body> => {
 
 const signed = (name: string, body: Body): Sample => ({ name, network: "mainnet", signer: trader.address, body })
 
-/** Every action of `@nktkas/hyperliquid` 0.33.3. */
-export const ofPeer = once(() =>
-  Promise.all(Object.entries(peerActions).map(async ([name, act]) => signed(name, await captured(act, false))))
-)
+/** Every action of `@nktkas/hyperliquid` 0.33.3, and the actions that it lacks. */
+export const ofPeer = once(async () => [
+  ...await Promise.all(
+    Object.entries(peerActions).map(async ([name, act]) => signed(name, await captured(act, false)))
+  ),
+  ...await newer(async (action) => ({ action, signature: await signL1Action({ wallet, action, nonce }) }))
+])
 
 /** Every one of them inside a multi-sig; the co-signer has signed too. */
-export const wrapped = once(() =>
-  Promise.all(
+export const wrapped = once(async () => [
+  ...await Promise.all(
     Object.entries(peerActions).map(async ([name, act]) => signed(`multiSig of ${name}`, await captured(act, true)))
+  ),
+  ...await newer((action) =>
+    signMultiSigL1({
+      signers: [wallet, privateKeyToAccount(keys.cosigner.privateKey)],
+      multiSigUser: multiSigUser.address,
+      signatureChainId: "0x66eee",
+      action,
+      nonce
+    })
   )
-)
+])
 
 const symbol = "BTC/USDC:USDC"
 

@@ -59,7 +59,7 @@ export * as CanonicalAction from "./actions/CanonicalAction.ts"
 /** Canonical MessagePack: encodes a parsed JSON value to the same bytes as the venue does. */
 export * as MsgPack from "./actions/MsgPack.ts"
 
-/** Makes orders, cancels and modifications in the venue's form, from parameters whose names contain the units. */
+/** Makes orders, trailing stops, cancels and modifications in the venue's form, from parameters whose names contain the units. */
 export * as OrderAction from "./actions/OrderAction.ts"
 
 /** A message to sign: an EIP-712 message of flat fields, as a 32-byte digest and as the object that a wallet displays. */

@@ -18,7 +18,7 @@ const content = (shape: ActionOrder.Shape): unknown => {
     case "Words":
       return shape.words.join()
     case "Members":
-      return shape.words.length === 0 ? written(shape.order) : [shape.words.join(), written(shape.order)]
+      return shape.otherwise === undefined ? written(shape.order) : [content(shape.otherwise), written(shape.order)]
     case "Tuple":
       return shape.items.map(content)
     case "List":

@@ -56,6 +56,47 @@ describe("OrderAction", () => {
     )
   })
 
+  it("writes flags of modifications where they are set, and the rate of a priority fee", () => {
+    const text = (built: Result.Result<unknown, unknown>) => Json.stringify(Result.getOrThrow(built))
+    const plain = `{"a":1,"b":true,"p":"1100.5","s":"0.2","r":false,"t":{"limit":{"tif":"Ioc"}}}`
+    const ioc = { ...order, timeInForce: "Ioc" } as const
+    assert.strictEqual(
+      text(OrderAction.modify({ order: 7, to: ioc }, { alwaysPlace: true })),
+      `{"type":"modify","oid":7,"order":${plain},"a":true}`
+    )
+    assert.strictEqual(
+      text(OrderAction.batchModify([{ order: 7, to: ioc }], { alwaysPlace: false })),
+      `{"type":"batchModify","modifies":[{"oid":7,"order":${plain}}]}`
+    )
+    assert.strictEqual(
+      text(OrderAction.place({ orders: [ioc], grouping: { priorityRate: 12_345 } })),
+      `{"type":"order","orders":[${plain}],"grouping":{"p":12345}}`
+    )
+  })
+
+  // TestNewTrailingStopAction of a Go client pins these bytes
+  it("writes a trailing stop as the venue's web page does: four places of a percentage, and null without activation", () => {
+    const text = (terms: OrderAction.TrailingStop) => JSON.stringify(Result.getOrThrow(OrderAction.trailingStop(terms)))
+    assert.strictEqual(
+      text({
+        asset: 2,
+        side: "sell",
+        sizeInBase: "4.12",
+        reduceOnly: true,
+        distance: { percent: "1.5" },
+        activationPriceInQuote: "250.50"
+      }),
+      `{"type":"trailingStop","asset":2,"isBuy":false,"sz":"4.12","reduceOnly":true,"retracement":{"pct":"1.5000%"},` +
+        `"activationPx":"250.5"}`
+    )
+    assert.strictEqual(
+      text({ asset: 0, side: "buy", sizeInBase: "0.1", distance: { inQuote: "10" } }),
+      `{"type":"trailingStop","asset":0,"isBuy":true,"sz":"0.1","reduceOnly":false,"retracement":{"px":"10"},` +
+        `"activationPx":null}`
+    )
+  })
+
+  const stop = { asset: 1, side: "sell", sizeInBase: "1", distance: { percent: "1" } } as const
   const wrong: ReadonlyArray<
     readonly [path: string, built: Result.Result<unknown, { readonly path: ReadonlyArray<string | number> }>]
   > = [
@@ -81,7 +122,12 @@ describe("OrderAction", () => {
     ["cancels.0.orderId", OrderAction.cancel([{ asset: 1, orderId: 2n ** 64n }])],
     ["cancels.0.cloid", OrderAction.cancelByCloid([{ asset: 1, cloid: "0x" }])],
     ["to.priceInQuote", OrderAction.modify({ order: 1, to: { ...order, priceInQuote: "x" } })],
-    ["modifies.0.order", OrderAction.batchModify([{ order: "0x1", to: order }])]
+    ["modifies.0.order", OrderAction.batchModify([{ order: "0x1", to: order }])],
+    ["grouping.priorityRate", OrderAction.place({ orders: [order], grouping: { priorityRate: 0.5 } })],
+    ["distance.percent", OrderAction.trailingStop({ ...stop, distance: { percent: "0.00001" } })],
+    ["distance.inQuote", OrderAction.trailingStop({ ...stop, distance: { inQuote: "0" } })],
+    ["sizeInBase", OrderAction.trailingStop({ ...stop, sizeInBase: "0" })],
+    ["activationPriceInQuote", OrderAction.trailingStop({ ...stop, activationPriceInQuote: "1e5" })]
   ]
   for (const [path, built] of wrong) {
     it(`names the term that cannot be sent: ${path}`, () => {

@@ -5,8 +5,9 @@
  * The signing package declares the members of each type; the compiler reports a type without a declaration. Operations,
  * costs, metric labels, scopes of caller keys and the default of `TRIGATE_RELAY_ACTIONS` are derived from this catalog.
  *
- * Sources: the venue's API documentation, hyperliquid-python-sdk 0.23.0, @nktkas/hyperliquid 0.33.3, ccxt 4.5.84,
- * hyperliquid-rust-sdk aac7558.
+ * Sources: the venue's API documentation (dzmbs/hyperliquid-docs of 2026-08-22), hyperliquid-python-sdk 0.24.0,
+ * @nktkas/hyperliquid 0.33.3, ccxt 4.5.84, hyperliquid-rust-sdk aac7558, infinitefield/hypersdk. `npm run catalog`
+ * compares the catalog with those that are installed.
  */
 import * as Predicate from "effect/Predicate"
 
@@ -50,6 +51,7 @@ export const actionCatalog = {
   scheduleCancel: l1("Schedule the cancellation of all orders, or remove the schedule"),
   twapOrder: l1("Place a TWAP order"),
   twapCancel: l1("Cancel a TWAP order"),
+  trailingStop: l1("Place a trailing stop order"),
   noop: l1("Use a nonce without any other effect"),
   updateLeverage: l1("Set the leverage and margin mode of an asset"),
   updateIsolatedMargin: l1("Add or remove margin of an isolated position"),
@@ -98,6 +100,7 @@ export const actionCatalog = {
   finalizeEvmContract: l1("Link a spot token to its EVM contract"),
   hip3LiquidatorTransfer: l1("Transfer USDC to or from a dex's liquidator"),
   activateOutcomeDeployer: l1("Activate or deactivate a deployer of outcome markets"),
+  outcomeDeploy: l1("Deploy and settle outcome markets"),
   authorizeAqav2Role: l1("Authorize a role of a quote token"),
   gossipPriorityBid: l1("Bid for gossip priority"),
   CValidatorAction: l1("Register, change or unregister a validator"),

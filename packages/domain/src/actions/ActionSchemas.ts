@@ -4,7 +4,8 @@
  * The venue ignores unknown members of a body, and refuses a body that lacks a member (HTTP 422). Members are declared
  * in the order in which the venue hashes them.
  *
- * Sources: the venue's API documentation, hyperliquid-python-sdk 0.23.0, @nktkas/hyperliquid 0.33.3.
+ * Sources: the venue's API documentation, hyperliquid-python-sdk 0.24.0, @nktkas/hyperliquid 0.33.3 and, for what these
+ * lack, infinitefield/hypersdk.
  */
 import * as Schema from "effect/Schema"
 import { Address, Data } from "../encoding/Hex.ts"
@@ -23,6 +24,11 @@ export const Decimal = Schema.String.check(
 export const SignedDecimal = Schema.String.check(
   Schema.isPattern(/^-?[0-9]{1,40}(?:\.[0-9]{1,40})?$/u, { expected: "a decimal number as text" })
 ).annotate({ identifier: "SignedDecimal" })
+
+/** A percentage as text, such as `1.5000%`. */
+export const Percent = Schema.String.check(
+  Schema.isPattern(/^[0-9]{1,3}(?:\.[0-9]{1,6})?%$/u, { expected: "a percentage" })
+).annotate({ identifier: "Percent" })
 
 /**
  * The asset number: a perpetual's index in `meta`, 10000 + the index of a spot pair, or the number of an asset on a
@@ -110,7 +116,23 @@ const DexSchema = nullable(Schema.Struct({
   oracleUpdater: nullable(Address)
 }))
 const TokenIndex = Schema.Struct({ token: Schema.Natural })
+const Annotation = {
+  category: words,
+  description: words,
+  displayName: nullable(words),
+  keywords: nullable(Schema.Array(words))
+} as const
+
+/** A grant of one action variant to a sub-deployer, or of one operation of a testnet dex with an allowlist. */
+const SubDeployers = Schema.Array(Schema.Struct({
+  variant: Schema.Union([words, Schema.Struct({ hip3Star: words })]),
+  user: Address,
+  allowed: Schema.Boolean
+}))
 const Template = Schema.Struct({ id: words, keywordToValue: sortedPairs(words) })
+
+/** A template of a standalone outcome or of a question. Outcomes of a question have the fee of their question. */
+const FeeTemplate = Schema.Struct({ ...Template.fields, deployerFeeScale: Decimal })
 const Settlement = Schema.Struct({
   outcome: Schema.Natural,
   settleFraction: Decimal,
@@ -118,6 +140,31 @@ const Settlement = Schema.Struct({
   nameAndDescription: Schema.Tuple([words, words]),
   sideNames: Schema.Tuple([words, words])
 })
+
+/** The operations of a deployer of outcome markets, also inside `spotDeploy`, where they were until 2026-08-25. */
+const outcomeOperations = [
+  Schema.Struct({ registerStandaloneOutcomeFromTemplate: FeeTemplate }),
+  Schema.Struct({
+    registerQuestionFromTemplate: Schema.Struct({
+      questionTemplateInstance: FeeTemplate,
+      namedOutcomeTemplateInstances: Schema.Array(Template)
+    })
+  }),
+  Schema.Struct({
+    registerAndAssociateNamedOutcomeFromTemplate: Schema.Struct({
+      question: Schema.Natural,
+      namedOutcomeTemplateInstance: Template
+    })
+  }),
+  Schema.Struct({ settleOutcome: Settlement }),
+  Schema.Struct({
+    settleQuestion2: Schema.Struct({
+      question: Schema.Natural,
+      outcomeSettlements: Schema.Array(Settlement),
+      nameAndDescription: Schema.Tuple([words, words])
+    })
+  })
+] as const
 const NodeIp = Schema.Struct({ Ip: words })
 
 /** The members of a transfer of a token between accounts and dexes, before the sub-account. */
@@ -159,6 +206,14 @@ export const actionSchemas = {
     }))
   }),
   twapCancel: define("twapCancel", { a: AssetId, t: Schema.Natural }),
+  trailingStop: define("trailingStop", {
+    asset: AssetId,
+    isBuy: Schema.Boolean,
+    sz: Decimal,
+    reduceOnly: Schema.Boolean,
+    retracement: Schema.Union([Schema.Struct({ pct: Percent }), Schema.Struct({ px: Decimal })]),
+    activationPx: nullable(Decimal)
+  }),
   noop: define("noop", {}),
   updateLeverage: define("updateLeverage", { asset: AssetId, isCross: Schema.Boolean, leverage: Schema.Natural }),
   updateIsolatedMargin: define("updateIsolatedMargin", { asset: AssetId, isBuy: Schema.Boolean, ntli: Schema.Int }),
@@ -176,7 +231,7 @@ export const actionSchemas = {
   cWithdraw: userSigned("cWithdraw", { wei: Uint64, ...nonce }),
   approveAgent: userSigned("approveAgent", { agentAddress: Address, agentName: maybe(words), ...nonce }),
   approveBuilderFee: userSigned("approveBuilderFee", {
-    maxFeeRate: Schema.String.check(Schema.isPattern(/^[0-9]{1,3}(?:\.[0-9]{1,6})?%$/u, { expected: "a percentage" })),
+    maxFeeRate: Percent,
     builder: Address,
     ...nonce
   }),
@@ -286,26 +341,20 @@ export const actionSchemas = {
       })
     }),
     define("perpDeploy", { setFeeRecipient: Schema.Struct({ dex: words, feeRecipient: Address }) }),
-    define("perpDeploy", { setOpenInterestCaps: sortedPairs(Schema.Natural) }),
+    define("perpDeploy", { setOpenInterestCaps: sortedPairs(nullable(Schema.Natural)) }),
     define("perpDeploy", {
-      setSubDeployers: Schema.Struct({
-        dex: words,
-        subDeployers: Schema.Array(Schema.Struct({ variant: words, user: Address, allowed: Schema.Boolean }))
-      })
+      setSubDeployers: Schema.Struct({ dex: words, subDeployers: SubDeployers })
     }),
     define("perpDeploy", { setMarginModes: sortedPairs(words) }),
     define("perpDeploy", { setFeeScale: Schema.Struct({ dex: words, scale: Decimal }) }),
     define("perpDeploy", { setGrowthModes: sortedPairs(Schema.Boolean) }),
     define("perpDeploy", {
-      setPerpAnnotation: Schema.Struct({
-        coin: words,
-        category: words,
-        description: words,
-        displayName: nullable(words),
-        keywords: nullable(Schema.Array(words))
-      })
+      setDeployerFees: sortedPairs(Schema.Struct({ scale: Decimal, growthMode: Schema.Boolean }))
     }),
-    define("perpDeploy", { disableDex: words })
+    define("perpDeploy", { setFundingClamps: sortedPairs(Decimal) }),
+    define("perpDeploy", { setPerpAnnotation: Schema.Struct({ coin: words, ...Annotation }) }),
+    define("perpDeploy", { disableDex: words }),
+    define("perpDeploy", { star: Schema.Struct({ dex: words, operation: Schema.Unknown }) })
   ]),
   spotDeploy: Schema.Union([
     define("spotDeploy", {
@@ -336,36 +385,22 @@ export const actionSchemas = {
         nSeededLevels: maybe(Schema.Natural)
       })
     }),
-    define("spotDeploy", { setDeployerTradingFeeShare: Schema.Struct({ token: Schema.Natural, share: words }) }),
+    define("spotDeploy", { setDeployerTradingFeeShare: Schema.Struct({ token: Schema.Natural, share: Percent }) }),
     define("spotDeploy", { enableQuoteToken: TokenIndex }),
     define("spotDeploy", { disableQuoteToken: TokenIndex }),
     define("spotDeploy", {
       requestEvmContract: Schema.Struct({ token: Schema.Natural, address: Address, evmExtraWeiDecimals: Schema.Int })
     }),
-    define("spotDeploy", {
-      outcome: Schema.Union([
-        Schema.Struct({ registerStandaloneOutcomeFromTemplate: Template }),
-        Schema.Struct({
-          registerQuestionFromTemplate: Schema.Struct({
-            questionTemplateInstance: Template,
-            namedOutcomeTemplateInstances: Schema.Array(Template)
-          })
-        }),
-        Schema.Struct({ settleOutcome: Settlement }),
-        Schema.Struct({
-          settleQuestion2: Schema.Struct({
-            question: Schema.Natural,
-            outcomeSettlements: Schema.Array(Settlement),
-            nameAndDescription: Schema.Tuple([words, words])
-          })
-        })
-      ])
-    }),
+    define("spotDeploy", { outcome: Schema.Union(outcomeOperations) }),
     define("spotDeploy", {
       freezeUser: Schema.Struct({ token: Schema.Natural, user: Address, freeze: Schema.Boolean })
     }),
     define("spotDeploy", { enableFreezePrivilege: TokenIndex }),
-    define("spotDeploy", { revokeFreezePrivilege: TokenIndex })
+    define("spotDeploy", { revokeFreezePrivilege: TokenIndex }),
+    define("spotDeploy", {
+      setTokenAnnotation: Schema.Struct({ token: Schema.Natural, annotation: Schema.Struct(Annotation) })
+    }),
+    define("spotDeploy", { setDeployerLabel: Schema.Struct({ label: words }) })
   ]),
   finalizeEvmContract: define("finalizeEvmContract", {
     token: Schema.Natural,
@@ -379,7 +414,14 @@ export const actionSchemas = {
     ntl: Schema.Natural,
     isDeposit: Schema.Boolean
   }),
-  activateOutcomeDeployer: define("activateOutcomeDeployer", { isDeactivate: Schema.Boolean }),
+  activateOutcomeDeployer: Schema.Union([
+    define("activateOutcomeDeployer", { activate: Schema.Struct({ venueName: words }) }),
+    define("activateOutcomeDeployer", { deactivate: Schema.Null })
+  ]),
+  outcomeDeploy: define("outcomeDeploy", {
+    venue: words,
+    operation: Schema.Union([...outcomeOperations, Schema.Struct({ setSubDeployers: SubDeployers })])
+  }),
   authorizeAqav2Role: define("authorizeAqav2Role", { token: Schema.Natural, role: words }),
   gossipPriorityBid: define("gossipPriorityBid", { slotId: Schema.Natural, ip: words, maxGas: Schema.Natural }),
   CValidatorAction: Schema.Union([

@@ -403,7 +403,8 @@ export const cancelOrders = built(OrderAction.cancel)
 export const cancelOrdersByCloid = built(OrderAction.cancelByCloid)
 
 /**
- * Signs an action that modifies an open order.
+ * Signs an action that modifies an open order. If `alwaysPlace` is true, the new order is placed even if the old order is
+ * no longer open.
  *
  * @since 0.1.0
  * @category builders
@@ -442,7 +443,7 @@ export const cancelOrdersByCloid = built(OrderAction.cancelByCloid)
 export const modifyOrder = built(OrderAction.modify)
 
 /**
- * Signs an action that modifies several open orders.
+ * Signs an action that modifies several open orders, with the options of {@link modifyOrder}.
  *
  * @since 0.1.0
  * @category builders
@@ -471,3 +472,39 @@ export const modifyOrder = built(OrderAction.modify)
  * ```
  */
 export const modifyOrders = built(OrderAction.batchModify)
+
+/**
+ * Signs an action that places a trailing stop order. The venue's response has the ID of the order.
+ *
+ * @since 0.1.0
+ * @category builders
+ * @example
+ * ```ts
+ * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
+ * import { Console, Effect, Layer, Redacted } from "effect"
+ *
+ * const key = Redacted.make("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
+ *
+ * const program = ActionBuilder.placeTrailingStop(
+ *   { asset: 0, side: "sell", sizeInBase: "0.001", reduceOnly: true, distance: { percent: "1.5" } },
+ *   { nonce: 1_767_225_600_000 }
+ * )
+ *
+ * await Effect.runPromise(program.pipe(
+ *   Effect.flatMap(({ action }) => Console.log(action)),
+ *   Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer("mainnet")))
+ * ))
+ * ```
+ * ```text
+ * {
+ *   type: 'trailingStop',
+ *   asset: 0,
+ *   isBuy: false,
+ *   sz: '0.001',
+ *   reduceOnly: true,
+ *   retracement: { pct: '1.5000%' },
+ *   activationPx: null
+ * }
+ * ```
+ */
+export const placeTrailingStop = built(OrderAction.trailingStop)

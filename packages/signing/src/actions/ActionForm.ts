@@ -50,7 +50,7 @@ const described = (shape: Shape): string => {
     case "Words":
       return ActionValues.listed(shape.words)
     case "Members": {
-      if (shape.words.length > 0) return ActionValues.listed(shape.words)
+      if (shape.otherwise !== undefined) return described(shape.otherwise)
       const names = [...shape.order.keys()]
       return names.length === 0 ? "an object" : `an object with ${names.slice(0, 8).join(", ")}`
     }
@@ -103,6 +103,7 @@ type Given = Readonly<Record<string, unknown>>
 const sound = (value: unknown): Form => ({ value, faults: [] })
 
 const kindForm = (reading: Reading, shape: Shape & { readonly _tag: "Value" }, value: unknown, path: Path): Form => {
+  if (shape.kind === "any" || (value === null && shape.orNull)) return sound(value)
   const name = String(path.findLast(Predicate.isString))
   if (name !== "signatureChainId" && Predicate.isObjectOrArray(value)) {
     const only = onlyItem(Object.values(value))
@@ -127,8 +128,8 @@ const objectForm = (
   path: Path
 ): Form => {
   if (Predicate.isReadonlyObject(value)) return membersForm(reading, shape.order, value, path)
-  if (shape.words.length > 0 && !Array.isArray(value) && parsed(value) === undefined) {
-    return wordForm(shape.words, value, path)
+  if (shape.otherwise !== undefined && !Array.isArray(value) && parsed(value) === undefined) {
+    return valueForm(reading, shape.otherwise, value, path)
   }
   const only = Array.isArray(value) ? onlyItem(value) : parsed(value)
   return Predicate.isReadonlyObject(only)

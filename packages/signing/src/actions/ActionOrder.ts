@@ -10,19 +10,31 @@ import * as Record from "effect/Record"
 import * as AST from "effect/SchemaAST"
 
 /**
- * The type of a value. `mark` is a flag that is hashed only if it is true, `id` an order ID or a client order ID, and
- * `json` a string that contains JSON.
+ * The type of a value. `mark` is a flag that is hashed only if it is true, `id` an order ID or a client order ID, `json`
+ * a string that contains JSON, and `any` a value of any form, whose members are hashed in the sender's order.
  */
-export type Kind = "integer" | "decimal" | "text" | "flag" | "mark" | "address" | "cloid" | "id" | "json" | "null"
+export type Kind =
+  | "integer"
+  | "decimal"
+  | "percent"
+  | "text"
+  | "flag"
+  | "mark"
+  | "address"
+  | "cloid"
+  | "id"
+  | "json"
+  | "null"
+  | "any"
 
 /**
- * The content of a member: a value, one of some words, an object (or one of some words instead of the object), a list
- * of fixed length, or a list of any length, which can be a list of pairs that are sorted by their first values.
+ * The content of a member: a value, one of some words, an object (or something else instead of it), a list of fixed
+ * length, or a list of any length, which can be a list of pairs that are sorted by their first values.
  */
 export type Shape =
-  | { readonly _tag: "Value"; readonly kind: Kind }
+  | { readonly _tag: "Value"; readonly kind: Kind; readonly orNull: boolean }
   | { readonly _tag: "Words"; readonly words: ReadonlyArray<string> }
-  | { readonly _tag: "Members"; readonly order: ActionOrder; readonly words: ReadonlyArray<string> }
+  | { readonly _tag: "Members"; readonly order: ActionOrder; readonly otherwise?: Shape | undefined }
   | { readonly _tag: "Tuple"; readonly items: ReadonlyArray<Shape> }
   | { readonly _tag: "List"; readonly item: Shape; readonly isSorted: boolean }
 
@@ -62,13 +74,14 @@ export const make = (
 ): ActionOrder =>
   new Map([...members].map(([name, member], at) => [name, { ...member, at, members: membersIn(member.shape) }]))
 
-const value = (kind: Kind): Shape => ({ _tag: "Value", kind })
+const value = (kind: Kind, orNull = false): Shape => ({ _tag: "Value", kind, orNull })
 const text = value("text")
 
 /** The kinds of the schemas that have an identifier. */
 const kinds: ReadonlyMap<string | undefined, Kind> = new Map([
   ["Decimal", "decimal"],
   ["SignedDecimal", "decimal"],
+  ["Percent", "percent"],
   ["Mark", "mark"],
   ["Address", "address"],
   ["Cloid", "cloid"],
@@ -101,7 +114,7 @@ const alternatives = ({ types }: AST.Union): ReadonlyArray<AST.AST> =>
 const toShape = (ast: AST.AST): Shape => {
   const kind = kinds.get(AST.resolveIdentifier(ast))
   if (kind !== undefined) return value(kind)
-  if (AST.isObjects(ast)) return { _tag: "Members", order: joined([ast]), words: [] }
+  if (AST.isObjects(ast)) return { _tag: "Members", order: joined([ast]) }
   if (AST.isArrays(ast)) {
     const [item] = ast.rest
     return item === undefined
@@ -112,13 +125,19 @@ const toShape = (ast: AST.AST): Shape => {
     const types = alternatives(ast)
     const forms = types.filter(AST.isObjects)
     const words = types.filter(AST.isLiteral).map(({ literal }) => String(literal))
-    if (forms.length > 0) return { _tag: "Members", order: joined(forms), words }
-    const other = types.find((type) => !AST.isLiteral(type))
-    return other === undefined ? { _tag: "Words", words } : toShape(other)
+    const other = types.find((type) => !AST.isLiteral(type) && !AST.isObjects(type))
+    const shape: Shape | undefined = other !== undefined
+      ? toShape(other)
+      : words.length > 0
+      ? { _tag: "Words", words }
+      : undefined
+    if (forms.length > 0) return { _tag: "Members", order: joined(forms), otherwise: shape }
+    return shape?._tag === "Value" ? value(shape.kind, ast.types.some(AST.isNull)) : shape ?? text
   }
   if (AST.isLiteral(ast)) return { _tag: "Words", words: [String(ast.literal)] }
   if (AST.isNull(ast)) return value("null")
   if (AST.isBoolean(ast)) return value("flag")
+  if (AST.isUnknown(ast)) return value("any")
   return AST.isNumber(ast) || AST.isBigInt(ast) ? value("integer") : text
 }
 
@@ -172,7 +191,10 @@ const standing = (order: ActionOrder, given: Members): Standing => {
   return found
 }
 
+const isAny = (shape: Shape): boolean => shape._tag === "Value" && shape.kind === "any"
+
 const standingIn = (shape: Shape, given: unknown): Standing => {
+  if (isAny(shape)) return "inOrder"
   if (!Array.isArray(given)) return Predicate.isReadonlyObject(given) ? standing(membersIn(shape), given) : "inOrder"
   let found: Standing = "inOrder"
   for (let index = 0; index < given.length; index++) {
@@ -185,7 +207,7 @@ const standingIn = (shape: Shape, given: unknown): Standing => {
 
 const put = (shape: Shape, given: unknown): unknown => {
   if (Array.isArray(given)) return given.map((item: unknown, index) => put(itemShape(shape, index), item))
-  return Predicate.isReadonlyObject(given) ? putMembers(membersIn(shape), given) : given
+  return Predicate.isReadonlyObject(given) && !isAny(shape) ? putMembers(membersIn(shape), given) : given
 }
 
 const putMembers = (order: ActionOrder, given: Members): Members => {

@@ -18,6 +18,7 @@ export interface ValueFault {
 const kinds: { readonly [K in Kind]: string } = {
   integer: "an integer",
   decimal: "a decimal number as text",
+  percent: "a percentage as text, such as \"0.01%\"",
   text: "text",
   flag: "true or false",
   mark: "true, or no member",
@@ -25,7 +26,8 @@ const kinds: { readonly [K in Kind]: string } = {
   cloid: "0x and 32 hex digits",
   id: "an order id, or 0x and 32 hex digits",
   json: "JSON as text",
-  null: "null"
+  null: "null",
+  any: "any value"
 }
 
 /** Describes the values that a kind accepts. */
@@ -71,6 +73,14 @@ const cloidIn = (value: unknown): string | undefined => {
   return /^[0-9a-fA-F]{32}$/.test(bare) ? `0x${bare.toLowerCase()}` : undefined
 }
 
+/** Parses a percentage as text. A number could be a fraction. */
+const percentIn = (value: unknown): string | undefined => {
+  if (!Predicate.isString(value)) return undefined
+  if (/^[0-9]+(?:\.[0-9]+)?%$/.test(value)) return value
+  const bare = Decimal.canonical(value.replace("%", "").trim())
+  return bare === undefined || bare.startsWith("-") ? undefined : `${bare}%`
+}
+
 const flags: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
   ["true", true],
   ["false", false],
@@ -92,6 +102,7 @@ const intendedValues: { readonly [K in Kind]: (value: unknown) => unknown } = {
     Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value)
       ? Decimal.canonical(String(value)) ?? withoutOrnaments(String(value))
       : undefined,
+  percent: percentIn,
   text: (value) => Predicate.isString(value) ? value : isInteger(value) ? String(value) : undefined,
   flag: (value) => Predicate.isBoolean(value) ? value : flags.get(value),
   mark: (value) => Predicate.isBoolean(value) ? value : flags.get(value),
@@ -99,7 +110,8 @@ const intendedValues: { readonly [K in Kind]: (value: unknown) => unknown } = {
   cloid: cloidIn,
   id: (value) => isInteger(value) ? value : cloidIn(value) ?? integerIn(value),
   json: (value) => Predicate.isString(value) ? value : undefined,
-  null: (value) => value === null ? value : undefined
+  null: (value) => value === null ? value : undefined,
+  any: (value) => value
 }
 
 const mistakeIn = (kind: Kind, value: unknown, repaired: unknown): Mistake["mistake"] => {
@@ -110,7 +122,7 @@ const mistakeIn = (kind: Kind, value: unknown, repaired: unknown): Mistake["mist
     return /^[^eE,\s]*\.[0-9]*0$|\.$/.test(value) ? "trailingZero" : "decimalText"
   }
   if (repaired === undefined) {
-    return kind === "address" || kind === "cloid" || kind === "id"
+    return kind === "address" || kind === "cloid" || kind === "id" || kind === "percent"
       ? "unacceptedValue"
       : "valueType"
   }
@@ -121,10 +133,7 @@ const signedDecimals = new Set(["setFundingInterestRates"])
 const signedIntegers = new Set(["ntli", "evmExtraWeiDecimals"])
 const prices = new Set(["p", "triggerPx"])
 const tokens = new Set(["spotSend", "sendAsset", "agentSendAsset", "subAccountSpotTransfer"])
-const texts: { readonly [name: string]: RegExp } = {
-  amount: /^[0-9]+(?:\.[0-9]+)?(?: subaccount:0x[0-9a-fA-F]{40})?$/,
-  maxFeeRate: /^[0-9]+(?:\.[0-9]+)?%$/
-}
+const amounts = /^[0-9]+(?:\.[0-9]+)?(?: subaccount:0x[0-9a-fA-F]{40})?$/
 
 /** Maximum decimal places of a price or size of any asset. */
 const maxPlaces = 8
@@ -202,15 +211,7 @@ const textFault = (position: Position, value: unknown): ValueFault | undefined =
   if (name === "destination" && destinations.has(String(type)) && !isAddress(value)) {
     return fault(kinds.address, addressIn(value))
   }
-  const pattern = texts[name]
-  if (pattern !== undefined && !pattern.test(value)) {
-    if (name === "maxFeeRate") {
-      const bare = Decimal.canonical(value.replace("%", "").trim())
-      return fault(
-        "a percentage, such as \"0.01%\"",
-        bare === undefined || bare.startsWith("-") ? undefined : `${bare}%`
-      )
-    }
+  if (name === "amount" && !amounts.test(value)) {
     const repaired = Decimal.canonical(value) ?? withoutOrnaments(value)
     return fault("a positive decimal number as text", repaired?.startsWith("-") === true ? undefined : repaired)
   }
@@ -222,9 +223,6 @@ export const valueFault = (kind: Kind, value: unknown, position: Position): Valu
   const repaired = intendedValues[kind](value)
   if (repaired === value) {
     return kind === "text" ? textFault(position, value) : outOfRange(kind, value, position.name, position.path)
-  }
-  if (kind === "text" && position.name === "maxFeeRate" && Predicate.isNumber(value)) {
-    return fault("a percentage as text, such as \"0.01%\"", undefined, "valueType")
   }
   return { mistake: mistakeIn(kind, value, repaired), repaired, expected: kinds[kind] }
 }

@@ -1,5 +1,5 @@
 /**
- * Makes orders, cancels and modifications in the venue's form, from parameters whose names contain the units.
+ * Makes orders, trailing stops, cancels and modifications in the venue's form, from parameters whose names contain the units.
  *
  * The venue's form names most members with single letters. The parameters for prices and sizes are decimal strings,
  * which are converted to the venue's canonical form. If a price with a redundant zero were signed, the signature would
@@ -81,8 +81,11 @@ export interface BuilderFee {
 /** The orders of one `order` action. */
 export interface Placement {
   readonly orders: ReadonlyArray<Order>
-  /** The grouping of take-profit and stop-loss orders. Default: `na`. */
-  readonly grouping?: "na" | "normalTpsl" | "positionTpsl" | undefined
+  /**
+   * The grouping of take-profit and stop-loss orders, or the rate of a priority fee in 10^-8 of the filled value, up to
+   * 80000 (8 bps). The fee is paid from undelegated stake, and requires that every order is `Ioc`. Default: `na`.
+   */
+  readonly grouping?: "na" | "normalTpsl" | "positionTpsl" | { readonly priorityRate: number } | undefined
   readonly builderFee?: BuilderFee | undefined
 }
 
@@ -109,6 +112,31 @@ export interface Modify {
   /** The venue's order ID or the client order ID. */
   readonly order: OrderId | Cloid
   readonly to: Order
+}
+
+/** Options of the actions `modify` and `batchModify`. */
+export interface ModifyOptions {
+  /**
+   * Whether the new order is placed even if the old order is no longer open; sent as `a: true`. Otherwise, the new order
+   * must be `Alo`, or a `Gtc` order that does not execute immediately.
+   */
+  readonly alwaysPlace?: boolean | undefined
+}
+
+/** A stop order whose trigger price follows the mark price at a distance. It becomes a market order when triggered. */
+export interface TrailingStop {
+  readonly asset: number
+  readonly side: "buy" | "sell"
+  /** The size as a decimal string. */
+  readonly sizeInBase: string
+  /** Whether the order can only reduce a position. Default: false. */
+  readonly reduceOnly?: boolean | undefined
+  /** The distance of the trigger price: a percentage with up to four decimal places, or a distance in quote units. */
+  readonly distance: { readonly percent: string } | { readonly inQuote: string }
+  /** The price from which the trigger price follows the mark price. Default: immediately. */
+  readonly activationPriceInQuote?: string | undefined
+  /** The asset's tick and lot size, to which the size and the prices are truncated. Default: no truncation. */
+  readonly cutTo?: Steps | undefined
 }
 
 type ParseResult<A> = Result.Result<A, UnsignableAction>
@@ -227,6 +255,13 @@ const each = <A, B>(
 
 const maxFee = 1000
 
+const maxPriorityRate = 100_000_000
+
+const encodeGrouping = (grouping: NonNullable<Placement["grouping"]>) =>
+  typeof grouping === "string"
+    ? Result.succeed(grouping)
+    : Result.map(index("grouping.priorityRate", grouping.priorityRate, maxPriorityRate), (p) => ({ p }))
+
 const encodeBuilder = ({ address, feeInTenthsOfBp }: BuilderFee) =>
   Result.gen(function*() {
     if (!isAddress(address)) return yield* refuse(["address"], "a 20-byte address")
@@ -239,7 +274,7 @@ export const place = ({ builderFee, grouping = "na", orders }: Placement) =>
     return {
       type: "order",
       orders: yield* each("orders", orders, encodeOrder),
-      grouping,
+      grouping: yield* encodeGrouping(grouping),
       ...(builderFee === undefined ? {} : { builder: yield* encodeBuilder(builderFee) })
     } as const
   })
@@ -269,10 +304,47 @@ const encodeModify = ({ order, to }: Modify) =>
     order: Result.mapError(encodeOrder(to), (error) => error.within("to"))
   })
 
+// the venue hashes the flag `a` only if it is set
+const placeFlag = ({ alwaysPlace = false }: ModifyOptions) => alwaysPlace ? { a: true } as const : {}
+
 /** Makes the action `modify`, for one order. Fails with `UnsignableAction`, which names the parameter. */
-export const modify = (terms: Modify) =>
-  Result.map(encodeModify(terms), (read) => ({ type: "modify", ...read } as const))
+export const modify = (terms: Modify, options: ModifyOptions = {}) =>
+  Result.map(encodeModify(terms), (read) => ({ type: "modify", ...read, ...placeFlag(options) } as const))
 
 /** Makes the action `batchModify`. Fails with `UnsignableAction`, which names the parameter. */
-export const batchModify = (modifies: ReadonlyArray<Modify>) =>
-  Result.map(each("modifies", modifies, encodeModify), (modifies) => ({ type: "batchModify", modifies } as const))
+export const batchModify = (modifies: ReadonlyArray<Modify>, options: ModifyOptions = {}) =>
+  Result.map(
+    each("modifies", modifies, encodeModify),
+    (modifies) => ({ type: "batchModify", modifies, ...placeFlag(options) } as const)
+  )
+
+/** Decimal places of a percentage, as the venue's web page sends it. */
+const percentPlaces = 4
+
+const encodePercent = (percent: string): ParseResult<string> =>
+  Result.flatMap(decimal("distance.percent", percent, uncut, "aboveZero"), (read) => {
+    const [whole = "0", places = ""] = read.split(".")
+    return places.length > percentPlaces
+      ? refuse(["distance", "percent"], `a percentage of at most ${percentPlaces} decimal places`)
+      : Result.succeed(`${whole}.${places.padEnd(percentPlaces, "0")}%`)
+  })
+
+/** Makes the action `trailingStop`. Fails with `UnsignableAction`, which names the parameter. */
+export const trailingStop = ({ activationPriceInQuote, cutTo, distance, ...terms }: TrailingStop) =>
+  Result.gen(function*() {
+    const cut = priceCut(cutTo)
+    return {
+      type: "trailingStop",
+      asset: yield* index("asset", terms.asset),
+      isBuy: terms.side === "buy",
+      sz: yield* decimal("sizeInBase", terms.sizeInBase, sizeCut(cutTo), "aboveZero"),
+      reduceOnly: terms.reduceOnly ?? false,
+      retracement: "percent" in distance
+        ? { pct: yield* encodePercent(distance.percent) }
+        : { px: yield* decimal("distance.inQuote", distance.inQuote, cut, "aboveZero") },
+      // the venue hashes the null
+      activationPx: activationPriceInQuote === undefined
+        ? null
+        : yield* decimal("activationPriceInQuote", activationPriceInQuote, cut, "aboveZero")
+    } as const
+  })

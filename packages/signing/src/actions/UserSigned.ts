@@ -181,7 +181,7 @@ export const order = memoize((profile: VenueProfile) =>
       const isText = type.fields.some((field) => field.name === name && field.type === "string")
       if (chainFields.has(name)) members.set(profile.chainField, { ...place, presence: "required" })
       else if (isText && shape._tag === "Value" && signedAsSent.has(shape.kind)) {
-        members.set(name, { ...place, hashesNull: true, shape: { _tag: "Value", kind: "text" } })
+        members.set(name, { ...place, hashesNull: true, shape: { ...shape, kind: "text" } })
       } else members.set(name, { ...place, hashesNull: true })
     }
     return ActionOrder.make(members)
