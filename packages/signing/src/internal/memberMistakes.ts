@@ -329,7 +329,7 @@ const keyOrders = (keys: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<str
 export const unsortedLists: Vary = function*({ view }) {
   const order = actionOrder(view)
   if (order === undefined) return
-  const all = sortedLists({ _tag: "Members", order, words: [] }, view.action)
+  const all = sortedLists({ _tag: "Members", order }, view.action)
   const [first] = all
   if (first === undefined) return
   const pairsAt = (path: ActionForm.Path): Pairs => {
