@@ -145,7 +145,12 @@ export const evm = (seed: Seed, spotMeta: SpotMeta, startedAt: number): EvmState
   const erc20s = listTokens(spotMeta)
   const code = { nonce: 1n, code: EvmContracts.wrappedToken }
   const world = EvmWorld.make(
-    [...accounts, ...erc20s.map(({ address }) => [address, code] as const)],
+    // code that a contract's call finds; the sandbox refuses the call
+    [
+      ...accounts,
+      [contracts.coreWriter, { nonce: 1n, code: "0xfe" }],
+      ...erc20s.map(({ address }) => [address, code] as const)
+    ],
     unwritten(seed, erc20s)
   )
   return { ...genesis(world), startedAt, fees: {} }

@@ -136,7 +136,11 @@ const evm = Effect.gen(function*() {
       }
       return yield* VenueEvm.answer(view, withMachine, operation.name, params.text)
     }),
-    once: EvmNode.submit(withMachine, evm.state, (known, now) => VenueEvm.at({ seed, profile, evm: known, now }))
+    once: EvmNode.submit(
+      withMachine,
+      evm.state,
+      (known, now) => VenueEvm.at({ seed, profile, evm: known, venue: Ref.getUnsafe(venue.state), now })
+    )
   }
   return TradingEvm.make(yield* GatewayReads.make(node, { serving: evmServing, label: "trading-node" }))
 })

@@ -101,6 +101,8 @@ export const contracts = {
   wrapped: "0x5555555555555555555555555555555555555555",
   /** Multicall3, at the address that it has on most chains. */
   multicall: "0xca11bde05977b3631167028862be2a173976ca11",
+  /** The system contract that sends actions to the venue. The sandbox refuses calls of it. */
+  coreWriter: "0x3333333333333333333333333333333333333333",
   /** An address without a contract: all its storage words are zero. */
   none: "0x000000000000000000000000000000000000dead"
 } as const satisfies { readonly [name: string]: Address }

@@ -3,7 +3,7 @@ import * as Json from "@trigate/domain/encoding/Json"
 import { evmMethods } from "@trigate/domain/evm/EvmOperations"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
-import { contracts } from "@trigate/sandbox/SandboxExamples"
+import { contracts, keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Effect from "effect/Effect"
@@ -98,5 +98,63 @@ describe("a method that the sandbox does not know", () => {
           })
         }
       }
+    })))
+})
+
+describe("the members of a request", () => {
+  const respond = (method: string, ...params: ReadonlyArray<unknown>) =>
+    Effect.map(
+      askEvm(method, JSON.stringify(params)),
+      (answer) => answer._tag === "Result" ? answer.result.text : answer.message
+    )
+  const to = contracts.none
+  // returns the gas price
+  const code = { [to]: { code: "0x3a5f5260205ff3" } }
+
+  it.effect("are refused by name if the sandbox does not read them", () =>
+    test(Effect.gen(function*() {
+      const refused = (path: string) => `invalid params: the sandbox does not support "${path}"`
+      assert.strictEqual(yield* respond("eth_call", { to, blobs: [] }, "latest"), refused("[0].blobs"))
+      const moved = { [to]: { movePrecompileToAddress: zero.slice(0, 42) } }
+      assert.strictEqual(
+        yield* respond("eth_call", { to }, "latest", moved),
+        refused(`[2].${to}.movePrecompileToAddress`)
+      )
+      assert.strictEqual(yield* respond("eth_getLogs", { limit: 5 }), refused("[0].limit"))
+      assert.strictEqual(yield* respond("eth_call", { to }, "latest", {}, {}), "invalid params")
+      assert.strictEqual(
+        yield* respond("eth_call", { to, accessList: [{ address: to, storageKeys: [] }] }, "latest"),
+        "the sandbox does not support an accessList in a call"
+      )
+    })))
+
+  it.effect("of a call have the effect that they have at a node", () =>
+    test(Effect.gen(function*() {
+      const { address } = keys.trader
+      const price = (terms: object) => respond("eth_call", { from: address, to, ...terms }, "latest", code)
+      assert.strictEqual(yield* price({}), `"${zero}"`)
+      const word = `"0x${"7".padStart(64, "0")}"`
+      assert.deepStrictEqual([yield* price({ gasPrice: "0x7" }), yield* price({ maxFeePerGas: "0x7" })], [word, word])
+      assert.strictEqual(
+        yield* price({ gasPrice: "0x1", maxFeePerGas: "0x1" }),
+        "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified"
+      )
+      assert.strictEqual(yield* price({ chainId: "0x1" }), "chainId does not match node's (have=1, want=999)")
+      assert.strictEqual(yield* price({ chainId: "0x3e7", nonce: "0x9", type: "0x2", accessList: [] }), `"${zero}"`)
+      assert.strictEqual(
+        yield* price({ data: "0x01", input: "0x02" }),
+        "both \"data\" and \"input\" are set and not equal"
+      )
+      // 10000 coins pay for 50000 gas
+      const dear = {
+        from: address,
+        to,
+        gasPrice: `0x${(2n * 10n ** 17n).toString(16)}`,
+        data: `0x${"ff".repeat(4_000)}`
+      }
+      assert.strictEqual(
+        yield* respond("eth_estimateGas", dear, "latest"),
+        "gas required exceeds allowance (50000)"
+      )
     })))
 })

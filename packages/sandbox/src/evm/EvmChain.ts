@@ -25,7 +25,14 @@ export interface EvmBlock {
   readonly baseFee: bigint
   readonly gasLimit: bigint
   readonly hashAt: (block: number) => Hash
+  readonly refuseMessage: RefuseMessage
 }
+
+/**
+ * Returns why the sandbox cannot execute a call or a transfer, also one inside a contract; `undefined` if it can. The
+ * caller of a contract must not get a result in which such a call did nothing.
+ */
+export type RefuseMessage = (to: Address, value: bigint) => string | undefined
 
 /** A call of a contract, a transfer, or, if `to` is null, the creation of a contract. */
 export interface EvmCall {
@@ -34,6 +41,8 @@ export interface EvmCall {
   readonly data: Data
   readonly value: bigint
   readonly gas: bigint
+  /** The gas price, in wei, that the code reads. */
+  readonly gasPrice: bigint
 }
 
 /** The result of an execution. */
@@ -54,6 +63,8 @@ export interface EvmOutcome {
   readonly logs: ReadonlyArray<TransactionLog>
   /** The access list that {@link Machine.estimate} determines; empty for the other functions of {@link Machine}. */
   readonly accessList: AccessList
+  /** Why the sandbox cannot execute the code: the text of the first refusal by {@link RefuseMessage}. */
+  readonly unplayed: string | undefined
 }
 
 /**
@@ -63,7 +74,7 @@ export interface EvmOutcome {
 export interface Machine {
   /** Executes a signed transaction, given as its bytes. */
   readonly execute: (world: World, block: EvmBlock, bytes: Data) => Promise<EvmOutcome>
-  /** Runs a call as a transaction of the call's sender, with a gas price of 0. */
+  /** Runs a call as a transaction of the call's sender. */
   readonly estimate: (world: World, block: EvmBlock, call: EvmCall) => Promise<EvmOutcome>
   /** Runs a call without a transaction; the sender can also be a contract. */
   readonly call: (world: World, block: EvmBlock, call: EvmCall) => Promise<EvmOutcome>
@@ -201,6 +212,11 @@ export interface EvmChain {
   readonly priorityFee: bigint
   /** Returns the layer 1 data fee of a transaction, in wei. The sender pays this fee in addition to gas. */
   readonly dataFee: (hash: Hash) => bigint
+  /** The gas limit of a block whose transactions need no more. */
+  readonly blockGas: bigint
+  /** Returns the maximum gas of an account's transaction. */
+  readonly transactionGas: (from: Address) => bigint
+  readonly refuseMessage: RefuseMessage
 }
 
 /** Makes the initial data of a chain: the accounts of `world`, and no transactions. */
@@ -250,7 +266,8 @@ export const evmBlock = (chain: EvmChain, number: number): EvmBlock => ({
   timestamp: blockTimestamp(chain.clock, number),
   baseFee: chain.baseFee(number),
   gasLimit,
-  hashAt: (block) => hashAt(chain, block)
+  hashAt: (block) => hashAt(chain, block),
+  refuseMessage: chain.refuseMessage
 })
 
 /** Returns the accounts and storage after a block. */

@@ -11,7 +11,7 @@ import { Account, type Address as EvmAddress, bytesToHex, createAddressFromStrin
 import { createVM, runTx, type RunTxOpts, type RunTxResult } from "@ethereumjs/vm"
 import type { Address, Data, Hash } from "@trigate/domain/encoding/Hex"
 import { keccak256, pad } from "viem/utils"
-import type { AccessList, EvmBlock, EvmOutcome, Machine } from "./EvmChain.ts"
+import type { AccessList, EvmBlock, EvmOutcome, Machine, RefuseMessage } from "./EvmChain.ts"
 import type { World } from "./EvmWorld.ts"
 import * as EvmWorld from "./EvmWorld.ts"
 
@@ -112,7 +112,11 @@ const makeBlock = ({ baseFee, gasLimit, number, timestamp }: EvmBlock, common: C
 const toAccessList = (result: Pick<RunTxResult, "accessList">): AccessList =>
   (result.accessList ?? []).map(({ address, storageKeys }) => ({ address, storageKeys }))
 
-const toOutcome = ({ createdAddress, execResult }: EVMResult, world: World, gasUsed: bigint): EvmOutcome => ({
+const toOutcome = (
+  { createdAddress, execResult }: EVMResult,
+  world: World,
+  gasUsed: bigint
+): Omit<EvmOutcome, "unplayed"> => ({
   world,
   gasUsed,
   failure: execResult.exceptionError?.error,
@@ -136,8 +140,15 @@ export const make = (chainId: number): Promise<Machine> => {
     putBlock: () => Promise.resolve(),
     shallowCopy: () => blockchain
   }
+  let refuseMessage: RefuseMessage = () => undefined
+  let unplayed: string | undefined
   return createVM({ common, stateManager: state, blockchain }).then((vm): Machine => {
+    vm.evm.events?.on("beforeMessage", ({ to, value }) => {
+      if (to !== undefined) unplayed ??= refuseMessage(toAddress(to), value)
+    })
     const start = (world: World, block: EvmBlock) => {
+      ;({ refuseMessage } = block)
+      unplayed = undefined
       state.start(world)
       blockHash = block.hashAt
       return makeBlock(block, common)
@@ -145,29 +156,31 @@ export const make = (chainId: number): Promise<Machine> => {
     const run = (world: World, block: EvmBlock, options: RunTxOpts): Promise<EvmOutcome> =>
       runTx(vm, { ...options, block: start(world, block) }).then((result) => ({
         ...toOutcome(result, state.world(), result.totalGasSpent),
-        accessList: toAccessList(result)
+        accessList: toAccessList(result),
+        unplayed
       }))
     return {
       execute: (world, block, bytes) => run(world, block, { tx: createTxFromRLP(hexToBytes(bytes), { common }) }),
-      estimate: (world, block, { data, from, gas, to, value }) => {
+      estimate: (world, block, { data, from, gas, gasPrice, to, value }) => {
         const tx = createLegacyTx(
-          { gasLimit: gas, gasPrice: 0n, ...(to === null ? {} : { to }), value, data },
+          { gasLimit: gas, gasPrice, ...(to === null ? {} : { to }), value, data },
           { common, freeze: false }
         )
         tx.getSenderAddress = () => createAddressFromString(from)
         return run(world, { ...block, baseFee: 0n }, { tx, skipNonce: true, reportAccessList: true })
       },
-      call: (world, block, { data, from, gas, to, value }) =>
+      call: (world, block, { data, from, gas, gasPrice, to, value }) =>
         vm.evm.runCall({
           block: start(world, block),
           caller: createAddressFromString(from),
           ...(to === null ? {} : { to: createAddressFromString(to) }),
           data: hexToBytes(data),
           gasLimit: gas,
+          gasPrice,
           value
         }).then((result) => {
           vm.evm.journal.cleanJournal()
-          return toOutcome(result, state.world(), result.execResult.executionGasUsed)
+          return { ...toOutcome(result, state.world(), result.execResult.executionGasUsed), unplayed }
         })
     }
   })

@@ -13,6 +13,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import { decodeErrorResult, keccak256 } from "viem/utils"
+import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as Chain from "./EvmChain.ts"
 import type { EvmBlock, EvmCall, EvmChain, EvmOutcome, Ledger, Machine } from "./EvmChain.ts"
 import * as EvmSubmission from "./EvmSubmission.ts"
@@ -29,18 +30,21 @@ export type WithMachine = <A, E>(use: (machine: Machine) => Effect.Effect<A, E>)
 /** Serves a JSON-RPC method from a view of the chain; the params are raw JSON text. */
 export type Method<View> = (view: View, params: string) => Reply
 
-const invalidParams: RpcRefusal = { code: -32602, message: "invalid params" }
+const invalidParams = (unread: StrictDecoder.Unread): RpcRefusal => ({
+  code: -32602,
+  message: `invalid params${StrictDecoder.formatUnread(unread)}`
+})
 
 /** Makes a JSON-RPC method that decodes its params, and then calls `answer` with them. */
 export const method = <View, Request>(
   schema: Schema.ConstraintCodec<Request, unknown>,
   answer: (view: View, request: Request) => Reply
 ): Method<View> => {
-  const decode = Schema.decodeUnknownOption(schema)
+  const decode = StrictDecoder.makeTransformed(schema)
   return (view, params) =>
-    Effect.fromResult(Json.parse(params)).pipe(
-      Effect.flatMap((value) => Effect.fromOption(decode(value))),
-      Effect.mapError(() => invalidParams),
+    Effect.fromResult(Result.mapError(Json.parse(params), (): StrictDecoder.Unread => [])).pipe(
+      Effect.flatMap((value) => Effect.fromResult(decode(value))),
+      Effect.mapError(invalidParams),
       Effect.flatMap((request) => answer(view, request))
     )
 }
@@ -82,9 +86,17 @@ const CallParams = Schema.Tuple([
     from: nullable(Address),
     to: nullable(Address),
     gas: nullable(Quantity),
+    gasPrice: nullable(Quantity),
+    maxFeePerGas: nullable(Quantity),
+    maxPriorityFeePerGas: nullable(Quantity),
     value: nullable(Quantity),
     data: Schema.optionalKey(Data),
-    input: Schema.optionalKey(Data)
+    input: Schema.optionalKey(Data),
+    chainId: nullable(Quantity),
+    accessList: nullable(Schema.Array(Schema.Unknown)),
+    // nodes ignore the nonce and the type of a call
+    nonce: nullable(Quantity),
+    type: nullable(Quantity)
   }),
   StateBlock,
   nullable(Overrides)
@@ -92,13 +104,43 @@ const CallParams = Schema.Tuple([
 
 type CallParams = typeof CallParams.Type
 
-const toCall = ([{ data = "0x", from, gas, input = data, to, value }]: CallParams): EvmCall => ({
-  from: from ?? `0x${"0".repeat(40)}`,
-  to: to ?? null,
-  data: input,
-  value: value ?? 0n,
-  gas: typeof gas === "bigint" && gas < Chain.gasLimit ? gas : Chain.gasLimit
-})
+const nobody: Address = `0x${"0".repeat(40)}`
+
+/** Returns a call that can use at most the gas that `payable` wei pay. */
+const toCall = (
+  { data = "0x", from, gas, gasPrice, input = data, maxFeePerGas, to, value }: CallParams[0],
+  most: bigint,
+  balance: bigint
+): EvmCall => {
+  const price = gasPrice ?? maxFeePerGas ?? 0n
+  const payable = price === 0n ? most : (balance - (value ?? 0n)) / price
+  return {
+    from: from ?? nobody,
+    to: to ?? null,
+    data: input,
+    value: value ?? 0n,
+    gas: [gas ?? most, payable].reduce((least, each) => each < least ? each : least, most),
+    gasPrice: price
+  }
+}
+
+/** Returns why a node refuses the terms of a call. */
+const termsRefusal = (
+  chain: EvmChain,
+  { accessList, chainId, data, gasPrice, input, maxFeePerGas, maxPriorityFeePerGas }: CallParams[0]
+): string | undefined => {
+  const has = (value: unknown) => value !== undefined && value !== null
+  if (has(gasPrice) && (has(maxFeePerGas) || has(maxPriorityFeePerGas))) {
+    return "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified"
+  }
+  if ((accessList ?? []).length > 0) return "the sandbox does not support an accessList in a call"
+  if (data !== undefined && input !== undefined && data.toLowerCase() !== input.toLowerCase()) {
+    return "both \"data\" and \"input\" are set and not equal"
+  }
+  return typeof chainId === "bigint" && chainId !== BigInt(chain.chainId)
+    ? `chainId does not match node's (have=${chainId}, want=${chain.chainId})`
+    : undefined
+}
 
 const overridden = (world: World, overrides: typeof Overrides.Type): World =>
   Object.entries(overrides).reduce((changed, [key, { state, stateDiff, ...fields }]) => {
@@ -119,7 +161,15 @@ const callContext = (chain: EvmChain, [, block, overrides]: CallParams) =>
 
 const reasonIn = Option.liftThrowable((data: Data) => decodeErrorResult({ data }))
 
-const callFailure = ({ failure, returned }: EvmOutcome): RpcRefusal | undefined => {
+const exceedsAllowance = (gas: bigint): RpcRefusal => refused(`gas required exceeds allowance (${gas})`)
+
+/** `allowance` is the gas with which an estimate was tried. */
+const callFailure = (
+  { failure, returned, unplayed }: EvmOutcome,
+  allowance: bigint | undefined
+): RpcRefusal | undefined => {
+  if (unplayed !== undefined) return refused(unplayed)
+  if (allowance !== undefined && failure?.includes("out of gas") === true) return exceedsAllowance(allowance)
   if (failure !== "revert") return failure === undefined ? undefined : refused(failure)
   const reason = Option.match(reasonIn(returned), {
     onNone: () => "",
@@ -140,21 +190,29 @@ const attempt = (how: "call" | "estimate") =>
   Effect.fnUntraced(function*({ block, call, machine, world }: Execution) {
     const outcome = yield* Effect.tryPromise({
       try: () => machine[how](world, block, call),
-      catch: (cause) => refused(Predicate.isError(cause) ? cause.message : String(cause))
+      catch: (cause) => {
+        const message = Predicate.isError(cause) ? cause.message : String(cause)
+        return message.startsWith("INTRINSIC_GAS_TOO_LOW") ? exceedsAllowance(call.gas) : refused(message)
+      }
     })
-    const failure = callFailure(outcome)
+    const failure = callFailure(outcome, how === "estimate" ? call.gas : undefined)
     return failure === undefined ? outcome : yield* Effect.fail(failure)
   })
 
 const runEstimate = attempt("estimate")
 
-const running = <A>(answer: (execution: Execution) => Effect.Effect<A, RpcRefusal>) =>
+const running = <A>(
+  answer: (execution: Execution) => Effect.Effect<A, RpcRefusal>,
+  mostGas: (chain: EvmChain, from: Address) => bigint = ({ transactionGas }, from) => transactionGas(from)
+) =>
   Effect.fnUntraced(function*({ chain, withMachine }: View, params: CallParams) {
-    const call = toCall(params)
+    const [terms] = params
+    const refusal = termsRefusal(chain, terms)
+    if (refusal !== undefined) return yield* Effect.fail(refused(refusal))
     const context = yield* Effect.fromResult(callContext(chain, params))
-    if (EvmWorld.readAccount(context.world, call.from).balance < call.value) {
-      return yield* Effect.fail(refused("insufficient funds for transfer"))
-    }
+    const { balance } = EvmWorld.readAccount(context.world, terms.from ?? nobody)
+    if (balance < (terms.value ?? 0n)) return yield* Effect.fail(refused("insufficient funds for transfer"))
+    const call = toCall(terms, mostGas(chain, terms.from ?? nobody), balance)
     return yield* withMachine((machine) => answer({ ...context, machine, call }))
   })
 
@@ -185,7 +243,10 @@ const createAccessList = running((execution) =>
   Effect.map(runEstimate(execution), ({ accessList, gasUsed }) => ({ accessList, gasUsed: quantity(gasUsed) }))
 )
 
-const ethCall = running((execution) => Effect.map(attempt("call")(execution), ({ returned }) => returned))
+const ethCall = running(
+  (execution) => Effect.map(attempt("call")(execution), ({ returned }) => returned),
+  () => Chain.gasLimit
+)
 
 const value = <Request>(
   params: Schema.ConstraintCodec<Request, unknown>,

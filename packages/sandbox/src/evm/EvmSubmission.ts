@@ -116,24 +116,32 @@ const findRefusal = (
   const { ledger } = chain
   const isKnown = ledger.transactions.has(hash) || ledger.waiting.some((each) => each.hash === hash)
   if (isKnown) return refused("already known")
+  const unplayed = sent.to === null ? undefined : chain.refuseMessage(sent.to, sent.envelope.value)
+  if (unplayed !== undefined) return refused(unplayed)
   const needed = intrinsicGas(sent)
   if (gas < needed) return refused(`intrinsic gas too low: have ${gas}, want ${needed}`)
-  if (gas > Chain.gasLimit) return refused("exceeds block gas limit")
+  const most = chain.transactionGas(from)
+  if (gas > most) {
+    const why = most < Chain.gasLimit ? `: ${gas} > ${most}, the limit of small blocks` : ""
+    return refused(`exceeds block gas limit${why}`)
+  }
   const next = Chain.nextBlock(chain)
   if (Chain.paidAt(pricing, chain.baseFee(next)) < chain.baseFee(next)) {
     return refused("max fee per gas less than block base fee")
   }
-  const most = maxPaid(chain, sent)
+  const cost = maxPaid(chain, sent)
   const pending = EvmWorld.readAccount(Chain.worldAt(chain, next), from)
-  if (earlier === undefined) return numberRefusal(Number(pending.nonce), nonce) ?? balanceRefusal(pending.balance, most)
+  if (earlier === undefined) return numberRefusal(Number(pending.nonce), nonce) ?? balanceRefusal(pending.balance, cost)
   if (!outbids(sent, earlier)) return refused("replacement transaction underpriced")
-  return balanceRefusal(EvmWorld.readAccount(Chain.worldAt(chain, chain.heads.latest), from).balance, most)
+  return balanceRefusal(EvmWorld.readAccount(Chain.worldAt(chain, chain.heads.latest), from).balance, cost)
 }
 
 interface Filling {
   readonly world: World
   readonly mined: ReadonlyArray<Transaction>
   readonly waiting: ReadonlyArray<Sent>
+  /** The executed transactions that made a call which the sandbox cannot execute, with the reason. */
+  readonly unplayed: ReadonlyMap<Hash, string>
 }
 
 const least = (one: bigint, other: bigint): bigint => one < other ? one : other
@@ -141,7 +149,7 @@ const least = (one: bigint, other: bigint): bigint => one < other ? one : other
 const run = Effect.fnUntraced(function*(
   chain: EvmChain,
   machine: Machine,
-  { mined, waiting, world }: Filling,
+  { mined, unplayed, waiting, world }: Filling,
   sent: Sent
 ) {
   const { bytes, envelope: { pricing }, from, hash } = sent
@@ -161,7 +169,7 @@ const run = Effect.fnUntraced(function*(
     firstLog: last === undefined ? 0 : last.firstLog + last.logs.length,
     logs: outcome.logs,
     contractAddress: outcome.created,
-    status: outcome.failure === undefined ? "success" : "failure",
+    status: outcome.failure === undefined && outcome.unplayed === undefined ? "success" : "failure",
     type: pricing.type,
     paid: Chain.paidAt(pricing, baseFee),
     fields: chain.fields,
@@ -171,7 +179,8 @@ const run = Effect.fnUntraced(function*(
   return {
     world: EvmWorld.withAccount(outcome.world, from, { balance: balance - chain.dataFee(hash) }),
     mined: [...mined, transaction],
-    waiting: waiting.filter((each) => each !== sent)
+    waiting: waiting.filter((each) => each !== sent),
+    unplayed: outcome.unplayed === undefined ? unplayed : new Map([...unplayed, [hash, outcome.unplayed]])
   }
 })
 
@@ -232,13 +241,19 @@ export const accept = Effect.fnUntraced(function*(chain: EvmChain, machine: Mach
       ? {
         world: Chain.worldAt(chain, Chain.nextBlock(chain)),
         mined,
+        unplayed: new Map(),
         waiting: earlier === undefined ? [sent, ...waiting] : replacing(waiting)
       }
       : {
         world: Chain.worldAt(chain, chain.heads.latest),
         mined: [],
+        unplayed: new Map(),
         waiting: [...replacing(Arr.flatMap(mined, asSent)), ...waiting]
       }
   )
-  return { hash: sent.hash, ledger: sealed(chain, filled) }
+  // a transaction that was accepted earlier, and waited for this one, fails instead
+  const unplayed = filled.unplayed.get(sent.hash)
+  return unplayed === undefined
+    ? { hash: sent.hash, ledger: sealed(chain, filled) }
+    : yield* Effect.fail(refused(unplayed))
 })

@@ -168,14 +168,16 @@ const noUncles = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d4
 export const blockAt = (chain: EvmChain, number: number | undefined, isFull: boolean) => {
   if (!isThere(chain, number)) return null
   const transactions = Chain.transactionsIn(chain.ledger, number)
+  const gasUsed = transactions.reduce((sum, transaction) => sum + transaction.gasUsed, 0n)
+  const needed = transactions.reduce((most, { envelope: { gas } }) => gas > most ? gas : most, gasUsed)
   return {
     number: quantity(number),
     hash: Chain.hashAt(chain, number),
     parentHash: Chain.hashAt(chain, number - 1),
     timestamp: quantity(Chain.blockTimestamp(chain.clock, number)),
     baseFeePerGas: quantity(chain.baseFee(number)),
-    gasLimit: quantity(Chain.gasLimit),
-    gasUsed: quantity(transactions.reduce((sum, { gasUsed }) => sum + gasUsed, 0n)),
+    gasLimit: quantity(needed > chain.blockGas ? Chain.gasLimit : chain.blockGas),
+    gasUsed: quantity(gasUsed),
     transactions: transactions.map((transaction) => isFull ? wireTransaction(chain, transaction) : transaction.hash),
     uncles: [],
     size: "0x400",

@@ -20,7 +20,7 @@ import type {
   Transaction,
   TransactionLog
 } from "./EvmChain.ts"
-import { genesis, latestAt } from "./EvmChain.ts"
+import { gasLimit, genesis, latestAt } from "./EvmChain.ts"
 import { quantity } from "./EvmWire.ts"
 import type { World } from "./EvmWorld.ts"
 
@@ -161,7 +161,10 @@ export const at = (seed: Seed, state: Layer2State, now: number): EvmChain => ({
   fields: families["op-stack"],
   baseFee: () => baseFee,
   priorityFee,
-  dataFee: (hash) => BigInt(l1Fee({ seed, hash }))
+  dataFee: (hash) => BigInt(l1Fee({ seed, hash })),
+  blockGas: gasLimit,
+  transactionGas: () => gasLimit,
+  refuseMessage: () => undefined
 })
 
 /** A transaction to generate. Default: a plain transfer on an OP-stack chain. */

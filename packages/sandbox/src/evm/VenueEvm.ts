@@ -8,11 +8,19 @@ import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
-import { chainIds } from "../SandboxExamples.ts"
+import { chainIds, contracts } from "../SandboxExamples.ts"
 import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
 import { accountOrNew, type VenueState } from "../venue/VenueState.ts"
-import { type BlockClock, type EvmChain, latestAt, type Ledger, mapWorlds } from "./EvmChain.ts"
+import {
+  type BlockClock,
+  type EvmChain,
+  gasLimit,
+  latestAt,
+  type Ledger,
+  mapWorlds,
+  type RefuseMessage
+} from "./EvmChain.ts"
 import { type Method, method, type Methods, toRpcAnswer, type WireName, type WithMachine } from "./EvmNode.ts"
 import * as EvmNode from "./EvmNode.ts"
 import { quantity } from "./EvmWire.ts"
@@ -28,10 +36,10 @@ export interface EvmState extends Ledger {
 
 const gwei = 1_000_000_000
 
-/** The block kinds, with their interval in milliseconds and their typical base fee in wei. */
+/** The block kinds, with their interval in milliseconds, their typical base fee in wei, and their gas limit. */
 const blockKinds = {
-  small: { every: 1_000, fee: 0.1 * gwei },
-  big: { every: 60_000, fee: 0.6 * gwei }
+  small: { every: 1_000, fee: 0.1 * gwei, gas: 3_000_000n },
+  big: { every: 60_000, fee: 0.6 * gwei, gas: gasLimit }
 } as const
 
 /**
@@ -53,17 +61,31 @@ export const baseFee = (
 }
 
 /** The data from which the chain at the time `now` is computed. */
-export interface EvmMoment {
+export interface EvmView {
   readonly seed: Seed
   readonly profile: VenueProfile
   readonly evm: EvmState
+  readonly venue: VenueState
   readonly now: number
 }
 
-/** The data that a JSON-RPC call reads. */
-export interface EvmView extends EvmMoment {
-  readonly venue: VenueState
+/** The address to which HYPE is sent to move it from the EVM to the venue. */
+const hypeBridge = "0x2222222222222222222222222222222222222222"
+
+/** Matches the addresses of the precompiles that read the venue's state: 0x800 and up. */
+const readPrecompile = /^0x0{37}8[0-9a-f]{2}$/u
+
+/** The links between the EVM and the venue, which the sandbox does not support. */
+const refuseMessage: RefuseMessage = (to, value) => {
+  if (readPrecompile.test(to)) return `the sandbox does not support the read precompile ${to}: see ${section}`
+  if (to === contracts.coreWriter) return `the sandbox does not support CoreWriter (${to}): see ${section}`
+  return to === hypeBridge && value > 0n
+    ? `the sandbox does not support transfers from the EVM to HyperCore (${to}): see ${section}`
+    : undefined
 }
+
+/** The section of the documentation that lists what the EVM does. */
+const section = "docs/sandbox.md#what-the-evm-chains-do"
 
 /** Number of the newest block when the chain starts. */
 export const firstBlock = 40_000_000
@@ -75,7 +97,7 @@ const blockClock = ({ startedAt }: EvmState): BlockClock => ({
 })
 
 /** Returns the chain at the given time. The latest block is also the latest safe and the latest finalized block. */
-export const at = ({ evm, now, profile, seed }: EvmMoment): EvmChain => {
+export const at = ({ evm, now, profile, seed, venue }: EvmView): EvmChain => {
   const clock = blockClock(evm)
   const latest = latestAt(clock, now)
   return {
@@ -88,7 +110,10 @@ export const at = ({ evm, now, profile, seed }: EvmMoment): EvmChain => {
     fields: { receipt: () => ({}), log: () => ({}) },
     baseFee: (block) => baseFee(seed, evm, "small", clock.startedAt + (block - 1 - firstBlock) * clock.every),
     priorityFee: 0n,
-    dataFee: () => 0n
+    dataFee: () => 0n,
+    blockGas: blockKinds.small.gas,
+    transactionGas: (from) => blockKinds[accountOrNew(venue, from).usingBigBlocks ? "big" : "small"].gas,
+    refuseMessage
   }
 }
 

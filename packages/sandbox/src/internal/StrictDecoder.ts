@@ -74,11 +74,19 @@ export const make = <S extends AnyCodec>(schema: S, declared: AnyCodec = schema)
   }
 }
 
+/** Like {@link make}, for a schema whose decoded value has another structure than the encoded one. */
+export const makeTransformed = <S extends AnyCodec>(schema: S): StrictDecoder<S["Type"]> => {
+  const check = make(Schema.toEncoded(schema))
+  const decode = Schema.decodeUnknownResult(schema)
+  return (value) => Result.flatMap(check(value), () => Result.mapError(decode(value), (): Unread => []))
+}
+
 /** Maximum number of members that a refusal names. */
 const mostNamed = 5
 
 /** Formats the reason for a refusal: the members, and the request's type. Returns an empty text for a wrong shape. */
-export const formatUnread = (unread: Unread, type: string): string => {
+export const formatUnread = (unread: Unread, type?: string): string => {
   const named = unread.slice(0, mostNamed).map((path) => JSON.stringify(path)).join(", ")
-  return named === "" ? "" : `: the sandbox does not support ${named} of ${JSON.stringify(type)}`
+  const container = type === undefined ? "" : ` of ${JSON.stringify(type)}`
+  return named === "" ? "" : `: the sandbox does not support ${named}${container}`
 }

@@ -3,9 +3,7 @@ import type { OutcomeMeta } from "@trigate/domain/info/Market"
 import type { SpotMeta } from "@trigate/domain/info/SpotMeta"
 import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import type { Seed } from "../Seed.ts"
 import type { CandleMarket } from "./CandleMarket.ts"
@@ -65,14 +63,10 @@ export const on = <Request extends AnyCodec, Response extends AnyCodec>(
   answer: (view: InfoView, request: Request["Type"]) => Response["Encoded"] | undefined,
   accepts: (request: Request["Type"]) => boolean = () => true
 ): QueryHandler => {
-  const check = StrictDecoder.make(Schema.toEncoded(request))
-  const decode = Schema.decodeUnknownOption(request)
-  return (view, members) => {
-    const checked = check(members)
-    if (Result.isFailure(checked)) return wrongShape(StrictDecoder.formatUnread(checked.failure, name))
-    return Option.match(Option.filter(decode(members), accepts), {
-      onNone: () => wrongShape(),
-      onSome: (request) => known(answer(view, request))
+  const decode = StrictDecoder.makeTransformed(request)
+  return (view, members) =>
+    Result.match(decode(members), {
+      onFailure: (unread) => wrongShape(StrictDecoder.formatUnread(unread, name)),
+      onSuccess: (request) => accepts(request) ? known(answer(view, request)) : wrongShape()
     })
-  }
 }

@@ -1,0 +1,107 @@
+/** The EVM of the trading chain refuses its links to the venue, and has the gas limits of small and big blocks. */
+import { assert, describe, it } from "@effect/vitest"
+import { contracts, keys } from "@trigate/sandbox/SandboxExamples"
+import { SandboxState } from "@trigate/sandbox/SandboxState"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+import { encodeFunctionData, type Hex, parseAbi, parseGwei } from "viem"
+import { call, clients, refusal, test, trader } from "./evmClients.ts"
+
+const { coreWriter } = contracts
+const oracle = "0x0000000000000000000000000000000000000807"
+const section = "see docs/sandbox.md#what-the-evm-chains-do"
+
+/** Calls an address without value, and ignores what it returns. */
+const calling = (kind: "CALL" | "STATICCALL", to: string): Hex =>
+  kind === "CALL" ? `0x5f5f5f5f5f73${to.slice(2)}5af15000` : `0x60205f60205f73${to.slice(2)}5afa5000`
+
+const action = encodeFunctionData({
+  abi: parseAbi(["function sendRawAction(bytes data)"]),
+  args: ["0x01000007"]
+})
+
+/** Counts down from 150000, which takes 3.9 million gas. */
+const counting: Hex = "0x620249f05b60019003806004570000"
+
+const fees = { maxFeePerGas: parseGwei("10"), maxPriorityFeePerGas: 0n, chainId: 999, type: "eip1559" } as const
+
+const sign = (to: Hex | null, data: Hex, gas = 1_000_000n, terms: { value?: bigint; nonce?: number } = {}) =>
+  call(() => trader.signTransaction({ ...fees, to, data, gas, nonce: 0, ...terms }))
+
+describe("the links of the EVM to the venue", () => {
+  it.effect("that read it are refused, also inside a contract that ignores the failure", () =>
+    test(Effect.gen(function*() {
+      const { evm, layer2 } = yield* clients
+      const data = `0x${"0".repeat(64)}` as const
+      const words = `the sandbox does not support the read precompile ${oracle}: ${section}`
+      assert.include(yield* refusal(() => evm.call({ to: oracle, data })), words)
+      assert.include(yield* refusal(() => evm.estimateGas({ account: trader, to: oracle, data })), words)
+      const inside = { to: keys.stranger.address, code: calling("STATICCALL", oracle) }
+      const stateOverride = [{ address: inside.to, code: inside.code }]
+      assert.include(yield* refusal(() => evm.call({ to: inside.to, stateOverride })), words)
+      for (const last of ["00", "13", "ff"]) {
+        const to = `0x${"0".repeat(37)}8${last}` as const
+        assert.include(yield* refusal(() => evm.call({ to, data })), `the read precompile ${to}`)
+      }
+      assert.deepStrictEqual(yield* call(() => evm.call({ to: `0x${"0".repeat(37)}900`, data })), { data: undefined })
+      assert.deepStrictEqual(yield* call(() => layer2.call({ to: oracle, data })), { data: undefined })
+    })))
+
+  it.effect("that write to it are refused in calls, estimates and transactions, also inside a contract", () =>
+    test(Effect.gen(function*() {
+      const { evm } = yield* clients
+      const words = `the sandbox does not support CoreWriter (${coreWriter}): ${section}`
+      const send = (serializedTransaction: Hex) => refusal(() => evm.sendRawTransaction({ serializedTransaction }))
+      assert.include(yield* refusal(() => evm.call({ to: coreWriter, data: action })), words)
+      assert.include(yield* refusal(() => evm.estimateGas({ account: trader, to: coreWriter, data: action })), words)
+      assert.include(yield* send(yield* sign(coreWriter, action)), words)
+      // it would wait for a transaction with an earlier nonce
+      assert.include(yield* send(yield* sign(coreWriter, action, 1_000_000n, { nonce: 1 })), words)
+      const constructor = calling("CALL", coreWriter)
+      assert.include(yield* refusal(() => evm.estimateGas({ account: trader, data: constructor })), words)
+      assert.include(yield* send(yield* sign(null, constructor)), words)
+      const bridge = yield* sign("0x2222222222222222222222222222222222222222", "0x", 100_000n, { value: 1n })
+      assert.include(yield* send(bridge), "the sandbox does not support transfers from the EVM to HyperCore")
+      assert.notStrictEqual(yield* call(() => evm.getCode({ address: coreWriter })), undefined)
+      assert.strictEqual(yield* call(() => evm.getTransactionCount({ ...trader, blockTag: "pending" })), 0)
+    })))
+
+  it.effect("fail in a transaction that was accepted before it could be executed", () =>
+    test(Effect.gen(function*() {
+      const { evm } = yield* clients
+      const later = yield* sign(null, calling("CALL", coreWriter), 1_000_000n, { nonce: 1 })
+      const hash = yield* call(() => evm.sendRawTransaction({ serializedTransaction: later }))
+      const first = yield* sign(keys.stranger.address, "0x", 21_000n)
+      yield* call(() => evm.sendRawTransaction({ serializedTransaction: first }))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* call(() => evm.getTransactionReceipt({ hash }))).status, "reverted")
+    })))
+})
+
+describe("a transaction of more gas than a small block has", () => {
+  it.effect("is refused until its sender selects big blocks", () =>
+    test(Effect.gen(function*() {
+      const { venue } = yield* SandboxState
+      const { evm } = yield* clients
+      const serializedTransaction = yield* sign(null, counting, 4_200_000n)
+      const estimate = () => evm.estimateGas({ account: trader, data: counting })
+      assert.include(yield* refusal(estimate), "gas required exceeds allowance (3000000)")
+      assert.include(
+        yield* refusal(() => evm.sendRawTransaction({ serializedTransaction })),
+        "exceeds block gas limit: 4200000 > 3000000, the limit of small blocks"
+      )
+      assert.strictEqual((yield* call(() => evm.getBlock())).gasLimit, 3_000_000n)
+      yield* venue.setBigBlocks(trader.address, true)
+      const needed = yield* call(estimate)
+      assert.isTrue(needed > 3_900_000n && needed < 4_200_000n, String(needed))
+      const hash = yield* call(() => evm.sendRawTransaction({ serializedTransaction }))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* call(() => evm.getTransactionReceipt({ hash }))).status, "success")
+      assert.strictEqual((yield* call(() => evm.getBlock())).gasLimit, 30_000_000n)
+      const tooMuch = yield* sign(null, counting, 30_000_001n, { nonce: 1 })
+      assert.include(
+        yield* refusal(() => evm.sendRawTransaction({ serializedTransaction: tooMuch })),
+        "exceeds block gas limit"
+      )
+    })))
+})
