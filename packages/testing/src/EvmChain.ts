@@ -54,6 +54,8 @@ export class EvmChain {
   span: number
   /** The number of blocks in each log request that the node has received. */
   readonly ranges: Array<number> = []
+  /** The number of blocks with one timestamp. */
+  perSecond = 1
   /** Whether the node serves log requests by block hash. */
   servesHashes = true
   refusal: (span: number) => RpcError = (span) => ({ code: -32602, message: `query exceeds max block range ${span}` })
@@ -125,6 +127,7 @@ export class EvmChain {
     const copy = new EvmChain(this.#seed, { span: this.span })
     copy.#blocks = [...this.#blocks]
     copy.servesHashes = this.servesHashes
+    copy.perSecond = this.perSecond
     return copy
   }
 
@@ -139,7 +142,7 @@ export class EvmChain {
       number: hex(number),
       hash,
       parentHash,
-      timestamp: hex(1_700_000_000 + number),
+      timestamp: hex(1_700_000_000 + Math.floor(number / this.perSecond)),
       logsBloom: `0x${(logs.length === 0 ? "0" : "f").repeat(512)}`,
       gasLimit: "0x1c9c380",
       gasUsed: "0x0",

@@ -97,7 +97,7 @@ export const make = Effect.fnUntraced(
     const logs = yield* LogDelivery.make({ serving, ask, reads, topics, chain: () => chain })
     const chain: HeadChain.HeadChain = HeadChain.make(reads, {
       added: (header) => {
-        source.found()
+        source.found(header)
         for (const topic of topics.ofKind("newHeads")) {
           if (header.number > topic.since) topics.emit(topic, header.text)
         }
@@ -110,7 +110,10 @@ export const make = Effect.fnUntraced(
         topics.flush()
       },
       needed: logs.position,
-      began: logs.begin,
+      began: (headers) => {
+        source.began(headers)
+        logs.begin(headers)
+      },
       lost: (first) => {
         topics.lose("newHeads", first)
         logs.lose(first)

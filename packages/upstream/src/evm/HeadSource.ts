@@ -42,8 +42,10 @@ export interface Options {
 export interface HeadSource {
   /** Reads the newest blocks (heads) of the chain. Never ends. */
   readonly run: Effect.Effect<never>
-  /** Reports to the source that a new block was found. */
-  readonly found: () => void
+  /** Reports the blocks with which the chain starts, oldest first. Their timestamps are a first measure of the block time. */
+  readonly began: (headers: ReadonlyArray<Header>) => void
+  /** Reports a new block. Blocks that are reported together were produced since the ones reported before. */
+  readonly found: (header: Header) => void
   /** Returns whether the node's own subscription to heads is active and not silent. */
   readonly isAnnounced: () => boolean
   /** Returns whether the node also announces pending transactions. */
@@ -63,6 +65,9 @@ const pollAtMost = 15 * second
 
 /** Milliseconds without a head after which the chain is also polled, in addition to the node's subscription. */
 const doubtAfter = 10 * second
+
+/** Blocks that are found within this number of milliseconds are regarded as found together. */
+const together = 50
 
 const headsRequest = 1
 const pendingRequest = 2
@@ -85,8 +90,11 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   // announced heads; `undefined` requests an immediate poll
   const arrivals = yield* Queue.unbounded<Header | undefined>()
   let headAt: number | undefined
+  let headNumber = 0n
   let announcedAt: number | undefined
+  /** The average milliseconds between two blocks, and its value when the blocks before the newest ones were found. */
   let blockTime = second
+  let previous: { readonly at: number; readonly number: bigint; readonly blockTime: number } | undefined
   let polls = 0
 
   const isAnnounced = () => announcedAt !== undefined && now() - announcedAt < Math.max(doubtAfter, 3 * blockTime)
@@ -213,10 +221,22 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const source: HeadSource = {
     run: Effect.raceFirst(Effect.andThen(Effect.ignore(counted), Effect.forever(step)), Effect.scoped(listening)),
-    found: () => {
+    began: (headers) => {
+      const [first, last] = [headers[0], headers.at(-1)]
+      previous = undefined
+      if (first?.timestamp === undefined || last?.timestamp === undefined || first === last) return
+      const average = (last.timestamp - first.timestamp) * second / Number(last.number - first.number)
+      blockTime = Math.min(second, Math.max(0, average))
+    },
+    found: ({ number }) => {
       const at = now()
-      if (headAt !== undefined) blockTime = blockTime * 0.8 + Math.min(pollAtMost, at - headAt) * 0.2
+      if (headAt !== undefined && at - headAt > together) previous = { at: headAt, number: headNumber, blockTime }
       headAt = at
+      headNumber = number
+      if (previous === undefined || number <= previous.number) return
+      const blocks = Number(number - previous.number)
+      const old = 0.8 ** blocks
+      blockTime = previous.blockTime * old + Math.min(pollAtMost, (at - previous.at) / blocks) * (1 - old)
     },
     isAnnounced,
     isPendingAnnounced: () => pendings !== undefined && isAnnounced(),

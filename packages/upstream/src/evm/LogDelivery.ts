@@ -1,8 +1,9 @@
 /**
  * Delivers the logs of a chain's newest blocks to the chain's subscriptions.
  *
- * Logs are queried by block hash, in one query for all filters, and only for blocks whose bloom filter may match one of
- * the filters. While nodes refuse queries by block hash, all logs of a block are queried by its number. After a reorg,
+ * Logs are queried in one query for all filters, and only for blocks whose bloom filter may match one of the filters: of
+ * one block by its hash, of several new blocks by their range. Blocks of the range without logs are then queried by
+ * their hashes, because a node that does not have a block omits it. While nodes refuse queries by block hash, all logs of a block are queried by its number. After a reorg,
  * the logs of replaced blocks are sent again with `removed: true`, before the logs of the new blocks.
  */
 import { encodeQuantity } from "@trigate/domain/encoding/Hex"
@@ -78,8 +79,8 @@ interface DeliveredBlock {
 }
 
 /**
- * Maximum number of blocks whose logs are queried by block hash. For more blocks, one query covers the whole range of
- * blocks.
+ * Maximum number of blocks whose logs are queried by block hash after a query of their range has failed, or while few
+ * blocks have logs. Otherwise one query covers the whole range of blocks.
  */
 const mostByHash = 8
 
@@ -136,6 +137,11 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
   // consecutive failures, and the number of blocks to deliver together after them
   let streak = 0
   let atOnce = mostSpan
+  /**
+   * Whether at most one of the blocks that were last queried together had logs. A query of a range then saves nothing,
+   * because each block without logs is also queried by its hash.
+   */
+  let isSparse = false
   /** Whether nodes refuse queries by block hash. */
   const refusesHashes = new Learned<true>()
 
@@ -238,9 +244,8 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
     const filter = streak === 0 ? union() : {}
     const first = blocks[0]
     const last = blocks.at(-1)
-    if (first === undefined || last === undefined || blocks.length <= mostByHash) {
-      return yield* queryBlocks(blocks, filter)
-    }
+    const isByHash = blocks.length <= (isSparse || streak > 0 ? mostByHash : 1)
+    if (first === undefined || last === undefined || isByHash) return yield* queryBlocks(blocks, filter)
     const texts = yield* queryTexts({
       ...filter,
       fromBlock: encodeQuantity(first.number),
@@ -295,6 +300,7 @@ export const make = Effect.fnUntraced(function*({ ask, chain, reads, serving, to
       reading = matching
       const found = matching.length === 0 ? [] : yield* logsIn(matching)
       const blocks = new Map(byBlock(found).map((block) => [block.hash, block]))
+      if (matching.length > 1) isSparse = blocks.size < 2
       const hashes = new Set(span.map(({ hash }) => hash))
       if (![...blocks.keys()].every((hash) => hashes.has(hash))) {
         return yield* otherBlocks()

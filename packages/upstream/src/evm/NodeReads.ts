@@ -8,6 +8,7 @@ import * as EvmReads from "@trigate/domain/evm/EvmReads"
 import { makeRead } from "@trigate/domain/evm/EvmTypedCalls"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 
@@ -22,7 +23,8 @@ const Head = Schema.Struct({
   hash: Hash,
   parentHash: Hash,
   logsBloom: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  gasUsed: Schema.optionalKey(Schema.Unknown)
+  gasUsed: Schema.optionalKey(Schema.Unknown),
+  timestamp: Schema.optionalKey(Schema.Unknown)
 })
 
 /** The members of a block header that are needed to follow a chain. */
@@ -32,6 +34,8 @@ export interface Header {
   readonly parentHash: string
   /** The bloom filter of the block's logs; `undefined` if the node does not send one. */
   readonly logsBloom: string | undefined
+  /** The time of the block, in seconds; several blocks can have the same. `undefined` if the node does not send it. */
+  readonly timestamp: number | undefined
   /** The header as the node encoded it, without the members that subscriptions to heads omit. */
   readonly text: string
 }
@@ -40,13 +44,14 @@ const isZero = /^0x0*$/u
 
 const inHeads = new Set(["transactions", "uncles", "withdrawals"])
 
+const decodeQuantity = Schema.decodeUnknownOption(Quantity)
 const decodeHead = Schema.decodeUnknownOption(Head)
 
 /** Decodes a header from the JSON of a block or of a head; `undefined` if it is neither. */
 export const readHeader = (value: unknown): Header | undefined => {
   const head = decodeHead(value)
   if (head._tag === "None" || !Predicate.isObject(value)) return undefined
-  const { gasUsed, hash, logsBloom, number, parentHash } = head.value
+  const { gasUsed, hash, logsBloom, number, parentHash, timestamp } = head.value
   // some nodes send an empty bloom filter for every block
   const isUnknown = logsBloom === undefined || logsBloom === null || (isZero.test(logsBloom) && gasUsed !== "0x0")
   return {
@@ -54,6 +59,7 @@ export const readHeader = (value: unknown): Header | undefined => {
     hash: hash.toLowerCase(),
     parentHash: parentHash.toLowerCase(),
     logsBloom: isUnknown ? undefined : logsBloom,
+    timestamp: Option.getOrUndefined(Option.map(decodeQuantity(timestamp), Number)),
     text: Json.stringify(Object.fromEntries(Object.entries(value).filter(([name]) => !inHeads.has(name))))
   }
 }
