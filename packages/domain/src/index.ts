@@ -222,10 +222,7 @@ export * as Layer2Operations from "./evm/Layer2Operations.ts"
 /** Matches logs against filters as nodes do. */
 export * as LogMatch from "./evm/LogMatch.ts"
 
-/**
- * Parses the errors with which nodes refuse an `eth_getLogs` request that is too large, and the limits in the messages
- * of these errors.
- */
+/** Classifies the errors with which nodes refuse an `eth_getLogs` request. */
 export * as LogRefusal from "./evm/LogRefusal.ts"
 
 /** Transaction receipts of EVM layer 2s. Documented fields are decoded; fields that a chain family adds are preserved. */

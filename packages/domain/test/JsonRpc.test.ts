@@ -290,7 +290,7 @@ const calls = EvmTypedCalls.makeReader({ ...operation, failures: [CallReverted] 
 const refusalOf = (status: number, error: string, read: typeof calls | typeof reader = calls) =>
   Effect.gen(function*() {
     const response = UpstreamResponse.plain("layer2", status, `{"jsonrpc":"2.0","id":7,"error":${error}}`)
-    const judged = EvmProtocol.judge(7)(response)
+    const judged = EvmProtocol.judge(7, operation.name)(response)
     assert(judged._tag !== "Refused" && judged.answer !== undefined)
     return yield* Effect.flip(read("layer2", judged.answer))
   })

@@ -149,9 +149,12 @@ export * as LogBloom from "./evm/LogBloom.ts"
 /** Delivers the logs of a chain's newest blocks to the chain's subscriptions. */
 export * as LogDelivery from "./evm/LogDelivery.ts"
 
+/** Splits a query of logs into smaller queries, by blocks, by addresses and by topics, and joins their logs. */
+export * as LogParts from "./evm/LogParts.ts"
+
 /**
- * `eth_getLogs` for any range. The range is split into parts that the nodes serve. The parts are read in parallel, and
- * their logs are joined in order.
+ * `eth_getLogs` for any range and filter. The query is split into parts that the nodes serve. The parts are read in
+ * parallel, and their logs are joined in order.
  */
 export * as LogSearch from "./evm/LogSearch.ts"
 

@@ -53,15 +53,23 @@ export const maxAlternatives = 1000
 /** Maximum number of topics in a log filter: the number of topics that a log can have. */
 export const maxTopics = 4
 
-const oneOrMore = (each: typeof Address) =>
-  Schema.Union([each, Schema.Array(each).check(Schema.isMaxLength(maxAlternatives))])
+/** Returns the schemas of a filter's addresses and topics, with at most `most` addresses or alternatives of a topic. */
+export const selectedLogs = (most: number) => {
+  const oneOrMore = (each: typeof Address) => Schema.Union([each, Schema.Array(each).check(Schema.isMaxLength(most))])
+  return {
+    address: oneOrMore(Address),
+    topics: Schema.Array(Schema.NullOr(oneOrMore(Hash))).check(Schema.isMaxLength(maxTopics))
+  }
+}
+
+const selected = selectedLogs(maxAlternatives)
 
 /** A log filter: a block hash or a block range, contract addresses, and topics by position. */
 export const LogFilter = Schema.Struct({
   fromBlock: Schema.optionalKey(BlockNumberOrTag),
   toBlock: Schema.optionalKey(BlockNumberOrTag),
   blockHash: Schema.optionalKey(Hash),
-  address: Schema.optionalKey(oneOrMore(Address)),
-  topics: Schema.optionalKey(Schema.Array(Schema.NullOr(oneOrMore(Hash))).check(Schema.isMaxLength(maxTopics)))
+  address: Schema.optionalKey(selected.address),
+  topics: Schema.optionalKey(selected.topics)
 }).annotate({ identifier: "LogFilter" })
 export type LogFilter = typeof LogFilter.Type

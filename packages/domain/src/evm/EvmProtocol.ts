@@ -36,7 +36,7 @@ import type {
 import type { UpstreamResponse } from "../operations/UpstreamResponse.ts"
 import { archiveSetting } from "./EvmMethodTable.ts"
 import type { Subscribe } from "./EvmSubscriptions.ts"
-import { isLogRefusal, limitIn } from "./LogRefusal.ts"
+import { isLogRefusal, isOfSize, limitIn } from "./LogRefusal.ts"
 
 /** A call to relay: its method, its params as received, and the `Surface` (group of routes) that received it. */
 export interface EvmCall {
@@ -65,6 +65,9 @@ export interface StreamingBackend extends EvmBackend {
 }
 
 const MAX_SHOWN = 128
+
+/** The method whose queries a node may refuse because of their size. */
+const logsMethod = "eth_getLogs"
 
 /**
  * Refuses a block parameter that the method does not support. An absent parameter means `latest`.
@@ -162,8 +165,17 @@ const ofStatus = (response: UpstreamResponse): AttemptResult<never, CommonFailur
 const unread = ({ json, upstream }: UpstreamResponse, issue: string) =>
   Result.isSuccess(json.value) ? mismatched(upstream, issue) : unreadable(upstream, issue)
 
-/** Classifies the response to the call with the ID `id`. Nodes send JSON-RPC errors with any HTTP status. */
-export const judge = (id: number) =>
+/**
+ * Returns whether an error reports an exhausted rate limit. Some nodes send a rate-limit code for a query that is too
+ * large; no other address would accept that query.
+ */
+const isRateLimited = (answer: Extract<RpcAnswer, { readonly _tag: "Error" }>, method: string): boolean =>
+  JsonRpc.isRateLimit(answer.code) && !(method === logsMethod ? isLogRefusal(answer) : isOfSize(answer.message))
+
+/**
+ * Classifies the response to a call of `method` with the ID `id`. Nodes send JSON-RPC errors with any HTTP status.
+ */
+export const judge = (id: number, method: string) =>
 (
   response: UpstreamResponse
 ): AttemptResult<RpcAnswer, CommonFailure> => {
@@ -175,9 +187,7 @@ export const judge = (id: number) =>
     return response.status === 200 ? unread(response, read.failure.issue) : ofStatus(response)
   }
   const answer = read.success
-  // some nodes send a rate-limit code for a block range that is too large; no other address would accept that range
-  const isRateLimited = answer._tag === "Error" && JsonRpc.isRateLimit(answer.code) && !isLogRefusal(answer)
-  if (isRateLimited) {
+  if (answer._tag === "Error" && isRateLimited(answer, method)) {
     return retryable("rate_limited", () => responseFailure(response), { answer, retryAfter: response.retryAfter })
   }
   if (answer._tag === "Error" && isForbidden(response.status)) {
@@ -276,7 +286,7 @@ export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
     restore: ({ body }, age) => JsonRpc.result(Json.of(typeof body === "string" ? body : Utf8.decodeLossy(body)), age),
     faultOf: (answer) => answer._tag === "Result" ? undefined : isFaultCode(answer.code) ? "upstream" : "caller"
   },
-  write: (call, id) => ({ body: Utf8.encode(body(id, call)), judge: judge(id) })
+  write: (call, id) => ({ body: Utf8.encode(body(id, call)), judge: judge(id, call.operation.name) })
 }
 
 /**

@@ -1,15 +1,23 @@
 /** Matches logs against filters as nodes do. */
 import * as Schema from "effect/Schema"
-import { BlockNumberOrTag, LogFilter, maxAlternatives, maxTopics } from "./Block.ts"
+import { BlockNumberOrTag, maxAlternatives, maxTopics, selectedLogs } from "./Block.ts"
+
+const rangeFilter = (most: number) => {
+  const { address, topics } = selectedLogs(most)
+  return Schema.Struct({
+    fromBlock: Schema.optionalKey(Schema.NullOr(BlockNumberOrTag)),
+    toBlock: Schema.optionalKey(Schema.NullOr(BlockNumberOrTag)),
+    blockHash: Schema.optionalKey(Schema.Null),
+    address: Schema.optionalKey(Schema.NullOr(address)),
+    topics: Schema.optionalKey(Schema.NullOr(topics))
+  })
+}
 
 /** The filter of a range's logs, as callers and nodes encode it: absent members can be `null`. */
-export const RangeFilter = Schema.Struct({
-  fromBlock: Schema.optionalKey(Schema.NullOr(BlockNumberOrTag)),
-  toBlock: Schema.optionalKey(Schema.NullOr(BlockNumberOrTag)),
-  blockHash: Schema.optionalKey(Schema.Null),
-  address: Schema.optionalKey(Schema.NullOr(LogFilter.fields.address.schema)),
-  topics: Schema.optionalKey(Schema.NullOr(LogFilter.fields.topics.schema))
-})
+export const RangeFilter = rangeFilter(maxAlternatives)
+
+/** The filter of a search, which may have more alternatives than nodes serve in one query. */
+export const SearchFilter = rangeFilter(10 * maxAlternatives)
 
 /** The message of the error for a filter that does not decode. */
 export const invalidFilter =

@@ -147,12 +147,11 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
     }
     const topics = new Map<string, Topic>()
     for (const [index, text] of asked.entries()) {
-      const parsed = Json.parseStrict(text, Session.frameLimits)
-      const read = Subscriptions.read(Result.getOrUndefined(parsed))
+      const read = Result.flatMap(Json.parseStrict(text, Session.frameLimits), Subscriptions.read)
       const subscription = Result.getOrUndefined(read)
-      const refusal = Result.isFailure(read)
-        ? VenueProtocol.unreadableSubscription(read.failure, text.slice(0, mostQuoted))
-        : yield* streams.check(read.success)
+      const refusal = subscription === undefined
+        ? VenueProtocol.invalidSubscription(text.slice(0, mostQuoted))
+        : yield* streams.check(subscription)
       if (subscription === undefined || refusal !== undefined) {
         return yield* invalidRequest([{ path: [Paths.subscribe, index], message: refusal ?? "" }])
       }

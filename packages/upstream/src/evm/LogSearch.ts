@@ -1,34 +1,45 @@
 /**
- * `eth_getLogs` for any range. The range is split into parts that the nodes serve. The parts are read in parallel, and
- * their logs are joined in order.
+ * `eth_getLogs` for any range and filter. The query is split into parts that the nodes serve. The parts are read in
+ * parallel, and their logs are joined in order.
  *
- * The maximum range of a node is a setting, or is learned from the node's errors. A query that would need too many
- * requests is refused before anything is sent. Parts of a range are cached with the hash of a later settled block,
- * which identifies all blocks before it. If a query selects one block by its hash, and the bloom filter in the block's
- * known header excludes the logs, nothing is read.
+ * Any error of a query larger than one block, one address and one topic may mean that the query is too large. Up to
+ * eight smaller queries (probes) then find a size that is served: a half, one block, a quarter, and sizes between the
+ * largest one served and the smallest one refused. If one block is refused too, up to eight further probes find the
+ * number of addresses and topics. An error for a single block is passed on. A size that an error states is used without
+ * probes.
+ *
+ * The limits of a node are a setting, or are learned: those that an error names, and those for which the node also
+ * refuses a query without matching logs. A query that would need too many requests is refused. Parts of a range are
+ * cached with the hash of a later settled block, which identifies all blocks before it. If a query selects one block by
+ * its hash, and the bloom filter in the block's known header excludes the logs, nothing is read.
  */
 import { encodeQuantity, Hash } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import { rpcCodes } from "@trigate/domain/errors/GatewayError"
 import { LogRangeTooWide } from "@trigate/domain/errors/RequestError"
+import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/evm/EvmReads"
-import { RangeFilter, selectionIn } from "@trigate/domain/evm/LogMatch"
+import { SearchFilter, selectionIn } from "@trigate/domain/evm/LogMatch"
 import { readLogRefusal } from "@trigate/domain/evm/LogRefusal"
-import type { LogRefusal } from "@trigate/domain/evm/LogRefusal"
+import type { LogQuerySize, LogRefusal } from "@trigate/domain/evm/LogRefusal"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import { cachedForGood } from "@trigate/domain/operations/Operation"
+import { malformed } from "@trigate/domain/operations/Protocol"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Learned } from "../internal/Learned.ts"
 import { mayHave } from "./LogBloom.ts"
+import * as LogParts from "./LogParts.ts"
+import type { Part, Selected, Span } from "./LogParts.ts"
 import type { AskNode, BlockName, Header, NodeReads } from "./NodeReads.ts"
 
 /** The limits of one query. */
@@ -60,29 +71,42 @@ export interface LogSearch {
   readonly search: AskNode
 }
 
-/** A range of blocks, both ends included. */
-interface Span {
-  readonly from: bigint
-  readonly to: bigint
-}
-
 /** A settled block. Its hash identifies all blocks up to it. */
 type Anchor = Pick<Header, "hash" | "number">
+
+/** A query that may have to be split. A block that is selected by its hash is a range of one block. */
+interface Query extends Part {
+  readonly call: CheckedRead
+  readonly blockHash?: string
+}
+
+/** The error with which a node refused a query, and its reason. */
+interface Refused {
+  readonly answer: RpcAnswer
+  readonly refusal: LogRefusal
+}
 
 /** The failure that ends a search early; `answer` is the response to the query. */
 class Ended extends Data.TaggedError("Ended")<{ readonly answer: RpcAnswer }> {}
 
-const decodeParams = Schema.decodeUnknownOption(Schema.Tuple([RangeFilter]))
+type SearchFailure = CommonFailure | Ended
+
+const decodeParams = Schema.decodeUnknownOption(Schema.Tuple([SearchFilter]))
 const decodeOfBlock = Schema.decodeUnknownOption(Schema.Tuple([Schema.Struct({
-  ...RangeFilter.fields,
+  ...SearchFilter.fields,
   fromBlock: Schema.optionalKey(Schema.Null),
   toBlock: Schema.optionalKey(Schema.Null),
   blockHash: Hash
 })]))
 
-const noLogs = JsonRpc.result(Json.of("[]"))
+const isRefused = (answered: Json.Json | Refused): answered is Refused => "refusal" in answered
+
+const noLogs = Json.of("[]")
 
 const concurrency = 8
+
+/** Maximum number of smaller queries that find a number of blocks that a node serves; as many for alternatives. */
+const mostProbes = 8
 
 /**
  * The logs of this number of newest blocks are not cached, because a reorg may replace the blocks while a query runs.
@@ -92,23 +116,13 @@ const unsettled = 64n
 /** Maximum number of stored anchors. */
 const mostAnchors = 1024
 
-const countBlocks = ({ from, to }: Span): bigint => to - from + 1n
-
-/** Splits a range into parts of a number of blocks. Parts begin at `start`, or a multiple of that number after it. */
-const splitSpan = ({ from, to }: Span, blocks: number, start: bigint = from): ReadonlyArray<Span> => {
-  const size = BigInt(blocks)
-  return Array.from({ length: Number((to - start) / size) + 1 }, (_, index) => {
-    const first = start + BigInt(index) * size
-    const last = first + size - 1n
-    return { from: first < from ? from : first, to: last < to ? last : to }
-  })
-}
-
-const tooWide = (requested: bigint, served: number, why: string): RpcAnswer => {
+const tooWide = (requested: number, served: number, why: string, selections = 1): RpcAnswer => {
+  const fewer = "fewer addresses or topics"
+  const advice = served === 0 ? fewer : `at most ${served} blocks${selections > 1 ? `, or ${fewer},` : ""}`
   const error = new LogRangeTooWide({
-    requested: Number(requested),
+    requested: Math.min(requested, Number.MAX_SAFE_INTEGER),
     served,
-    detail: `Logs of ${requested} blocks would require ${why}: query at most ${served} blocks at a time`
+    detail: `Logs of ${requested} blocks would require ${why}: query ${advice} at a time`
   })
   const code = rpcCodes.LogRangeTooWide
   return { _tag: "Error", code, message: error.message, error: Json.of(JsonRpc.errorObject(error, code)) }
@@ -121,7 +135,8 @@ export const servedBlocks = (answer: RpcAnswer): number | undefined => {
   if (answer._tag === "Result") return undefined
   const data = JsonRpc.member(answer.error.valueOrUndefined, "data")
   const served = JsonRpc.member(data, "served")
-  return JsonRpc.member(data, "_tag") === "LogRangeTooWide" && Predicate.isNumber(served) ? served : undefined
+  const isTooWide = JsonRpc.member(data, "_tag") === "LogRangeTooWide"
+  return isTooWide && Predicate.isNumber(served) && served > 0 ? served : undefined
 }
 
 /** Makes the log search of one chain. */
@@ -140,8 +155,11 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     // some nodes return an empty list for a block that they do not have yet
     isCacheable: (_: unknown, { valueOrUndefined: logs }: Json.Json) => Array.isArray(logs) && logs.length > 0
   }
-  const learned = new Learned<number>()
-  const servedAt = (now: number) => options.blocks ?? learned.at(now)
+  const learned = { blocks: new Learned<number>(), alternatives: new Learned<number>() }
+  const limitsAt = (now: number) => ({
+    blocks: options.blocks ?? learned.blocks.at(now) ?? Infinity,
+    alternatives: learned.alternatives.at(now) ?? Infinity
+  })
 
   /** The blocks whose hashes are in the keys of cached parts, by ascending number. The last one identifies the others. */
   let anchors: ReadonlyArray<Anchor> = []
@@ -165,46 +183,40 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     }
   )
 
-  const joined = Effect.fnUntraced(function*(
-    call: CheckedRead,
-    filter: Pick<typeof RangeFilter.Type, "address" | "topics">,
-    whole: Span,
-    refusedWhole: LogRefusal | undefined
-  ) {
+  /** Reads a query in parts. `refused` is the error with which a node refused the whole query, if it was sent. */
+  const split = Effect.fnUntraced(function*({ blockHash, call, selected, span: whole }: Query, refused?: Refused) {
     const now = yield* Clock.currentTimeMillis
-    const requested = countBlocks(whole)
-    let size = servedAt(now) ?? Number(requested)
-    /** Returns the number of blocks in each part of a refused range. */
-    const shrink = (refusal: LogRefusal, asked: bigint): number => {
-      const half = Number((asked + 1n) / 2n)
-      if (refusal.reason === "results") return half
-      size = Math.min(size, refusal.blocks ?? half)
-      return Math.min(size, half)
+    const requested = Number(LogParts.countBlocks(whole))
+    const alternatives = LogParts.countAlternatives(selected)
+    const limits = limitsAt(now)
+    /** The size of the parts. */
+    const size = {
+      blocks: Math.min(requested, limits.blocks),
+      alternatives: Math.min(alternatives, limits.alternatives)
     }
-    /** Stores the size of the parts, if a node served parts of that size after it had refused larger ones. */
-    const learn = (): void => {
-      if (options.blocks !== undefined || found === 0n || size >= (servedAt(now) ?? Number(requested))) return
-      learned.learn(size, now)
-    }
-    const first = refusedWhole === undefined ? size : shrink(refusedWhole, requested)
-    const most = () => Math.min(size, first) * bounds.requests
-    const needless = `more than ${bounds.requests} upstream requests`
-    if (requested > most()) return tooWide(requested, most(), needless)
-    // overlapping ranges have parts in common, because parts begin at multiples. This adds at most one request
-    const spans = splitSpan(whole, first, whole.from - whole.from % BigInt(first))
-    const mostSent = Math.max(bounds.requests, spans.length)
-    const isSettled = ({ to }: Span): boolean => to + unsettled <= whole.to
-    const settled = spans.findLast(isSettled)
-    const hasEnd = settled !== undefined && (yield* reads.header(whole.to)) !== undefined
-    const settledBy = hasEnd ? yield* findAnchors(settled.to) : []
-    const { address, topics } = filter
-    const selected = { ...(address === undefined ? {} : { address }), ...(topics === undefined ? {} : { topics }) }
+    /** The limits that the nodes have shown. They are learned if the query is served, or would be with larger bounds. */
+    const shown: { blocks?: number; alternatives?: number } = {}
+    /** The first block that no part has read, and the logs of the blocks before it. */
+    let next = whole.from
+    const texts: Array<string> = []
+    let settledBy: ReadonlyArray<Anchor> = []
+    let isUnion = false
     let sent = 0
     let logs = 0
     let characters = 0
-    let found = 0n
+    let found = 0
 
-    const askSpan = (span: Span) => {
+    const learn = (): void => {
+      if (shown.blocks !== undefined && options.blocks === undefined) learned.blocks.learn(shown.blocks, now)
+      if (shown.alternatives !== undefined) learned.alternatives.learn(shown.alternatives, now)
+    }
+    const isSettled = ({ to }: Span): boolean => to + unsettled <= whole.to
+
+    const askPart = ({ selected, span }: Part) => {
+      if (blockHash !== undefined) {
+        const wire = { ...selected, blockHash }
+        return ask({ ...call, operation: cachedOfBlock, params: Json.write([wire]), request: wire })
+      }
       const wire = { ...selected, fromBlock: encodeQuantity(span.from), toBlock: encodeQuantity(span.to) }
       const params = Json.write([wire])
       const anchor = isSettled(span) ? settledBy.find(({ number }) => number >= span.to) : undefined
@@ -213,50 +225,205 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
         : ask({ ...call, operation: cachedOperation, params, request: { ...wire, anchor: anchor.hash } })
     }
 
-    const read = (span: Span): Effect.Effect<ReadonlyArray<string>, CommonFailure | Ended> =>
-      Effect.suspend((): Effect.Effect<RpcAnswer, CommonFailure | Ended> => {
-        if (++sent <= mostSent) return askSpan(span)
-        learn()
-        return Effect.fail(new Ended({ answer: tooWide(requested, most(), needless) }))
-      }).pipe(
-        Effect.flatMap((answer): Effect.Effect<ReadonlyArray<string>, CommonFailure | Ended> => {
-          if (answer._tag === "Result") {
-            const value = answer.result.valueOrUndefined
-            if (answer.age !== undefined) sent--
-            logs += Array.isArray(value) ? value.length : 0
-            characters += answer.result.text.length
-            if (logs > bounds.logs || characters > bounds.characters) {
-              const why = logs > bounds.logs
-                ? `more than ${bounds.logs} logs`
-                : `more than ${bounds.characters} characters`
-              return Effect.fail(new Ended({ answer: tooWide(requested, Math.max(1, Number(found)), why) }))
-            }
-            found += countBlocks(span)
-            return Effect.succeed([answer.result.text])
-          }
-          const refusal = readLogRefusal(answer, Number(countBlocks(span)))
-          if (refusal === undefined) return Effect.fail(new Ended({ answer }))
-          const parts = splitSpan(span, shrink(refusal, countBlocks(span)))
-          return Effect.map(Effect.forEach(parts, read), (texts) => texts.flat())
+    /** Queries a part. Returns its logs, or the error with which a node refused the part. */
+    const query = Effect.fnUntraced(function*(part: Part): Effect.fn.Return<Json.Json | Refused, SearchFailure> {
+      sent++
+      const answer = yield* askPart(part)
+      if (answer._tag === "Error") {
+        const refusal = readLogRefusal(answer, {
+          blocks: Number(LogParts.countBlocks(part.span)),
+          alternatives: LogParts.countAlternatives(part.selected)
         })
-      )
+        return refusal === undefined ? yield* new Ended({ answer }) : { answer, refusal }
+      }
+      if (answer.age !== undefined) sent--
+      const value = answer.result.valueOrUndefined
+      // some nodes return `null` for no logs
+      if (value === null) return noLogs
+      return Array.isArray(value) ? answer.result : yield* malformed(serving.chain, "Expected an array of logs")
+    })
 
-    const texts = yield* Effect.forEach(spans, read, { concurrency })
+    /** Returns the logs of a part as text. Fails if the response to the search would exceed its bounds. */
+    const keep = ({ span }: Part, { text, valueOrUndefined }: Json.Json): Effect.Effect<string, Ended> => {
+      logs += Array.isArray(valueOrUndefined) ? valueOrUndefined.length : 0
+      characters += text.length
+      const why = logs > bounds.logs
+        ? `more than ${bounds.logs} logs`
+        : characters > bounds.characters
+        ? `more than ${bounds.characters} characters`
+        : undefined
+      if (why !== undefined) {
+        return Effect.fail(new Ended({ answer: tooWide(requested, Math.max(1, Math.floor(found)), why) }))
+      }
+      found += Number(LogParts.countBlocks(span)) / LogParts.countSelections(selected, size.alternatives)
+      return Effect.succeed(text)
+    }
+
+    /** Queries the first part of a size. Returns the error with which a node refused it, if any. */
+    const probe = Effect.fnUntraced(function*({ alternatives: most, blocks }: LogQuerySize) {
+      const last = next + BigInt(blocks) - 1n
+      const span = { from: next, to: last < whole.to ? last : whole.to }
+      const part = { span, selected: LogParts.firstSelected(selected, most) }
+      const answered = yield* query(part)
+      if (isRefused(answered)) return answered
+      if (most >= alternatives) {
+        texts.push(yield* keep(part, answered))
+        next = span.to + 1n
+      }
+      return undefined
+    })
+
+    /**
+     * Finds the size of the parts by probes, after a node has refused the whole query, or its first part. Fails with the
+     * node's response if the node refuses a single block.
+     */
+    const measure = Effect.fnUntraced(function*(first: Refused): Effect.fn.Return<void, SearchFailure> {
+      let last = first
+      const budget = { probes: mostProbes }
+      const fits = (tried: LogQuerySize) =>
+        Effect.map(probe(tried), (refused) => {
+          budget.probes--
+          last = refused ?? last
+          return refused === undefined
+        })
+
+      /**
+       * Returns whether a node refuses a query of this size even if it matches no log. Its limit then is the size, and
+       * not the number of logs or the time, which differ between filters.
+       */
+      const isLimited = ({ alternatives: most, blocks }: LogQuerySize) => {
+        budget.probes--
+        const span = { from: whole.from, to: whole.from + BigInt(blocks) - 1n }
+        const part = { span, selected: LogParts.unmatched(LogParts.firstSelected(selected, most)) }
+        return Effect.orElseSucceed(Effect.map(query(part), isRefused), () => false)
+      }
+
+      /**
+       * Finds the number of blocks or alternatives that a node serves, and stores it in `size`. Returns `false` if the
+       * node refuses even one. `hint` is tried first, `least` is known to be served, and `rest` is the size of the
+       * probes in the other dimension.
+       */
+      const find = Effect.fnUntraced(function*(
+        dimension: keyof LogQuerySize,
+        hint: number | undefined,
+        rest: LogQuerySize,
+        least: number
+      ): Effect.fn.Return<boolean, SearchFailure> {
+        const sized = (value: number): LogQuerySize => ({ ...rest, [dimension]: value })
+        const whole = size[dimension]
+        const tested = { served: least, refused: whole }
+        // one probe is reserved for `isLimited`
+        for (let tried = LogParts.nextSize(whole, tested, hint); tried !== undefined && budget.probes > 1;) {
+          if (yield* fits(sized(tried))) {
+            tested.served = tried
+            if (tried === hint && (yield* isLimited(sized(Math.min(whole, 2 * tried))))) {
+              size[dimension] = shown[dimension] = tried
+              return true
+            }
+          } else if (tried === 1) return false
+          else tested.refused = tried
+          tried = LogParts.nextSize(whole, tested, hint)
+        }
+        if (tested.served === 0) return false
+        size[dimension] = tested.served
+        if (yield* isLimited(sized(tested.refused))) shown[dimension] = tested.served
+        return true
+      })
+
+      /**
+       * Makes the parts as large as an error states, if the query then needs no more requests than the bound. Returns
+       * whether it did.
+       */
+      const useStated = ({ limit, reason }: LogRefusal): boolean => {
+        const parts = Math.ceil(size.blocks / (limit ?? 1)) * LogParts.countSelections(selected, size.alternatives)
+        if (limit === undefined || reason === "unknown" || parts > bounds.requests) return false
+        size.blocks = limit
+        if (reason === "blocks") shown.blocks = limit
+        return true
+      }
+      const { limit, reason } = first.refusal
+      if (reason !== "alternatives" && size.blocks > 1) {
+        if (useStated(first.refusal)) return
+        if (yield* find("blocks", limit, size, 0)) return
+      }
+      budget.probes += mostProbes
+      const isStated = reason === "alternatives" && limit !== undefined
+      if (isStated) size.alternatives = shown.alternatives = limit
+      else if (size.alternatives < 2 || !(yield* find("alternatives", undefined, { ...size, blocks: 1 }, 0))) {
+        return yield* new Ended({ answer: last.answer })
+      }
+      if (size.blocks === 1 || (yield* fits(size)) || useStated(last.refusal)) return
+      const isFound = yield* find("blocks", last.refusal.limit, size, isStated ? 0 : 1)
+      if (!isFound) return yield* new Ended({ answer: last.answer })
+    })
+
+    let isNew = refused !== undefined
+    if (refused !== undefined) yield* measure(refused)
+    else if (limits.blocks === Infinity && requested > 1) {
+      // the number of alternatives is known, and the number of blocks is not
+      const first = yield* probe(size)
+      isNew = first !== undefined
+      if (first !== undefined) yield* measure(first)
+    }
+    const selections = LogParts.countSelections(selected, size.alternatives)
+    const served = () => Math.floor(bounds.requests / selections) * size.blocks
+    if (requested > served() && !isNew && options.blocks === undefined && selections <= bounds.requests) {
+      // another node may have taught the size
+      const blocks = Math.ceil(requested / Math.floor(bounds.requests / selections))
+      if ((yield* probe({ ...size, blocks })) === undefined) size.blocks = shown.blocks = blocks
+    }
+    const needless = `more than ${bounds.requests} upstream requests`
+    if (requested > served()) {
+      learn()
+      return tooWide(requested, served(), needless, selections)
+    }
+
+    // overlapping ranges have parts in common, because parts begin at multiples. This adds at most one request
+    const start = selections > 1 ? next : next - next % BigInt(size.blocks)
+    const spans = next > whole.to ? [] : LogParts.splitSpan({ from: next, to: whole.to }, size.blocks, start)
+    const settled = blockHash === undefined ? spans.findLast(isSettled) : undefined
+    const hasEnd = settled !== undefined && (yield* reads.header(whole.to)) !== undefined
+    settledBy = hasEnd ? yield* findAnchors(settled.to) : []
+    const parts = LogParts.splitSelected(selected, size.alternatives).flatMap((selected) =>
+      spans.map((span): Part => ({ span, selected }))
+    )
+    isUnion = selections > 1
+    const mostSent = sent + Math.max(bounds.requests, parts.length)
+
+    /** Splits a part that a node has refused. */
+    const smaller = ({ selected, span }: Part, { limit, reason }: LogRefusal): ReadonlyArray<Part> => {
+      const blocks = Number(LogParts.countBlocks(span))
+      const alternatives = LogParts.countAlternatives(selected)
+      const isOfBlocks = blocks > 1 && (reason !== "alternatives" || alternatives < 2)
+      const half = Math.ceil((isOfBlocks ? blocks : alternatives) / 2)
+      const most = reason === "unknown" ? half : Math.min(half, limit ?? half)
+      if (reason === "blocks" && isOfBlocks) shown.blocks = Math.min(shown.blocks ?? size.blocks, limit ?? half)
+      if (isOfBlocks) return LogParts.splitSpan(span, most).map((span) => ({ span, selected }))
+      isUnion = true
+      return LogParts.splitSelected(selected, most).map((selected) => ({ span, selected }))
+    }
+
+    const read = (part: Part): Effect.Effect<ReadonlyArray<string>, SearchFailure> =>
+      Effect.suspend(() => {
+        if (sent < mostSent) return query(part)
+        if (isNew) learn()
+        else learned.blocks.forget()
+        const most = Math.max(1, Math.min(served(), Math.floor(requested / 2)))
+        return new Ended({ answer: tooWide(requested, most, needless) })
+      }).pipe(Effect.flatMap((answered) =>
+        isRefused(answered)
+          ? Effect.map(Effect.forEach(smaller(part, answered.refusal), read), (texts) => texts.flat())
+          : Effect.map(keep(part, answered), (text) => [text])
+      ))
+
+    texts.push(...(yield* Effect.forEach(parts, read, { concurrency })).flat())
     learn()
-    const inside = texts.flat().map((text) => text.trim().slice(1, -1).trim()).filter((text) => text !== "")
-    return JsonRpc.result(Json.of(`[${inside.join(",")}]`))
+    if (!isUnion) return JsonRpc.result(Json.of(LogParts.join(texts)))
+    const united = LogParts.unite(texts)
+    if (Result.isSuccess(united)) return JsonRpc.result(Json.of(united.success))
+    const detail = `A reorg replaced block ${united.failure} while its logs were read: repeat the query`
+    return yield* new UpstreamUnavailable({ upstream: serving.chain, attempts: 1, detail })
   }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))
-
-  /** Returns the logs of a block by its hash, without a query if its known header excludes them. Passes other calls on. */
-  const searchBlock = (call: CheckedRead) => {
-    const query = decodeOfBlock(call.params.valueOrUndefined)
-    if (Option.isNone(query)) return ask(call)
-    const [filter] = query.value
-    const header = reads.known(filter.blockHash.toLowerCase())
-    return header === undefined || mayHave(header.logsBloom, selectionIn(filter))
-      ? ask({ ...call, operation: cachedOfBlock, request: filter })
-      : Effect.succeed(noLogs)
-  }
 
   /**
    * Returns the number of the block that a tag names; `undefined` if the node has no such block. Returns a block number
@@ -267,26 +434,48 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     return block === "earliest" ? Effect.succeed(0n) : Effect.map(reads.header(block), (header) => header?.number)
   }
 
+  /** Returns the logs of a block by its hash, without a query if its known header excludes them. */
+  const searchBlock = Effect.fnUntraced(function*(
+    call: CheckedRead,
+    { blockHash, ...filter }: { readonly blockHash: string } & Selected
+  ) {
+    const header = reads.known(blockHash.toLowerCase())
+    if (header !== undefined && !mayHave(header.logsBloom, selectionIn(filter))) return JsonRpc.result(noLogs)
+    const selected = LogParts.selectedIn(filter)
+    const query: Query = { call, selected, blockHash, span: { from: 0n, to: 0n } }
+    const alternatives = LogParts.countAlternatives(selected)
+    if (alternatives > limitsAt(yield* Clock.currentTimeMillis).alternatives) return yield* split(query)
+    const answer = yield* ask({ ...call, operation: cachedOfBlock, request: { blockHash, ...filter } })
+    const refusal = readLogRefusal(answer, { blocks: 1, alternatives })
+    return refusal === undefined ? answer : yield* split(query, { answer, refusal })
+  })
+
   const search = Effect.fnUntraced(function*(call: CheckedRead) {
+    const ofBlock = decodeOfBlock(call.params.valueOrUndefined)
+    if (Option.isSome(ofBlock)) return yield* searchBlock(call, ofBlock.value[0])
     const params = decodeParams(call.params.valueOrUndefined)
-    if (Option.isNone(params)) return yield* searchBlock(call)
-    const served = servedAt(yield* Clock.currentTimeMillis)
-    const [{ blockHash: _, fromBlock, toBlock, ...filter }] = params.value
+    if (Option.isNone(params)) return yield* ask(call)
+    const [{ fromBlock, toBlock, ...filter }] = params.value
+    const selected = LogParts.selectedIn(filter)
+    const alternatives = LogParts.countAlternatives(selected)
+    const limits = limitsAt(yield* Clock.currentTimeMillis)
     const first = fromBlock ?? "latest"
     const last = toBlock ?? "latest"
     const isNumbered = typeof first === "bigint" && typeof last === "bigint"
-    const asked = isNumbered ? last - first + 1n : undefined
-    const isServed = served === undefined || first === last || (asked !== undefined && asked <= BigInt(served))
-    let refusal: LogRefusal | undefined
-    if (isServed) {
-      const answer = yield* ask(call)
-      refusal = readLogRefusal(answer, asked === undefined ? Number.MAX_SAFE_INTEGER : Number(asked))
-      if (refusal === undefined || first === last) return answer
-    }
+    const asked = first === last ? 1 : isNumbered ? Number(last - first + 1n) : Infinity
+    const isServed = asked <= limits.blocks && alternatives <= limits.alternatives
+    const answer = isServed ? yield* ask(call) : undefined
+    const readRefusal = (blocks: number) =>
+      answer === undefined ? undefined : readLogRefusal(answer, { blocks, alternatives })
+    if (answer !== undefined && readRefusal(asked) === undefined) return answer
     const from = yield* resolveBlock(first)
-    const to = yield* resolveBlock(last)
-    if (from === undefined || to === undefined || to <= from) return yield* ask(call)
-    return yield* joined(call, filter, { from, to }, refusal)
+    const to = first === last ? from : yield* resolveBlock(last)
+    if (from === undefined || to === undefined || to < from) return answer ?? (yield* ask(call))
+    const query: Query = { call, selected, span: { from, to } }
+    if (answer === undefined) return yield* split(query)
+    // a range of tags may be shorter than the number that the error names
+    const refusal = readRefusal(Number(LogParts.countBlocks(query.span)))
+    return refusal === undefined ? answer : yield* split(query, { answer, refusal })
   })
 
   return { search }

@@ -19,4 +19,8 @@ export class Learned<A> {
     this.#value = value
     this.#until = now + learnedFor
   }
+  /** Removes the limit. */
+  forget(): void {
+    this.#until = 0
+  }
 }
