@@ -51,8 +51,9 @@ const makeStore = () => {
     reports: new Map()
   })
   let stored = empty()
-  /** The replicas that cannot reach the store. */
+  /** The replicas that cannot reach the store, and those that cannot read the log in it. */
   const cut = new Set<object>()
+  const blind = new Set<object>()
   const connect = (replica: object) => {
     const step = <A, E = never>(run: (now: number) => Effect.Effect<A, E>) =>
       Effect.flatMap(
@@ -90,14 +91,16 @@ const makeStore = () => {
           latency
         ),
       readAfter: (seq) =>
-        read(() => ({
-          // a store without a log has no epoch before an owner begins one
-          epoch: stored.lease === undefined && stored.seq === 0 ? "" : stored.epoch,
-          seq: stored.seq,
-          start: 0,
-          begun: new Map(stored.begun),
-          entries: stored.entries.filter((entry) => entry.seq > seq)
-        })),
+        blind.has(replica)
+          ? Effect.fail(new EventStore.EventStoreUnavailable({ detail: "not decoded" }))
+          : read(() => ({
+            // a store without a log has no epoch before an owner begins one
+            epoch: stored.lease === undefined && stored.seq === 0 ? "" : stored.epoch,
+            seq: stored.seq,
+            start: 0,
+            begun: new Map(stored.begun),
+            entries: stored.entries.filter((entry) => entry.seq > seq)
+          })),
       want: (user) => read((now) => void stored.wanted.set(user, now + EventStore.wantFor)),
       wanted: read((now) => [...stored.wanted].filter(([, until]) => until > now).map(([user]) => user))
     })
@@ -115,7 +118,12 @@ const makeStore = () => {
     connect: () => {
       const replica = {}
       replicas.add(replica)
-      return { ...connect(replica), reach: () => cut.delete(replica) }
+      return {
+        ...connect(replica),
+        reach: () => cut.delete(replica),
+        blind: () => blind.add(replica),
+        see: () => blind.delete(replica)
+      }
     },
     stop: () => {
       for (const replica of replicas) cut.add(replica)
@@ -242,7 +250,7 @@ const replica = Effect.fnUntraced(function*(
   accounts: ReadonlyArray<string> = [],
   limits: Partial<Limits> = {}
 ) {
-  const { exchange, reach, service } = store.connect()
+  const { exchange, service, ...connection } = store.connect()
   const registry: typeof Metric.MetricRegistry.Service = new Map()
   const shared = yield* Effect.gen(function*() {
     const replicas = yield* ReplicaUse.make({ name: "the store", exchange })
@@ -269,7 +277,7 @@ const replica = Effect.fnUntraced(function*(
     )
   return {
     ...shared,
-    reach,
+    connection,
     /** What readiness and the alerts read: the role, whether the store is up, and the two metrics of the alerts. */
     health: Effect.map(
       Effect.all([gauge("trigate_shared_state_degraded"), gauge("trigate_accounts_unrecorded")]),
@@ -318,9 +326,9 @@ describe("an outage of the store of account events", () => {
           }
           store.restart(isEmpty)
           // the last owner, which has the subscriptions, writes the log again, although it reaches the store last
-          second.reach()
+          second.connection.reach()
           yield* pass(seconds > 3 ? 2 : 0.1)
-          first.reach()
+          first.connection.reach()
           yield* pass(10)
           assert.deepStrictEqual(yield* health([first, second]), ["writer up 0 0", "reader up 0 0"])
           const phases = [first, second].flatMap(({ events }) => events.status().accounts.map(({ phase }) => phase))
@@ -367,7 +375,7 @@ describe("an outage of the store of account events", () => {
       const again = follow(second, account(6))
       assert.strictEqual(again.ended, false)
       store.restart(true)
-      for (const { reach } of [first, second]) reach()
+      for (const { connection } of [first, second]) connection.reach()
       yield* pass(20)
       assert.deepStrictEqual(yield* health([first, second]), ["writer up 0 0", "reader up 0 0"])
       assert.strictEqual(venue.connections(), 6)
@@ -376,6 +384,31 @@ describe("an outage of the store of account events", () => {
       for (const user of accounts.slice(3)) sent.push([yield* venue.send(user)])
       yield* pass(3)
       assert.deepStrictEqual(followers.map(({ received }) => received.orders), sent)
+    }))
+
+  it.effect("that one replica sees, because it cannot read the log, is told, and its callers lose no later row", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(1_000_000)
+      const store = makeStore()
+      const venue = yield* makeVenue
+      const first = yield* replica(store, venue)
+      const second = yield* replica(store, venue)
+      const follower = follow(second, ofSecond)
+      yield* pass(5)
+      second.connection.blind()
+      yield* pass(10)
+      const sent = [yield* venue.send(ofSecond)]
+      yield* pass(10)
+      const found = yield* health([first, second])
+      assert.deepStrictEqual(found.map((text) => text.slice(0, 12)), ["writer up 0 ", "alone away 1"])
+      // it went on alone once
+      assert.deepStrictEqual([follower.received.orders, follower.beginnings], [sent, 2])
+      second.connection.see()
+      yield* pass(10)
+      assert.deepStrictEqual(yield* health([first, second]), ["writer up 0 0", "reader up 0 0"])
+      sent.push(yield* venue.send(ofSecond))
+      yield* pass(3)
+      assert.deepStrictEqual(follower.received.fills, sent)
     }))
 
   it.effect("in which another process takes the place of the owner has the accounts requested from it", () =>
@@ -393,7 +426,7 @@ describe("an outage of the store of account events", () => {
       yield* pass(5)
       store.restart(true)
       const third = yield* replica(store, venue)
-      second.reach()
+      second.connection.reach()
       yield* pass(10)
       assert.deepStrictEqual(yield* health([third, second]), ["writer up 0 0", "reader up 0 0"])
       const number = yield* venue.send(ofSecond)

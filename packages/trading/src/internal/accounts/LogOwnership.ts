@@ -133,14 +133,16 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
     )
   }
 
-  /** Returns whether this process leaves the lease to the last owner for now. Fails while the store is unreachable. */
-  const isOwnerFirst = Effect.map(primary.wanted, () => {
-    backSince ??= now()
-    return now() - backSince < ownerFirst
-  })
+  /** Returns whether this process still leaves the lease to the last owner. Fails while the log cannot be read. */
+  const isOwnerFirst = Effect.suspend(() =>
+    Effect.map(primary.readAfter(log.head.seq), () => {
+      backSince ??= now()
+      return isSecond && now() - backSince < ownerFirst
+    })
+  )
 
   const election = Effect.gen(function*() {
-    if (isSecond && store !== primary && (yield* isOwnerFirst)) return
+    if (store !== primary && (yield* isOwnerFirst)) return
     // releases the old lease, so that the next one has a new token: the store then refuses a late write that this
     // process sent before it continued with its own log
     if (store !== primary && leased !== undefined) yield* primary.release(leased)
@@ -150,10 +152,9 @@ export const make = Effect.fnUntraced(function*({ acquired, ended, exchange, log
     isSecond = found === undefined
     if (found === undefined) {
       if (token !== undefined) yield* lose
-      if (store !== primary || log.head.epoch === "") {
-        store = primary
-        yield* synchronise
-      }
+      store = primary
+      // `follow` reads more often; here, a log that cannot be read counts as an unreachable store
+      yield* synchronise
     } else if (token !== found || store !== primary) yield* own({ store: primary, token: found })
     noteUp()
     if (primary.backing !== "memory") yield* exchange(primary, found !== undefined)
