@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { GatewayResponse } from "@trigate/testing/Gateway"
 import { get, post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -22,6 +23,48 @@ const live = liveGateway({
 
 const seenKey = (gateway: LiveGateway): boolean =>
   JSON.stringify([gateway.api.seen, gateway.node.seen, gateway.tokens.seen, gateway.layer2.seen]).includes(key)
+
+describe("a path of another API of the chains", () => {
+  const txDetails = `{"type":"txDetails","hash":"0x${"11".repeat(32)}"}`
+  const call = `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`
+  const explorer = /^The venue's explorer is not offered/u
+  const v3 = /^The token chain's API v3 is not offered.*\/api\/v2/u
+  const v4 = /^The token chain's API v4 is not offered.*\/api\/v2/u
+  const tonapi = /^The REST API of tonapi is not offered.*\/api\/v2/u
+  const noCall = /^Unknown route\. POST to an endpoint key alone is the layer 2's JSON-RPC/u
+  const paths: ReadonlyArray<readonly [path: string, body: string | undefined, detail: RegExp]> = [
+    ["/explorer", txDetails, explorer],
+    ["/explorer", call, explorer],
+    [`/${key}/explorer`, txDetails, explorer],
+    ["/stats", txDetails, noCall],
+    ["/order", "{}", noCall],
+    ["/api/v3/transactions?account=0:00", undefined, v3],
+    ["/api/v3/message", `{"boc":""}`, v3],
+    [`/${key}/api/v3/transactions`, undefined, v3],
+    ["/v3", "{}", v3],
+    ["/v4/block/latest", undefined, v4],
+    ["/api/v4/block/latest", undefined, v4],
+    ["/v2/accounts/0:00", undefined, tonapi],
+    ["/v2/jettons/_bulk", "{}", tonapi]
+  ]
+
+  it.live("gets 404 with a sentence, and a key alone stays the layer 2's route", () =>
+    Effect.gen(function*() {
+      const gateway = yield* live
+      for (const [path, body, detail] of paths) {
+        const answer = yield* (body === undefined ? get(`${gateway.url}${path}`) : post(`${gateway.url}${path}`, body))
+        assert.deepStrictEqual([answer.status, answer.type], [404, "application/problem+json"], path)
+        assert.match(String(JsonParts.at(answer.json, "detail")), detail, path)
+        assert.notInclude(answer.text, key)
+      }
+      assert.deepStrictEqual(gateway.seen(), [])
+      // a short word may be a key, and a call with a mistake is answered as JSON-RPC
+      const served = yield* post(`${gateway.url}/KEY`, receipt)
+      assert.strictEqual(served.text, `{"jsonrpc":"2.0","id":1,"result":null}`)
+      const mistaken = yield* post(`${gateway.url}/KEY`, `{"id":1,"method":"eth_chainId"}`)
+      assert.strictEqual(JsonParts.at(mistaken.json, "error", "code"), -32600)
+    }))
+})
 
 describe("a route behind the caller's key", () => {
   const routes: ReadonlyArray<

@@ -18,6 +18,7 @@ import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { Listener } from "../process/NodeServer.ts"
+import { otherApi } from "../routes/NotFoundRoutes.ts"
 import * as CallerSocket from "./CallerSocket.ts"
 import * as IncomingRequest from "./IncomingRequest.ts"
 import type { Observed } from "./Observe.ts"
@@ -134,7 +135,9 @@ const find = (
   const end = url.indexOf("/", 1)
   const ofKey = keyed.get(`${method} ${end < 0 ? "" : url.slice(end)}`)
   const key = end < 0 ? url.slice(1) : url.slice(1, end)
-  return ofKey !== undefined && plainKey.test(key) && !isReserved(key) ? { answer: ofKey, key } : undefined
+  return ofKey !== undefined && plainKey.test(key) && !isReserved(key) && otherApi(`/${key}`) === undefined
+    ? { answer: ofKey, key }
+    : undefined
 }
 
 /**

@@ -57,6 +57,35 @@ const lookup = (methods: Methods) => {
   }
 }
 
+const tokenApi = "the token chain's API v2, at /api/v2, and GET /api/v2/streams/transactions"
+
+/** Other APIs of the chains, by their paths behind an optional endpoint key, and what this gateway offers instead. */
+const otherApis: ReadonlyArray<readonly [path: RegExp, sentence: string]> = [
+  [
+    /^\/explorer(?:\/|$)/iu,
+    "The venue's explorer is not offered. This gateway relays POST /info and POST /exchange; query blocks and transactions at the venue"
+  ],
+  [/^(?:\/api)?\/v3(?:\/|$)/iu, `The token chain's API v3 is not offered. This gateway offers ${tokenApi}`],
+  [/^(?:\/api)?\/v4(?:\/|$)/iu, `The token chain's API v4 is not offered. This gateway offers ${tokenApi}`],
+  [
+    /^\/v2\/(?:accounts|blockchain|events|gasless|jettons|liteserver|nfts|rates|sse|staking|traces|wallet)(?:\/|$)/iu,
+    `The REST API of tonapi is not offered. This gateway offers ${tokenApi}`
+  ]
+]
+
+/**
+ * Returns the sentence about a path of another API that this gateway does not offer; `undefined` for any other path.
+ * Such a path begins with a word, which is not an endpoint key, or has the API's path after a key.
+ */
+export const otherApi = (path: string): string | undefined => {
+  const afterKey = path.slice(Math.max(0, path.indexOf("/", 1)))
+  return otherApis.find(([pattern]) => pattern.test(path) || pattern.test(afterKey))?.[1]
+}
+
+/** Makes the response to a request for an API that this gateway does not offer. */
+export const notOffered = (sentence: string, path = ""): HttpServerResponse.HttpServerResponse =>
+  ProblemResponse.plainProblem(404, "Not Found", sentence, { path })
+
 /** A request that matches no route. */
 interface Unanswered {
   readonly url: string
@@ -95,7 +124,10 @@ export const make = ({ docs, methods, prefix }: Options) => {
       if (String(headers["upgrade"]).toLowerCase() === "websocket") return noWebSocket
       const path = url.split("?", 1)[0] ?? ""
       const methods = path.startsWith(`${prefix}/`) ? methodsAt(path.slice(prefix.length)) : undefined
-      if (methods === undefined) return notFound(request)
+      if (methods === undefined) {
+        const sentence = path.startsWith(`${prefix}/`) ? otherApi(path.slice(prefix.length)) : undefined
+        return sentence === undefined ? notFound(request) : notOffered(sentence, path)
+      }
       const allowed = methods.flatMap((method) => method === "GET" ? ["GET", "HEAD"] : [method]).join(", ")
       return ProblemResponse.plainProblem(405, "Method Not Allowed", `This route accepts ${allowed}`, {
         headers: { allow: allowed },

@@ -34,6 +34,7 @@ import * as TransactionRoutes from "../streams/TransactionRoutes.ts"
 import type * as AdminRoutes from "./AdminRoutes.ts"
 import type * as CandleRoutes from "./CandleRoutes.ts"
 import type * as HttpApiRoutes from "./HttpApiRoutes.ts"
+import { notOffered, otherApi } from "./NotFoundRoutes.ts"
 import * as RelayRoutes from "./RelayRoutes.ts"
 import * as RpcRoutes from "./RpcRoutes.ts"
 import type * as SandboxRoutes from "./SandboxRoutes.ts"
@@ -126,7 +127,7 @@ const relays = Effect.fnUntraced(function*(options: Options) {
       "node.transactions": transactions,
       "node.jettonTransfers": jettonTransfers,
       "node.layer2": rpc(layer2),
-      "node.root": rpc(layer2)
+      "node.root": rpc({ ...layer2, handle: layer2.handleCall })
     } satisfies { readonly [Name in RelayedName]: Handler }
   ))
 })
@@ -172,7 +173,10 @@ export const layer = (options: Options) =>
           if (!isKeyed) return answer(fromAdapter(request))
           return Effect.matchCauseEffect(endpointKey, {
             onFailure: (cause) => RequestSpan.named(name, respondToError(endpoint.path)(cause), endpoint.path),
-            onSuccess: (key) => answer(fromAdapter(request, key))
+            onSuccess: (key) => {
+              const sentence = otherApi(`/${Redacted.value(key)}`)
+              return sentence === undefined ? answer(fromAdapter(request, key)) : Exit.succeed(notOffered(sentence))
+            }
           })
         })
         for (const path of endpointPaths(endpoint)) {

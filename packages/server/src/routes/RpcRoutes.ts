@@ -36,6 +36,7 @@ import * as RequestBody from "../requests/RequestBody.ts"
 import { CurrentRequestRecord, foreignRefusal, noteAge } from "../requests/RequestRecord.ts"
 import type { RequestRecord } from "../requests/RequestRecord.ts"
 import * as ResponseBody from "../requests/ResponseBody.ts"
+import { notOffered } from "./NotFoundRoutes.ts"
 
 /**
  * The functions that read calls and encode responses in a chain's JSON-RPC format. `id` is the JSON text of a call's
@@ -142,10 +143,26 @@ export interface Route {
     request: IncomingRequest,
     surface: Surface
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+  /**
+   * Serves a request like `handle`, but responds with 404 to JSON that is not a call: the path is then not an endpoint key,
+   * but the path of another API.
+   */
+  readonly handleCall: Route["handle"]
   readonly refuse: (error: CallError) => Effect.Effect<HttpServerResponse.HttpServerResponse>
   /** Returns the response to a message of a WebSocket; `undefined` for a notification. */
   readonly reply: (text: string, asked: Asked) => Effect.Effect<string | undefined>
 }
+
+/** Returns whether a text is a JSON object without any member of a JSON-RPC call. */
+const isOtherJson = (text: string): boolean => {
+  const value = Result.getOrUndefined(Json.parseStrict(text, limits))
+  return Predicate.isObject(value) &&
+    !["jsonrpc", "method", "id", "params"].some((member) => Object.hasOwn(value, member))
+}
+
+const notCall = notOffered(
+  "Unknown route. POST to an endpoint key alone is the layer 2's JSON-RPC, and the body is not a JSON-RPC call; GET /docs lists the routes"
+)
 
 const make = <O extends Operation, Answer extends Answered>(definition: Definition<O, Answer>): Route => {
   const { envelope, relay } = definition
@@ -276,17 +293,21 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const toResponse = (body: string | undefined) =>
     body === undefined ? HttpServerResponse.empty({ status: 204 }) : ResponseBody.jsonResponse(body)
 
+  const handler = (isOther: (text: string) => boolean): Route["handle"] => (request, surface) =>
+    Continuation.withContext((context) => {
+      const asked = { record: Context.get(context, CurrentRequestRecord), surface }
+      return Continuation.match(RequestBody.text(request), {
+        onFailure: refuse,
+        onSuccess: (text) =>
+          isOther(text) ? Exit.succeed(notCall) : Continuation.map(answerText(text, asked), toResponse)
+      })
+    })
+
   return {
     refuse,
     reply: answerText,
-    handle: (request, surface) =>
-      Continuation.withContext((context) => {
-        const asked = { record: Context.get(context, CurrentRequestRecord), surface }
-        return Continuation.match(RequestBody.text(request), {
-          onFailure: refuse,
-          onSuccess: (text) => Continuation.map(answerText(text, asked), toResponse)
-        })
-      })
+    handle: handler(() => false),
+    handleCall: handler((text) => envelope.usual?.(text) === undefined && isOtherJson(text))
   }
 }
 
