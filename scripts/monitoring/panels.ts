@@ -238,6 +238,11 @@ export const panelRows: ReadonlyArray<Row> = [
         lines: [["{{instance}}", rate(m.actionLogUnshared, "instance")]]
       },
       {
+        title: "Relayed actions that the catalog of this version lacks",
+        unit: "ops",
+        lines: [["{{instance}}", rate(m.actionsNotKnown, "instance")]]
+      },
+      {
         title: "Unknown outcomes that the venue's state settled",
         unit: "ops",
         lines: [["{{state}}", rate(m.actionLogSettled, "state")]]

@@ -604,7 +604,10 @@ const missingNulls: ReadonlyArray<RareSigning> = [true, false].map((isHashed) =>
     const path = first(
       action,
       (value, at) =>
-        value === null && !["jailSelf", "unjailSelf", "unregister"].includes(String(at.at(-1))) ? at : undefined
+        value === null && Predicate.isString(at.at(-1)) && !at.includes("star") &&
+          !["jailSelf", "unjailSelf", "unregister", "deactivate"].includes(String(at.at(-1)))
+          ? at
+          : undefined
     )
     if (path === undefined) return undefined
     const drop = (value: unknown, [key, ...rest]: ReadonlyArray<string | number>): unknown =>

@@ -169,9 +169,10 @@ export const shapes: ReadonlyArray<Shape> = [
         : undefined
   },
   {
-    name: "the type with another version",
+    name: "the type with an older version",
     mistake: "unknownType",
-    make: typed((type) => `${type.replace(/[0-9]+$/u, "")}7`)
+    make: (sound) =>
+      /[2-9]$/u.test(String(sound.action["type"])) ? typed((type) => type.replace(/[0-9]$/u, "1"))(sound) : undefined
   },
   {
     name: "the type in plural",
@@ -228,7 +229,7 @@ export const shapes: ReadonlyArray<Shape> = [
     make: ({ action: { type, ...members }, typed }) =>
       typed !== undefined || Object.keys(members).length === 0
         ? undefined
-        : { action: { type, data: members }, mistakes: ["misplacedMember", "unknownMember", "missingMember"], path: "" }
+        : { action: { type, data: members }, mistakes: ["misplacedMember", "missingMember"], path: "" }
   },
   {
     name: "order type one level too high",
@@ -248,7 +249,7 @@ export const shapes: ReadonlyArray<Shape> = [
             ...found.value
           })
         ),
-        mistakes: ["misplacedMember", "unknownMember", "missingMember"],
+        mistakes: ["misplacedMember", "missingMember"],
         path: ""
       }
     }
@@ -262,14 +263,6 @@ export const shapes: ReadonlyArray<Shape> = [
         ? undefined
         : { action: asAction(drop(action, found.path)), mistakes: ["missingMember"], path: "" }
     }
-  },
-  {
-    name: "a member that the venue does not read",
-    mistake: "unknownMember",
-    make: ({ action, typed }) =>
-      typed === undefined
-        ? { action: { ...action, clientTag: "x" }, mistakes: ["unknownMember"], path: "action.clientTag" }
-        : undefined
   },
   {
     name: "a member under a long name",

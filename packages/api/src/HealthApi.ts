@@ -29,6 +29,9 @@ export const Readiness = Schema.Struct({
     description:
       "If the gateway has an admin listener, only responses on that listener contain `chains` and all members after it"
   }),
+  catalog: Schema.optionalKey(Schema.String).annotateKey({
+    description: "The date of the catalog of actions, queries and subscriptions, such as `2026-11-28`"
+  }),
   degraded: Schema.optionalKey(Schema.Array(Schema.Literals(degradable))).annotateKey({
     description:
       "The members below whose part of the gateway does not work, or not for every account; empty if everything works"

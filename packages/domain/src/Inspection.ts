@@ -41,7 +41,6 @@ export const SignatureMistake = Schema.Literals([
   "memberAdded",
   "otherType",
   "missingMember",
-  "unknownMember",
   "misplacedMember",
   "wrongShape",
   "emptyList",

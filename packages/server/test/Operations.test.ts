@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { GatewayApi } from "@trigate/api/GatewayApi"
+import { catalogDate } from "@trigate/domain/actions/ActionCatalog"
 import { exchangeOperations, passthroughAction } from "@trigate/domain/actions/ExchangeOperations"
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import { gatewayErrors } from "@trigate/domain/errors/GatewayError"
@@ -52,6 +53,7 @@ describe("health", () => {
           tokens: { mode: "sandbox", upstreams: { "token-chain": 0 } },
           layer2: { mode: "sandbox", upstreams: { layer2: 0 } }
         },
+        catalog: catalogDate,
         degraded: [],
         actionLog: { backing: "memory", state: "up", used: { familiar: 0, strangers: 0 }, room: "enough" },
         eventLog: {
@@ -81,6 +83,7 @@ describe("health", () => {
           tokens: { mode: "live", upstreams: { "token-chain": 1 } },
           layer2: { mode: "not-configured", upstreams: { layer2: 0 } }
         },
+        catalog: catalogDate,
         degraded: [],
         actionLog: { backing: "memory", state: "up", used: { familiar: 0, strangers: 0 }, room: "enough" },
         eventLog: {

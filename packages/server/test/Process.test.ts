@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { catalogDate } from "@trigate/domain/actions/ActionCatalog"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import type { GatewayProcess } from "@trigate/testing/GatewayProcess"
@@ -45,7 +46,7 @@ describe("the start", () => {
       assert.strictEqual(url, running.url)
       assert.deepStrictEqual(lines.slice(1), [
         "  serving the sandbox, because no TRIGATE_*_URL is set: nothing here is real",
-        "  actions: every known type, including orders (to relay fewer types, set TRIGATE_RELAY_ACTIONS)",
+        `  actions (catalog of ${catalogDate}): every known type, including orders (to relay fewer types, set TRIGATE_RELAY_ACTIONS)`,
         `  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`,
         `  venue: ${url}/exchange, ${url}/info, ${url.replace("http", "ws")}/ws  control: ${url}/admin/sandbox`,
         `  console: ${url}/`,
@@ -78,7 +79,7 @@ describe("the start", () => {
         "  tokens: not configured",
         "  layer2: layer2 x1",
         "  warning: TRIGATE_LAYER2_BATCH saves nothing, because each call of a batch uses request units of TRIGATE_LAYER2_RPS",
-        "  actions: order, fromTheFuture (unknown type) (TRIGATE_RELAY_ACTIONS)",
+        `  actions (catalog of ${catalogDate}): order, fromTheFuture (unknown type) (TRIGATE_RELAY_ACTIONS)`,
         "  warning: every client that can reach 0.0.0.0 can have orders relayed; set TRIGATE_CALLERS to `keys`, or list your signers in " +
         "TRIGATE_SIGNERS",
         "  action log: in memory, lost when this process ends (set TRIGATE_DATABASE_URL to store it)"

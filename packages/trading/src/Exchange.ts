@@ -27,9 +27,11 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as ActionLog from "./actionLog/ActionLog.ts"
+import { metrics } from "./actionLog/ActionLogMetrics.ts"
 import * as ActionTrace from "./actionLog/ActionTrace.ts"
 import * as LoggedAction from "./actionLog/LoggedAction.ts"
 import type { Changed } from "./admission/AccountChanges.ts"
@@ -155,6 +157,8 @@ export class Exchange extends Context.Service<Exchange, {
 }>()("@trigate/trading/Exchange") {}
 
 const upstream = "trading-api"
+
+const notKnownCounter = metrics.actionsNotKnown.series({})
 
 /** The maximum time that `outcome` waits. */
 export const longestWait = Duration.seconds(30)
@@ -296,7 +300,10 @@ export const make = (
     })
 
   // if the caller disconnects, neither the request to the venue nor its entry in the action log is interrupted
-  const sendDetached = (admitted: Admitted, requestId?: string) => detached(sendOnce(admitted, requestId))
+  const sendDetached = (admitted: Admitted, requestId?: string) => {
+    const sent = detached(sendOnce(admitted, requestId))
+    return admitted.isKnown ? sent : Effect.andThen(Metric.update(notKnownCounter, 1), sent)
+  }
 
   /**
    * Logs and returns the mistakes in the body of a rejected action; returns an empty list if the action was accepted.

@@ -33,6 +33,7 @@ import * as ActionDecoder from "./admission/ActionDecoder.ts"
 import type { ReadBody } from "./admission/ActionDecoder.ts"
 import * as Admission from "./admission/Admission.ts"
 import * as BodyNormalization from "./admission/BodyNormalization.ts"
+import * as SignerAuthorization from "./admission/SignerAuthorization.ts"
 import * as WrappedBody from "./admission/WrappedBody.ts"
 import * as CorrectedBody from "./CorrectedBody.ts"
 import * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
@@ -222,8 +223,12 @@ export const make = (
       const { earliest, latest, now } = windowAt(yield* Clock.currentTimeMillis)
       const once = recoveringOnce(engine)
       const { sentAction, signed } = body
-      const canonical = Result.getOrUndefined(ActionDecoder.canonicalAction(profile, body))
-      const recovery = ActionDecoder.canonicalAction(profile, body).pipe(
+      const known = SignerAuthorization.recover(profile, once, body, SignerAuthorization.isExpected(body, expected))
+      const canonicalForm = Result.isSuccess(known)
+        ? Result.succeed(known.success.canonical)
+        : ActionDecoder.canonicalAction(profile, body)
+      const canonical = Result.getOrUndefined(canonicalForm)
+      const recovery = canonicalForm.pipe(
         Result.flatMap((action) => SignerRecovery.toSignable(profile, action, signed)),
         Result.flatMap((signable) => SignerRecovery.recoverResult(signable, signed.signature, once))
       )
@@ -277,13 +282,17 @@ export const make = (
           latest,
           inWindow: signed.nonce > earliest && signed.nonce < latest
         },
-        diagnosis: corrected === undefined || corrected.verified ? diagnosis : {
+        diagnosis: {
           ...diagnosis,
-          detail: `${diagnosis.detail}. This correction could not be verified.`
+          detail: [
+            [diagnosis.detail, ...form.unknown].join("; "),
+            ...(corrected === undefined || corrected.verified ? [] : ["This correction could not be verified."])
+          ].join(". ")
         },
         ...(corrected === undefined ? {} : { corrected }),
         warnings: [
           ...ActionDecoder.warnings(profile, body, now),
+          ...form.unknown,
           ...signingWarnings(sentAction, canonical?.action)
         ]
       }

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MultiSig, TokenDelegate } from "@trigate/domain/actions/Action"
-import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
+import { actionCatalog, catalogDate } from "@trigate/domain/actions/ActionCatalog"
 import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -110,7 +110,8 @@ describe("what is admitted", () => {
       assert.deepStrictEqual(warnings.map((warning) => warning.split(" ").slice(0, 3).join(" ")), [
         "evmUserModify is for",
         "The original key",
-        "expiresAfter has passed:"
+        "expiresAfter has passed:",
+        "action.payload.action.hyperliquidChain is not"
       ])
       for (const warning of warnings) assert.match(warning, /^[\x20-\x7e]+$/u)
       const fresh = yield* admit(bodyOf({ type: "evmUserModify", usingBigBlocks: true }, { expiresAfter: now + 1 }))
@@ -291,8 +292,8 @@ describe("what is refused", () => {
       assert.deepStrictEqual(known.supported, Object.keys(actionCatalog))
       assert.strictEqual(
         known.detail,
-        "This gateway does not relay the unknown action type \"fromTheFuture\": only the known types are relayed unless " +
-          "TRIGATE_RELAY_ACTIONS is `*`"
+        "This gateway does not relay the unknown action type \"fromTheFuture\": TRIGATE_RELAY_ACTIONS is unset, and the " +
+          `catalog is of ${catalogDate}; \`*\` relays unknown types too`
       )
       assert.isUndefined((yield* admit(bodyOf(order))).action)
       assert.strictEqual((yield* admit(bodyOf(future), { relayActions: "all" })).actionType, "fromTheFuture")

@@ -89,15 +89,6 @@ describe("a repair", () => {
       assert.isFalse(corrected?.verified)
     }))
 
-  it.effect("of a member that was sent and not signed is one: to leave it out, with the same signature", () =>
-    Effect.gen(function*() {
-      const action = { ...order, clientTag: "x" }
-      const { corrected, diagnosis } = yield* inspect({ action, nonce, signature: yield* signature(digestOf(order)) })
-      assert.deepStrictEqual(namesOf(diagnosis.mistakes), ["unknownMember"])
-      assert.deepStrictEqual([corrected?.signature, corrected?.verified], ["kept", true])
-      assert.notInclude(corrected?.body, "clientTag")
-    }))
-
   it.effect("omits a flag that is false, as the venue hashes the action", () =>
     Effect.gen(function*() {
       const cancel = { type: "cancel", cancels: [{ a: 1, o: 77 }] }

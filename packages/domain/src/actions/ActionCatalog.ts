@@ -12,6 +12,15 @@
 import * as Predicate from "effect/Predicate"
 
 /**
+ * The date on which the catalog of actions, queries and subscriptions was last compared with its sources. What the venue
+ * has added since is not known to this version.
+ */
+export const catalogDate = "2026-11-28"
+
+/** Describes a type, a member or a word that the catalog lacks: one clause of ASCII that follows its name. */
+export const notKnown = `is not known to this version (catalog of ${catalogDate})`
+
+/**
  * The signing scheme of an action:
  *
  * - `l1`: the signed EIP-712 message is the venue's "phantom agent", which contains the hash of the whole action;

@@ -1,5 +1,5 @@
 /** Runs a gateway: reads its settings, listens, prints its URL, and serves until it is interrupted. */
-import { isActionType } from "@trigate/domain/actions/ActionCatalog"
+import { catalogDate, isActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { Backing } from "@trigate/trading/actionLog/ActionLog"
 import * as Admission from "@trigate/trading/admission/Admission"
 import * as Console from "effect/Console"
@@ -56,7 +56,7 @@ const actionLines = (settings: Decoded): ReadonlyArray<string> => {
     none: `none (${env}=none)`,
     all: `any type, including unknown ones (${env}=*)`
   } as const
-  const actions = `  actions: ${
+  const actions = `  actions (catalog of ${catalogDate}): ${
     Predicate.isString(relayActions)
       ? words[relayActions]
       : `${relayActions.map((type) => isActionType(type) ? type : `${type} (unknown type)`).join(", ")} (${env})`

@@ -8,6 +8,7 @@ import { GatewayApi } from "@trigate/api/GatewayApi"
 import { Readiness } from "@trigate/api/HealthApi"
 import { Problems } from "@trigate/api/Problems"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
+import { catalogDate } from "@trigate/domain/actions/ActionCatalog"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
 import { GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { decodeFaults, invalidRequest, operationNeed, permitted } from "@trigate/domain/operations/Operation"
@@ -145,7 +146,7 @@ const readiness = Effect.gen(function*() {
     const body = yield* Effect.orDie(
       encodeReadiness(
         isDetailed
-          ? { status: state, ...status, degraded: degradedParts(parts), ...parts }
+          ? { status: state, ...status, catalog: catalogDate, degraded: degradedParts(parts), ...parts }
           : { status: state, sandbox: status.sandbox, network: status.network }
       )
     )

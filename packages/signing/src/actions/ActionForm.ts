@@ -229,7 +229,8 @@ const absentValue = ({ presence, shape }: MemberPosition): string =>
 const missing = (order: ActionOrder, given: Given, path: Path): ReadonlyArray<Mistake> => {
   const absent = [...order].filter(([name]) => !Object.hasOwn(given, name))
   const ones = absent.filter(([, { presence }]) => presence === "oneOf").map(([name]) => name)
-  const isNone = ones.length > 0 &&
+  // an unknown member can be a further form of the object
+  const isNone = ones.length > 0 && unknownIn(order, given).length === 0 &&
     [...order].every(([name, { presence }]) => presence !== "oneOf" || ones.includes(name))
   return [
     ...absent.flatMap(([name, place]): ReadonlyArray<Mistake> =>
@@ -354,11 +355,7 @@ const membersForm = (reading: Reading, order: ActionOrder, sent: Given, path: Pa
     Object.entries(given).flatMap(([name, value]): ReadonlyArray<readonly [string, Form]> => {
       const place = order.get(name)
       const at = [...path, name]
-      if (place === undefined) {
-        const expected = [...order.keys()].slice(0, 16).join(", ")
-        return [[name, { value, faults: [{ mistake: "unknownMember", path: at, found: name, expected }] }]]
-      }
-      if (isNull(place, value)) return [[name, sound(value)]]
+      if (place === undefined || isNull(place, value)) return [[name, sound(value)]]
       const form = valueForm(reading, place.shape, value, at)
       const isEmpty = Array.isArray(value) && value.length === 0 && mayNotBeEmpty.has(name)
       const empty: Mistake = { mistake: "emptyList", path: at, found: "[]", expected: "at least one item" }
@@ -370,8 +367,8 @@ const membersForm = (reading: Reading, order: ActionOrder, sent: Given, path: Pa
     presence === "nullable" && !Object.hasOwn(given, name) ? [[name, null]] : []
   )
   return {
-    // the venue ignores unknown members, and hashes an absent value as null
-    value: Object.fromEntries([...members.filter(([name]) => order.has(name)), ...nulls]),
+    // the venue hashes an absent value as null
+    value: Object.fromEntries([...members, ...nulls]),
     faults: [...faults, ...read.faults, ...missing(order, given, path), ...several(order, given, path)]
   }
 }
@@ -380,7 +377,7 @@ const membersForm = (reading: Reading, order: ActionOrder, sent: Given, path: Pa
 const mayNotBeEmpty = new Set(["orders", "cancels", "modifies", "marginTiers", "tokens", "outcomeSettlements"])
 
 /**
- * Returns an object of an action in the venue's form, and its mistakes. Removes members that the venue ignores.
+ * Returns an object of an action in the venue's form, and its mistakes. Unknown members are not mistakes.
  *
  * `isHashed` means that the exact text of each value is hashed, as inside a multi-sig wrapper. If it is false, a chain
  * ID is accepted in any 0x hex format, because only its numeric value is signed.

@@ -95,6 +95,25 @@ const wordSynonyms = indexed({
   Testnet: ["test", "hyperliquidTestnet", "sandbox"]
 })
 
+/** Words of other venues for which this venue has no equivalent. */
+const foreignWords: ReadonlySet<string> = new Set([
+  "fok",
+  "fillorkill",
+  "gtd",
+  "goodtildate",
+  "goodtilldate",
+  "day",
+  "gfd",
+  "goodforday",
+  "aon",
+  "allornone",
+  "gtt",
+  "goodtilltime"
+])
+
+/** Returns whether a word is one of other venues for which this venue has no equivalent. */
+export const isForeignWord = (word: string): boolean => foreignWords.has(plain(word))
+
 const memberSynonyms = indexed({
   a: ["asset", "assetId", "coin", "symbol", "market", "assetIndex"],
   asset: ["a", "assetId", "coin", "assetIndex", "symbol"],
@@ -142,6 +161,19 @@ const memberSynonyms = indexed({
   grouping: ["group", "groupType"]
 })
 
+/** Returns the stem and the version of a name that can end with a number. */
+const parseVersion = (name: string): readonly [stem: string, version: number] => {
+  const [stem = "", digits = "1"] = name.toLowerCase().split(/(?<![0-9])([0-9]{1,4})$/u)
+  return [stem, Number(digits)]
+}
+
+/** Returns whether a name differs from a known name only by a higher version, which the venue can have added. */
+const isNewerVersion = (given: string, known: ReadonlyArray<string>): boolean => {
+  const [stem, version] = parseVersion(given)
+  const versions = known.map(parseVersion).flatMap(([other, number]) => other === stem ? [number] : [])
+  return versions.length > 0 && version > Math.max(...versions)
+}
+
 const only = <A>(found: ReadonlyArray<A>): A | undefined => found.length === 1 ? found[0] : undefined
 
 /** Returns whether two names differ by one letter (omitted, added or changed) or by two swapped adjacent letters. */
@@ -159,6 +191,7 @@ const nearest = (
   known: ReadonlyArray<string>,
   synonyms: ReadonlyMap<string, ReadonlyArray<string>>
 ): string | undefined => {
+  if (isNewerVersion(given, known)) return undefined
   const name = plain(given)
   const same = known.filter((each) => each.toLowerCase() === given.toLowerCase())
   const alike = known.filter((each) => plain(each) === name)

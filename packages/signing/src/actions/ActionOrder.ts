@@ -205,18 +205,23 @@ const standingIn = (shape: Shape, given: unknown): Standing => {
   return found
 }
 
-const put = (shape: Shape, given: unknown): unknown => {
-  if (Array.isArray(given)) return given.map((item: unknown, index) => put(itemShape(shape, index), item))
-  return Predicate.isReadonlyObject(given) && !isAny(shape) ? putMembers(membersIn(shape), given) : given
+type Entries = ReadonlyArray<readonly [name: string, value: unknown]>
+
+/** Combines the known members of an object, in the venue's order, with its unknown members, in the sender's order. */
+type Combine = (known: Entries, unknown: Entries) => Entries
+
+const put = (shape: Shape, given: unknown, combine: Combine): unknown => {
+  if (Array.isArray(given)) return given.map((item: unknown, index) => put(itemShape(shape, index), item, combine))
+  return Predicate.isReadonlyObject(given) && !isAny(shape) ? putMembers(membersIn(shape), given, combine) : given
 }
 
-const putMembers = (order: ActionOrder, given: Members): Members => {
+const putMembers = (order: ActionOrder, given: Members, combine: Combine): Members => {
   const members: Array<readonly [string, unknown]> = []
   for (const [name, place] of order) {
     const item = given[name]
-    if (Object.hasOwn(given, name) && !isLeftOut(place, item)) members.push([name, put(place.shape, item)])
+    if (Object.hasOwn(given, name) && !isLeftOut(place, item)) members.push([name, put(place.shape, item, combine)])
   }
-  return Object.fromEntries(members)
+  return Object.fromEntries(combine(members, Object.entries(given).filter(([name]) => !order.has(name))))
 }
 
 /**
@@ -226,4 +231,48 @@ const putMembers = (order: ActionOrder, given: Members): Members => {
  * knows its position.
  */
 export const arrange = (order: ActionOrder, action: Members): Members =>
-  standing(order, action) === "otherOrder" ? putMembers(order, action) : action
+  standing(order, action) === "otherOrder" ? putMembers(order, action, (known) => known) : action
+
+/**
+ * Sorts the known members of an action into the given member order, at every level. The unknown members of each object
+ * are placed at index `at`, or omitted if `at` is undefined.
+ */
+export const arrangeAround = (order: ActionOrder, action: Members, at: number | undefined): Members =>
+  putMembers(
+    order,
+    action,
+    (known, unknown) => at === undefined ? known : [...known.slice(0, at), ...unknown, ...known.slice(at)]
+  )
+
+/** Returns whether an action has only members that the order has, at every level. */
+export const isKnown = (order: ActionOrder, action: Members): boolean => standing(order, action) !== "notNamed"
+
+/** A member, or a word of a closed set, that the schemas do not have. */
+export interface UnknownPart {
+  readonly kind: "member" | "word"
+  readonly path: ReadonlyArray<string | number>
+}
+
+const unknownIn = (shape: Shape, given: unknown, path: UnknownPart["path"]): ReadonlyArray<UnknownPart> => {
+  if (Array.isArray(given)) {
+    return given.flatMap((item: unknown, index) => unknownIn(itemShape(shape, index), item, [...path, index]))
+  }
+  if (Predicate.isString(given)) {
+    const words = shape._tag === "Members" ? shape.otherwise : shape
+    return words?._tag !== "Words" || words.words.includes(given) ? [] : [{ kind: "word", path }]
+  }
+  return Predicate.isReadonlyObject(given) && !isAny(shape) ? findUnknown(membersIn(shape), given, path) : []
+}
+
+/** Returns the members and the words of an action that the order does not have. */
+export const findUnknown = (
+  order: ActionOrder,
+  action: Members,
+  path: UnknownPart["path"] = []
+): ReadonlyArray<UnknownPart> =>
+  Object.entries(action).flatMap(([name, item]): ReadonlyArray<UnknownPart> => {
+    const place = order.get(name)
+    return place === undefined
+      ? [{ kind: "member", path: [...path, name] }]
+      : unknownIn(place.shape, item, [...path, name])
+  })

@@ -227,9 +227,14 @@ export const valueFault = (kind: Kind, value: unknown, position: Position): Valu
   return { mistake: mistakeIn(kind, value, repaired), repaired, expected: kinds[kind] }
 }
 
-/** Returns the mistake in a value that must be one word of a closed set; `undefined` for a valid value. */
+/**
+ * Returns the mistake in a value that must be one word of a closed set; `undefined` for a valid value, and for a word that
+ * resembles none of the set, because the venue can have added it.
+ */
 export const wordFault = (words: ReadonlyArray<string>, value: unknown): ValueFault | undefined => {
-  if (Predicate.isString(value) && words.includes(value)) return undefined
-  const repaired = Predicate.isString(value) ? ActionNames.nearestWord(value, words) : undefined
-  return fault(listed(words), repaired, Predicate.isString(value) ? "unknownWord" : "valueType")
+  if (!Predicate.isString(value)) return fault(listed(words), undefined, "valueType")
+  const repaired = ActionNames.nearestWord(value, words)
+  return words.includes(value) || (repaired === undefined && !ActionNames.isForeignWord(value))
+    ? undefined
+    : fault(listed(words), repaired, "unknownWord")
 }

@@ -62,6 +62,40 @@ const single = (profile: VenueProfile, action: Action): Result.Result<Action, Un
     return Result.succeed(order === undefined ? respelled : ActionOrder.arrange(order, respelled))
   })
 
+const sortMembers = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sortMembers)
+  return Predicate.isReadonlyObject(value)
+    ? Object.fromEntries(
+      Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1).map(([name, item]) => [name, sortMembers(item)])
+    )
+    : value
+}
+
+const typeFirst = ({ type, ...members }: Action): Action => ({ type, ...members })
+
+/** The index of an unknown member in its object that is tried last; most objects of actions have fewer members. */
+const lastIndex = 8
+
+/**
+ * Generates forms in which an action with an unknown type or member can have been hashed, most likely first: as sent,
+ * with its unknown members behind or between the known ones, without them, and with sorted members. Only the sender knows
+ * the positions of unknown members. Generates nothing for any other action.
+ */
+const unknownForms = function*(profile: VenueProfile, action: Action): Generator<Action> {
+  const type = action["type"]
+  const order = Predicate.isString(type) ? orderIn(profile, type) : undefined
+  if (order !== undefined && ActionOrder.isKnown(order, action)) return
+  yield action
+  if (order !== undefined) {
+    yield ActionOrder.arrangeAround(order, action, Infinity)
+    yield ActionOrder.arrangeAround(order, action, undefined)
+    for (let at = lastIndex; at >= 0; at--) yield ActionOrder.arrangeAround(order, action, at)
+  }
+  const sorted = sortMembers(action)
+  yield typeFirst(action)
+  if (Predicate.isReadonlyObject(sorted)) yield* [typeFirst(sorted), sorted]
+}
+
 /**
  * Converts an action to the form in which its multi-sig wrapper is hashed. Fails with `UnsignableAction`, also for a
  * nested wrapper.
@@ -112,4 +146,24 @@ export const canonicalize = (
   return action["type"] === "multiSig"
     ? Result.flatMap(MultiSig.read(action), (wrapper) => canonicalizeMultiSig(profile, wrapper))
     : Result.map(single(profile, action), (action) => ({ kind: "single", action }))
+}
+
+/**
+ * Generates other forms in which an action whose type or members are unknown can have been hashed, most likely first.
+ * `sent` is the action as sent or, for a wrapper, its inner action. A known signer confirms a form; without one,
+ * {@link canonicalize} returns the most likely form.
+ */
+export const otherForms = function*(
+  profile: VenueProfile,
+  { action, kind }: CanonicalAction,
+  sent: Action
+): Generator<CanonicalAction> {
+  const spelled = Result.getOrElse(respell(profile, sent), () => sent)
+  if (kind === "multiSig") {
+    for (const form of unknownForms(profile, spelled)) {
+      yield { kind, action: { ...action, payload: { ...action.payload, action: form } } }
+    }
+  } else if (UserSigned.find(spelled["type"]) === undefined) {
+    for (const form of unknownForms(profile, spelled)) yield { kind, action: form }
+  }
 }

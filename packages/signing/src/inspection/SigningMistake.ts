@@ -178,12 +178,6 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     ({ expected, where }) => `${where} is missing: send ${expected}, and sign it`,
     false
   ),
-  unknownMember: inBody(
-    "an object has a member that the venue does not read",
-    ({ expected, where }) =>
-      `the venue does not read the member ${where} (in this object, it reads ${expected}): ` +
-      "omit the member, also from the signed data"
-  ),
   misplacedMember: inBody(
     "a member is one level too deep or too high, or has another name",
     ({ expected, where }) =>

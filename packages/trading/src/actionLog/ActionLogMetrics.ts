@@ -20,6 +20,10 @@ export const metrics = {
     "trigate_action_log_unshared_total",
     "Actions sent while Redis was unreachable, so that the used nonces were unknown to other replicas"
   ),
+  actionsNotKnown: counter(
+    "trigate_actions_not_known_total",
+    "Relayed signed actions of a type, or with members, that the catalog of this version lacks"
+  ),
   actionLogSettled: counter(
     "trigate_action_log_settled_total",
     "Actions of unknown outcome that were settled from the venue's state, without sending them again: `accepted` or `neverArrived`",

@@ -161,6 +161,19 @@ export const canonicalAction = (
     // the members of an unknown type are hashed in the sender's order
     : CanonicalAction.canonicalize(profile, sentAction)
 
+/**
+ * Generates other forms in which the action of a body can have been hashed, if its type or members are unknown. See
+ * `CanonicalAction.otherForms`.
+ */
+export const otherForms = (
+  profile: VenueProfile,
+  canonical: CanonicalAction.CanonicalAction,
+  { action, sentAction }: ReadBody
+): Iterable<CanonicalAction.CanonicalAction> => {
+  const sent = action?.type === "multiSig" ? action.payload.action : sentAction
+  return Predicate.isReadonlyObject(sent) ? CanonicalAction.otherForms(profile, canonical, sent) : []
+}
+
 /** The paths of actions in a body: the action itself, and the action inside a multi-sig. */
 const actionPaths = [["action"], ["action", "payload", "action"]] as const
 

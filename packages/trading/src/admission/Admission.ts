@@ -1,6 +1,6 @@
 /** Checks a signed body before anything is sent upstream, and returns the bytes to send. */
 import type { Action } from "@trigate/domain/actions/Action"
-import { actionCatalog, innerAction, isActionType } from "@trigate/domain/actions/ActionCatalog"
+import { actionCatalog, catalogDate, innerAction, isActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
 import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/actions/ActionError"
 import { findOperation } from "@trigate/domain/actions/ExchangeOperations"
@@ -59,6 +59,8 @@ export interface Admitted {
   readonly body: Uint8Array
   /** Warnings for the sender, one sentence each: ASCII without line breaks. */
   readonly warnings: ReadonlyArray<string>
+  /** Whether the catalog has the types and the members of the action. */
+  readonly isKnown: boolean
   /** Returns the mistakes in the body, one sentence each, as the inspector describes them; computed on demand. */
   readonly sentences: () => ReadonlyArray<string>
 }
@@ -193,7 +195,7 @@ const relaySetting = (relayActions: Options["relayActions"]): string => {
   const { env } = settings.relayActions
   switch (relayActions) {
     case "known":
-      return `only the known types are relayed unless ${env} is \`*\``
+      return `${env} is unset, and the catalog is of ${catalogDate}; \`*\` relays unknown types too`
     case "none":
       return `${env} is \`none\``
     default:
@@ -290,6 +292,7 @@ export const make = (
     const passed = judged(read, now, scope, expectedSigner)
     if (Result.isFailure(passed)) return Result.fail(passed.failure)
     const { fingerprint, signer } = passed.success
+    const unknown = BodyNormalization.unknownMembers(read)
     return Result.succeed({
       actionType: signed.action.type,
       signed,
@@ -299,7 +302,8 @@ export const make = (
       isListed: options.signers !== undefined,
       fingerprint,
       body: respelled.success === text ? body : Utf8.encode(respelled.success),
-      warnings: ActionDecoder.warnings(profile, read, now),
+      warnings: [...ActionDecoder.warnings(profile, read, now), ...unknown],
+      isKnown: unknown.length === 0,
       sentences: () => BodyNormalization.sentences(profile, read)
     })
   }

@@ -2,8 +2,8 @@
  * Finds the mistakes in a signed body that do not depend on the signer. Returns the body's action as the venue would
  * serialize it.
  */
-import { formKeys, hasDocumentedForm } from "@trigate/domain/actions/Action"
-import { isActionType } from "@trigate/domain/actions/ActionCatalog"
+import { documentedFormAdvice, formKeys, hasDocumentedForm } from "@trigate/domain/actions/Action"
+import { isActionType, notKnown } from "@trigate/domain/actions/ActionCatalog"
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as ActionForm from "@trigate/signing/actions/ActionForm"
 import * as ActionNames from "@trigate/signing/actions/ActionNames"
@@ -11,6 +11,7 @@ import * as ActionOrder from "@trigate/signing/actions/ActionOrder"
 import type { Action, CanonicalAction } from "@trigate/signing/actions/CanonicalAction"
 import * as UserSigned from "@trigate/signing/actions/UserSigned"
 import * as SigningMistake from "@trigate/signing/inspection/SigningMistake"
+import * as SigningWarning from "@trigate/signing/inspection/SigningWarning"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -20,15 +21,14 @@ import type { ReadBody } from "./ActionDecoder.ts"
 /** The mistakes in a body, and its action with the correctable mistakes corrected. */
 export interface BodyNormalization {
   readonly mistakes: ReadonlyArray<Mistake>
+  /** The types, members and words of the corrected action that the catalog lacks, one clause each. */
+  readonly unknown: ReadonlyArray<string>
   /** The action with its mistakes corrected; absent if the action has no canonical form. */
   readonly mended: CanonicalAction | undefined
 }
 
-/**
- * Mistakes that do not affect the signature of a user-signed action: members outside the action's typed data, and the
- * letter case of addresses, which are signed as bytes.
- */
-const beside: ReadonlySet<Mistake["mistake"]> = new Set(["unknownMember", "letterCase"])
+/** The mistake that does not affect the signature of a user-signed action: its addresses are signed as bytes. */
+const beside: Mistake["mistake"] = "letterCase"
 
 const typeForm = (profile: VenueProfile, action: Action, path: ActionForm.Path): ActionForm.Form | undefined => {
   const type = String(action["type"])
@@ -54,7 +54,7 @@ const actionForm = (profile: VenueProfile, action: Action, path: ActionForm.Path
   }
   const order = UserSigned.order(profile)(type)
   const form = ActionForm.normalizeAction(order, action, path, isHashed)
-  return isHashed ? form : { ...form, faults: form.faults.filter(({ mistake }) => !beside.has(mistake)) }
+  return isHashed ? form : { ...form, faults: form.faults.filter(({ mistake }) => mistake !== beside) }
 }
 
 const asAction = ({ value }: ActionForm.Form, otherwise: Action): Action =>
@@ -141,16 +141,45 @@ const documentedMistakes = (body: ReadBody): ReadonlyArray<Mistake> =>
     }
   })
 
-/** Returns the members of an action that the venue ignores. The action's canonical form omits them. */
-const dropped = ({ signed: { action } }: ReadBody, canonical: Action): ReadonlyArray<Mistake> =>
-  !hasDocumentedForm(action.type) || "signatureChainId" in canonical
+/** Maximum number of unknown parts that are described. */
+const maxUnknown = 4
+
+/** Describes the type, the members and the words of an L1 action that the catalog lacks, one clause of ASCII each. */
+const describeUnknown = (
+  { action, path }: Placed,
+  isMeant: (part: ActionOrder.UnknownPart) => boolean
+): ReadonlyArray<string> => {
+  const type = String(action["type"])
+  const order = ActionOrder.l1(type)
+  // a warning reports a form that the venue documents but does not accept
+  if (documentedFormAdvice({ ...action, type }) !== undefined) return []
+  if (order !== undefined) {
+    return ActionOrder.findUnknown(order, action, path).filter(isMeant).slice(0, maxUnknown).map(({ kind, path }) =>
+      `${kind === "word" ? "the word at " : ""}${SigningWarning.pathText(path)} ${notKnown}`
+    )
+  }
+  return isActionType(type) || "signatureChainId" in action || !isMeant({ kind: "word", path: [...path, "type"] })
     ? []
-    : Object.keys(action).filter((name) => !Object.hasOwn(canonical, name)).map((name) => ({
-      mistake: "unknownMember",
-      path: ["action", name],
-      found: name,
-      expected: Object.keys(canonical).join(", ")
-    }))
+    : [`the action type ${SigningWarning.printable(JSON.stringify(type.slice(0, 64)))} ${notKnown}`]
+}
+
+/** Describes the types and the members in the actions of a body that the catalog lacks, one clause of ASCII each. */
+export const unknownMembers = (body: ReadBody): ReadonlyArray<string> =>
+  actionsIn(body).flatMap((placed) => {
+    const order = ActionOrder.l1(placed.action["type"])
+    return order !== undefined && ActionOrder.isKnown(order, placed.action)
+      ? []
+      : describeUnknown(placed, ({ kind, path }) => kind === "member" || path.at(-1) === "type")
+  })
+
+/** Describes what a body has and the catalog lacks, except the parts that are mistakes. */
+const unexplainedParts = (body: ReadBody, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<string> =>
+  actionsIn(body).flatMap((placed) =>
+    describeUnknown(
+      placed,
+      (part) => !mistakes.some(({ path }) => part.path.every((key, at) => key === path[at]))
+    )
+  )
 
 // maximum number of reported mistakes: a body with a thousand orders could otherwise produce thousands
 const maxMistakes = 16
@@ -165,21 +194,20 @@ export const of = (
   canonical: CanonicalAction | undefined
 ): BodyNormalization => {
   const others = [...documentedMistakes(body), ...nonceMistakes(body), ...signatureMistakes(body)]
-  if (canonical === undefined) return { mistakes: others.slice(0, maxMistakes), mended: undefined }
+  const normalization = (faults: ReadonlyArray<Mistake>, mended: CanonicalAction | undefined): BodyNormalization => ({
+    mistakes: [...faults, ...others].slice(0, maxMistakes),
+    unknown: unexplainedParts(body, [...faults, ...others]),
+    mended
+  })
+  if (canonical === undefined) return normalization([], undefined)
   if (canonical.kind === "single") {
     const form = actionForm(profile, canonical.action, ["action"], false)
-    return {
-      mistakes: [...form.faults, ...dropped(body, canonical.action), ...others].slice(0, maxMistakes),
-      mended: { kind: "single", action: asAction(form, canonical.action) }
-    }
+    return normalization(form.faults, { kind: "single", action: asAction(form, canonical.action) })
   }
   const wrapper = canonical.action
   const form = actionForm(profile, wrapper.payload.action, ["action", "payload", "action"])
   const payload = { ...wrapper.payload, action: asAction(form, wrapper.payload.action) }
-  return {
-    mistakes: [...form.faults, ...others].slice(0, maxMistakes),
-    mended: { kind: "multiSig", action: { ...wrapper, payload } }
-  }
+  return normalization(form.faults, { kind: "multiSig", action: { ...wrapper, payload } })
 }
 
 /** Returns the mistakes in an unsigned action, one sentence each, in ASCII without line breaks. */

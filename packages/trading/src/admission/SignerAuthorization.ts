@@ -48,33 +48,57 @@ interface Recovered {
   readonly inner: ReadonlyArray<{ readonly signer: Address }>
 }
 
-const recover = (
+const recoverForm = (
   profile: VenueProfile,
   engine: Secp256k1.Engine,
-  body: ReadBody
+  { signed }: ReadBody,
+  canonical: CanonicalAction
 ): Result.Result<Recovered, RecoveryFault> => {
-  const { signature } = body.signed
-  return Result.flatMap(
-    ActionDecoder.canonicalAction(profile, body),
-    (canonical): Result.Result<Recovered, RecoveryFault> => {
-      const found = SignerRecovery.toSignable(profile, canonical, body.signed)
-      if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
-        // If the type of the inner action is unknown, the leader can be recovered, but the co-signers cannot.
-        return Result.flatMap(MultiSig.outerSignable(profile, canonical.action, body.signed), (outer) => {
-          const digest = Signable.digest(outer)
-          return Result.map(
-            Secp256k1.recoverResult(digest, signature, engine),
-            (signer) => ({ canonical, inner: [], digest, signer })
-          )
-        })
-      }
+  const found = SignerRecovery.toSignable(profile, canonical, signed)
+  if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
+    // If the type of the inner action is unknown, the leader can be recovered, but the co-signers cannot.
+    return Result.flatMap(MultiSig.outerSignable(profile, canonical.action, signed), (outer) => {
+      const digest = Signable.digest(outer)
       return Result.map(
-        Result.flatMap(found, (signable) => SignerRecovery.recoverResult(signable, signature, engine)),
-        (recovered) => ({ canonical, inner: [], ...recovered })
+        Secp256k1.recoverResult(digest, signed.signature, engine),
+        (signer) => ({ canonical, inner: [], digest, signer })
       )
-    }
+    })
+  }
+  return Result.map(
+    Result.flatMap(found, (signable) => SignerRecovery.recoverResult(signable, signed.signature, engine)),
+    (recovered) => ({ canonical, inner: [], ...recovered })
   )
 }
+
+/** Returns whether an address can have signed a body: the leader of a multi-sig action, or the expected signer. */
+export const isExpected = (
+  { action }: ReadBody,
+  expected: Address | undefined
+): ((signer: Address) => boolean) | undefined => {
+  const whose = (action?.type === "multiSig" ? action.payload.outerSigner : expected)?.toLowerCase()
+  return whose === undefined ? undefined : (signer) => signer === whose
+}
+
+/**
+ * Recovers the signer of a body. If the action has an unknown type or unknown members, and its most likely form is not by
+ * a wanted signer, tries its other forms.
+ */
+export const recover = (
+  profile: VenueProfile,
+  engine: Secp256k1.Engine,
+  body: ReadBody,
+  isWanted?: (signer: Address) => boolean
+): Result.Result<Recovered, RecoveryFault> =>
+  Result.flatMap(ActionDecoder.canonicalAction(profile, body), (canonical) => {
+    const first = recoverForm(profile, engine, body, canonical)
+    if (isWanted === undefined || Result.isFailure(first) || isWanted(first.success.signer)) return first
+    for (const form of ActionDecoder.otherForms(profile, canonical, body)) {
+      const other = recoverForm(profile, engine, body, form)
+      if (Result.isSuccess(other) && isWanted(other.success.signer)) return other
+    }
+    return first
+  })
 
 /** Refuses a multi-sig action with two signatures of one co-signer. */
 const repeatedCosigner = ({ inner }: Recovered): InvalidSignature | undefined => {
@@ -149,6 +173,14 @@ export const make = (
     return other !== undefined && isWanted(other) ? invalid(hint, signer, other) : refusal()
   }
 
+  /** Returns whether a signer is on the lists of the gateway and of the caller; `undefined` without lists. */
+  const listed = (ofCaller: ReadonlyArray<Address> | undefined): ((signer: Address) => boolean) | undefined =>
+    signers === undefined && ofCaller === undefined
+      ? undefined
+      : (signer) =>
+        signers?.has(signer) !== false &&
+        ofCaller?.some((address) => address.toLowerCase() === signer) !== false
+
   /** Returns the first reason to refuse the signer. */
   const findRefusal = (
     body: ReadBody,
@@ -184,7 +216,7 @@ export const make = (
     ofCaller: ReadonlyArray<Address> | undefined
   ): Result.Result<Passed, SignerFailure> => {
     const { action, signed } = body
-    const found = recover(profile, engine, body)
+    const found = recover(profile, engine, body, isExpected(body, expected) ?? listed(ofCaller))
     if (Result.isFailure(found)) {
       const isTolerable = isDocumentedForm(found.failure) || (isUnknownType(found.failure) && action === undefined)
       return !isTolerable || signers !== undefined || ofCaller !== undefined || expected !== undefined
