@@ -6,8 +6,7 @@
  * costs, metric labels, scopes of caller keys and the default of `TRIGATE_RELAY_ACTIONS` are derived from this catalog.
  *
  * Sources: the venue's API documentation (dzmbs/hyperliquid-docs of 2026-08-22), hyperliquid-python-sdk 0.24.0,
- * @nktkas/hyperliquid 0.33.3, ccxt 4.5.84, hyperliquid-rust-sdk aac7558, infinitefield/hypersdk. `npm run catalog`
- * compares the catalog with those that are installed.
+ * @nktkas/hyperliquid 0.33.3, ccxt 4.5.84, hyperliquid-rust-sdk aac7558, infinitefield/hypersdk.
  */
 import * as Predicate from "effect/Predicate"
 
