@@ -9,9 +9,12 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as markdown from "../../scripts/docs/markdown.ts"
 import type { Break, Broken } from "./breaks.ts"
-import { soundOf } from "./breaks.ts"
+import { breaks, soundOf } from "./breaks.ts"
+import { rareSignings } from "./rareSignings.ts"
 import type { Sample } from "./samples.ts"
 import * as samples from "./samples.ts"
+import { shaped } from "./shapes.ts"
+import { single } from "./signingMistakes.ts"
 
 /** How the cases of one break were told. */
 export interface Row {
@@ -88,6 +91,29 @@ export const rotated = (sound: ReadonlyArray<Sample>, row: number): ReadonlyArra
   const from = row * 7 % sound.length
   return [...sound.slice(from), ...sound.slice(0, from)]
 }
+
+/** Actions of each rare signing in the whole table. */
+const rareActions = 12
+
+/** A row of one mistake; `at` is its place among the rare signings, absent for another mistake. */
+export interface SingleRow {
+  readonly each: Break
+  readonly at?: number
+}
+
+/** The rows of one mistake that are tried on every action. */
+export const commonRows: ReadonlyArray<SingleRow> = [...breaks, ...single, ...shaped].map((each) => ({ each }))
+
+/** The rows of one mistake that are tried on some actions. */
+export const rareRows: ReadonlyArray<SingleRow> = rareSignings.map((each, at) => ({ each, at }))
+
+/** The whole row of one mistake. */
+export const singleRow = (
+  { at, each }: SingleRow,
+  sound: ReadonlyArray<Sample>,
+  told?: (sample: Sample) => void
+): Effect.Effect<Row> =>
+  at === undefined ? rowOf(each, sound, told) : rowOf(each, rotated(sound, at), told, rareActions)
 
 /** Rows of pairs, which have no single name to be reported by. */
 export const pairRows = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> => rows.map((row) => ({ ...row, mistake: "" }))

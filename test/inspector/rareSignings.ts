@@ -306,12 +306,12 @@ const older: ReadonlyArray<RareSigning> = [
 
 const scaled = (text: string, places: number): bigint => {
   const [whole = "", fraction = ""] = text.split(".")
-  return BigInt(`${whole}${fraction.padEnd(places, "0")}`)
+  return BigInt(`${whole}${fraction.slice(0, places).padEnd(places, "0")}`)
 }
 
 const amounts: ReadonlyArray<RareSigning> = [
   ...["uint256", "uint64", "int256"].flatMap((type) =>
-    [6, 8, 18].map((places) =>
+    [0, 6, 8, 18].map((places) =>
       ofTyped(`amount as ${type} with ${places} places`, "fieldType", (typed) => {
         const { amount } = typed.message
         return !Predicate.isString(amount) ? undefined : {
@@ -599,6 +599,21 @@ const absences: ReadonlyArray<RareSigning> = [
   )
 ]
 
+const drop = (value: unknown, [key, ...rest]: ReadonlyArray<string | number>): unknown =>
+  Predicate.isObject(value)
+    ? Object.fromEntries(
+      Object.entries(value).flatMap(([name, item]) =>
+        name !== key ? [[name, item]] : rest.length === 0 ? [] : [[name, drop(item, rest)]]
+      )
+    )
+    : value
+
+const oneNull: RareSigning = hashedAs("one of several nulls not hashed", "nullDropped", ({ action }) => {
+  const path = first(action, (value, at) => value === null ? at : undefined)
+  if (path === undefined || JSON.stringify(action).split("null").length < 3) return undefined
+  return { hashed: asMembers(drop(action, path)), path: ["action", ...path].join(".") }
+})
+
 const missingNulls: ReadonlyArray<RareSigning> = [true, false].map((isHashed) =>
   hashedAs(`null not sent, ${isHashed ? "hashed" : "not hashed"}`, "missingMember", ({ action }) => {
     const path = first(
@@ -610,18 +625,52 @@ const missingNulls: ReadonlyArray<RareSigning> = [true, false].map((isHashed) =>
           : undefined
     )
     if (path === undefined) return undefined
-    const drop = (value: unknown, [key, ...rest]: ReadonlyArray<string | number>): unknown =>
-      Predicate.isObject(value)
-        ? Object.fromEntries(
-          Object.entries(value).flatMap(([name, item]) =>
-            name !== key ? [[name, item]] : rest.length === 0 ? [] : [[name, drop(item, rest)]]
-          )
-        )
-        : value
     const sent = asMembers(drop(action, path))
     return { sent, hashed: isHashed ? action : sent, path: ["action", ...path].join(".") }
   })
 )
+
+/** The whole body in MessagePack, with and without what is appended to an action. */
+const wholeBodies: ReadonlyArray<RareSigning> = [
+  signing("the whole body hashed", "memberAdded", "l1", (sound) => ({
+    digest: packedDigest(pack(bodyIn(sound)), sound.nonce)
+  })),
+  signing("the whole body with nulls hashed alone", "memberAdded", "l1", (sound) => ({
+    digest: digestOf(agent(keccak256(pack({ ...bodyIn(sound), ...nulls })))),
+    beside: nulls
+  })),
+  signing(
+    "only the nonce beside the action is another",
+    "otherNonce",
+    "l1",
+    ({ action, nonce }) => action["nonce"] === nonce ? { digest: l1Digest(action, nonce + 2500) } : undefined
+  )
+]
+
+const minute = 60_000
+
+const otherVault = keys.agent.address
+
+/** A vault or an expiry that is sent, and another that is signed. */
+const besides: ReadonlyArray<RareSigning> = [
+  ...([
+    ["in seconds", (time: number) => Math.floor(time / 1000)],
+    ["a minute later", (time: number) => time + 60_000],
+    ["3 ms later", (time: number) => time + 3],
+    ["of 30 s", (time: number) => time - 30_000]
+  ] as const).map(([name, change]) =>
+    signing(`another expiresAfter signed, ${name}`, "expiresAfterNotSent", "l1", ({ action, nonce }) => {
+      const expiresAfter = nonce + minute
+      const signed = { nonce, expiresAfter: change(expiresAfter) }
+      return { digest: digestOf(agent(connectionId(action, signed))), beside: { expiresAfter }, path: "expiresAfter" }
+    })
+  ),
+  signing("another vaultAddress signed", "vaultNotSent", "l1", ({ action, nonce }) => ({
+    digest: digestOf(agent(connectionId(action, { nonce, vaultAddress: otherVault }))),
+    beside: { vaultAddress: keys.multiSigUser.address },
+    path: "vaultAddress"
+  }))
+]
 
 const typeNames: ReadonlyArray<RareSigning> = [
   hashedAs("type of another action hashed", "otherType", ({ action }) => {
@@ -660,6 +709,9 @@ export const rareSignings: ReadonlyArray<RareSigning> = [
   ...lists,
   ...added,
   ...absences,
+  oneNull,
   ...missingNulls,
+  ...besides,
+  ...wholeBodies,
   ...typeNames
 ]

@@ -6,22 +6,29 @@ import { kinds } from "@trigate/signing/inspection/SigningMistake"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { breaks } from "./breaks.ts"
-import { anyFormLine, bodiesOf, broken, merged, pairedActions, pairRows, rotated, rowOf, table } from "./confusion.ts"
+import {
+  anyFormLine,
+  bodiesOf,
+  broken,
+  commonRows,
+  merged,
+  pairedActions,
+  pairRows,
+  rareRows,
+  rotated,
+  rowOf,
+  singleRow,
+  table
+} from "./confusion.ts"
 import type { Row } from "./confusion.ts"
 import { kindTable } from "./kindTable.ts"
-import { rareSignings } from "./rareSignings.ts"
-import { shaped } from "./shapes.ts"
-import { pairs, pairsOfAnyForm, single } from "./signingMistakes.ts"
+import { pairs, pairsOfAnyForm } from "./signingMistakes.ts"
 
 const file = path.resolve(import.meta.dirname, "../../docs/inspector.md")
 
 const printed = await Effect.runPromise(Effect.gen(function*() {
   const sound = yield* broken
-  const singles = yield* Effect.forEach(
-    [...breaks, ...single, ...shaped, ...rareSignings],
-    (each) => rowOf(each, sound)
-  )
+  const singles = yield* Effect.forEach([...commonRows, ...rareRows], (row) => singleRow(row, sound))
   const twos = yield* Effect.forEach(pairs, (each, at) => rowOf(each, rotated(sound, at), undefined, pairedActions))
   const rare = yield* Effect.forEach(pairsOfAnyForm, (each, at) => rowOf(each, rotated(sound, at), undefined, 1))
   return {

@@ -82,7 +82,10 @@ const revertMistake = (body: unknown, { expected, found, mistake, path }: Mistak
     case "vaultNotSent":
       return expected === undefined ? put(body, ["vaultAddress"], found) : body
     case "expiresAfterNotSent":
-      return put(body, ["expiresAfter"], integer(found))
+      // an expiry in another unit is signed again
+      return expected === undefined || found?.length === expected.length
+        ? put(body, ["expiresAfter"], integer(found))
+        : body
     case "ownVault":
       return without(body, "vaultAddress")
     case "otherChainId": {

@@ -79,7 +79,7 @@ const limit = 1400
 describe("what an inspection does in one turn of the event loop", () => {
   const bodies: ReadonlyArray<readonly [string, Uint8Array, number]> = [
     ["an order", single({ type: "order", orders: [limitOrder], grouping: "na" }), 1361],
-    ["a transfer", single(transfer), 1079],
+    ["a transfer", single(transfer), 1086],
     ["a wrapper of an order", wrapper(1), 1215],
     // the largest action that is searched, and one above it
     ["a wrapper of 100 orders", wrapper(100), 780],

@@ -164,10 +164,12 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     ({ expected, where }) => `${where} is missing from the signed data: sign it as ${expected}`
   ),
   memberAdded: searched(
-    "members of the body are hashed as members of the action",
-    ({ where }) =>
-      `${where} was hashed with the action: omit the member, because the body's nonce, vaultAddress and ` +
-      "expiresAfter are appended to the action"
+    "members of the body are hashed with the action",
+    ({ found, where }) =>
+      `${
+        where === whole ? found : where
+      } was hashed: hash the action alone, and append the body's nonce, vaultAddress ` +
+      "and expiresAfter"
   ),
   otherType: searched(
     "the action is hashed with the type of another action, or with another spelling of its type",
@@ -223,10 +225,12 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     "the body's vaultAddress is missing from the signed data: sign it too"
   ),
   vaultNotSent: searched(
-    "vaultAddress is signed and not sent",
-    ({ found, shown }) =>
-      shown
+    "vaultAddress is signed and not sent, or another one is sent",
+    ({ expected, found, shown }) =>
+      expected === "none"
         ? `${found}, the account's own address, was signed as vaultAddress: sign without vaultAddress`
+        : shown
+        ? `vaultAddress ${found} was signed, but the body has ${expected}: sign and send the same address`
         : `vaultAddress ${found} was signed, but is missing from the body: send it too`
   ),
   vaultMarker: searched(
@@ -242,8 +246,11 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
     "the body's expiresAfter is missing from the signed data: sign it too"
   ),
   expiresAfterNotSent: searched(
-    "expiresAfter is signed and not sent",
-    ({ found }) => `expiresAfter ${found} was signed, but is missing from the body: send it too`
+    "expiresAfter is signed and not sent, or another one is sent",
+    ({ expected, found, shown }) =>
+      shown
+        ? `expiresAfter ${found} was signed, but the body has ${expected}: sign and send the same time`
+        : `expiresAfter ${found} was signed, but is missing from the body: send it too`
   ),
   expiresAfterMarker: searched(
     "the marker byte of expiresAfter is missing",

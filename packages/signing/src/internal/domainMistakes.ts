@@ -18,6 +18,8 @@ interface DomainParts {
   readonly version?: string
   readonly contract?: `0x${string}`
   readonly without?: ReadonlyArray<string>
+  readonly chainIdType?: string
+  readonly salt?: `0x${string}`
 }
 
 const cachedDomains = 256
@@ -29,8 +31,8 @@ const domains = new Map<string, Signable.Domain>()
  * chain ID.
  */
 export const encodeDomain = (parts: DomainParts): Signable.Domain => {
-  const { chainId, contract = "", name, version = "1", without = [] } = parts
-  const key = [name, chainId, version, contract, ...without].join("\n")
+  const { chainId, chainIdType = "", contract = "", name, salt = "", version = "1", without = [] } = parts
+  const key = [name, chainId, version, contract, chainIdType, salt, ...without].join("\n")
   const known = domains.get(key)
   if (known !== undefined) return known
   const made = makeDomain(parts)
@@ -39,7 +41,8 @@ export const encodeDomain = (parts: DomainParts): Signable.Domain => {
 }
 
 const makeDomain = (
-  { chainId, contract = Signable.verifyingContract, name, version = "1", without = [] }: DomainParts
+  { chainId, chainIdType = "uint256", contract = Signable.verifyingContract, name, salt, version = "1", without = [] }:
+    DomainParts
 ) => {
   const members: ReadonlyArray<Signable.Member> = [
     { name: "name", type: "string", value: name },
@@ -47,8 +50,15 @@ const makeDomain = (
     { name: "chainId", type: "uint64", value: chainId },
     { name: "verifyingContract", type: "address", value: contract }
   ]
+  const salts: ReadonlyArray<Signable.Member> = salt === undefined ? [] : [
+    { name: "salt", type: "bytes32", value: salt }
+  ]
   const isThere = ({ name }: { readonly name: string }) => !without.includes(name)
-  return Signable.domainWith(Signable.domainFields.filter(isThere), members.filter(isThere), { name, chainId })
+  const fields = [...Signable.domainFields, ...salts].map(({ name, type }) => ({
+    name,
+    type: name === "chainId" ? chainIdType : type
+  }))
+  return Signable.domainWith(fields.filter(isThere), [...members, ...salts].filter(isThere), { name, chainId })
 }
 
 const shownDomain = ({ chainId, name }: Pick<Signable.Domain, "name" | "chainId">): string =>
@@ -94,6 +104,14 @@ function* otherDomains({ chainId, name }: Signable.Domain): Generator<OtherDomai
       domain: encodeDomain({ ...right, without })
     }
   }
+  for (const chainIdType of ["uint64", "uint32"]) {
+    yield {
+      found: `${chainIdType} chainId`,
+      expected: "uint256 chainId",
+      domain: encodeDomain({ ...right, chainIdType })
+    }
+  }
+  yield { found: "with a salt", expected: "no salt", domain: encodeDomain({ ...right, salt: noSalt }) }
   for (const each of otherNames) if (each !== name) yield named({ ...right, name: each })
   for (const contract of otherContracts) {
     yield {
@@ -103,6 +121,8 @@ function* otherDomains({ chainId, name }: Signable.Domain): Generator<OtherDomai
     }
   }
 }
+
+const noSalt = `0x${"0".repeat(64)}` as const
 
 const withoutFields = [
   ["verifyingContract"],

@@ -353,7 +353,18 @@ export const unsortedLists: Vary = function*({ view }) {
   }
 }
 
-export const nullsDropped = rewriter({ members: (all) => all.filter(([, item]) => item !== null) })
+/** Generates signing hypotheses in which nulls were omitted: first all nulls, then one. */
+export const droppedNulls: Vary = function*({ view }) {
+  yield {
+    view: SignedView.withRewrite(view, rewriter({ members: (all) => all.filter(([, item]) => item !== null) }))
+  }
+  for (const paths of objectsIn(view.action)) {
+    for (const [key, item] of entriesAt(view, paths)) {
+      if (item !== null) continue
+      yield { view: edited(view, paths, ofMembers((all) => all.filter(([name]) => name !== key))) }
+    }
+  }
+}
 
 /** The members of a body that are appended to the hashed action. */
 const appended = ["nonce", "vaultAddress", "expiresAfter"] as const
@@ -375,18 +386,24 @@ export const bodyNulls: Vary = (subject) => {
   return groups.map((names) => ({ view: withMembers(view, Object.fromEntries(names.map((name) => [name, null]))) }))
 }
 
-/** Generates signing hypotheses in which members of the body were also hashed as members of the action. */
-export const bodyMembers: Vary = (subject) => {
+/** Generates signing hypotheses in which members of the body were hashed with the action, in the action or around it. */
+export const bodyMembers: Vary = function*(subject) {
   const { request, view } = subject
+  if (!isHashed(subject)) return
   const names = appended.filter((name) => !Object.hasOwn(view.action, name))
-  const groups = isHashed(subject)
-    ? names.flatMap((name, at) => [[name], ...names.slice(at + 1).map((other) => [name, other])]).concat([[...names]])
-    : []
-  return groups
-    .filter((group) => group.some((name) => isGiven(request[name])))
-    .map((group) => ({
-      view: withMembers(view, Object.fromEntries(group.map((name) => [name, request[name] ?? null])))
-    }))
+  const groups = names.flatMap((name, at) => [[name], ...names.slice(at + 1).map((other) => [name, other])])
+  for (const group of [...groups, names]) {
+    if (!group.some((name) => isGiven(request[name]))) continue
+    yield { view: withMembers(view, Object.fromEntries(group.map((name) => [name, request[name] ?? null]))) }
+  }
+  const given = appended.filter((name) => request[name] !== undefined)
+  for (const group of [given, appended.slice(0, 1), appended]) {
+    const members = Object.fromEntries(group.map((name) => [name, request[name] ?? null]))
+    const whole = SignedView.withRewrite(view, (action) => ({ action, ...members }))
+    const finding = { path: [], found: `an object of action, ${group.join(", ")}` }
+    yield { view: whole, finding }
+    yield { view: { ...whole, arrange: ({ action }) => action }, finding }
+  }
 }
 
 /** Generates signing hypotheses in which an L1 action was hashed with the type of another, or with another spelling. */

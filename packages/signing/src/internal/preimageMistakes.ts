@@ -14,7 +14,7 @@ import { concat, fromHex, keccak256, toHex } from "./bytes.ts"
 import * as Loose from "./looseEncoding.ts"
 import { keysAsSent, sortedKeys } from "./memberMistakes.ts"
 import type { Subject, Vary } from "./mistake.ts"
-import { isGiven, isUserSigned, subjectTypedData } from "./mistake.ts"
+import { isGiven, isUserSigned, subjectTypedData, withContext } from "./mistake.ts"
 
 const noBytes = new Uint8Array(0)
 
@@ -431,15 +431,16 @@ const clockSteps: ReadonlyArray<readonly [step: bigint, count: number]> = [
   [3_600_000n, 14]
 ]
 
+const readingsAround = (time: bigint, [step, count]: readonly [bigint, number]): ReadonlyArray<bigint> =>
+  Array.from({ length: count }, (_, at) => step * BigInt(at + 1)).flatMap((off) => [time - off, time + off])
+
 /**
  * Returns the nonces of another reading of the clock: before or after the nonce by a few milliseconds, by tenths of a
  * second up to 5 s, by seconds up to 30 s, by minutes, or by the hours of a time zone, also in whole seconds.
  */
 export const otherReadings = (nonce: bigint): ReadonlyArray<bigint> => {
   const whole = nonce / 1000n * 1000n
-  const around = (time: bigint, [step, count]: readonly [bigint, number]) =>
-    Array.from({ length: count }, (_, at) => step * BigInt(at + 1)).flatMap((off) => [time - off, time + off])
-  return [...clockSteps.flatMap((steps) => around(nonce, steps)), whole, ...around(whole, [1000n, 10])]
+  return [...clockSteps.flatMap((steps) => readingsAround(nonce, steps)), whole, ...readingsAround(whole, [1000n, 10])]
 }
 
 /**
@@ -467,15 +468,39 @@ export const nonces = (mistakes: (nonce: bigint) => ReadonlyArray<bigint>): Vary
   const right = BigInt(request.nonce)
   const key = SignedView.nonceKey(view)
   const own = key === undefined || !isUserSigned(view) ? undefined : { key, value: String(view.action[key]) }
-  return mistakes(right).filter((nonce) => nonce >= 0n).map((nonce) => ({
-    view: SignedView.withNonce(view, nonce),
-    finding: view.wrapper !== undefined
+  // an L1 action can have a nonce of its own, of another reading of the clock
+  const isTwice = key !== undefined && !isUserSigned(view)
+  return mistakes(right).filter((nonce) => nonce >= 0n).flatMap((nonce) => {
+    const finding = view.wrapper !== undefined
       ? { path: [], found: String(nonce), expected: String(right) }
       : own === undefined
       ? { path: ["nonce"], found: String(right), expected: String(nonce) }
       : { path: ["action", own.key], found: own.value, expected: String(nonce) }
-  }))
+    const both = { view: SignedView.withNonce(view, nonce), finding }
+    return isTwice ? [both, { view: withContext(view, { nonce }), finding }] : [both]
+  })
 }
 
-/** Common lifetimes of actions in seconds, to guess an expiry that was signed but not sent. */
-export const lifetimes = [5, 10, 15, 20, 30, 60, 120, 300, 600, 3600]
+/** Common lifetimes of actions in seconds, to guess the expiry that was signed. */
+const lifetimes = [5, 10, 15, 20, 30, 60, 120, 300, 600, 3600]
+
+/**
+ * Generates signing hypotheses with another expiry than the body's: in another unit, at a common lifetime after the
+ * nonce, or of another reading of the clock.
+ */
+export const otherExpiries: Vary = ({ request: { nonce }, view }) => {
+  const { expiresAfter } = view.context
+  const sent = isGiven(expiresAfter) ? BigInt(expiresAfter) : undefined
+  const near = sent === undefined
+    ? []
+    : [sent / 1000n, sent * 1000n, ...clockSteps.slice(0, 2).flatMap((steps) => readingsAround(sent, steps))]
+  const guesses = lifetimes.map((seconds) => BigInt(nonce) + BigInt(seconds) * 1000n)
+  return [...near, ...guesses].filter((time) => time > 0n && time !== sent).map((time) => ({
+    view: withContext(view, { expiresAfter: time }),
+    finding: {
+      path: ["expiresAfter"],
+      found: String(time),
+      ...(sent === undefined ? {} : { expected: String(sent) })
+    }
+  }))
+}

@@ -378,7 +378,7 @@ export const fieldSets = structMistakes(function*({ fields }, _signable, { reque
   }
 })
 
-/** Decimal places of the integers in which contracts count amounts. */
+/** Decimal places of the integers in which contracts count amounts; 0 also for a truncated amount. */
 const amountPlaces = [0, 6, 8, 18]
 
 const amountTypes = ["uint256", "uint64", "int256", "uint128"]
@@ -386,8 +386,8 @@ const amountTypes = ["uint256", "uint64", "int256", "uint128"]
 /** Returns a decimal number as an integer of units with the given number of decimal places, as 32 bytes. */
 const inUnits = (decimal: string, places: number): Signable.Member["value"] | undefined => {
   const [whole = "", fraction = ""] = decimal.split(".")
-  const rest = fraction.slice(places)
-  if (!/^[0-9]{1,40}(?:\.[0-9]{1,40})?$/.test(decimal) || /[1-9]/.test(rest)) return undefined
+  const isExact = places === 0 || !/[1-9]/.test(fraction.slice(places))
+  if (!/^[0-9]{1,40}(?:\.[0-9]{1,40})?$/.test(decimal) || !isExact) return undefined
   const units = BigInt(`${whole}${fraction.slice(0, places).padEnd(places, "0")}`)
   return units >> 256n === 0n ? `0x${units.toString(16).padStart(64, "0")}` : undefined
 }

@@ -16,11 +16,11 @@ import {
   bodyNulls,
   chainIds,
   droppedMembers,
+  droppedNulls,
   droppedPairs,
   keysAsSent,
   keysByLength,
   movedMembers,
-  nullsDropped,
   otherTypes,
   permutedMembers,
   reversedKeys,
@@ -43,9 +43,9 @@ import {
   jsonEncodings,
   jsonHashes,
   jsonMessages,
-  lifetimes,
   nonceMistakes,
   nonces,
+  otherExpiries,
   otherHashes,
   otherReadings,
   plainMessages,
@@ -205,7 +205,7 @@ export const variations: ReadonlyArray<Variation> = [
     // the second variant pads the ID to an even number of digits
     rewriting(chainIds((id) => id), chainIds((id) => id.length % 2 === 0 ? id : `0x0${id.slice(2)}`))
   ),
-  seldomPaired("nullDropped", rewriting(nullsDropped)),
+  seldomPaired("nullDropped", droppedNulls),
   paired("typeHashed", ({ part, view }) =>
     view.wrapper === undefined || part === "inner" ? [] : [{
       view: SignedView.withRewrite(view, (value) => Predicate.isObject(value) ? { type: "multiSig", ...value } : value)
@@ -294,18 +294,18 @@ export const variations: ReadonlyArray<Variation> = [
   paired("otherEncoding", jsonEncodings, 2, 4),
   paired("typeFields", fieldSets, 4),
   paired("fieldType", fieldTypes, 4),
-  seldomPaired("vaultNotSent", ({ known, view }) =>
-    isGiven(view.context.vaultAddress)
-      ? []
-      : known.map((vaultAddress, index) => ({
-        view: withContext(view, { vaultAddress }),
-        finding: {
-          path: ["vaultAddress"],
-          found: vaultAddress,
-          // index 0 is the expected signer, whose own address is not a vault
-          ...(index === 0 ? { expected: "none" } : {})
-        }
-      })), 1),
+  seldomPaired("vaultNotSent", ({ known, view }) => {
+    const sent = view.context.vaultAddress?.toLowerCase()
+    return known.filter((each) => each !== sent).map((vaultAddress, index) => ({
+      view: withContext(view, { vaultAddress }),
+      finding: {
+        path: ["vaultAddress"],
+        found: vaultAddress,
+        // index 0 is the expected signer, whose own address is not a vault
+        ...(sent !== undefined ? { expected: sent } : index === 0 ? { expected: "none" } : {})
+      }
+    }))
+  }, 1),
   paired("memberNotSigned", droppedMembers, 2, 6),
   alone("nullHashed", addedNulls, 2),
   alone("falseHashed", addedFalses, 2),
@@ -315,16 +315,7 @@ export const variations: ReadonlyArray<Variation> = [
   alone("jsonText", spelling((view) => leavesIn(view, "json"), jsonIn, spacedJson)),
   alone("unicodeForm", rewriting(normalized("NFC"), normalized("NFD"))),
   alone("roundedInteger", spelling((view) => leavesIn(view, "integer"), rounded)),
-  alone("expiresAfterNotSent", ({ request: { nonce }, view }) =>
-    isGiven(view.context.expiresAfter)
-      ? []
-      : lifetimes.map((seconds) => {
-        const expiresAfter = BigInt(nonce) + BigInt(seconds) * 1000n
-        return {
-          view: withContext(view, { expiresAfter }),
-          finding: { path: ["expiresAfter"], found: String(expiresAfter) }
-        }
-      })),
+  alone("expiresAfterNotSent", otherExpiries),
   alone("personalSign", jsonMessages, 4),
   alone("primaryType", otherActionTypes),
   alone("olderTypedData", olderTypedData),
