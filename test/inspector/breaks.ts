@@ -241,7 +241,7 @@ const withoutNulls = (value: unknown): unknown => {
 }
 
 const nullsLeftOut: Break["make"] = ({ action, nonce, typed }) => {
-  const leaf = firstOf(action, ({ value }) => value === null)
+  const leaf = firstOf(action, ({ path, value }) => value === null && Predicate.isString(path.at(-1)))
   if (typed !== undefined || leaf === undefined) return undefined
   const digest = digestFor(asAction(withoutNulls(action)), { nonce })
   return broken(action, { nonce }, digest, { mistake: "nullDropped", path: textOf(leaf.path) })
