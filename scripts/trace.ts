@@ -11,6 +11,7 @@
  * condition notes the function and lets it go on.
  */
 import * as Json from "@trigate/domain/encoding/Json"
+import { formingFresh } from "@trigate/domain/info/InfoQueryTable"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
@@ -25,6 +26,7 @@ import * as path from "node:path"
 import { parseArgs } from "node:util"
 import { Inspector } from "./trace/inspector.ts"
 import * as Upstream from "./trace/upstream.ts"
+import { everTraded } from "./trace/upstream.ts"
 
 const root = path.resolve(import.meta.dirname, "..")
 
@@ -259,16 +261,34 @@ const fresh = (): number => ++calls
 const hour = 3_600_000
 const began = Date.now()
 
-const signedAction = (): Promise<string> =>
+const signed = <A, E>(action: Effect.Effect<A, E, Signer.Signer | Venue>): Promise<string> =>
   Effect.gen(function*() {
     const signer = yield* Signer.makePrivateKey(Redacted.make(`0x${"42".repeat(32)}`))
-    const action = ActionBuilder.useBigBlocks({ nonce: began + fresh() })
     return Json.stringify(yield* Effect.provideService(action, Signer.Signer, signer))
   }).pipe(Effect.provideService(Venue, mainnet), Effect.provide(Secp256k1.layer), Effect.runPromise)
+
+const bigBlocks = (): Promise<string> => signed(ActionBuilder.useBigBlocks({ nonce: began + fresh() }))
+
+const order = (): Promise<string> => {
+  const number = fresh()
+  const cloid = `0x${number.toString(16).padStart(32, "0")}` as const
+  const terms = { asset: 1, side: "buy", priceInQuote: "1100.5", sizeInBase: "0.2", timeInForce: "Gtc", cloid } as const
+  return signed(ActionBuilder.placeOrders({ orders: [terms] }, { nonce: began + number }))
+}
 
 const candleQuery = (): string => {
   const startTime = began - (100 + fresh()) * hour
   return JSON.stringify({ type: "candleSnapshot", req: { coin: "BTC", interval: "1h", startTime, endTime: began } })
+}
+
+/** A window whose closed bars the gateway has, after its forming bar is no longer fresh. */
+const rollingQuery = async (): Promise<string> => {
+  await new Promise((resolve) => setTimeout(resolve, formingFresh + 100))
+  const startTime = began - 100 * hour + fresh()
+  return JSON.stringify({
+    type: "candleSnapshot",
+    req: { coin: everTraded, interval: "1h", startTime, endTime: began }
+  })
 }
 
 const storageRead = (): string =>
@@ -341,8 +361,10 @@ try {
   const client = await start("scripts/trace/client.ts", [gateway.ready], {}, /client is ready/u)
   processes.push(client)
   const kinds: ReadonlyArray<Kind> = [
-    { name: "signed action", limit: 60, process: gateway, send: post(`${gateway.ready}/exchange`, signedAction) },
+    { name: "order", limit: 60, process: gateway, send: post(`${gateway.ready}/exchange`, order) },
+    { name: "signed action", limit: 60, process: gateway, send: post(`${gateway.ready}/exchange`, bigBlocks) },
     { name: "candle query", limit: 48, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
+    { name: "rolling candle query", limit: 69, process: gateway, send: post(`${gateway.ready}/info`, rollingQuery) },
     { name: "JSON-RPC read", limit: 42, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
     {
       name: "client call",
