@@ -33,7 +33,7 @@ export default defineConfig({
     globalSetup: [`${import.meta.dirname}/scripts/vitest.global.ts`],
     setupFiles: [`${import.meta.dirname}/scripts/vitest.setup.ts`],
     // the programs that tests start load the same modules; those of the repository keep what was compiled there, too
-    env: { NODE_COMPILE_CACHE: `${import.meta.dirname}/node_modules/.cache/trigate`, TRIGATE_TEST_SEED: seed },
+    env: { NODE_COMPILE_CACHE: `${import.meta.dirname}/node_modules/.cache/trigate`, TEST_SEED: seed },
     sequence: { sequencer: LongestFirst },
     // files share a process, since each would spend a second on the same modules: what a file replaces in it, it puts back
     isolate: false,

@@ -4,7 +4,7 @@ import type { TestProject } from "vitest/node"
 
 export const setup = ({ config }: TestProject): () => void => {
   console.log(
-    `seed ${config.env["TRIGATE_TEST_SEED"]}: TRIGATE_TEST_SEED repeats the samples and cases of this run elsewhere`
+    `seed ${config.env["TEST_SEED"]}: TRIGATE_TEST_SEED repeats the samples and cases of this run elsewhere`
   )
   const folder = makeRunFolder()
   return () => removeRunFolder(folder)

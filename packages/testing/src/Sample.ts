@@ -8,7 +8,7 @@ import * as Arr from "effect/Array"
 import { createHash } from "node:crypto"
 
 /** The seed of this run. */
-export const seed = process.env["TRIGATE_TEST_SEED"] ?? "trigate"
+export const seed = process.env["TEST_SEED"] ?? "trigate"
 
 /** Whether to run every case. */
 export const isExhaustive = process.env["TRIGATE_TEST_ROWS"] === "all"
