@@ -9,7 +9,14 @@ import { code, codes, document, table } from "./markdown.ts"
 /** The members of a request as it is sent. */
 const membersOf = (schema: AnyCodec): ReadonlyArray<string> => {
   const { ast } = Schema.toEncoded(schema)
-  return SchemaAST.isObjects(ast) ? ast.propertySignatures.map(({ name }) => String(name)) : []
+  const alternatives = SchemaAST.isUnion(ast) ? ast.types : [ast]
+  return [
+    ...new Set(
+      alternatives.flatMap((each) =>
+        SchemaAST.isObjects(each) ? each.propertySignatures.map(({ name }) => String(name)) : []
+      )
+    )
+  ]
 }
 
 const refillTexts = (subscription: Subscription): string =>

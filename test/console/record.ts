@@ -1,13 +1,16 @@
 /**
- * `npm run record`: records docs/images/console.png, an animation of the console of a sandbox, from its overview to a refused order
- * and the chart with the filled one.
+ * `npm run record`: records docs/images/console.png, an animation of the console of a sandbox: the chart with fills and open
+ * orders, a filled order, a refused one, and a mistake in a signature.
  */
 import * as ProcessMetrics from "@trigate/server/process/ProcessMetrics"
 import { gateway } from "@trigate/testing/Gateway"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import * as fs from "node:fs"
 import * as zlib from "node:zlib"
-import { click, closeBrowser, goTo, opened, press, shows } from "./browser.ts"
+import type { Opened } from "./browser.ts"
+import { click, closeBrowser, goTo, opened, postJson, press, shows } from "./browser.ts"
 
 interface Frame {
   readonly png: Buffer
@@ -67,8 +70,44 @@ const animate = (frames: ReadonlyArray<Frame>): Buffer => {
   ])
 }
 
+/** Hours of trading before the recording. */
+const hours = 18
+
+/** A day of trading before the recording: fills of several bars, and orders that rest on both sides of the price. */
+const earlier = Effect.fnUntraced(function*(browser: Opened, url: string) {
+  const { page } = browser
+  const order = Effect.fnUntraced(function*(side: string, size: string, price: string, outcome: RegExp) {
+    yield* Effect.promise(() => page.getByLabel("Side").selectOption(side))
+    yield* Effect.promise(() => page.getByLabel("Size").fill(size))
+    yield* Effect.promise(() => page.getByLabel("Price").fill(price))
+    yield* press(browser, "Place the order")
+    yield* shows(browser, outcome)
+  })
+  yield* goTo(browser, `${url}/#trade`)
+  yield* shows(browser, "No open orders.")
+  for (
+    const [side, size, later] of [["buy", "0.4", 6], ["buy", "0.3", 5], ["sell", "0.2", 4], ["buy", "0.1", 3]] as const
+  ) {
+    yield* order(side, size, "", /^Order \d+ is filled/u)
+    yield* postJson(`${url}/admin/sandbox/clock`, JSON.stringify({ advance: later * 3_600_000 }))
+  }
+  const prices = yield* Effect.promise(() =>
+    fetch(`${url}/info`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: `{"type":"allMids"}`
+    }).then((response) => response.json())
+  )
+  const { ETH } = Schema.decodeUnknownSync(Schema.Struct({ ETH: Schema.String }))(prices)
+  for (const [side, size, share] of [["buy", "0.25", 0.99], ["buy", "0.5", 0.985], ["sell", "0.3", 1.01]] as const) {
+    yield* order(side, size, String(Math.round(Number(ETH) * share)), /^Order \d+ is resting/u)
+  }
+})
+
 const record = Effect.gen(function*() {
-  const { url } = yield* gateway({})
+  // the venue's clock is advanced to the present by the trading before the recording
+  const clock = new Date((yield* Clock.currentTimeMillis) - hours * 3_600_000).toISOString()
+  const { url } = yield* gateway({ TRIGATE_SANDBOX_CLOCK: clock })
   const browser = yield* opened()
   const { page } = browser
   const frames: Array<Frame> = []
@@ -81,22 +120,24 @@ const record = Effect.gen(function*() {
     yield* press(browser, "Place the order")
   })
   yield* Effect.promise(() => page.setViewportSize({ width: 1040, height: 660 }))
-  yield* goTo(browser, `${url}/`)
-  yield* Effect.promise(() => page.locator(".market polyline").nth(3).waitFor())
-  yield* show(1.5)
-  yield* click(browser, "Place a paper order")
-  yield* shows(browser, "No open orders.")
+  yield* earlier(browser, url)
+  // the first frame is all that a viewer without animations shows
+  yield* goTo(browser, `${url}/#candles?coin=ETH&interval=15m`)
+  yield* shows(browser, "500 bars, none missing between them")
+  yield* Effect.promise(() => page.getByRole("img", { name: /^Candlestick chart from/u }).waitFor())
+  // orders and fills are read every ten seconds
+  yield* Effect.promise(() => page.waitForResponse((response) => response.url().endsWith("/info")))
+  yield* Effect.promise(() => page.waitForFunction(() => document.fonts.status === "loaded"))
+  yield* Effect.promise(() => page.mouse.move(0, 0))
+  yield* show(3)
+  yield* click(browser, "Paper trading")
+  yield* shows(browser, /^As of /u)
   yield* order("0.05", "")
   yield* shows(browser, /^Order \d+ is filled/u)
-  yield* Effect.promise(() => page.getByRole("row", { name: /^ETH 0\.05/u }).waitFor())
   yield* show(2.5)
   yield* order("0.001", "1500")
   yield* shows(browser, /^Refused \(MinimumNotional\)/u)
   yield* show(3)
-  yield* goTo(browser, `${url}/#candles?coin=ETH&interval=15m`)
-  yield* shows(browser, "500 bars, none missing between them")
-  yield* Effect.promise(() => page.locator("canvas").first().waitFor())
-  yield* show(2.5)
   yield* click(browser, "Inspector")
   yield* press(browser, "Load an example")
   yield* press(browser, "Inspect")

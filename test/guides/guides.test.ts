@@ -16,6 +16,15 @@ describe("the blocks of the guides", () => {
     assert.deepStrictEqual(documents.flatMap(({ faults }) => faults), [])
   })
 
+  it("run TypeScript with the repository's Node, which a reader's own may be too old for", () => {
+    const bare = documents.flatMap(({ path, programs }) =>
+      programs.flatMap(({ line, text }) =>
+        /(?<!npx -- )\bnode \S+\.ts/u.test(text) ? [`${path}:${line}: write npx -- node`] : []
+      )
+    )
+    assert.deepStrictEqual(bare, [])
+  })
+
   it("are all run but those that are known, each for a reason", () => {
     for (const excuse of excuses) console.log(`not run: ${excuse}`)
     assert.deepStrictEqual(excuses.toSorted(), notRun.toSorted())

@@ -48,7 +48,7 @@ export const notRun: ReadonlyArray<string> = [
   "examples/backend/README.md: post() { curl -s \"localhost:3000$1\" -H 'content-type: application/json' -d \"$2\"; echo; } (npm run " +
   "packages asks the same)",
   "examples/client/README.md: npm start (two terminals; the tests of the example run it)",
-  "examples/multisig/README.md: node src/propose.ts > proposal.json (it leaves the keys open; the tests of the example run " +
+  "examples/multisig/README.md: npx -- node src/propose.ts > proposal.json (it leaves the keys open; the tests of the example run " +
   "the three programs)",
   "examples/multisig/README.md: npm start (two terminals; the tests of the example run it)",
   "examples/nonces/README.md: redis-server --save \"\" (two terminals; the tests of the example run it)",

@@ -158,6 +158,28 @@ describe("a venue that", () => {
         assert.deepStrictEqual(violations, [])
       }))
 
+    it.effect("acknowledges a subscription with other members is asked with those of the caller, who reads them back", () =>
+      Effect.gen(function*() {
+        const { open, state } = yield* lab()
+        const socket = yield* open()
+        const sent = { type: "spotState", user: alice, isPortfolioMargin: true }
+        socket.subscribe(sent)
+        const response = yield* next(socket, "subscriptionResponse")
+        assert.deepStrictEqual(JsonParts.at(response.data, "subscription"), sent)
+        assert.strictEqual((yield* next(socket, "spotState")).channel, "spotState")
+        socket.unsubscribe(sent)
+        const over = yield* next(socket, "subscriptionResponse")
+        assert.deepStrictEqual(over.data, { method: "unsubscribe", subscription: sent })
+        // a member that the gateway does not know would be dropped, or would take a connection of its own
+        socket.subscribe({ type: "trades", coin: "BTC", later: 1 })
+        assert.strictEqual(
+          (yield* next(socket, "error")).data,
+          `Invalid subscription {"type":"trades","coin":"BTC","later":1}: unknown member later`
+        )
+        const { violations } = yield* state
+        assert.deepStrictEqual(violations, [])
+      }))
+
     it.effect("does not give its lists lets nothing through", () =>
       Effect.gen(function*() {
         const { open, state } = yield* lab({}, {

@@ -70,9 +70,9 @@ export class Follower {
     this.user = user
   }
 
-  /** Whether a subscription was refused until later, for example because no replica records the account yet. */
-  get isRefused(): boolean {
-    return this.stream?.events.some(({ text }) => text.includes("try again later")) === true
+  /** Whether the gateway ended the stream, for example because no replica can record the account. */
+  get isOver(): boolean {
+    return this.stream?.isOver === true
   }
 
   isAt(url: string): boolean {

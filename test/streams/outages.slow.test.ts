@@ -156,7 +156,7 @@ const play = Effect.fnUntraced(function*(seed: number) {
   /** Connects what was closed, as its client does. */
   const connect = Effect.forEach(readers, ({ events, sockets, url }) =>
     Effect.gen(function*() {
-      if (events.stream === undefined || events.stream.isOver) yield* meanwhile(events.connect(url))
+      if (events.stream === undefined || events.isOver) yield* meanwhile(events.connect(url))
       for (const socket of sockets) if (socket.isClosed) yield* meanwhile(socket.connect(url))
     }), { discard: true })
   const settled = Effect.repeat(

@@ -173,7 +173,7 @@ const play = Effect.fnUntraced(function*({ name, server, variable }: Store, seed
   const settled = Effect.repeat(Effect.delay(areSettled, "200 millis"), { until: (isSettled) => isSettled })
   yield* meanwhile(settled, 15_000)
   for (const follower of followers) {
-    if (follower.isRefused) yield* meanwhile(follower.connect((yield* aReplica).url))
+    if (follower.isOver) yield* meanwhile(follower.connect((yield* aReplica).url))
   }
   yield* run(...ending(users))
   const happened = yield* ledger

@@ -13,6 +13,8 @@ export const startSandbox = async (...flags: ReadonlyArray<string>): Promise<San
   const { resolve } = createRequire(import.meta.url)
   const program = resolve("trigate/package.json").replace(/package\.json$/u, "src/trigate.ts")
   const child = spawn(process.execPath, [program, "sandbox", "--port", "0", ...flags], {
+    // without settings of the machine or of the test runner
+    env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("TRIGATE_"))),
     stdio: ["ignore", "pipe", "inherit"]
   })
   const ended = new Promise<void>((resolve) => child.on("close", () => resolve()))

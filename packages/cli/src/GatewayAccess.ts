@@ -39,6 +39,9 @@ export const gatewayFlag = Flag.String("gateway").pipe(
   Flag.withDescription(`URL of the gateway (default: ${commandLine.gatewayUrl}, or ${defaultAddress})`)
 )
 
+/** The URL of the gateway for commands without the option: that of the environment, or the default. */
+export const usualAddress = Effect.orDie(Config.withDefault(Config.String(commandLine.gatewayUrl), defaultAddress))
+
 const Gateway = GlobalFlag.Setting("gateway")({ flag: gatewayFlag })
 
 /** Parses the URL of a gateway: http or https, without a query. */

@@ -8,6 +8,7 @@ import * as JsonParts from "@trigate/testing/JsonParts"
 import { isInstalled, postgresDatabase } from "@trigate/testing/PostgresServer"
 import type { RawUpstream } from "@trigate/testing/RawUpstream"
 import { rawUpstream } from "@trigate/testing/RawUpstream"
+import { refusingUrl } from "@trigate/testing/RecordingUpstream"
 import { isExhaustive } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -278,19 +279,44 @@ describe("trigate actions", () => {
       assert.strictEqual((yield* over("list")).stdout, "No signed action is unanswered (mainnet)\n")
       assert.strictEqual(
         (yield* over("forget", second)).stderr,
-        `trigate: No action of the log has the ID ${second}: trigate actions list prints the IDs of unanswered actions\n`
+        `trigate: No action of the log has the ID ${second}: with the same options, trigate actions list prints the IDs of unanswered actions\n`
+      )
+    }))
+
+  it.live("works on the usual gateway without a database, and the commands that it prints run as they are", () =>
+    Effect.gen(function*() {
+      const api = yield* rawUpstream(() => "reset")
+      const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: api.url })
+      const [first = "", second = ""] = yield* signedBodies(2)
+      for (const body of [first, second]) assert.strictEqual((yield* post(`${url}/exchange`, body)).status, 504)
+      api.treat = () => ({ body: duplicate })
+      const usual = { environment: { TRIGATE_GATEWAY_URL: url } }
+      const places = [[[], usual], [["--admin", url], {}]] as const
+      for (const [options, surroundings] of places) {
+        const { code, stdout } = yield* run(["actions", "list", ...options], surroundings)
+        assert.strictEqual(code, 0)
+        const suggested = /^ {2}trigate (?<line>actions resolve 0x\S+.*)$/mu.exec(stdout)?.groups?.["line"] ?? ""
+        const resolved = yield* run(suggested.split(" "), surroundings)
+        assert.strictEqual(resolved.code, 0, resolved.stderr)
+        assert.include(resolved.stdout, "The first attempt was accepted")
+      }
+      assert.strictEqual(
+        (yield* run(["actions", "list"], usual)).stdout,
+        "No signed action is unanswered (mainnet)\n"
       )
     }))
 
   it.live("says in one line why there is nothing to list", () =>
     Effect.gen(function*() {
       const failed = (code: number, stderr: string) => ({ code, stdout: "", stderr })
-      const unset = yield* run(["actions", "list"])
+      const nowhere = yield* refusingUrl
+      const unset = yield* run(["actions", "list"], { environment: { TRIGATE_GATEWAY_URL: nowhere } })
       assert.deepStrictEqual(
         unset,
         failed(
-          2,
-          "trigate: TRIGATE_DATABASE_URL is not set: set it, or use --admin with the URL of a gateway's admin routes\n"
+          1,
+          "trigate: The gateway could not be reached (TransportError); name another gateway with --admin, or set " +
+            "TRIGATE_DATABASE_URL to the database of its action log\n"
         )
       )
       const path = yield* sqlite
@@ -313,7 +339,7 @@ describe("trigate actions", () => {
       const absent = yield* actions(`file:${path}`, "forget", "0xabc")
       assert.deepStrictEqual([absent.code, absent.stderr], [
         4,
-        "trigate: No action of the log has the ID 0xabc: trigate actions list prints the IDs of unanswered actions\n"
+        "trigate: No action of the log has the ID 0xabc: with the same options, trigate actions list prints the IDs of unanswered actions\n"
       ])
     }))
 })

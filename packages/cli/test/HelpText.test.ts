@@ -73,6 +73,26 @@ EXAMPLES
       )
     }))
 
+  it.effect("says what each argument of each command is", () =>
+    Effect.gen(function*() {
+      const bare: Array<string> = []
+      const visit: (path: ReadonlyArray<string>) => Effect.Effect<number> = Effect.fnUntraced(function*(path) {
+        const { stdout } = yield* run([...path, "--help"])
+        const sections = stdout.split("\n\n").map((section) => section.split("\n"))
+        for (const [title, ...lines] of sections) {
+          if (title === "ARGUMENTS") bare.push(...lines.filter((line) => !/^ {2}\S+ \S+ {2,}\S/u.test(line)))
+        }
+        const names = stdout.includes("<subcommand>")
+          ? sections.filter(([title = ""]) => title === "SUBCOMMANDS" || title.endsWith(":"))
+            .flatMap((lines) => lines.flatMap((line) => /^ {2}([a-z0-9-]+)/u.exec(line)?.[1] ?? []))
+          : []
+        const counts = yield* Effect.forEach(names, (name) => visit([...path, name]))
+        return counts.reduce((sum, count) => sum + count, 1)
+      })
+      assert.isAbove(yield* visit([]), 40)
+      assert.deepStrictEqual(bare, [])
+    }))
+
   it.effect("says which flags are required, and the shells once", () =>
     Effect.gen(function*() {
       const { stdout } = yield* run(["multisig", "propose", "delegate", "--help"])

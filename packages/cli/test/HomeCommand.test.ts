@@ -1,5 +1,6 @@
 /** `trigate` alone: the state of the local gateway, and three next steps. */
 import { assert, describe, it } from "@effect/vitest"
+import { keys } from "@trigate/sandbox/SandboxExamples"
 import { gateway } from "@trigate/testing/Gateway"
 import { recordingUpstream, refusingUrl } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
@@ -12,20 +13,27 @@ describe("trigate without a word", () => {
   it.live("names the sandbox that runs, and what to try in it", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
-      assert.deepStrictEqual(yield* home(url), {
+      assert.deepStrictEqual(yield* home(url, 80), {
         code: 0,
         stdout: `The gateway at ${url}: ready, a sandbox (nothing here is real)
 Console: ${url}/  API: ${url}/docs
 
 Next:
-  trigate watch book BTC                                        the live order book
-  trigate positions 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266  the sandbox's trader: balances, positions, orders
-  trigate order buy 0.01 BTC --key-file key.txt                 a paper order; the trader's key is in docs/cli.md
+  trigate watch book BTC
+      the live order book
+  trigate positions 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266
+      the sandbox's trader: balances, positions, orders
+  TRIGATE_PRIVATE_KEY=${keys.trader.privateKey} trigate order buy 0.01 BTC
+      a paper order; everyone has this key
 
 All commands: trigate --help
 `,
         stderr: ""
       })
+      const environment = { TRIGATE_GATEWAY_URL: url, TRIGATE_PRIVATE_KEY: keys.trader.privateKey }
+      for (const line of [`positions ${keys.trader.address}`, "order buy 0.01 BTC"]) {
+        assert.strictEqual((yield* run(line.split(" "), { environment })).code, 0, line)
+      }
     }))
 
   it.live("has other steps for a gateway to the real chains, and for none", () =>

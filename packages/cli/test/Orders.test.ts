@@ -1,7 +1,9 @@
 /** `trigate order`, `cancel`, `positions` and `watch`, in a sandbox. */
 import { assert, layer } from "@effect/vitest"
+import * as Json from "@trigate/domain/encoding/Json"
 import { keys } from "@trigate/sandbox/SandboxExamples"
-import { gateway } from "@trigate/testing/Gateway"
+import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import { gateway, post } from "@trigate/testing/Gateway"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -97,7 +99,7 @@ layer(sandbox)("orders in a sandbox", (it) => {
         code: 4,
         stdout: "",
         stderr:
-          `trigate: ${trader.address} has no open order ${again}; nothing was sent. To list the open orders, run trigate positions\n`
+          `trigate: ${trader.address} has no open order ${again}; nothing was sent. To list the open orders, run trigate positions ${trader.address}\n`
       })
     }))
 
@@ -137,6 +139,55 @@ layer(sandbox)("orders in a sandbox", (it) => {
       yield* tick
       assert.strictEqual((yield* trigate("order sell 0.01 BTC --reduce-only")).code, 0)
       assert.include((yield* trigate("positions")).stdout, "\nNo positions.\n")
+    }))
+
+  it.effect("finds positions and orders on the dexes of builders", () =>
+    Effect.gen(function*() {
+      yield* tick
+      const nonce = epoch + 100_000
+      yield* TestClock.setTime(nonce)
+      const signed = yield* SandboxSigner.signAction(trader, {
+        nonce,
+        action: {
+          type: "sendAsset",
+          signatureChainId: "0x66eee",
+          hyperliquidChain: "Mainnet",
+          destination: trader.address,
+          sourceDex: "",
+          destinationDex: "xyz",
+          token: "USDC",
+          amount: "2000",
+          fromSubAccount: "",
+          nonce
+        }
+      })
+      const moved = yield* post(`${yield* Url}/exchange`, Json.stringify(signed))
+      assert.strictEqual(moved.text, `{"status":"ok","response":{"type":"default"}}`)
+      yield* tick
+      assert.strictEqual((yield* trigate("order buy 0.05 xyz:XYZ100")).code, 0)
+      yield* tick
+      const id = restingId((yield* trigate("order buy 0.05 xyz:XYZ100 --price 23000")).stdout)
+      const { stdout } = yield* trigate("positions")
+      assert.match(stdout, /^value on xyz +(?:19|20)\d\d\.\d+ USDC$/mu)
+      assert.match(stdout, /^xyz:XYZ100 +0\.05 /mu)
+      assert.match(stdout, new RegExp(`^${id} +xyz:XYZ100 +buy +0\\.05 +23000\\.0 `, "mu"))
+      assert.notInclude((yield* trigate("positions --dex xyz")).stdout, "value on xyz  0.0")
+      for (const command of ["positions --dex XYZ", "cancel --all --dex XYZ", "watch mids --dex XYZ"]) {
+        assert.deepStrictEqual(yield* trigate(command), {
+          code: 4,
+          stdout: "",
+          stderr: "trigate: Unknown dex \"XYZ\": did you mean \"xyz\"?\n"
+        })
+      }
+      const mistaken = yield* trigate("order buy 0.01 XYZ:XYZ100")
+      assert.deepStrictEqual([mistaken.code, mistaken.stdout], [4, ""])
+      assert.include(mistaken.stderr, "Unknown dex \"XYZ\"")
+      yield* tick
+      assert.strictEqual((yield* trigate("cancel --all")).code, 0)
+      yield* tick
+      assert.strictEqual((yield* trigate("order sell 0.05 xyz:XYZ100 --reduce-only")).code, 0)
+      const closed = (yield* trigate("positions")).stdout
+      assert.include(closed, "\nNo positions.\n\nNo open orders.\n")
     }))
 
   it.effect("reports a refusal in the venue's words, with its reason", () =>
@@ -209,7 +260,7 @@ layer(sandbox)("orders in a sandbox", (it) => {
       const file = yield* fileWith(agent.privateKey)
       const url = yield* Url
       const { stdout } = yield* run(["positions", "--gateway", url, "--key-file", file])
-      assert.include(stdout, `account       ${trader.address}\n`)
+      assert.match(stdout, new RegExp(`^account +${trader.address}$`, "mu"))
       const none = yield* run(["positions", "--gateway", url])
       assert.deepStrictEqual({ code: none.code, stdout: none.stdout }, { code: 2, stdout: "" })
       assert.include(none.stderr, "No private key: set TRIGATE_PRIVATE_KEY")

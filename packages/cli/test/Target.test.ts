@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { CandleInterval } from "@trigate/domain/candles/Candle"
 import { gateway } from "@trigate/testing/Gateway"
 import * as Effect from "effect/Effect"
 import * as Fs from "node:fs"
@@ -38,6 +39,12 @@ describe("what a command works on", () => {
       assert.deepStrictEqual([actions.code, actions.stderr], [0, `actions: the gateway at ${url}\n`])
       const candles = yield* runFully(["candles", "status", "--gateway", url])
       assert.strictEqual(candles.stderr.split("\n")[0], `candles: the gateway at ${url}`)
+      // the sandbox has every coin in every interval
+      assert.strictEqual(candles.stdout.split("\n").length, CandleInterval.literals.length + 3)
+      const { line = "" } = /^\d{4} series; for those of a coin: trigate (?<line>.*)$/mu.exec(candles.stdout)?.groups ??
+        {}
+      const ofCoin = yield* runFully([...line.split(" "), "--gateway", url])
+      assert.deepStrictEqual([ofCoin.code, ofCoin.stdout.split("\n").length], [0, CandleInterval.literals.length + 2])
     }))
 
   it.live("of candles import is the database alone: a gateway is refused in words", () =>

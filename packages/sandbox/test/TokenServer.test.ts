@@ -33,6 +33,24 @@ const result = (method: Method, address: string, state?: TokenState.TokenState) 
 
 const raw = "0:d76767392e7035d84ba6f83960b9399f62430ebcd7850a1e2b043d2d826c2370"
 
+describe("the params of a method", () => {
+  it("are refused by name if the sandbox does not read them", () => {
+    for (
+      const method of ["getAddressInformation", "getAddressBalance", "getWalletInformation", "runGetMethod"] as const
+    ) {
+      const params = { address: tokens.wallet, method: "seqno", stack: [], seqno: 1 }
+      const { address, seqno } = params
+      const refused = TokenServer.answer(view, method, method === "runGetMethod" ? params : { address, seqno })
+      assert.deepStrictEqual(refused, {
+        dialect: "cpp",
+        status: 422,
+        error: `the sandbox does not support "seqno" of "${method}"`
+      })
+    }
+    assert.strictEqual(ask("getAddressBalance", tokens.wallet).status, 200)
+  })
+})
+
 describe("two families of servers", () => {
   it("print one contract in two ways, no digit lost", () => {
     const cpp = body(ask("getTokenData", tokens.onchain))

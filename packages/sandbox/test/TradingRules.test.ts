@@ -132,6 +132,14 @@ describe("matching", () => {
       assert.strictEqual(yield* statusOf(oidOf(own)), "selfTradeCanceled")
     })))
 
+  it.effect("ends none of the account's own orders that the market order does not reach", () =>
+    atStart(Effect.gen(function*() {
+      const own = yield* place(user, eth, "sell", "0.3", yield* markOf("ETH", 0.01))
+      const bought = yield* place(user, eth, "buy", "0.05", yield* markOf("ETH", 0.05), { tif: "Ioc" })
+      assert.strictEqual(JsonParts.at(bought, "filled", "totalSz"), "0.05")
+      assert.strictEqual(yield* statusOf(oidOf(own)), "open")
+    })))
+
   it.effect.prop(
     "keeps the order of a naive book",
     {

@@ -12,7 +12,9 @@ import { ofOutcome, type Resolution, type StillUnknown } from "@trigate/domain/a
 import { legCountIn } from "@trigate/domain/actions/SignedAction"
 import * as Json from "@trigate/domain/encoding/Json"
 import { printable } from "@trigate/domain/encoding/TerminalEscape"
-import { OutcomeUnknown, type UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
+import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import type { Settings } from "@trigate/server/settings/Settings"
 import * as ActionLogStore from "@trigate/server/stores/ActionLogStore"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
@@ -42,7 +44,7 @@ export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFau
 /** The log has no action with the given ID, and no unanswered action whose ID starts with it. */
 export class ActionAbsent extends Schema.TaggedError<ActionAbsent>()("ActionAbsent", { id: Schema.String }) {
   override get message() {
-    return `No action of the log has the ID ${this.id}: trigate actions list prints the IDs of unanswered actions`
+    return `No action of the log has the ID ${this.id}: with the same options, trigate actions list prints the IDs of unanswered actions`
   }
 }
 
@@ -67,7 +69,9 @@ class Actions extends Context.Service<Actions, {
   ) => Effect.Effect<string, ActionsFault | StillUnknown | OutcomeUnknown>
 }>()("@trigate/cli/commands/ActionLogCommand/Actions") {}
 
-const notConfigured = "TRIGATE_DATABASE_URL is not set: set it, or use --admin with the URL of a gateway's admin routes"
+const whereElse = "name another gateway with --admin, or set TRIGATE_DATABASE_URL to the database of its action log"
+
+const isUnavailable = Schema.is(UpstreamUnavailable)
 
 const toFault = ({ message }: { readonly message: string }): ActionsFault => new ActionsFault({ message })
 
@@ -101,7 +105,7 @@ const formatRow = (entry: Listed): ReadonlyArray<string> => [
 const formatTable = (entries: ReadonlyArray<Listed>): string =>
   Output.rows(["ID", "STATE", "SENT", "ACTION", "SIGNER", "NONCE"].map(Output.left), entries.map(formatRow))
 
-const listing = (entries: ReadonlyArray<Listed>, network: string): string => {
+const listing = (entries: ReadonlyArray<Listed>, network: string, where: string): string => {
   const [first] = entries
   return first === undefined ? `No signed action is unanswered (${network})` : [
     `${entries.length} signed ${entries.length === 1 ? "action is" : "actions are"} unanswered (${network})`,
@@ -109,7 +113,7 @@ const listing = (entries: ReadonlyArray<Listed>, network: string): string => {
     formatTable(entries),
     "",
     "It is unknown whether the venue accepted them. To determine the outcome of one:",
-    `  trigate actions resolve ${short(first.fingerprint)}`,
+    `  trigate actions resolve ${short(first.fingerprint)}${where}`,
     `${resendAdvice}.`
   ].join("\n")
 }
@@ -165,11 +169,9 @@ const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway:
   return yield* ofOutcome(outcome, { upstream: Connection.label, ...identity })
 })
 
-/** Provides the operations on the action log in the configured database. Creates neither a database nor tables. */
-const layerDatabase = (files: ServeCommand.Files) =>
+/** Provides the operations on the action log in a database. Creates neither a database nor tables. */
+const layerDatabase = (found: Settings, place: ActionLogStore.DatabaseLocation) =>
   Layer.unwrap(Effect.gen(function*() {
-    const found = yield* Effect.mapError(Target.settings(files), ({ message }) => Input.fault(message))
-    const place = yield* Effect.fromOption(ActionLogStore.findDatabase(found), () => Input.fault(notConfigured))
     yield* Target.printStore("actions", place, found)
     const actions = Effect.gen(function*() {
       const log = yield* ActionLog.ActionLog
@@ -211,7 +213,12 @@ const layerGateway = (address: string) =>
     Effect.gen(function*() {
       const over = yield* Target.admin("actions", address)
       const asked = <A>(calls: Effect.Effect<A, { readonly message: string }, Connection.Connection>) =>
-        Effect.mapError(over(calls), toFault)
+        Effect.mapError(over(calls), (error) => {
+          const reason: unknown = unwrapReason(error)
+          return isUnavailable(reason) && reason.upstream === Connection.label
+            ? new ActionsFault({ message: `${reason.message}; ${whereElse}` })
+            : toFault(error)
+        })
       return Actions.of({
         network: Effect.map(asked(Health.ready()), ({ network }) => network),
         list: Effect.map(
@@ -243,14 +250,33 @@ const layerGateway = (address: string) =>
 /** The options for the location of the action log. */
 const where = { ...Target.files, admin: Target.adminFlag }
 
-/** Provides the action log that the options select. */
-const actionsLayer = (
-  { admin, config, environmentFile }: ServeCommand.Files & { readonly admin: Option.Option<string> }
-) =>
-  Option.match(admin, {
-    onNone: () => layerDatabase({ config, environmentFile }),
-    onSome: layerGateway
-  })
+interface Where extends ServeCommand.Files {
+  readonly admin: Option.Option<string>
+}
+
+const quoted = (text: string): string =>
+  /^[\w./:@-]+$/u.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+
+/** Returns the options for the location as they are written on a command line, so that a suggested command finds the log. */
+const whereText = ({ admin, config, environmentFile }: Where): string =>
+  Object.entries({ admin, config, "env-file": environmentFile }).flatMap(([name, value]) =>
+    Option.isSome(value) ? [` --${name} ${quoted(value.value)}`] : []
+  ).join("")
+
+/**
+ * Provides the action log that the options select: that of the gateway in `--admin`, that in the configured database, or
+ * otherwise that of the gateway that other commands call.
+ */
+const actionsLayer = ({ admin, config, environmentFile }: Where) =>
+  Layer.unwrap(Effect.gen(function*() {
+    if (Option.isSome(admin)) return layerGateway(admin.value)
+    const found = yield* Effect.mapError(
+      Target.settings({ config, environmentFile }),
+      ({ message }) => Input.fault(message)
+    )
+    const place = ActionLogStore.findDatabase(found)
+    return Option.isSome(place) ? layerDatabase(found, place.value) : layerGateway(yield* GatewayAccess.usualAddress)
+  }))
 
 const resolve = Command.make("resolve", {
   id: idArgument,
@@ -320,16 +346,16 @@ const list = Command.make("list", {
     )
   ),
   ...where
-}, ({ json }) =>
+}, ({ json, ...where }) =>
   Effect.gen(function*() {
     const entries = yield* Actions.use((actions) => actions.list)
     const network = yield* Actions.use((actions) => actions.network)
-    if (!json) yield* Console.log(listing(entries, network))
+    if (!json) yield* Console.log(listing(entries, network, printable(whereText(where))))
     else yield* Effect.forEach(entries, (entry) => Console.log(printable(formatLine(entry))), { discard: true })
   })).pipe(
     Command.provide((options) => actionsLayer(options)),
     Command.withDescription(
-      "List the unanswered signed actions, from the database of TRIGATE_DATABASE_URL or from a running gateway"
+      "List the unanswered signed actions, from the database of TRIGATE_DATABASE_URL or otherwise from a running gateway"
     ),
     Command.withExamples([
       {

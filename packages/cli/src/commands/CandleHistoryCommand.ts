@@ -243,56 +243,86 @@ const list = Effect.gen(function*() {
   return yield* GatewayAccess.over(access, Candles.list())
 })
 
-const status = Command.make("status", {}, () =>
+const wantedSeries = { coin: coin.pipe(Argument.optional), interval: interval.pipe(Argument.optional) }
+
+/** Returns the stored series of a coin, of an interval, or all. */
+const listWanted = (
+  { coin, interval }: { readonly coin: Option.Option<string>; readonly interval: Option.Option<CandleInterval> }
+) =>
+  Effect.map(list, (found) =>
+    found.filter((series) =>
+      Option.getOrElse(coin, () => series.coin) === series.coin &&
+      Option.getOrElse(interval, () => series.interval) === series.interval
+    ))
+
+/** Maximum number of rows of a table; the rest is counted below it. */
+const maxRows = 40
+
+const firstRows = (
+  columns: ReadonlyArray<Output.Column>,
+  rows: ReadonlyArray<ReadonlyArray<string>>,
+  rest: string
+): string => {
+  const left = rows.length - maxRows
+  const table = Output.rows(columns, rows.slice(0, maxRows))
+  return left > 0 ? `${table}\n… and ${left} more: ${rest}` : table
+}
+
+const status = Command.make("status", wantedSeries, (wanted) =>
   Effect.gen(function*() {
-    const series = yield* list
+    const series = yield* listWanted(wanted)
     const now = yield* Clock.currentTimeMillis
-    const rows = series.map((each) => {
-      const last = each.known.at(-1)
-      return [
-        each.coin,
-        each.interval,
-        String(each.bars),
-        instant(each.known[0]?.from ?? now),
-        instant((last?.to ?? now - 1) + 1),
-        String(listGaps(each).length),
-        String(each.bytes)
-      ]
-    })
-    yield* Output.print({
-      json: series,
-      table: rows.length === 0 ? "No bars are stored yet" : Output.rows(
-        [
-          ...["COIN", "INTERVAL"].map(Output.left),
-          Output.right("BARS"),
-          ...["FROM", "TO"].map(Output.left),
-          ...["GAPS", "BYTES"].map(Output.right)
-        ],
-        rows
+    const sum = (all: ReadonlyArray<Candles.CandleSeries>, read: (each: Candles.CandleSeries) => number) =>
+      String(all.reduce((total, each) => total + read(each), 0))
+    const facts = (all: ReadonlyArray<Candles.CandleSeries>) => [
+      sum(all, ({ bars }) => bars),
+      instant(Math.min(...all.map(({ known }) => known[0]?.from ?? now))),
+      instant(Math.max(...all.map(({ known }) => (known.at(-1)?.to ?? now - 1) + 1))),
+      sum(all, (each) => listGaps(each).length),
+      sum(all, ({ bytes }) => bytes)
+    ]
+    const columns = [
+      Output.right("BARS"),
+      ...["FROM", "TO"].map(Output.left),
+      ...["GAPS", "BYTES"].map(Output.right)
+    ]
+    const byInterval = Map.groupBy(series, ({ interval }) => interval)
+    const table = series.length === 0
+      ? "No bars are stored yet"
+      : series.length <= maxRows
+      ? Output.rows(
+        [...["COIN", "INTERVAL"].map(Output.left), ...columns],
+        series.map((each) => [each.coin, each.interval, ...facts([each])])
       )
-    })
+      : `${
+        Output.rows(
+          [Output.left("INTERVAL"), Output.right("COINS"), ...columns],
+          [...byInterval].map(([interval, all]) => [interval, String(all.length), ...facts(all)])
+        )
+      }\n${series.length} series; for those of a coin: trigate candles status ${
+        series.find(({ coin }) => !coin.startsWith("@"))?.coin ?? series[0]?.coin
+      }`
+    yield* Output.print({ json: series, table })
   })).pipe(
-    Command.withDescription("List the coins and intervals with stored bars"),
-    Command.withExamples([{ command: "trigate candles status" }]),
+    Command.withDescription(
+      `List the coins and intervals with stored bars; more than ${maxRows} are summed up by interval`
+    ),
+    Command.withShortDescription("List the stored coins and intervals"),
+    Command.withExamples([{ command: "trigate candles status" }, { command: "trigate candles status BTC" }]),
     GatewayAccess.options
   )
 
-const gaps = Command.make("gaps", {
-  coin: coin.pipe(Argument.optional),
-  interval: interval.pipe(Argument.optional)
-}, ({ coin, interval }) =>
+const gaps = Command.make("gaps", wantedSeries, (wanted) =>
   Effect.gen(function*() {
-    const isWanted = (series: Series) =>
-      Option.getOrElse(coin, () => series.coin) === series.coin &&
-      Option.getOrElse(interval, () => series.interval) === series.interval
-    const found = (yield* list).filter(isWanted).flatMap(listGaps)
+    const found = (yield* listWanted(wanted)).flatMap(listGaps)
     yield* Output.print({
       json: found,
-      table: found.length === 0 ? "There are no gaps" : Output.rows(
+      table: found.length === 0 ? "There are no gaps" : firstRows(
         [...["COIN", "INTERVAL", "FROM", "TO"].map(Output.left), Output.right("BARS")],
         found.map((
           { bars, coin, from, interval, to }
-        ) => [coin, interval, instant(from), instant(to + 1), String(bars)])
+        ) => [coin, interval, instant(from), instant(to + 1), String(bars)]),
+        "name a coin, or print JSON with --json"
       )
     })
   })).pipe(

@@ -15,13 +15,13 @@ type Step = readonly [commandLine: string, does: string]
 const inSandbox: ReadonlyArray<Step> = [
   ["trigate watch book BTC", "the live order book"],
   [`trigate positions ${trader.address}`, "the sandbox's trader: balances, positions, orders"],
-  ["trigate order buy 0.01 BTC --key-file key.txt", "a paper order; the trader's key is in docs/cli.md"]
+  [`TRIGATE_PRIVATE_KEY=${trader.privateKey} trigate order buy 0.01 BTC`, "a paper order; everyone has this key"]
 ]
 
 const live: ReadonlyArray<Step> = [
   ["trigate status", "chains, upstreams, remaining weight, action log"],
   ["trigate watch mids", "live prices of all coins"],
-  ["trigate positions --key-file key.txt", "your balances, positions and open orders"]
+  ["trigate positions ADDRESS", "your balances, positions and open orders"]
 ]
 
 const withoutGateway: ReadonlyArray<Step> = [

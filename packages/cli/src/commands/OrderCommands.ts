@@ -52,7 +52,7 @@ const readMid = Effect.fnUntraced(function*({ coin }: Asset) {
 export const order = Command.make(
   "order",
   {
-    side: Argument.Literals("side", ["buy", "sell"]),
+    side: Argument.Literals("side", ["buy", "sell"]).pipe(Argument.withDescription("buy or sell")),
     size: Argument.String("size").pipe(
       Argument.filterMap(positive, expectedPositive),
       Argument.withDescription("Size in the coin: 0.01")
@@ -155,7 +155,7 @@ export class NoOpenOrder extends Schema.TaggedError<NoOpenOrder>()("NoOpenOrder"
   override get message() {
     return this.id === ""
       ? `${this.account} has no open orders; nothing was sent`
-      : `${this.account} has no open order ${this.id}; nothing was sent. To list the open orders, run trigate positions`
+      : `${this.account} has no open order ${this.id}; nothing was sent. To list the open orders, run trigate positions ${this.account}`
   }
 }
 
@@ -164,13 +164,18 @@ const orderId = /^[1-9][0-9]{0,15}$/u
 /** Maximum number of orders that one action cancels. */
 const maxCancels = 1000
 
-/** Returns the open orders with the given IDs. Without IDs, returns up to {@link maxCancels} open orders. */
+/**
+ * Returns the open orders with the given IDs, on any of the dexes. Without IDs, returns up to {@link maxCancels} open
+ * orders.
+ */
 const ordersToCancel = Effect.fnUntraced(function*(
   account: Address,
-  dex: { readonly dex?: string },
+  dexes: ReadonlyArray<string>,
   ids: ReadonlyArray<string>
 ) {
-  const open = yield* GatewayAccess.ask(Info.openOrders({ user: account, ...dex }))
+  const open = (yield* GatewayAccess.ask(
+    Effect.forEach(dexes, (dex) => Info.openOrders({ user: account, ...Account.inDex(dex) }), { concurrency: 4 })
+  )).flat()
   if (ids.length === 0) {
     return open.length === 0 ? yield* new NoOpenOrder({ id: "", account }) : open.slice(0, maxCancels)
   }
@@ -190,8 +195,11 @@ export const cancel = Command.make(
       Argument.withDescription("IDs or cloids of the orders, as printed by trigate positions"),
       Argument.variadic({ max: maxCancels })
     ),
-    all: Flag.Boolean("all").pipe(Flag.withDefault(false), Flag.withDescription("Cancel every open order")),
-    dex: Account.dexFlag,
+    all: Flag.Boolean("all").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Cancel every open order, on every dex")
+    ),
+    dex: Account.dexFlag("all, and the venue's own"),
     network: Input.network,
     ...SignedSending.flags
   },
@@ -203,7 +211,7 @@ export const cancel = Command.make(
       options,
       Effect.fnUntraced(function*({ address }) {
         const account = yield* Account.ofSigner(address)
-        const orders = yield* ordersToCancel(account, Account.inDex(dex), ids)
+        const orders = yield* ordersToCancel(account, yield* Account.dexes(dex), ids)
         const assets = new Map(
           yield* Effect.forEach(
             new Set(orders.map(({ coin }) => coin)),

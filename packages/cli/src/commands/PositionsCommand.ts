@@ -1,5 +1,6 @@
 /** `trigate positions`: balances, positions and open orders of an account. */
 import * as Info from "@trigate/client/Info"
+import type { Address } from "@trigate/domain/encoding/Hex"
 import type { ClearinghouseState, Position, SpotClearinghouseState } from "@trigate/domain/info/Account"
 import type { Order } from "@trigate/domain/info/Order"
 import * as Argument from "effect/cli/Argument"
@@ -60,12 +61,43 @@ const orderCells = (
 
 const balanceColumns = [left("TOKEN"), right("TOTAL"), right("IN ORDERS")]
 
-interface AccountState {
-  readonly account: string
+/** The state of an account on one dex of perpetuals. */
+interface DexState {
+  /** The name of the dex; empty for the venue's own. */
+  readonly dex: string
   readonly perpetuals: ClearinghouseState
-  readonly spot: SpotClearinghouseState
   readonly orders: ReadonlyArray<Order>
 }
+
+interface AccountState {
+  readonly account: string
+  readonly dexes: readonly [DexState, ...ReadonlyArray<DexState>]
+  readonly spot: SpotClearinghouseState
+}
+
+/** The number of dexes that are queried at the same time. */
+const concurrency = 4
+
+const isUsed = ({ assetPositions, marginSummary }: ClearinghouseState): boolean =>
+  assetPositions.length > 0 || Number(marginSummary.accountValue) !== 0
+
+/**
+ * Queries an account on dexes. Omits the dexes on which the account has nothing, except the first, and does not query
+ * the orders there, because that costs ten times the weight.
+ */
+const queryDexes = Effect.fnUntraced(function*(user: Address, [first = "", ...others]: ReadonlyArray<string>) {
+  const ordersOn = (dex: string) => Info.frontendOpenOrders({ user, ...Account.inDex(dex) })
+  const stateOn = (dex: string) => Info.clearinghouseState({ user, ...Account.inDex(dex) })
+  const own = Effect.all({ dex: Effect.succeed(first), perpetuals: stateOn(first), orders: ordersOn(first) }, {
+    concurrency
+  })
+  const other = Effect.fnUntraced(function*(dex: string) {
+    const perpetuals = yield* stateOn(dex)
+    return isUsed(perpetuals) ? [{ dex, perpetuals, orders: yield* ordersOn(dex) }] : []
+  })
+  const [shown, more] = yield* Effect.all([own, Effect.forEach(others, other, { concurrency })], { concurrency })
+  return [shown, ...more.flat()] as const
+})
 
 const section = (
   width: number,
@@ -74,21 +106,25 @@ const section = (
   empty: string
 ): string => cells.length === 0 ? empty : Output.rowsFor(width, columns, cells)
 
-const text = (width: number, { account, orders, perpetuals, spot }: AccountState): string =>
+const summary = ({ dex, perpetuals }: DexState): ReadonlyArray<readonly [name: string, value: string]> => {
+  const place = dex === "" ? "" : ` on ${dex}`
+  return [
+    [`value${place}`, `${perpetuals.marginSummary.accountValue} USDC`],
+    [`margin used${place}`, `${perpetuals.marginSummary.totalMarginUsed} USDC`],
+    [`withdrawable${place}`, `${perpetuals.withdrawable} USDC`]
+  ]
+}
+
+const text = (width: number, { account, dexes, spot }: AccountState): string =>
   [
-    Output.facts([
-      ["account", account],
-      ["value", `${perpetuals.marginSummary.accountValue} USDC`],
-      ["margin used", `${perpetuals.marginSummary.totalMarginUsed} USDC`],
-      ["withdrawable", `${perpetuals.withdrawable} USDC`]
-    ]),
+    Output.facts([["account", account], ...dexes.flatMap(summary)]),
     section(
       width,
       positionColumns,
-      perpetuals.assetPositions.map(({ position }) => positionCells(position)),
+      dexes.flatMap(({ perpetuals }) => perpetuals.assetPositions.map(({ position }) => positionCells(position))),
       "No positions."
     ),
-    section(width, orderColumns, orders.map(orderCells), "No open orders."),
+    section(width, orderColumns, dexes.flatMap(({ orders }) => orders.map(orderCells)), "No open orders."),
     section(
       width,
       balanceColumns,
@@ -103,25 +139,28 @@ export const command = Command.make("positions", {
     Argument.optional,
     Argument.withDescription("Account: 20 bytes in hex (default: the account of your private key)")
   ),
-  dex: Account.dexFlag,
+  dex: Account.dexFlag("all, and the venue's own"),
   ...SignedSending.keyFlags
 }, ({ account, dex, ...key }) =>
   Effect.gen(function*() {
     const user = yield* Account.find(account, key)
-    const inDex = Account.inDex(dex)
+    const covered = yield* Account.dexes(dex)
     const state = yield* GatewayAccess.ask(
       Effect.all({
         account: Effect.succeed(user),
-        perpetuals: Info.clearinghouseState({ user, ...inDex }),
-        orders: Info.frontendOpenOrders({ user, ...inDex }),
+        dexes: queryDexes(user, covered),
         spot: Info.spotClearinghouseState({ user })
-      }, { concurrency: "unbounded" })
+      }, { concurrency: 2 })
     )
-    yield* Output.print({ json: state, table: text(yield* Output.terminalWidth, state) })
+    const { dexes: [{ orders, perpetuals }, ...others], spot } = state
+    yield* Output.print({
+      json: { account: user, perpetuals, orders, spot, dexes: others },
+      table: text(yield* Output.terminalWidth, state)
+    })
   })).pipe(
     Command.withDescription(
-      "Print an account: its value and margin, positions, open orders and spot balances. Without an address, prints the account of " +
-        "your private key, which may be an API wallet's key. Nothing is signed"
+      "Print an account: its value and margin, positions and open orders on every dex where it has value, and spot balances. " +
+        "Without an address, prints the account of your private key, which may be an API wallet's key. Nothing is signed"
     ),
     Command.withShortDescription("Print balances, positions and open orders of an account"),
     Command.withExamples([

@@ -92,14 +92,15 @@ const mids = Command.make("mids", {
     Argument.variadic(),
     Argument.withDescription("Coins to show (default: all)")
   ),
-  dex: Account.dexFlag,
+  dex: Account.dexFlag("the venue's own"),
   ...flags
 }, ({ coins, dex, ...options }) =>
   Effect.gen(function*() {
     yield* Effect.forEach(coins, (coin) => GatewayAccess.ask(Info.asset(coin)))
+    const [name = ""] = Option.isNone(dex) ? [""] : yield* Account.dexes(dex)
     yield* follow(
       options,
-      (streams) => streams.allMids(Account.inDex(dex)),
+      (streams) => streams.allMids(Account.inDex(name)),
       ({ mids }) => [coins.length === 0 ? mids : Object.fromEntries(coins.map((coin) => [coin, mids[coin] ?? ""]))],
       (mids) => show(Output.rows([left("COIN"), right("PRICE")], Object.entries(mids)))
     )

@@ -122,10 +122,11 @@ export const spotState = subscription({
   summary: "Spot balances of a user",
   about: "user",
   delivery: "state",
-  request: Schema.Struct({
-    user: User,
-    ignorePortfolioMargin: off
-  }),
+  // the venue's documents name the first member; its acknowledgements and client libraries name the second
+  request: Schema.Union([
+    Schema.Struct({ user: User, isPortfolioMargin: Schema.Boolean }),
+    Schema.Struct({ user: User, ignorePortfolioMargin: off })
+  ]),
   item: openStruct({ user: Schema.String, spotState: SpotClearinghouseState }),
   shown: shownUser,
   isSteady: true,

@@ -161,8 +161,8 @@ export interface Normalised {
   readonly key: string
 }
 
-/** Why a value is not a subscription: unknown type, or invalid members. */
-export type Unreadable = "unknown type" | "invalid"
+/** Why a value is not a subscription: unknown type, invalid members, or a member that the declaration lacks. */
+export type Unreadable = "unknown type" | "invalid" | `unknown member ${string}`
 
 /** Returns the value at a path such as `userState.user` or `0.coin`; `undefined` if the path does not exist. */
 export const valueAt = (value: unknown, path: string): unknown => {
@@ -176,7 +176,10 @@ export const valueAt = (value: unknown, path: string): unknown => {
 const asRecord = (value: unknown): { readonly [member: string]: unknown } =>
   Predicate.isObject(value) ? { ...value } : {}
 
-/** Makes a decoder for the subscriptions in a table. */
+/**
+ * Makes a decoder for the subscriptions in a table. The decoder ignores the members that a declaration lacks, as the
+ * venue does.
+ */
 export const reader = (table: Iterable<Subscription>) => {
   const known = new Map(
     [...table].map((declaration) => [declaration.name, {
@@ -198,3 +201,16 @@ export const reader = (table: Iterable<Subscription>) => {
     })
   }
 }
+
+/**
+ * Makes a decoder for the subscriptions that clients request. The decoder refuses a member that has no effect: one that
+ * the declaration lacks, and one that excludes another member. A member that is `null` counts as absent.
+ */
+export const requestReader =
+  (read: ReturnType<typeof reader>) => (value: unknown): Result.Result<Normalised, Unreadable> =>
+    Result.flatMap(read(value), (subscription) => {
+      const unknown = Object.entries(asRecord(value)).find(([member, given]) =>
+        member !== "type" && !Object.hasOwn(subscription.request, member) && given !== null && given !== undefined
+      )
+      return unknown === undefined ? Result.succeed(subscription) : Result.fail(`unknown member ${unknown[0]}` as const)
+    })

@@ -1,7 +1,7 @@
 /** The subscriptions of the venue's WebSocket, and of `GET /ws`. */
 import * as Account from "./AccountSubscriptions.ts"
 import * as Market from "./MarketSubscriptions.ts"
-import { reader } from "./Subscription.ts"
+import { reader, requestReader } from "./Subscription.ts"
 import type { Subscription } from "./Subscription.ts"
 
 /** Every subscription by its name. */
@@ -10,5 +10,8 @@ export const subscriptions = { ...Market, ...Account }
 /** Every subscription. */
 export const table: ReadonlyArray<Subscription> = Object.values(subscriptions)
 
-/** Decodes a subscription that a client requests or that the venue acknowledges. */
-export const read = reader(table)
+/** Decodes a subscription that the venue acknowledges. Ignores unknown members. */
+export const readAcknowledged = reader(table)
+
+/** Decodes a subscription that a client requests. Refuses unknown members. */
+export const read = requestReader(readAcknowledged)

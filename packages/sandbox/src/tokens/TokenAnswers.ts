@@ -55,7 +55,7 @@ export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<Token
     }
     const needsCode = running.has(method)
     if (!needsCode && !(following.has(method) && (yield* Ref.get(isLoaded)))) return described()
-    const asked = TokenServer.parseAsked(view, params)
+    const asked = TokenServer.parseAsked(view, method, params)
     if (Result.isFailure(asked)) return asked.failure
     if (isDescribed(asked.success.contract) && !ledger.has(method)) {
       return described()

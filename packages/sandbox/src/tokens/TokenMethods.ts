@@ -152,6 +152,12 @@ const integer = (params: unknown, name: string): bigint | undefined => {
   return Predicate.isNumber(value) || (Predicate.isString(value) && /^\d+$/u.test(value)) ? BigInt(value) : undefined
 }
 
+/** Returns whether a text is a hash, in hex or in either alphabet of base64. */
+const isHash = (text: string, hash: Uint8Array): boolean =>
+  /^[0-9a-f]{64}$/iu.test(text)
+    ? text.toLowerCase() === Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("")
+    : text.replaceAll("-", "+").replaceAll("_", "/").replace(/=$/u, "") === base64(hash).replace(/=$/u, "")
+
 /** Default and maximum number of transactions in a page. */
 const pageSizes = { usual: 10, most: 100 } as const
 
@@ -162,7 +168,10 @@ const getTransactions = Effect.fnUntraced(function*(machine: TokenMachine, asked
   const to = integer(params, "to_lt") ?? 0n
   const limit = Math.min(Number(integer(params, "limit") ?? pageSizes.usual), pageSizes.most)
   const known = yield* machine.transactions(parsed)
-  if (from !== undefined && from > 0n && !known.some(({ lt }) => lt === from)) {
+  const hash = Predicate.hasProperty(params, "hash") ? params.hash : undefined
+  const isNamed = (transaction: Transaction) =>
+    transaction.lt === from && (!Predicate.isString(hash) || isHash(hash, transaction.hash()))
+  if (from !== undefined && from > 0n && !known.some(isNamed)) {
     return refused(asked, "LITE_SERVER_UNKNOWN: cannot locate transaction in block with specified logical time")
   }
   const page = known.filter(({ lt }) => (from === undefined || from === 0n || lt <= from) && lt > to).slice(0, limit)

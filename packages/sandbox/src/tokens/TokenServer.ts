@@ -6,6 +6,7 @@ import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/toke
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
 import { walletCode } from "./JettonCode.ts"
@@ -275,8 +276,27 @@ export const makeView = (seed: Seed, state: TokenState, now: number): View => ({
   now
 })
 
-/** Decodes the address in a call's params. Returns the error response if the address is invalid. */
-export const parseAsked = (view: View, params: unknown): Result.Result<Asked, TokenAnswer> => {
+/**
+ * The params that a method reads besides the address. All history is stored, so `archival` is served without a
+ * distinction.
+ */
+const readParams: { readonly [Name in Method]?: ReadonlyArray<string> } = {
+  getTransactions: ["limit", "lt", "hash", "to_lt", "archival"],
+  runGetMethod: ["method", "stack"]
+}
+
+/**
+ * Decodes the address in a call's params. Returns the error response if the address is invalid, or if the sandbox does
+ * not support one of the params.
+ */
+export const parseAsked = (view: View, method: Method, params: unknown): Result.Result<Asked, TokenAnswer> => {
+  const read = ["address", ...readParams[method] ?? []]
+  const unread = Predicate.isObject(params) ? Object.keys(params).filter((name) => !read.includes(name)) : []
+  if (unread.length > 0 && method !== "runGetMethodStd") {
+    const { dialect } = view
+    const reason = StrictDecoder.formatUnread(unread, method).replace(": ", "")
+    return Result.fail({ dialect, status: 422, error: reason })
+  }
   const address = Predicate.hasProperty(params, "address") && Predicate.isString(params.address) ? params.address : ""
   return Result.match(TonAddress.parse(address), {
     onFailure: () => Result.fail(badAddress(view)),
@@ -298,7 +318,7 @@ export const answer = (view: View, method: Method, params: unknown): TokenAnswer
   const answerAddress = addressMethods[method]
   return answerAddress === undefined
     ? unknownMethod(view, method)
-    : Result.getOrElse(Result.map(parseAsked(view, params), answerAddress), (wrong) => wrong)
+    : Result.getOrElse(Result.map(parseAsked(view, method, params), answerAddress), (wrong) => wrong)
 }
 
 /** Returns the JSON members that servers of the C++ family add to every response body. */

@@ -222,11 +222,11 @@ export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Mee
   let paid = 0n
   while (taker.sz > 0n) {
     const quote = firstQuote(quotes)
-    const maker = nextMaker(venue, asset, side, taker, reaches)
-    const isMakers = maker !== undefined &&
-      (quote === undefined || (taker.isBuy ? maker.px <= quote.px : maker.px >= quote.px))
-    if (!isMakers && (quote === undefined || !reaches(quote.px))) break
-    const met = isMakers
+    // orders behind the best quote are not met yet, so none of them ends
+    const isBefore = (px: bigint) => quote === undefined || (taker.isBuy ? px <= quote.px : px >= quote.px)
+    const maker = nextMaker(venue, asset, side, taker, (px) => reaches(px) && isBefore(px))
+    if (maker === undefined && (quote === undefined || !reaches(quote.px))) break
+    const met = maker !== undefined
       ? withMaker(venue, asset, market, taker, maker, meeting)
       : quote === undefined
       ? { sz: 0n, paid: 0n }

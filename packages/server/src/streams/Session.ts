@@ -131,7 +131,7 @@ export class Session extends SocketSession implements ResumableSink {
       return this.#fail(
         read.failure === "unknown type" || !isWellFormed
           ? VenueProtocol.unreadable(text)
-          : VenueProtocol.invalidSubscription(Json.stringify(value))
+          : VenueProtocol.unreadableSubscription(read.failure, Json.stringify(value))
       )
     }
     if (method === "subscribe") this.#subscribe(read.success)

@@ -147,11 +147,12 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
     }
     const topics = new Map<string, Topic>()
     for (const [index, text] of asked.entries()) {
-      const read = Result.flatMap(Json.parseStrict(text, Session.frameLimits), Subscriptions.read)
+      const parsed = Json.parseStrict(text, Session.frameLimits)
+      const read = Subscriptions.read(Result.getOrUndefined(parsed))
       const subscription = Result.getOrUndefined(read)
-      const refusal = subscription === undefined
-        ? VenueProtocol.invalidSubscription(text.slice(0, mostQuoted))
-        : yield* streams.check(subscription)
+      const refusal = Result.isFailure(read)
+        ? VenueProtocol.unreadableSubscription(read.failure, text.slice(0, mostQuoted))
+        : yield* streams.check(read.success)
       if (subscription === undefined || refusal !== undefined) {
         return yield* invalidRequest([{ path: [Paths.subscribe, index], message: refusal ?? "" }])
       }

@@ -122,7 +122,9 @@ const typed = (shared: SharedStreams, declaration: Subscription.Subscription) =>
       const refused = (message: string) =>
         Stream.fail(new SubscriptionRefused({ message, subscription: Json.stringify(value) }))
       const read = Subscriptions.read(value)
-      if (Result.isFailure(read)) return refused(VenueProtocol.invalidSubscription(Json.stringify(value)))
+      if (Result.isFailure(read)) {
+        return refused(VenueProtocol.unreadableSubscription(read.failure, Json.stringify(value)))
+      }
       const refusal = yield* shared.check(read.success)
       if (refusal !== undefined) return refused(refusal)
       const topic = shared.topicOf(read.success)

@@ -28,6 +28,10 @@ export const unreadable = (frame: string): string => `Error parsing JSON into va
 /** Returns the venue's error message for a subscription that the venue does not accept. */
 export const invalidSubscription = (json: string): string => `Invalid subscription ${json}`
 
+/** Returns the error message for a requested subscription that does not decode; `json` is the request. */
+export const unreadableSubscription = (why: Subscription.Unreadable, json: string): string =>
+  why.startsWith("unknown member") ? `${invalidSubscription(json)}: ${why}` : invalidSubscription(json)
+
 /** Encodes a frame of a channel. `data` is JSON. */
 export const dataFrame = (channel: string, data: string): string =>
   `{"channel":${JSON.stringify(channel)},"data":${data}}`
@@ -68,10 +72,15 @@ const limits = [
 
 const quoted = /\{.*\}/su
 
-const keyIn = (message: string): string | undefined => {
+/** Returns the route of a subscription that the venue names; `undefined` for an unknown subscription. */
+const routeIn = (subscription: unknown): string | undefined => {
+  const read = Result.getOrUndefined(Subscriptions.readAcknowledged(subscription))
+  return read === undefined ? undefined : shownIn(read.declaration, (member) => read.request[member])
+}
+
+const quotedRoute = (message: string): string | undefined => {
   const value = Result.getOrUndefined(Json.parse(quoted.exec(message)?.[0] ?? ""))
-  const subscription = Predicate.hasProperty(value, "subscription") ? value.subscription : value
-  return Result.getOrUndefined(Subscriptions.read(subscription))?.key
+  return routeIn(Predicate.hasProperty(value, "subscription") ? value.subscription : value)
 }
 
 const readError = (message: string): Incoming => {
@@ -79,18 +88,18 @@ const readError = (message: string): Incoming => {
     const limit = pattern.exec(message)?.groups?.["limit"]
     if (limit !== undefined) return { kind: "limit", of, limit: Number(limit), message }
   }
-  const key = keyIn(message)
-  if (key !== undefined && message.startsWith("Already subscribed")) return { kind: "subscribed", key }
-  if (key !== undefined && message.startsWith("Already unsubscribed")) return { kind: "unsubscribed", key }
-  return { kind: "refused", key, message }
+  const route = quotedRoute(message)
+  if (route !== undefined && message.startsWith("Already subscribed")) return { kind: "subscribed", route }
+  if (route !== undefined && message.startsWith("Already unsubscribed")) return { kind: "unsubscribed", route }
+  return { kind: "refused", route, message }
 }
 
 const readResponse = (data: unknown): Incoming => {
   const method = Subscription.valueAt(data, "method")
-  const read = Subscriptions.read(Subscription.valueAt(data, "subscription"))
-  return Result.isSuccess(read)
-    ? { kind: method === "unsubscribe" ? "unsubscribed" : "subscribed", key: read.success.key }
-    : { kind: "noise" }
+  const route = routeIn(Subscription.valueAt(data, "subscription"))
+  return route === undefined
+    ? { kind: "noise" }
+    : { kind: method === "unsubscribe" ? "unsubscribed" : "subscribed", route }
 }
 
 const noise: Incoming = { kind: "noise" }

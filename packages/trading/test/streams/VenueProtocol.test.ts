@@ -29,7 +29,17 @@ describe("a subscription", () => {
       ],
       [{ type: "candle", interval: "1d", coin: "HYPE" }, `{"type":"candle","coin":"HYPE","interval":"1d"}`],
       [{ type: "allMids" }, `{"type":"allMids","dex":""}`],
-      [{ type: "allMids", dex: null }, `{"type":"allMids","dex":""}`]
+      [{ type: "allMids", dex: null }, `{"type":"allMids","dex":""}`],
+      [{ type: "allMids", later: null }, `{"type":"allMids","dex":""}`],
+      [{ type: "spotState", user }, `{"type":"spotState","user":"${user}","ignorePortfolioMargin":false}`],
+      [
+        { type: "spotState", user, isPortfolioMargin: null },
+        `{"type":"spotState","user":"${user}","ignorePortfolioMargin":false}`
+      ],
+      [
+        { type: "spotState", user, isPortfolioMargin: false },
+        `{"type":"spotState","user":"${user}","isPortfolioMargin":false}`
+      ]
     ] as const
   ) {
     it(`has its defaults filled in: ${JSON.stringify(request)}`, () => {
@@ -48,7 +58,13 @@ describe("a subscription", () => {
       [{ type: "candle", coin: "BTC", interval: "2m" }, "invalid"],
       [{ type: "l2Book", coin: "BTC", nSigFigs: 6 }, "invalid"],
       [{ type: "l2Book", coin: "BTC", nSigFigs: 4, mantissa: 2 }, "invalid"],
-      [{ type: "userFills", user: "0x0" }, "invalid"]
+      [{ type: "userFills", user: "0x0" }, "invalid"],
+      [{ type: "trades", coin: "BTC", later: 1 }, "unknown member later"],
+      [{ type: "trades", coin: "BTC", toString: 1 }, "unknown member toString"],
+      [
+        { type: "spotState", user, isPortfolioMargin: true, ignorePortfolioMargin: false },
+        "unknown member ignorePortfolioMargin"
+      ]
     ] as const
   ) {
     it(`is none: ${JSON.stringify(request)}`, () => {
@@ -114,18 +130,19 @@ describe("a frame of the venue", () => {
       [`{"channel":"user","data":{"fills":[]}}`, { kind: "data", route: "userEvents" }],
       [
         `{"channel":"subscriptionResponse","data":{"method":"subscribe","subscription":{"type":"l2Book","coin":"HYPE","nSigFigs":null,"mantissa":null}}}`,
-        {
-          kind: "subscribed",
-          key: `{"type":"l2Book","coin":"HYPE","nSigFigs":null,"mantissa":null,"fast":false}`
-        }
+        { kind: "subscribed", route: "l2Book HYPE" }
+      ],
+      [
+        `{"channel":"subscriptionResponse","data":{"method":"subscribe","subscription":{"type":"spotState","user":"${user}","ignorePortfolioMargin":false,"later":[]}}}`,
+        { kind: "subscribed", route: `spotState ${user}` }
       ],
       [
         `{"channel":"error","data":"Already subscribed: {\\"type\\":\\"bbo\\",\\"coin\\":\\"SOL\\"}"}`,
-        { kind: "subscribed", key: `{"type":"bbo","coin":"SOL"}` }
+        { kind: "subscribed", route: "bbo SOL" }
       ],
       [
         `{"channel":"error","data":"Already unsubscribed: {\\"type\\":\\"trades\\",\\"coin\\":\\"ETH\\"}"}`,
-        { kind: "unsubscribed", key: `{"type":"trades","coin":"ETH"}` }
+        { kind: "unsubscribed", route: "trades ETH" }
       ],
       [
         `{"channel":"error","data":"Cannot track more than 12 total users."}`,
@@ -135,7 +152,7 @@ describe("a frame of the venue", () => {
         `{"channel":"error","data":"Error parsing JSON into valid websocket request: {\\"method\\":\\"subscribe\\",\\"subscription\\":{\\"type\\":\\"bbo\\",\\"coin\\":\\"X\\"}}"}`,
         {
           kind: "refused",
-          key: `{"type":"bbo","coin":"X"}`,
+          route: "bbo X",
           message:
             `Error parsing JSON into valid websocket request: {"method":"subscribe","subscription":{"type":"bbo","coin":"X"}}`
         }

@@ -208,17 +208,24 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   }
 
   const receive = (connection: SharedTopic.TopicConnection, text: string, read: Incoming): void => {
-    const inPhase = (key: string | undefined, phase: SharedTopic.SharedTopic["phase"]) =>
-      [...connection.byRoute.values()].filter((shared) => shared.topic.key === key && shared.phase === phase)
+    /** Returns the topic of a route if it is in the given phase. */
+    const inPhase = (route: string | undefined, phase: SharedTopic.SharedTopic["phase"]) => {
+      const shared = route === undefined ? undefined : connection.byRoute.get(route)
+      return shared?.phase === phase ? shared : undefined
+    }
     switch (read.kind) {
       case "data":
         return receiveData(connection, text, read)
-      case "subscribed":
-        return inPhase(read.key, "asked").forEach(accept)
-      case "unsubscribed":
-        return inPhase(read.key, "leaving").forEach(connections.left)
+      case "subscribed": {
+        const shared = inPhase(read.route, "asked")
+        return shared === undefined ? undefined : accept(shared)
+      }
+      case "unsubscribed": {
+        const shared = inPhase(read.route, "leaving")
+        return shared === undefined ? undefined : connections.left(shared)
+      }
       case "refused": {
-        const [shared] = inPhase(read.key, "asked")
+        const shared = inPhase(read.route, "asked")
         return shared === undefined ? undefined : registry.refuse(shared, read.message)
       }
       case "limit": {

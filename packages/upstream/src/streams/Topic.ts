@@ -48,8 +48,8 @@ export interface Topic {
   /** The key of the upstream subscription: topics with equal keys share one upstream subscription. */
   readonly key: string
   /**
-   * The identifier by which frames are assigned to topics. A connection carries only one topic for each route, so every
-   * frame belongs to one topic.
+   * The identifier by which frames and responses are assigned to topics. A connection carries only one topic for each
+   * route, so every frame belongs to one topic.
    */
   readonly route: string
   /** The name of the topic's type, for metrics and documentation. */
@@ -79,8 +79,12 @@ export type Incoming =
     /** The identifier of the state that the frame contains, if the topic has several states. */
     readonly state?: string
   }
-  | { readonly kind: "subscribed" | "unsubscribed"; readonly key: string }
-  | { readonly kind: "refused"; readonly key: string | undefined; readonly message: string }
+  /**
+   * A response to a subscription, which the upstream may name with other members than it was asked with. So it is
+   * assigned to a topic by its route, like a frame.
+   */
+  | { readonly kind: "subscribed" | "unsubscribed"; readonly route: string }
+  | { readonly kind: "refused"; readonly route: string | undefined; readonly message: string }
   /** A message in which the upstream reports that a limit is reached. */
   | {
     readonly kind: "limit"

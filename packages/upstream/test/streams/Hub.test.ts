@@ -157,7 +157,7 @@ describe("sharing", () => {
       const one = caller(hub, "one")
       one.seat.subscribe(stateTopic("orders-a", { route: "orders", user: "a" }))
       yield* settle
-      at(0).push("ok orders-a")
+      at(0).push("ok orders")
       yield* settle
       one.seat.leave()
       yield* TestClock.adjust("1 second")

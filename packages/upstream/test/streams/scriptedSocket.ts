@@ -56,16 +56,16 @@ export const scriptedSockets = (): ScriptedSockets => {
 }
 
 /**
- * A protocol of words: `+key` and `-key` subscribe and end, `ok key` and `over key` confirm, `no key` refuses, `route=data` is
- * data, and `full users 3` names a limit.
+ * A protocol of words: `+key` and `-key` subscribe and end, `ok route` and `over route` confirm, `no route` refuses, `route=data`
+ * is data, and `full users 3` names a limit.
  */
 export const wordProtocol: StreamProtocol = {
   ping: "ping",
   read: (text): Incoming => {
     const [word = "", rest = "", number = ""] = text.split(" ")
-    if (word === "ok") return { kind: "subscribed", key: rest }
-    if (word === "over") return { kind: "unsubscribed", key: rest }
-    if (word === "no") return { kind: "refused", key: rest, message: text }
+    if (word === "ok") return { kind: "subscribed", route: rest }
+    if (word === "over") return { kind: "unsubscribed", route: rest }
+    if (word === "no") return { kind: "refused", route: rest, message: text }
     if (word === "full" && (rest === "users" || rest === "subscriptions" || rest === "messages")) {
       return { kind: "limit", of: rest, limit: Number(number), message: text }
     }
