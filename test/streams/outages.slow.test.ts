@@ -54,10 +54,12 @@ class SocketFollower {
       for (const type of this.#types) socket.subscribe({ type, user: this.user })
       this.socket = socket
       this.isClosed = false
-      void socket.closed.then(() => {
+      const noteClosed = () => {
         this.isClosed = true
         this.closed++
-      })
+      }
+      // oxlint-disable-next-line promise/always-return -- nothing reads the value
+      void socket.closed.then(noteClosed)
     })
   }
 
@@ -71,7 +73,7 @@ class SocketFollower {
       return rows.every((row) => seen.has(row))
     }
     return Effect.promise(() =>
-      Promise.race([socket.closed.then(() => {}), socket.until(hasAll, `${this.#path} of ${this.user}: ${what}`)])
+      Promise.race([socket.closed, socket.until(hasAll, `${this.#path} of ${this.user}: ${what}`)])
     )
   }
 }

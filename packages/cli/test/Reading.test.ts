@@ -196,7 +196,7 @@ PURR       1              0             5  0xc1fb593aeffbeb02f85e0308e9956a90  0
         `info raw {"type":"nope"}`,
         3,
         "trigate: trading-api responded with HTTP 422: Failed to deserialize the JSON body into the target type: the sandbox does not " +
-          "support \"nope\""
+          "support \"nope\", see docs/sandbox.md#what-it-does-not-support"
       )
     }))
 

@@ -1,6 +1,7 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
+import { catalogDate } from "@trigate/domain/actions/ActionCatalog"
 import * as Json from "@trigate/domain/encoding/Json"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
@@ -78,7 +79,13 @@ describe("the gateway's routes on a server of one's own", () => {
       const ready = yield* get(`${url}/health/ready`)
       assert.strictEqual(ready.status, 200)
       // nothing of chains and stores, of which it was not told
-      assert.deepStrictEqual(ready.json, { status: "ready", sandbox: true, network: "mainnet" })
+      assert.deepStrictEqual(ready.json, {
+        status: "ready",
+        sandbox: true,
+        network: "mainnet",
+        catalog: catalogDate,
+        degraded: []
+      })
       assert.strictEqual((yield* get(`${url}/metrics`)).status, 200)
       assert.strictEqual((yield* get(`${url}/openapi.json`)).status, 200)
       assert.strictEqual((yield* get(`${url}/docs`)).status, 200)

@@ -83,7 +83,7 @@ export class UpstreamResponse implements Fields {
   }
 
   /** The beginning of the body, for a message. */
-  excerpt(length = 120): string {
+  excerpt(length = 200): string {
     return oneLine(Utf8.decodeLossy(Utf8.opening(this.pieces, length)))
   }
 

@@ -103,6 +103,7 @@ const addAmounts = (one: string, other: string): string =>
 const joinFills = (first: Fill, next: Fill): Fill => {
   const [sz, nextSz] = [parseAmount(first.sz), parseAmount(next.sz)]
   const { builderFee } = next
+  const firstFee = first["builderFee"]
   return {
     ...first,
     px: Decimals.print((parseAmount(first.px) * sz + parseAmount(next.px) * nextSz) / (sz + nextSz), fillDecimals),
@@ -110,7 +111,7 @@ const joinFills = (first: Fill, next: Fill): Fill => {
     closedPnl: addAmounts(first.closedPnl, next.closedPnl),
     fee: addAmounts(first.fee, next.fee),
     ...(Predicate.isString(builderFee)
-      ? { builderFee: addAmounts(String(first["builderFee"] ?? "0"), builderFee) }
+      ? { builderFee: addAmounts(Predicate.isString(firstFee) ? firstFee : "0", builderFee) }
       : {})
   }
 }

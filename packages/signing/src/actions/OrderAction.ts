@@ -333,8 +333,9 @@ const encodePercent = (percent: string): ParseResult<string> =>
 export const trailingStop = ({ activationPriceInQuote, cutTo, distance, ...terms }: TrailingStop) =>
   Result.gen(function*() {
     const cut = priceCut(cutTo)
+    const type = "trailingStop" as const
     return {
-      type: "trailingStop",
+      type,
       asset: yield* index("asset", terms.asset),
       isBuy: terms.side === "buy",
       sz: yield* decimal("sizeInBase", terms.sizeInBase, sizeCut(cutTo), "aboveZero"),
@@ -346,5 +347,5 @@ export const trailingStop = ({ activationPriceInQuote, cutTo, distance, ...terms
       activationPx: activationPriceInQuote === undefined
         ? null
         : yield* decimal("activationPriceInQuote", activationPriceInQuote, cut, "aboveZero")
-    } as const
+    }
   })
