@@ -96,9 +96,9 @@ const earlier = Effect.fnUntraced(function*(browser: Opened, url: string) {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: `{"type":"allMids"}`
-    }).then((response) => response.json())
+    }).then((response) => response.text())
   )
-  const { ETH } = Schema.decodeUnknownSync(Schema.Struct({ ETH: Schema.String }))(prices)
+  const { ETH } = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ ETH: Schema.String })))(prices)
   for (const [side, size, share] of [["buy", "0.25", 0.99], ["buy", "0.5", 0.985], ["sell", "0.3", 1.01]] as const) {
     yield* order(side, size, String(Math.round(Number(ETH) * share)), /^Order \d+ is resting/u)
   }

@@ -58,7 +58,6 @@ class SocketFollower {
         this.isClosed = true
         this.closed++
       }
-      // oxlint-disable-next-line promise/always-return -- nothing reads the value
       void socket.closed.then(noteClosed)
     })
   }

@@ -297,7 +297,7 @@ const status = Command.make("status", wantedSeries, (wanted) =>
       : `${
         Output.rows(
           [Output.left("INTERVAL"), Output.right("COINS"), ...columns],
-          [...byInterval].map(([interval, all]) => [interval, String(all.length), ...facts(all)])
+          [...byInterval].map(([interval, all]) => [interval, String(all.length)].concat(facts(all)))
         )
       }\n${series.length} series; for those of a coin: trigate candles status ${
         series.find(({ coin }) => !coin.startsWith("@"))?.coin ?? series[0]?.coin

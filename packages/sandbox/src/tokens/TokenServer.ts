@@ -290,8 +290,8 @@ const readParams: { readonly [Name in Method]?: ReadonlyArray<string> } = {
  * not support one of the params.
  */
 export const parseAsked = (view: View, method: Method, params: unknown): Result.Result<Asked, TokenAnswer> => {
-  const read = ["address", ...readParams[method] ?? []]
-  const unread = Predicate.isObject(params) ? Object.keys(params).filter((name) => !read.includes(name)) : []
+  const read = new Set(["address", ...readParams[method] ?? []])
+  const unread = Predicate.isObject(params) ? Object.keys(params).filter((name) => !read.has(name)) : []
   if (unread.length > 0 && method !== "runGetMethodStd") {
     const { dialect } = view
     const reason = StrictDecoder.formatUnread(unread, method).replace(": ", "")
