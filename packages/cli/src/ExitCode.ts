@@ -77,6 +77,8 @@ export const classes = {
   InvalidPrivateKey: "usage",
   StartError: "unexpected",
   CheckFailed: "unavailable",
+  CheckIncomplete: "unavailable",
+  DriftFound: "unexpected",
   NotReady: "unavailable",
   ActionsFault: "unexpected",
   KeyStoreFault: "unexpected",

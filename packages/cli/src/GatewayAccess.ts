@@ -44,13 +44,16 @@ export const usualAddress = Effect.orDie(Config.withDefault(Config.String(comman
 
 const Gateway = GlobalFlag.Setting("gateway")({ flag: gatewayFlag })
 
-/** Parses the URL of a gateway: http or https, without a query. */
-export const parseBaseUrl = (text: string): Effect.Effect<URL, UsageFault> => {
+/** Parses the URL that a flag names: http or https, without a query. */
+export const parseBaseUrl = (
+  text: string,
+  flag = `--gateway (or ${commandLine.gatewayUrl})`
+): Effect.Effect<URL, UsageFault> => {
   const url = URL.parse(text)
   return url !== null && /^https?:$/u.test(url.protocol) && url.search === ""
     ? Effect.succeed(url)
     // the message does not quote the URL, which can contain an endpoint key
-    : Effect.fail(fault(`--gateway (or ${commandLine.gatewayUrl}) must be an http(s) URL without a query`))
+    : Effect.fail(fault(`${flag} must be an http(s) URL without a query`))
 }
 
 /** Timeout of a call in milliseconds: longer than the gateway's own deadlines, so that the gateway's error arrives first. */

@@ -201,6 +201,7 @@ describe("help", () => {
     "serve",
     "sandbox",
     "status",
+    "check",
     "inspect",
     "actions",
     "actions list",

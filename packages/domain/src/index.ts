@@ -235,6 +235,12 @@ export * as Account from "./info/Account.ts"
 export * as AssetLookup from "./info/AssetLookup.ts"
 
 /**
+ * Compares a venue with the queries that this version declares: which query types it refuses, and which members of its
+ * responses are missing or unknown. A read-only check can run these queries against a venue before a release.
+ */
+export * as InfoDrift from "./info/InfoDrift.ts"
+
+/**
  * Returns the topic of each query type (market data, a user's state, or an action's outcome) and the default maximum
  * age of its cached responses. Also validates the setting for maximum ages.
  */

@@ -3,6 +3,7 @@ import * as Command from "effect/cli/Command"
 import * as ActionCommands from "./ActionCommands.ts"
 import * as ActionLogCommand from "./ActionLogCommand.ts"
 import * as CandleHistoryCommand from "./CandleHistoryCommand.ts"
+import * as CheckCommand from "./CheckCommand.ts"
 import * as InspectCommand from "./InspectCommand.ts"
 import * as KeysCommand from "./KeysCommand.ts"
 import * as MultiSigCommand from "./MultiSigCommand.ts"
@@ -38,6 +39,7 @@ export const command = Command.make("trigate").pipe(
         ServeCommand.command,
         SandboxCommand.command,
         StatusCommand.command,
+        CheckCommand.command,
         InspectCommand.command,
         ActionLogCommand.command,
         KeysCommand.command,

@@ -69,7 +69,7 @@ export const formingFresh = second
 export const accountMembers = ["user", "users", "source", "vaultAddress"] as const
 
 /** An account that exists in every new sandbox. */
-const exampleUser = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+export const exampleUser = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 
 const market = { weight: 20, about: "market" } as const
 const listing = { ...market, fresh: minute } as const

@@ -15,7 +15,10 @@ export const Perpetual = openStruct({
   maxLeverage: Schema.Natural,
   marginTableId: nullish(Schema.Natural),
   onlyIsolated: nullish(Schema.Boolean),
-  isDelisted: nullish(Schema.Boolean)
+  isDelisted: nullish(Schema.Boolean),
+  marginMode: nullish(Schema.String.annotate({ description: "`strictIsolated` or `noCross`" })),
+  growthMode: nullish(Schema.String),
+  lastGrowthModeChangeTime: nullish(Schema.String)
 }).annotate({ identifier: "Perpetual" })
 export type Perpetual = typeof Perpetual.Type
 
@@ -108,7 +111,12 @@ export const PerpDex = openStruct({
   deployer: Address,
   oracleUpdater: nullish(Address),
   feeRecipient: nullish(Address),
-  assetToStreamingOiCap: nullish(Schema.Array(Schema.Tuple([Schema.String, DecimalString])))
+  assetToStreamingOiCap: nullish(Schema.Array(Schema.Tuple([Schema.String, DecimalString]))),
+  subDeployers: nullish(Schema.Array(Schema.Tuple([Schema.String, Schema.Array(Address)]))),
+  deployerFeeScale: nullish(DecimalString),
+  lastDeployerFeeScaleChangeTime: nullish(Schema.String),
+  assetToFundingMultiplier: nullish(Schema.Array(Schema.Tuple([Schema.String, DecimalString]))),
+  assetToFundingInterestRate: nullish(Schema.Array(Schema.Tuple([Schema.String, DecimalString])))
 }).annotate({ identifier: "PerpDex" })
 export type PerpDex = typeof PerpDex.Type
 
@@ -122,7 +130,9 @@ export const OutcomeSpec = openStruct({
   name: Schema.String,
   description: Schema.String,
   sideSpecs: Schema.Array(openStruct({ name: Schema.String, token: nullish(Schema.Natural) })),
-  quoteToken: nullish(Schema.String)
+  quoteToken: nullish(Schema.String),
+  deployer: nullish(Address),
+  deployerFeeScale: nullish(DecimalString)
 }).annotate({ identifier: "OutcomeSpec" })
 export type OutcomeSpec = typeof OutcomeSpec.Type
 
