@@ -53,6 +53,7 @@ const venue = (balance: object) =>
     const responses: { readonly [type: string]: unknown } = {
       clearinghouseState: { marginSummary: usd, crossMarginSummary: usd, withdrawable: "0.0", assetPositions: [] },
       frontendOpenOrders: [],
+      perpDexs: [null],
       spotClearinghouseState: { balances: [{ coin: "USDC", token: 0, total: "10.0", hold: "0.0" }, balance] }
     }
     return { body: JSON.stringify(responses[String(type)] ?? null) }

@@ -1,5 +1,6 @@
 /** `trigate status`: what it prints of gateways in several states, and its exit code. */
 import { assert, describe, it } from "@effect/vitest"
+import { catalogDate } from "@trigate/domain/actions/ActionCatalog"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { recordingUpstream, refusingUrl, type Reply } from "@trigate/testing/RecordingUpstream"
@@ -76,6 +77,7 @@ event log   memory, up, writer, 0 of 0 accounts complete
         status: "ready",
         network: "mainnet",
         sandbox: true,
+        catalog: catalogDate,
         degraded: [],
         actionLog: { backing: "memory", state: "up", used: { familiar: 0, strangers: 0 }, room: "enough" },
         eventLog: {

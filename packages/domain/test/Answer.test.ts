@@ -148,7 +148,7 @@ describe("failureOfStatus", () => {
       "layer2 responded with HTTP 503"
     )
     const long = Protocol.failureOfStatus(UpstreamResponse.plain("layer2", 503, "x".repeat(10_000)))
-    assert.strictEqual(long.detail, `layer2 responded with HTTP 503: ${"x".repeat(120)}`)
+    assert.strictEqual(long.detail, `layer2 responded with HTTP 503: ${"x".repeat(200)}`)
   })
 
   it("passes the time to wait on", () => {
