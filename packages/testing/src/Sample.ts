@@ -63,5 +63,9 @@ export const samplePairs = <Column, Row>(
 ): (column: Column) => ReadonlyArray<Row> => {
   const pairs = columns.flatMap((column) => rows.map((row, index) => ({ column, row, index })))
   const chosen = sample(table, pairs, rows.length, ({ index }) => String(index))
-  return (wanted) => chosen.filter(({ column }) => column === wanted).map(({ row }) => row)
+  return (wanted) => {
+    const found = chosen.filter(({ column }) => column === wanted).map(({ row }) => row)
+    // no column is left out
+    return found.length > 0 ? found : shuffle(`${table} ${columns.indexOf(wanted)}`, rows).slice(0, 1)
+  }
 }
