@@ -95,7 +95,9 @@ const make = Effect.fnUntraced(function*({ candles, weight = defaultWeight }: Op
   const source: CandleRecorder.Source = {
     ...(candles === undefined
       ? {}
-      : { listen: (series) => Stream.provideService(candles(series), CurrentCaller, recorder) }),
+      : {
+        listen: ({ coin, interval }) => Stream.provideService(candles({ coin, interval }), CurrentCaller, recorder)
+      }),
     bars: (request: CandleWindowRequest) =>
       Effect.andThen(leftover(worstWeight(candleSnapshot)), asRecorder(info.candleSnapshot(request))).pipe(
         Effect.map(({ candles }) => candles),
