@@ -2,6 +2,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Fs from "node:fs"
 import * as Net from "node:net"
 
 // as in the bundled gateway: schemas that are built after this import use compiled decoders
@@ -23,6 +24,8 @@ const serve = (connection: Net.Socket, environment: { readonly [name: string]: s
   )
 }
 
+const [, , socket = ""] = process.argv
+
 Net.createServer((connection) => {
   let received = ""
   // `close` follows each error, and stops the gateway
@@ -31,4 +34,7 @@ Net.createServer((connection) => {
     received += chunk
     if (received.endsWith("\n")) Effect.runFork(serve(connection, decode(received)))
   })
-}).listen(process.argv[2])
+}).listen(`${socket}.new`, () => {
+  // a socket's file exists a moment before it accepts connections
+  Fs.renameSync(`${socket}.new`, socket)
+})

@@ -45,6 +45,14 @@ const write = (response: Http.ServerResponse, reply: Reply): void => {
   response.end(reply.body)
 }
 
+/**
+ * The address of this process's upstreams. A client of another test may still call a server that has stopped, and the
+ * port of that server may be this process's now. On Linux, each process therefore has a loopback address of its own.
+ */
+const host = process.platform === "linux"
+  ? `127.${(process.pid >> 16) + 1}.${(process.pid >> 8) & 255}.${process.pid & 255}`
+  : "127.0.0.1"
+
 export const recordingUpstream = (respond: (request: Seen) => Reply) =>
   Effect.map(
     Effect.acquireRelease(
@@ -67,10 +75,10 @@ export const recordingUpstream = (respond: (request: Seen) => Reply) =>
           })
         })
         const upstream: RecordingUpstream = { url: "", seen, respond }
-        server.listen(0, "127.0.0.1", () => {
+        server.listen(0, host, () => {
           const address = server.address()
           const port = address !== null && typeof address === "object" ? address.port : 0
-          Object.assign(upstream, { url: `http://127.0.0.1:${port}` })
+          Object.assign(upstream, { url: `http://${host}:${port}` })
           resume(Effect.succeed({ server, upstream }))
         })
       }),
