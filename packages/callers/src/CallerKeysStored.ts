@@ -7,7 +7,6 @@
 import type { Caller } from "@trigate/domain/Caller"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -149,7 +148,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   return CallerKeys.of({
     state: Effect.sync(() => version === undefined ? "unread" : isAway ? "away" : "up"),
     check: (key) =>
-      Continuation.withContext((context: Context.Context<never>) => {
+      Effect.contextWith((context: Context.Context<never>) => {
         const text = Redacted.value(key)
         if (Key.parse(text) === undefined) return unknown
         const hash = hasher(text)

@@ -11,7 +11,6 @@
 import type { Caller, Quota } from "@trigate/domain/Caller"
 import { quotaExceeded } from "@trigate/domain/DeclaredMetric"
 import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -139,9 +138,9 @@ export const make = (
 ): Quotas["Service"] =>
   Quotas.of({
     count: (caller, calls = 1) =>
-      Continuation.withContext((context: Context.Context<never>) => {
+      Effect.contextWith((context: Context.Context<never>) => {
         const now = monotonicMillis(Context.get(context, Clock.Clock))
-        return Continuation.flatMap(count(caller, quotaRate(caller.quota), now, calls), (counted) => {
+        return Effect.flatMap(count(caller, quotaRate(caller.quota), now, calls), (counted) => {
           if (!("wait" in counted)) return Exit.succeed(counted)
           quotaExceeded.series({ quota: counted.quota }).updateUnsafe(1, context)
           return Exit.fail(exceeded(counted, calls))

@@ -1,11 +1,11 @@
 /** The caller of a request, its scope, and its quota. */
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
 import * as Schema from "effect/Schema"
 import { chains } from "./Chain.ts"
 import { Address } from "./encoding/Hex.ts"
-import * as Continuation from "./operations/Continuation.ts"
 
 /** The name of a caller. Its characters need no escaping in logs, lists, paths and command lines. */
 export const CallerName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/u))
@@ -94,6 +94,12 @@ export const CurrentKeepCounted = Context.Reference<KeepCounted>("@trigate/domai
  * Until the effect ends, the request counts against the caller's quota.
  */
 export const detached = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Continuation.withContext((context) =>
-    Continuation.detached(Continuation.onExit(effect, Context.get(context, CurrentKeepCounted)()))
-  )
+  Effect.contextWith((context: Context.Context<R>) => {
+    const release = Context.get(context, CurrentKeepCounted)()
+    const ended = Effect.onExitPrimitive(effect, () => {
+      release()
+      return undefined
+    })
+    // interrupting the wait does not interrupt the fiber
+    return Fiber.join(Effect.runForkWith(context)(ended))
+  })

@@ -273,9 +273,6 @@ export * as SpotLookup from "./info/SpotLookup.ts"
 /** Spot tokens and pairs of the trading chain, as `spotMeta` returns them. */
 export * as SpotMeta from "./info/SpotMeta.ts"
 
-/** Effects in continuation-passing style. They run synchronously, without a fiber, until an effect has to wait. */
-export * as Continuation from "./operations/Continuation.ts"
-
 /** JSON-RPC 2.0 as text: decodes and encodes envelopes without re-encoding their content. */
 export * as JsonRpc from "./operations/JsonRpc.ts"
 

@@ -9,7 +9,6 @@ import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import { serving as evmServing } from "@trigate/domain/evm/EvmOperations"
 import type { EvmBackend } from "@trigate/domain/evm/EvmProtocol"
 import { serving as layer2Serving } from "@trigate/domain/evm/Layer2Operations"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
 import type { TokenOnce, TokenRead } from "@trigate/domain/tokens/TokenProtocol"
 import * as Layer2 from "@trigate/layer2/Layer2"
@@ -86,9 +85,9 @@ const exchange = Effect.gen(function*() {
           })
         )
       if (state.faults.happens("lostRequests")) return lost("lost the action before its venue received it")
-      return Continuation.flatMap(
+      return Effect.flatMap(
         state.faults.ask(
-          Continuation.provide(
+          Effect.provideService(
             VenueExchange.submit(profile, state, body, { signed, signer }),
             Secp256k1.Secp256k1,
             engine

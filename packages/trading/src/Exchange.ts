@@ -2,7 +2,7 @@
 import { legCount } from "@trigate/domain/actions/ActionCatalog"
 import { ActionNotFound } from "@trigate/domain/actions/ActionError"
 import type { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
-import type { ActionEntry, ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
+import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionRecord, ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { isOpen } from "@trigate/domain/actions/ActionRecord"
 import type { ExchangeFailure, SubmitFailure } from "@trigate/domain/actions/ExchangeOperations"
@@ -19,7 +19,6 @@ import { unwrapReason, type WrapReason, wrapReason } from "@trigate/domain/error
 import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@trigate/domain/errors/RequestError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import { invalidRequest, sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
 import type { Surface } from "@trigate/domain/operations/Operation"
 import type * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
@@ -200,13 +199,6 @@ const severalFound = Effect.suspend(() =>
   )
 )
 
-/** Returns the result of an effect as a value, like `Effect.result`. */
-const toOutcome = <E>(read: Effect.Effect<ActionResult, E>): Effect.Effect<Result.Result<ActionResult, E>> =>
-  Continuation.match(read, {
-    onFailure: (error) => Exit.succeed(Result.fail(error)),
-    onSuccess: (value) => Exit.succeed(Result.succeed(value))
-  })
-
 /** Encodes a signed action as a body. Fails with `InvalidRequest` if a value of the envelope is out of range. */
 const encoded = (signed: AnySignedAction) => Effect.map(SignedAction.write(signed), Utf8.encode)
 
@@ -244,60 +236,40 @@ export const make = (
   send: Transport,
   changed: Changed = () => Effect.void
 ): Exchange["Service"] => {
-  const sendOnce = (admitted: Admitted, requestId?: string) =>
-    Continuation.withContext((context: Context.Context<never>) => {
-      const caller = Context.get(context, CurrentCaller)
-      const { actionType, body, fingerprint, nonce, signed, signer } = admitted
-      const identity = signer === undefined ? { nonce } : { nonce, signer }
-      const isListed = admitted.isListed || caller.scope.signers?.some((each) => each.toLowerCase() === signer) === true
-      const sending: LoggedAction.Sending = {
-        actionType,
-        body,
-        caller: caller.id,
-        fingerprint,
-        isListed,
-        ...identity,
-        ...(requestId === undefined ? {} : { requestId }),
-        trace: ActionTrace.make(signed)
+  const sendOnce = Effect.fnUntraced(function*(admitted: Admitted, requestId?: string) {
+    const { actionType, body, fingerprint, nonce, signed, signer } = admitted
+    const caller = yield* CurrentCaller
+    const identity = signer === undefined ? { nonce } : { nonce, signer }
+    const sending: LoggedAction.Sending = {
+      actionType,
+      body,
+      caller: caller.id,
+      fingerprint,
+      isListed: admitted.isListed || caller.scope.signers?.some((each) => each.toLowerCase() === signer) === true,
+      ...identity,
+      ...(requestId === undefined ? {} : { requestId }),
+      trace: ActionTrace.make(signed)
+    }
+
+    const attempt = Effect.fnUntraced(function*({ isRepeat, settle }: LoggedAction.Claim) {
+      const sent = yield* Effect.result(send(admitted))
+      if (Result.isFailure(sent)) {
+        const isUnknown = sent.failure._tag === "OutcomeUnknown"
+        // the venue may have accepted the action; every other failure means that nothing was sent
+        if (isUnknown) yield* changed(admitted, false)
+        yield* settle(isUnknown ? "unknown" : "released")
+        return yield* sent.failure
       }
+      const answer = sent.success
       const legs = legCount(signed.action)
-      return LoggedAction.claimed(log, sending, ({ isRepeat, settle }) => {
-        const settled = (
-          settlement: LoggedAction.Settlement,
-          status?: number,
-          entries?: ReadonlyArray<ActionEntry>
-        ) =>
-          Continuation.flatMap(
-            // the venue may have accepted the action
-            settlement === "accepted" || settlement === "unknown"
-              ? changed(admitted, settlement === "accepted")
-              : Exit.void,
-            () => settle(settlement, status, entries)
-          )
-        const answered = (answer: UpstreamResponse.UpstreamResponse) => (outcome: SendOutcome) =>
-          Continuation.map(
-            settled(
-              toSettlement(outcome, isRepeat),
-              answer.status,
-              Result.isSuccess(outcome) ? outcome.success.entries : undefined
-            ),
-            () => ({ answer, outcome })
-          )
-        return Continuation.match(send(admitted), {
-          onFailure: (error) =>
-            Continuation.flatMap(
-              // every other failure means that nothing was sent
-              settled(error._tag === "OutcomeUnknown" ? "unknown" : "released"),
-              () => Exit.fail(error)
-            ),
-          onSuccess: (answer) =>
-            Continuation.flatMap(
-              toOutcome(ExchangeProtocol.readOutcome(answer, { ...identity, legs })),
-              answered(answer)
-            )
-        })
-      })
+      const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, { ...identity, legs }))
+      const settlement = toSettlement(outcome, isRepeat)
+      if (settlement === "accepted" || settlement === "unknown") yield* changed(admitted, settlement === "accepted")
+      yield* settle(settlement, answer.status, Result.isSuccess(outcome) ? outcome.success.entries : undefined)
+      return { answer, outcome }
     })
+    return yield* LoggedAction.claimed(log, sending, attempt)
+  })
 
   // if the caller disconnects, neither the request to the venue nor its entry in the action log is interrupted
   const sendDetached = (admitted: Admitted, requestId?: string) => {
@@ -319,24 +291,23 @@ export const make = (
     )
   }
 
-  const relayAdmitted = (admitted: Admitted, requestId?: string) =>
-    Continuation.flatMap(sendDetached(admitted, requestId), ({ answer, outcome }) =>
-      // the venue's message stays unchanged; the mistakes are reported separately
-      Continuation.map(logSentences(admitted, outcome), (sentences): ExchangeRelay => ({
-        operation: findOperation(admitted.actionType).name,
-        answer,
-        outcome,
-        ...(admitted.signer === undefined ? {} : { signer: admitted.signer }),
-        warnings: [...admitted.warnings, ...sentences]
-      })))
-
-  const relay = ({ body, expectedSigner, requestId, surface }: ExchangeCall) =>
-    sourcesOn(passthroughAction, surface).length === 0
-      ? Exit.fail(wrapReason(unavailableOnNode(passthroughAction)))
-      : Continuation.flatMap(
-        admission.admit(body, expectedSigner),
-        (admitted) => Continuation.mapError(relayAdmitted(admitted, requestId), wrapReason)
-      )
+  const relay = Effect.fnUntraced(function*({ body, expectedSigner, requestId, surface }: ExchangeCall) {
+    if (sourcesOn(passthroughAction, surface).length === 0) {
+      return yield* wrapReason(unavailableOnNode(passthroughAction))
+    }
+    const admitted = yield* admission.admit(body, expectedSigner)
+    const { answer, outcome } = yield* Effect.mapError(sendDetached(admitted, requestId), wrapReason)
+    // the venue's message stays unchanged; the mistakes are reported separately
+    const sentences = yield* logSentences(admitted, outcome)
+    const relayed: ExchangeRelay = {
+      operation: findOperation(admitted.actionType).name,
+      answer,
+      outcome,
+      ...(admitted.signer === undefined ? {} : { signer: admitted.signer }),
+      warnings: [...admitted.warnings, ...sentences]
+    }
+    return relayed
+  })
 
   const sendOutcome = (admitted: Admitted) =>
     Effect.flatMap(

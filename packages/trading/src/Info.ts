@@ -7,7 +7,6 @@ import type { UnknownAsset } from "@trigate/domain/errors/ResourceError"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { Backend } from "@trigate/domain/operations/Protocol"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import * as Context from "effect/Context"
@@ -81,7 +80,7 @@ export const make = ({ read }: InfoBackend): Info["Service"] => {
   return Info.of({
     ...InfoProtocol.makeMethods("Info", send),
     relay: (call) =>
-      Continuation.mapError<UpstreamResponse, CommonFailure | UnknownAsset, never, CallFailure | UnknownAsset>(
+      Effect.mapError<UpstreamResponse, CommonFailure | UnknownAsset, never, CallFailure | UnknownAsset>(
         InfoProtocol.isCandleCall(call) ? relayCandles(call) : read(call),
         wrapReason
       ),

@@ -9,7 +9,6 @@ import { archiveServing, serving } from "@trigate/domain/evm/EvmOperations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import type { Freshness } from "@trigate/domain/info/InfoQueryTable"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { Operation, Source, Surface } from "@trigate/domain/operations/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
 import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
@@ -21,7 +20,6 @@ import { settings as upstreamSettings } from "@trigate/upstream/UpstreamSettings
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
-import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -199,10 +197,10 @@ export const layerInfo = (
         return { operation: cost === call.operation.cost ? call.operation : { ...call.operation, cost }, targets }
       }
       const ask = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>) =>
-        Continuation.withContext((context: Context.Context<never>) => {
-          const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
-          return pipeline.attempt(makeRead(call, targets, now), protocol.write(call, 0))
-        })
+        Effect.flatMap(
+          Clock.currentTimeMillis,
+          (now) => pipeline.attempt(makeRead(call, targets, now), protocol.write(call, 0))
+        )
       const holes = yield* pipeline.reads({ ...shared, protocol: BarCache.gapReadsWith(caching), ask })
       const answer = yield* BarCache.make(holes.read)
       const backend = yield* pipeline.reads({
@@ -215,7 +213,7 @@ export const layerInfo = (
             return Effect.tap(asked, (response) => AccountChanges.learn(pipeline.accounts, call, response))
           }
           return mirror !== undefined && call.operation === userFills
-            ? Continuation.map(asked, (response) => {
+            ? Effect.map(asked, (response) => {
               mirror.learn(call, response)
               return response
             })

@@ -6,7 +6,6 @@
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
@@ -143,7 +142,7 @@ export const make = (ask: Ask, nextId: () => number, sharing?: Sharing): Batched
   }
 
   return (call, targets) =>
-    Continuation.withContext((context: Context.Context<never>) => {
+    Effect.contextWith((context: Context.Context<never>) => {
       const current = Context.get(context, CurrentBatch)
       return current === undefined
         ? alone(call, targets)

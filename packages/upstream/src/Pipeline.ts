@@ -9,8 +9,7 @@
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
-import * as Continuation from "@trigate/domain/operations/Continuation"
-import type { CachePolicy } from "@trigate/domain/operations/Operation"
+import type { CachePolicy, Cost } from "@trigate/domain/operations/Operation"
 import type { ReadOperation, ReadProtocol } from "@trigate/domain/operations/Protocol"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import { monotonicMillis } from "@trigate/domain/Time"
@@ -28,9 +27,9 @@ import * as OutlierDetection_ from "./attempts/OutlierDetection.ts"
 import { OutlierDetection } from "./attempts/OutlierDetection.ts"
 import type * as Batching from "./Batching.ts"
 import type { AccountVersions } from "./cache/AccountVersions.ts"
-import type * as CacheableRead from "./cache/CacheableRead.ts"
+import type { Freshness } from "./cache/Freshness.ts"
 import * as ResponseCache from "./cache/ResponseCache.ts"
-import type { Refresh } from "./limits/Pacer.ts"
+import type { Pacer, Refresh } from "./limits/Pacer.ts"
 import * as RateLimiter_ from "./limits/RateLimiter.ts"
 import { RateLimiter } from "./limits/RateLimiter.ts"
 import { HttpTransport } from "./transport/HttpTransport.ts"
@@ -69,7 +68,7 @@ export interface Reads<Call extends { readonly operation: ReadOperation }, A, E,
   readonly targetsOf: (call: Call) => Result.Result<NonEmptyReadonlyArray<Target>, F>
   /** Sends a call. Default: one request for each call. */
   readonly ask?: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
-  /** Determines by further reads how long a response can be cached; see {@link CacheableRead.Query}. */
+  /** Determines by further reads how long a response can be cached; see {@link ResponseCache.Query}. */
   readonly confirm?: (call: Call, answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 
@@ -89,7 +88,7 @@ export class Pipeline extends Context.Service<Pipeline, {
   ) => Effect.Effect<{
     readonly read: (call: Call) => Effect.Effect<A, E | F | CommonFailure>
     /** Caches a response that the upstream pushed. */
-    readonly put: (call: Call, answer: A, receipt: CacheableRead.Receipt) => Effect.Effect<void>
+    readonly put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => Effect.Effect<void>
   }>
   /** The versions of accounts. The cache keys of account state contain these versions. */
   readonly accounts: AccountVersions["Service"]
@@ -118,6 +117,70 @@ const defaults = {
 export const requestIds = () => {
   let last = 0
   return () => last = last % Number.MAX_SAFE_INTEGER + 1
+}
+
+/** What the reads over one protocol share. */
+interface Kind<Call extends { readonly operation: ReadOperation }, A, E> {
+  readonly protocol: ReadProtocol<Call, A, E>
+  readonly ask: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
+  readonly confirm: Reads<Call, A, E, unknown>["confirm"]
+  readonly pacerOf: RateLimiter["Service"]["pacerOf"]
+}
+
+/** One read, as the cache sees it. A class, so that a cache hit makes no closures. */
+class CallRead<Call extends { readonly operation: ReadOperation }, A, E>
+  implements ResponseCache.Query<A, E | CommonFailure>
+{
+  readonly #kind: Kind<Call, A, E>
+  readonly #call: Call
+  readonly #targets: NonEmptyReadonlyArray<Target>
+
+  constructor(kind: Kind<Call, A, E>, call: Call, targets: NonEmptyReadonlyArray<Target>) {
+    this.#kind = kind
+    this.#call = call
+    this.#targets = targets
+  }
+
+  get operation(): string {
+    return this.#call.operation.name
+  }
+
+  get upstream(): UpstreamLabel {
+    return this.#targets[0].label
+  }
+
+  get key(): string {
+    return this.#kind.protocol.key(this.#call)
+  }
+
+  get ask(): Effect.Effect<A, E | CommonFailure> {
+    return Effect.suspend(() => this.#kind.ask(this.#call, this.#targets))
+  }
+
+  get accounts(): ReadonlyArray<string> | undefined {
+    return this.#kind.protocol.accountsIn?.(this.#call)
+  }
+
+  get pacer(): Pacer | undefined {
+    return this.#kind.pacerOf(this.upstream)
+  }
+
+  cachePolicy(now: number, freshness: Freshness): CachePolicy | undefined {
+    return this.#kind.protocol.cachePolicy(this.#call, now, freshness === "block")
+  }
+
+  isCacheable(answer: A): boolean {
+    return this.#kind.protocol.isCacheable(this.#call, answer)
+  }
+
+  costOf(now: number): Cost | undefined {
+    return this.#kind.protocol.costOf?.(this.#call, now)
+  }
+
+  get confirm(): ResponseCache.Query<A, never>["confirm"] {
+    const { confirm } = this.#kind
+    return confirm === undefined ? undefined : (answer) => confirm(this.#call, answer)
+  }
 }
 
 const make = Effect.fnUntraced(function*(options: Options) {
@@ -155,32 +218,17 @@ const make = Effect.fnUntraced(function*(options: Options) {
         space: yield* Effect.provideService(cacheSpace(upstream), Digest.Digest, digest),
         codec: protocol.codec
       })
-      const { costOf } = protocol
       const ask = reads.ask ??
         ((call, targets) => attempts.ask({ operation: call.operation, targets }, protocol.write(call, nextId())))
-      const makeQuery = (
-        call: Call,
-        targets: NonEmptyReadonlyArray<Target>
-      ): CacheableRead.Query<A, E | CommonFailure> => ({
-        operation: call.operation.name,
-        upstream: targets[0].label,
-        key: protocol.key(call),
-        cachePolicy: (now, freshness) => protocol.cachePolicy(call, now, freshness === "block"),
-        isCacheable: (answer) => protocol.isCacheable(call, answer),
-        ask: Continuation.withContext(() => ask(call, targets)),
-        accounts: protocol.accountsIn?.(call),
-        pacer: parts.rateLimiter.pacerOf(targets[0].label),
-        costOf: costOf === undefined ? undefined : (now) => costOf(call, now),
-        confirm: confirm === undefined ? undefined : (answer) => confirm(call, answer)
-      })
+      const kind: Kind<Call, A, E> = { protocol, ask, confirm, pacerOf: parts.rateLimiter.pacerOf }
       return {
-        put: (call: Call, answer: A, receipt: CacheableRead.Receipt) => {
+        put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => {
           const found = targetsOf(call)
-          return Result.isFailure(found) ? Effect.void : reader.put(makeQuery(call, found.success), answer, receipt)
+          return Result.isFailure(found) ? Effect.void : reader.put(new CallRead(kind, call, found.success), answer, receipt)
         },
         read: (call: Call) => {
           const found = targetsOf(call)
-          return Result.isFailure(found) ? Effect.fail(found.failure) : reader.read(makeQuery(call, found.success))
+          return Result.isFailure(found) ? Effect.fail(found.failure) : reader.read(new CallRead(kind, call, found.success))
         }
       }
     }),

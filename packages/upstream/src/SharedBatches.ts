@@ -9,7 +9,6 @@
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import type * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { BatchAnswer } from "@trigate/domain/operations/Protocol"
@@ -45,7 +44,7 @@ type BatchedResult = Effect.Effect<RpcAnswer, CommonFailure>
 /** A read that waits for its batch. */
 interface WaitingRead {
   readonly call: EvmProtocol.CheckedRead
-  readonly resume: Continuation.Resume<RpcAnswer, CommonFailure>
+  readonly resume: (result: BatchedResult) => void
   /** Whether the read's caller has received a result or has disconnected. */
   isOver: boolean
   /** The single call that was sent because the batch is late. */
@@ -262,7 +261,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
 
   return (call, targets) => {
     if (refusedAt !== undefined && now() - refusedAt < refusedFor) return single(call, targets)
-    return Continuation.callback((resume) => {
+    return Effect.callback((resume) => {
       const read: WaitingRead = { call, resume, isOver: false, single: undefined, failure: undefined }
       const lane = ensureLane(targets)
       const gathered = lane.open ??= { reads: [], fiber: undefined, release: undefined }
@@ -272,8 +271,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
         gathered.release?.()
       }
       if (isFirst) gathered.fiber = fork(gather(lane, gathered))
-      // this cleanup also runs after the read has received its result
-      return () => {
+      return Effect.sync(() => {
         read.isOver = true
         read.single?.interruptUnsafe()
         if (gathered.reads.every(({ isOver }) => isOver)) {
@@ -281,7 +279,7 @@ export const make = ({ batch, context, most, single }: Options): Options["single
           close(lane, gathered)
           gathered.fiber?.interruptUnsafe()
         }
-      }
+      })
     })
   }
 }

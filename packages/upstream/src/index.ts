@@ -53,9 +53,6 @@ export * as AtMostOnce from "./attempts/AtMostOnce.ts"
 /** One attempt: a single request to one address, within the rate limit, with metrics and a report to outlier detection. */
 export * as Attempt from "./attempts/Attempt.ts"
 
-/** The metrics of attempts, by upstream, operation and outcome. */
-export * as AttemptMetrics from "./attempts/AttemptMetrics.ts"
-
 /**
  * Makes attempts until a read succeeds: fails over to other addresses, retries the same address with backoff, and
  * hedges slow attempts with a second address.
@@ -80,14 +77,8 @@ export * as AccountVersions from "./cache/AccountVersions.ts"
 /** `AccountVersions` that all processes with the same Redis and key prefix share. */
 export * as AccountVersionsRedis from "./cache/AccountVersionsRedis.ts"
 
-/** Serves one group of reads without an upstream request: from a cached response, or from an equal call in flight. */
-export * as CacheReader from "./cache/CacheReader.ts"
-
 /** Cached responses of this process, limited in bytes; the least recently used one is evicted first. */
 export * as CacheStore from "./cache/CacheStore.ts"
-
-/** A read whose response can be cached, and the rules for caching it. */
-export * as CacheableRead from "./cache/CacheableRead.ts"
 
 /** How old a response may be for the current caller. */
 export * as Freshness from "./cache/Freshness.ts"

@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import type { CachePolicy } from "@trigate/domain/operations/Operation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
-import type * as CacheableRead from "@trigate/upstream/cache/CacheableRead"
 import { Freshness, MaxAge } from "@trigate/upstream/cache/Freshness"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as Clock from "effect/Clock"
@@ -31,7 +30,7 @@ const makePeer = () => {
   return { state, ask }
 }
 
-type Query = Partial<CacheableRead.Query<UpstreamResponse.UpstreamResponse, string>>
+type Query = Partial<ResponseCache.Query<UpstreamResponse.UpstreamResponse, string>>
 
 const setup = Effect.fnUntraced(function*(options: Query = {}) {
   const peer = makePeer()

@@ -1,6 +1,5 @@
 /** A transport that plays a script: each request takes its reaction and its time from a function of the request. */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/transport/HttpTransport"
 import type { TransportResponse } from "@trigate/upstream/transport/HttpTransport"
 import * as Upstream from "@trigate/upstream/Upstream"
@@ -33,32 +32,15 @@ export const reset: Reaction = { result: new TransportError({ sent: "maybe", rea
 export const silence: Reaction = { result: "silence" }
 export const late = (after: number, reaction: Reaction): Reaction => ({ ...reaction, after })
 
-/** A transport whose effects are suspended: each request is made in a fiber of its own, and resumes the effect when it has ended. */
-const suspending = (send: HttpTransport["Service"]["send"]) =>
-  Effect.map(Effect.context(), (context) =>
-    HttpTransport.of({
-      send: (request) =>
-        Continuation.callback((resume) => {
-          const fiber = Effect.runForkWith(context)(send(request))
-          let isOver = false
-          fiber.addObserver((exit) => {
-            if (!isOver) resume(exit)
-          })
-          return () => {
-            isOver = true
-            fiber.interruptUnsafe()
-          }
-        })
-    }))
-
 /** The transport, and what it saw. */
 export const make = (
   react: (request: { readonly host: string; readonly body: string; readonly nth: number }) => Reaction
 ) => {
   const seen: Array<Seen> = []
-  const layer = Layer.effect(
+  const layer = Layer.succeed(
     HttpTransport,
-    suspending(({ body, onNewConnection = false, timeout, url }) =>
+    HttpTransport.of({
+      send: ({ body, onNewConnection = false, timeout, url }) =>
       Effect.gen(function*() {
         const { host } = new URL(Redacted.value(url))
         const text = new TextDecoder().decode(body)
@@ -75,7 +57,7 @@ export const make = (
         if (result === "silence" || isLate) return yield* timedOut("maybe", timeout)
         return "sent" in result ? yield* result : result
       })
-    )
+    })
   )
   return { seen, layer, hosts: () => seen.map(({ host }) => host) }
 }

@@ -10,7 +10,6 @@ import { type CallFailure, type CommonFailure, wrapReason } from "../errors/Gate
 import type { InvalidRequest } from "../errors/RequestError.ts"
 import { UnsupportedBlock } from "../errors/RequestError.ts"
 import { type OutcomeUnknown, UpstreamUnavailable } from "../errors/UpstreamError.ts"
-import * as Continuation from "../operations/Continuation.ts"
 import * as JsonRpc from "../operations/JsonRpc.ts"
 import type { RpcAnswer } from "../operations/JsonRpc.ts"
 import { decodeValue, invalidRequest, sourcesOn, unavailableOnNode } from "../operations/Operation.ts"
@@ -103,11 +102,17 @@ const requestDecoder = memoize((operation: Operation) =>
 export const decodeParams = (operation: Operation, params: unknown): Effect.Effect<unknown, InvalidRequest> =>
   requestDecoder(operation)(params)
 
-const parsedParams = (params: Json.Json): Effect.Effect<unknown, InvalidRequest> =>
-  Result.match(params.value, {
-    onFailure: (refusal) => Effect.fail(invalidRequest([refusal])),
-    onSuccess: Effect.succeed
-  })
+/** Validates a call, and sends it to the backend. */
+const checked = Effect.fnUntraced(function*({ once, read }: EvmBackend, { operation, params, surface }: EvmCall) {
+  if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
+  const parsed = params.value
+  if (Result.isFailure(parsed)) return yield* invalidRequest([parsed.failure])
+  yield* checkBlock(operation, parsed.success)
+  const request = yield* decodeParams(operation, parsed.success)
+  return yield* operation.class === "once"
+    ? once({ operation, params, surface })
+    : read({ operation, params, surface, request })
+})
 
 /**
  * Validates a call and relays it.
@@ -115,25 +120,10 @@ const parsedParams = (params: Json.Json): Effect.Effect<unknown, InvalidRequest>
  * Before anything is sent, fails with `InvalidRequest` for params that do not decode, and with `UnsupportedBlock` for a
  * block that the method does not support.
  */
-export const relay = ({ once, read }: EvmBackend) =>
-(
-  { operation, params, surface }: EvmCall
-): Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock> => {
-  if (sourcesOn(operation, surface).length === 0) return Effect.fail(unavailableOnNode(operation))
-  const relayed = Continuation.flatMap(
-    parsedParams(params),
-    (value) =>
-      Continuation.flatMap(
-        checkBlock(operation, value),
-        () =>
-          Continuation.flatMap(decodeParams(operation, value), (request) =>
-            operation.class === "once"
-              ? once({ operation, params, surface })
-              : read({ operation, params, surface, request }))
-      )
-  )
-  return Continuation.mapError(relayed, wrapReason)
-}
+export const relay =
+  (backend: EvmBackend) =>
+  (call: EvmCall): Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock> =>
+    Effect.mapError(checked(backend, call), wrapReason)
 
 /** Adds the number of attempts to the error of an unavailable upstream; returns any other error unchanged. */
 const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {

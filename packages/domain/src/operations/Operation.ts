@@ -22,7 +22,6 @@ import { NotPermitted } from "../errors/CallerError.ts"
 import { replaceSchemaNames } from "../errors/ErrorMessages.ts"
 import type { WrapReason } from "../errors/GatewayError.ts"
 import { InvalidRequest, type RequestFault, type StateBlock, UnavailableOnNode } from "../errors/RequestError.ts"
-import * as Continuation from "./Continuation.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
 /**
@@ -308,7 +307,7 @@ export const notPermitted = (scope: Scope, need: Need): NotPermitted | undefined
 
 /** Fails with `NotPermitted` if the scope of the {@link CurrentCaller} does not permit a request. */
 export const permitted = (need: Need): Effect.Effect<void, NotPermitted> =>
-  Continuation.withContext((context: Context.Context<never>) => {
+  Effect.contextWith((context: Context.Context<never>) => {
     const refused = notPermitted(Context.get(context, CurrentCaller).scope, need)
     return refused === undefined ? Exit.void : Exit.fail(refused)
   })

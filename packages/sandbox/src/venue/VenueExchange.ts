@@ -5,7 +5,6 @@ import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import { type Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as UserSigned from "@trigate/signing/actions/UserSigned"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
@@ -13,7 +12,7 @@ import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
@@ -180,7 +179,7 @@ export const submit = (
   body: Uint8Array,
   recovered?: Recovered
 ): Effect.Effect<UpstreamResponse.UpstreamResponse> =>
-  Continuation.withContext((context) => {
+  Effect.contextWith((context) => {
     const surroundings = {
       clock: Context.get(context, Clock.Clock).currentTimeMillisUnsafe(),
       engine: Context.get(context, Secp256k1.Secp256k1)

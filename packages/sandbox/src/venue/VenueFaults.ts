@@ -1,5 +1,4 @@
 /** Injects faults between the venue and its callers. The seed determines which requests are affected. */
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import type { SandboxFaults } from "@trigate/domain/SandboxFaults"
 import { none } from "@trigate/domain/SandboxFaults"
@@ -50,7 +49,7 @@ export const make = (seed: Seed, initial: Partial<SandboxFaults> = {}): VenueFau
       }),
     happens,
     ask: (venue) =>
-      Continuation.withContext(() => {
+      Effect.suspend(() => {
         const asked = () => happens("rateLimited") ? Exit.succeed(rateLimited) : venue
         return faults.latency === 0 ? asked() : Effect.delay(Effect.suspend(asked), faults.latency)
       })

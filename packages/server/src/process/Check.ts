@@ -5,7 +5,7 @@
 import { isValid, KeyStore } from "@trigate/callers/KeyStore"
 import { profileFor } from "@trigate/signing/VenueProfile"
 import * as NodeArchive from "@trigate/trading/NodeArchive"
-import type { AttemptOutcome } from "@trigate/upstream/attempts/AttemptMetrics"
+import type { AttemptOutcome } from "@trigate/upstream/attempts/Attempt"
 import * as Probe from "@trigate/upstream/attempts/Probe"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"

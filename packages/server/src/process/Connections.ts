@@ -46,7 +46,7 @@ const countByAddress = (server: Server, most: number, trusted: ReadonlyArray<IpN
 }
 
 /** Closes a stalled connection if the client has not sent its whole request, or does not read the response. */
-function closeStalled(this: ServerResponse, socket: Socket): void {
+export function closeStalled(this: ServerResponse, socket: Socket): void {
   // a client that waits for its response is not stalled, however long the operation takes
   if (!this.req.complete || socket.writableLength > 0) socket.destroy()
 }
@@ -59,7 +59,4 @@ export const bound = (
   server.maxConnections = maxConnections
   countByAddress(server, Math.max(1, Math.floor(maxConnections / 4)), trustedProxies)
   server.timeout = Duration.toMillis(stallTimeout)
-  server.on("request", (_request, response) => {
-    response.on("timeout", closeStalled)
-  })
 }

@@ -91,13 +91,21 @@ const refuseEarly = (request: Http.IncomingMessage, response: Http.ServerRespons
 /** Maximum number of requests that wait until the program has started. Each uses at most 80 KiB of memory. */
 export const maxParked = 512
 
+/** Serves requests before a server's listeners do; each function returns `false` for a request that it leaves to them. */
+export interface Lane {
+  readonly serve: (request: Http.IncomingMessage, response: Http.ServerResponse) => boolean
+  /** Serves an upgrade to another protocol; `head` contains the first bytes after the headers. */
+  readonly upgrade: (request: Http.IncomingMessage, head: Buffer) => boolean
+}
+
 /**
- * A server whose requests wait until it has a request listener.
+ * A server whose requests wait until it has a request listener, and reach its lane before its listeners.
  *
  * Without a request listener, Node drops a request but leaves its connection open. The client would wait forever, and
  * the server could not shut down.
  */
-class ParkingServer extends Http.Server {
+class GatewayListener extends Http.Server {
+  lane: Lane | undefined
   readonly #parked = new Map<Http.IncomingMessage, Http.ServerResponse>()
   #isParking = false
 
@@ -132,6 +140,17 @@ class ParkingServer extends Http.Server {
     return this
   }
 
+  override emit(event: string, ...args: Array<unknown>): boolean {
+    const [request, answer, head] = args
+    if (request instanceof Http.IncomingMessage) {
+      if (event === "request" && answer instanceof Http.ServerResponse) {
+        answer.on("timeout", Connections.closeStalled)
+        if (this.lane?.serve(request, answer) === true) return true
+      } else if (event === "upgrade" && Buffer.isBuffer(head) && this.lane?.upgrade(request, head) === true) return true
+    }
+    return super.emit(event, ...args)
+  }
+
   readonly #keep = (request: Http.IncomingMessage, response: Http.ServerResponse): void => {
     if (this.#parked.size < maxParked) {
       this.#parked.set(request, response)
@@ -162,8 +181,8 @@ class ParkingServer extends Http.Server {
  * `request` is added. Further requests, and requests that still wait when the server closes, are refused with
  * `Overloaded`.
  */
-export const create = (bounds: Connections.Bounds = {}): Http.Server => {
-  const server = new ParkingServer({
+export const create = (bounds: Connections.Bounds = {}): GatewayListener => {
+  const server = new GatewayListener({
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: 10_000,
     requestTimeout: 30_000,
@@ -220,7 +239,7 @@ export interface Options extends Connections.Bounds {
  * @since 0.1.0
  * @category services
  */
-export class Listener extends Context.Service<Listener, Http.Server>()("@trigate/server/process/NodeServer/Listener") {}
+export class Listener extends Context.Service<Listener, GatewayListener>()("@trigate/server/process/NodeServer/Listener") {}
 
 /**
  * The HTTP server on an address. When the server closes, connections have {@link maxDrainWait} to close.

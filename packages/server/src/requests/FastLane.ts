@@ -3,15 +3,13 @@
  *
  * It serves two kinds of requests: a `POST` with a small body to the exact path of a relaying route, and the handshake
  * of a WebSocket. The request is observed and served by its route like any other request. This module only reads the
- * request from Node and writes the response. A request runs synchronously until an operation has to wait; its remaining
- * steps run in a fiber.
+ * request from Node and writes the response. The fiber of a request starts synchronously.
  */
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import { constVoid } from "effect/Function"
+import { constVoid, memoize } from "effect/Function"
 import * as HttpServer from "effect/http/HttpServer"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
@@ -95,24 +93,11 @@ export const serve = Effect.fnUntraced(function*<E>(
 ) {
   const listener = yield* Listener
   const server = yield* Effect.context<HttpServer.HttpServer>()
-  const before = listener.listeners("request")
-  yield* HttpServer.serveEffect(app)
-  // excludes the listener that queues requests: the server removed it when the app's listener was added
-  const own = listener.listeners("request").filter((each) => before.includes(each))
-  const ofApp = listener.listeners("request").filter((each) => !before.includes(each))
-  const upgradesOfApp = listener.listeners("upgrade")
-  const give = (listeners: typeof own, given: ReadonlyArray<unknown>) => {
-    for (const each of listeners) Reflect.apply(each, listener, given)
+  listener.lane = {
+    serve: (request, response) => entrance.lane?.serve(server, request, response) === true,
+    upgrade: (request, head) => entrance.lane?.upgrade(server, request, head) === true
   }
-  listener.removeAllListeners("request")
-  listener.on("request", (request, response) => {
-    give(own, [request, response])
-    if (entrance.lane?.serve(server, request, response) !== true) give(ofApp, [request, response])
-  })
-  listener.removeAllListeners("upgrade")
-  listener.on("upgrade", (request, socket, head) => {
-    if (entrance.lane?.upgrade(server, request, head) !== true) give(upgradesOfApp, [request, socket, head])
-  })
+  yield* HttpServer.serveEffect(app)
 })
 
 /**
@@ -180,6 +165,9 @@ export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane
     const routes = Context.get(services, FastLane)
     const scope = Context.get(services, Scope.Scope)
     const accept = CallerSocket.makeAcceptor()
+    const runAt = memoize((server: Context.Context<HttpServer.HttpServer>) =>
+      Effect.runForkWith(Context.add(services, HttpServer.HttpServer, Context.get(server, HttpServer.HttpServer)))
+    )
 
     /**
      * Serves a request. Interrupts the request if `closing` emits `close`, which means that the client has
@@ -204,20 +192,11 @@ export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane
         response.writeHead(whole.status, headers)
         end(response, whole)
       })
-      const context = Context.add(services, HttpServer.HttpServer, Context.get(server, HttpServer.HttpServer))
-      let cancel = constVoid
-      let left: Fiber.Fiber<unknown, unknown> | undefined
-      const over = () => {
-        closing.off("close", over)
-        cancel()
-        left?.interruptUnsafe()
-      }
-      closing.on("close", over)
-      cancel = Continuation.run(answered, context, (rest) => {
-        if (Exit.isExit(rest)) return over()
-        left = Fiber.runIn(Effect.runForkWith(context)(rest), scope)
-        left.addObserver(over)
-      })
+      const fiber = runAt(server)(answered)
+      if (fiber.pollUnsafe() !== undefined) return
+      const leave = () => fiber.interruptUnsafe()
+      closing.on("close", leave)
+      Fiber.runIn(fiber, scope).addObserver(() => closing.off("close", leave))
     }
 
     const lane: Lane = {

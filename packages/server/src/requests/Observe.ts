@@ -7,7 +7,6 @@
  * of the server are not affected.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import { Freshness, MaxAge } from "@trigate/upstream/cache/Freshness"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -66,10 +65,10 @@ const withFreshness = <A, E, R>(
   cacheControl: string | undefined
 ): Effect.Effect<A, E, R> => {
   if (cacheControl === undefined) return effect
-  if (notCached.test(cacheControl)) return Continuation.provide(effect, Freshness, "none")
+  if (notCached.test(cacheControl)) return Effect.provideService(effect, Freshness, "none")
   const seconds = someAge.exec(cacheControl)?.groups?.["seconds"]
   if (seconds === undefined) return effect
-  return Continuation.provide(Continuation.provide(effect, Freshness, "block"), MaxAge, Number(seconds))
+  return Effect.provideService(Effect.provideService(effect, Freshness, "block"), MaxAge, Number(seconds))
 }
 
 const isRouteNotFound = (error: unknown): boolean =>
@@ -266,45 +265,55 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     if (span !== undefined) RequestSpan.end(span, context, { id, status, error: RequestRecord.recordedError(record) })
   }
 
+  /** Returns the response to a request that is not for this gateway; `undefined` for any other request. */
+  const misdirected = (
+    { headers, url }: Subject,
+    host: string | undefined,
+    context: Context.Context<never>
+  ): HttpServerResponse.HttpServerResponse | undefined => {
+    if (!isServed(context, host)) return otherHost(url)
+    return !sandbox && headers[sandboxHeader] !== undefined ? notASandbox(url) : undefined
+  }
+
+  const answer = Effect.fnUntraced(function*<A, R>(
+    subject: Subject,
+    handled: Effect.Effect<HttpServerResponse.HttpServerResponse, HttpServerError | unhandled, R>,
+    writeAnswer: (
+      response: HttpServerResponse.HttpServerResponse,
+      headers: { readonly [name: string]: string }
+    ) => A,
+    record: RequestRecord.RequestRecord
+  ) {
+    const { headers, response } = subject
+    const context = yield* Effect.context<never>()
+    const start = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+    const host = header(subject, "host") ?? header(subject, ":authority")
+    if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
+      record.foreign = foreign(headers, host)
+    }
+    const served = Effect.provideService(
+      withFreshness(handled, header(subject, "cache-control")),
+      RequestRecord.CurrentRequestRecord,
+      record
+    )
+    const whole = withBody(
+      misdirected(subject, host, context) ??
+        (yield* Effect.catchCause(served, (cause) => unanswered(cause, subject, record)))
+    )
+    noteAnswer({ context, record, response, start }, whole)
+    return writeAnswer(whole, responseHeaders(record, whole))
+  })
+
   const observe: Observed["observe"] = (subject, handled, writeAnswer) =>
-    Continuation.withContext((context) => {
-      const { headers, response, url } = subject
-      const leave = drain.enter()
-      const start = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+    Effect.suspend(() => {
       const record = RequestRecord.make(load, nextId(header(subject, "x-request-id")), subject)
-      let isOver = false
-      const end = () => {
-        if (isOver) return
-        isOver = true
+      const leave = drain.enter()
+      return Effect.onExitPrimitive(answer(subject, handled, writeAnswer, record), () => {
         leave()
         record.admitted?.end()
         if (record.body !== undefined) load.release(record.body)
-      }
-      const host = header(subject, "host") ?? header(subject, ":authority")
-      if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
-        record.foreign = foreign(headers, host)
-      }
-      const given = !isServed(context, host)
-        ? Exit.succeed(otherHost(url))
-        : !sandbox && headers[sandboxHeader] !== undefined
-        ? Exit.succeed(notASandbox(url))
-        : Continuation.provide(
-          withFreshness(handled, header(subject, "cache-control")),
-          RequestRecord.CurrentRequestRecord,
-          record
-        )
-      const answered = (answer: HttpServerResponse.HttpServerResponse) => {
-        const whole = withBody(answer)
-        noteAnswer({ context, record, response, start }, whole)
-        return Exit.succeed(writeAnswer(whole, responseHeaders(record, whole)))
-      }
-      return Continuation.onExit(
-        Continuation.matchCause(given, {
-          onFailure: (cause) => Continuation.flatMap(unanswered(cause, subject, record), answered),
-          onSuccess: answered
-        }),
-        end
-      )
+        return undefined
+      })
     })
 
   /** Observes a request from Effect's HTTP adapter. */
@@ -321,9 +330,10 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
         handled,
         HttpServerResponse.setHeaders
       )
-      return traced === undefined ? answered : Continuation.onExit(answered, () => {
+      return traced === undefined ? answered : Effect.onExitPrimitive(answered, () => {
         const taken = Context.getOrUndefined(context, HttpRouter.RouteContext)
         conceal(traced, taken?.route.path ?? `${prefix}/*`)
+        return undefined
       })
     })
 

@@ -5,9 +5,8 @@
 import * as Json from "@trigate/domain/encoding/Json"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
 import { GatewayError } from "@trigate/domain/errors/GatewayError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as ProblemDetails from "effect/http/ProblemDetails"
@@ -74,7 +73,7 @@ export const answerProblem = (
   error: GatewayErrorType,
   path: string
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  Continuation.withContext((context) => {
+  Effect.contextWith((context) => {
     Context.get(context, CurrentRequestRecord).error = error._tag
     return Exit.succeed(problem(error, path))
   })

@@ -11,7 +11,6 @@ import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { Overloaded } from "@trigate/domain/errors/CallerError"
 import { PayloadTooLarge } from "@trigate/domain/errors/RequestError"
 import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import { invalidRequest, parseRequest } from "@trigate/domain/operations/Operation"
 import * as ByteSize from "effect/ByteSize"
 import * as Context from "effect/Context"
@@ -127,7 +126,7 @@ const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array =>
  * microseconds, more than Node needs for the heads of request and response together.
  */
 const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
-  Continuation.callback<Uint8Array, BodyFailure>((resume) => {
+  Effect.callback<Uint8Array, BodyFailure>((resume) => {
     const chunks: Array<Uint8Array> = []
     let size = 0
     let isOver = false
@@ -151,10 +150,10 @@ const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
     message.on("end", () => end(Exit.succeed(joined(chunks))))
     // `close` follows `end` and every error; only the first event has an effect
     message.on("close", () => end(broken))
-    return () => {
+    return Effect.sync(() => {
       isOver = true
       message.off("data", onData)
-    }
+    })
   })
 
 /** Reserves memory for a body of `size` bytes. Returns `false` if too little memory is left. */
@@ -181,7 +180,7 @@ const sent = (
  * `Overloaded`, before reading, if not enough memory is left.
  */
 export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effect<Uint8Array, BodyFailure> =>
-  Continuation.withContext((context: Context.Context<never>): Effect.Effect<Uint8Array, BodyFailure> => {
+  Effect.contextWith((context: Context.Context<never>): Effect.Effect<Uint8Array, BodyFailure> => {
     const record = Context.get(context, CurrentRequestRecord)
     if (!isJson(header(request, "content-type"))) return notJson
     const declared = Number(header(request, "content-length") ?? 0)
@@ -212,7 +211,7 @@ export const decodeText = (body: Uint8Array): Effect.Effect<string, InvalidReque
 
 /** Returns the body as text. */
 export const text = (request: IncomingRequest): Effect.Effect<string, BodyFailure> =>
-  Continuation.flatMap(bytes(request), decodeText)
+  Effect.flatMap(bytes(request), decodeText)
 
 /** Parses the body strictly as JSON. The result also contains the received bytes. */
 export const json = (request: IncomingRequest): Effect.Effect<Json.Json, BodyFailure> =>

@@ -12,7 +12,6 @@ import type { Caller, KeepCounted, Quota } from "@trigate/domain/Caller"
 import type { Overloaded, QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -185,7 +184,7 @@ const note = (record: RequestRecord, { quota }: Caller, standing: Quotas.Standin
 
 const uncounted = (caller: Caller): Admitted => ({
   caller,
-  provide: (effect) => Continuation.provide(effect, CurrentCaller, caller),
+  provide: (effect) => Effect.provideService(effect, CurrentCaller, caller),
   end: constVoid
 })
 
@@ -219,14 +218,14 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
 
   /** Counts calls of a caller with a quota, and records the remaining quota. */
   const count = (caller: Caller, record: RequestRecord, calls: number): Effect.Effect<Quotas.Counted, QuotaExceeded> =>
-    Continuation.match(quotas.count(caller, calls), {
+    Effect.mapBoth(quotas.count(caller, calls), {
       onFailure: (error) => {
         note(record, caller, { remaining: 0, reset: error.retryAfter * 1000 })
-        return Exit.fail(error)
+        return error
       },
       onSuccess: (counted) => {
         note(record, caller, counted)
-        return Exit.succeed(counted)
+        return counted
       }
     })
 
@@ -248,7 +247,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     return {
       caller,
       provide: (effect) =>
-        Continuation.provide(Continuation.provide(effect, CurrentCaller, caller), CurrentKeepCounted, keep),
+        Effect.provideService(Effect.provideService(effect, CurrentCaller, caller), CurrentKeepCounted, keep),
       countMore: (calls) =>
         // the request can end before the further calls are counted; `keep` keeps the request counted until then
         Effect.acquireUseRelease(
@@ -266,34 +265,40 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     }
   }
 
+  /** Identifies the caller of a request, and counts the request against the caller's quota. */
+  const admit = Effect.fnUntraced(function*(
+    request: IncomingRequest,
+    record: RequestRecord,
+    counting: { admitted: Admitted | undefined }
+  ) {
+    // refusing a handshake costs as much as completing it, and the client would retry
+    const isRefused = record.load.isBusy && request.upgrade === undefined
+    if (record.admitted === undefined && isRefused) return yield* overloaded
+    const caller = yield* identifyCaller(request, record)
+    record.caller = caller
+    // on the admin listener, the guard has already counted the request
+    if (record.admitted?.caller.id === caller.id) return record.admitted
+    if (!isCounted(caller.quota)) return uncounted(caller)
+    // uninterruptible, because a count that is not recorded in `counting` would never end
+    return yield* Effect.uninterruptible(
+      Effect.map(
+        count(caller, record, 1),
+        (counted) => counting.admitted = record.admitted = admitted(caller, record, counted)
+      )
+    )
+  })
+
   const serve = <A, E, R>(request: IncomingRequest, handled: Effect.Effect<A, E, R>) =>
-    Continuation.withContext<A, E | CallerRefusal, R>((context) => {
-      const record = Context.get(context, CurrentRequestRecord)
-      const servedFor = (served: Admitted) => {
-        record.caller = served.caller
-        return served.provide(handled)
-      }
-      // refusing a handshake costs as much as completing it, and the client would retry
-      const isRefused = record.load.isBusy && request.upgrade === undefined
-      if (record.admitted === undefined && isRefused) return overloaded
-      let counting: Admitted | undefined
-      const served = Continuation.flatMap(identifyCaller(request, record), (caller) => {
-        // on the admin listener, the guard has already counted the request
-        if (record.admitted?.caller.id === caller.id) return servedFor(record.admitted)
-        if (!isCounted(caller.quota)) return servedFor(uncounted(caller))
-        record.caller = caller
-        // uninterruptible, because a count that is not recorded in `counting` would never end
-        return Continuation.flatMap(
-          Continuation.uninterruptible(
-            Continuation.map(
-              count(caller, record, 1),
-              (counted) => counting = record.admitted = admitted(caller, record, counted)
-            )
-          ),
-          servedFor
-        )
+    Effect.contextWith((context: Context.Context<R>) => {
+      const counting: { admitted: Admitted | undefined } = { admitted: undefined }
+      const served = Effect.flatMap(
+        admit(request, Context.get(context, CurrentRequestRecord), counting),
+        ({ provide }): Effect.Effect<A, E | CallerRefusal, R> => provide(handled)
+      )
+      return Effect.onExitPrimitive(served, () => {
+        counting.admitted?.end()
+        return undefined
       })
-      return Continuation.onExit(served, () => counting?.end())
     })
 
   return { serve }

@@ -3,7 +3,7 @@
  *
  * Effect's own HTTP tracer would record the whole URL and the headers of a request. Both can contain a caller's key.
  */
-import * as Continuation from "@trigate/domain/operations/Continuation"
+import { isTraced } from "@trigate/upstream/attempts/Spans"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -23,7 +23,7 @@ const currentNanos = (context: Context.Context<never>): bigint =>
   Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
 
 /** Returns whether requests of a route have spans: probes and scrapes have none. */
-const isTraced = (route: string): boolean => !route.startsWith("health.")
+const hasSpans = (route: string): boolean => !route.startsWith("health.")
 
 /** The headers that can contain the caller's span: W3C's, and the two forms of B3. */
 const parentHeaders = ["traceparent", "b3", "x-b3-traceid"]
@@ -45,7 +45,7 @@ const within = <A, E, R>(
   path: string | undefined,
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => {
-  if (!isTraced(record.route)) return self
+  if (!hasSpans(record.route)) return self
   const parent = parentSpan(record, context)
   const span = Context.get(context, Tracer.Tracer).span({
     name: record.route,
@@ -59,8 +59,8 @@ const within = <A, E, R>(
   })
   record.span = span
   if (!span.sampled) {
-    return Continuation.provide(
-      Continuation.provide(self, References.TracerEnabled, false),
+    return Effect.provideService(
+      Effect.provideService(self, References.TracerEnabled, false),
       Tracer.ParentSpan,
       span
     )
@@ -83,10 +83,10 @@ export const named = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   path?: string
 ): Effect.Effect<A, E, R> =>
-  Continuation.withContext((context: Context.Context<R>) => {
+  Effect.contextWith((context: Context.Context<R>) => {
     const record = Context.get(context, CurrentRequestRecord)
     record.route = route
-    if (!Continuation.isTraced(context)) return self
+    if (!isTraced(context)) return self
     const routed = Context.getOrUndefined(context, HttpRouter.RouteContext)?.route.path
     return within(record, context, routed ?? path, self)
   })

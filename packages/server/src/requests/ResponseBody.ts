@@ -1,11 +1,8 @@
 /** Makes responses that HttpApiBuilder does not encode: relayed upstream responses and JSON text. */
 import { sourcesHeader } from "@trigate/domain/candles/CandleSources"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import { upstreamHeader } from "@trigate/domain/operations/UpstreamResponse"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
-import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
+import * as Effect from "effect/Effect"
 import * as Body from "effect/http/HttpBody"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { CurrentRequestRecord, noteAge } from "./RequestRecord.ts"
@@ -87,9 +84,7 @@ export const relayed = (
   response: UpstreamResponse,
   headers?: { readonly [name: string]: string }
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  Continuation.withContext((context) =>
-    Exit.succeed(relayedIn(Context.get(context, CurrentRequestRecord), operation, response, headers))
-  )
+  Effect.map(CurrentRequestRecord, (record) => relayedIn(record, operation, response, headers))
 
 /** Makes a response from JSON text that the gateway encoded. */
 export const jsonResponse = (

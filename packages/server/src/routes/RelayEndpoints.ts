@@ -9,7 +9,6 @@ import { KeyedPath } from "@trigate/api/EndpointKey"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { endpointPaths } from "@trigate/api/TokensApi"
 import { type CallError, unwrapReason } from "@trigate/domain/errors/GatewayError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import { decodeFaults, invalidRequest } from "@trigate/domain/operations/Operation"
 import type { Surface } from "@trigate/domain/operations/Operation"
 import * as Cause from "effect/Cause"
@@ -93,7 +92,7 @@ const relays = Effect.fnUntraced(function*(options: Options) {
   const relay = (handle: Handle): Handler => (request) =>
     serve(request, handle(request, request.keyInPath === undefined ? "gateway" : "node"))
   const rpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
-    Continuation.match(relay(handle)(request), { onFailure: refuse, onSuccess: Exit.succeed })
+    Effect.catch(relay(handle)(request), refuse)
   return new Map<string, Handler>(Object.entries<Handler>(
     {
       "exchange.submit": relay(exchange),
@@ -162,13 +161,10 @@ export const layer = (options: Options) =>
         const name = `${group.identifier}.${endpoint.identifier}`
         const handle = handlers.get(name)
         if (handle === undefined) return
-        const problems = {
-          onFailure: respondToError(endpoint.path),
-          onSuccess: (response: HttpServerResponse) => Exit.succeed(response)
-        }
+        const problems = respondToError(endpoint.path)
         const isKeyed = endpoint.path.startsWith("/:endpointKey")
         const answer: FastLane.RequestHandler = (request) =>
-          RequestSpan.named(name, Continuation.matchCause(handle(request), problems), endpoint.path)
+          RequestSpan.named(name, Effect.catchCause(handle(request), problems), endpoint.path)
         const adapted = Effect.flatMap(HttpServerRequest, (request) => {
           if (!isKeyed) return answer(fromAdapter(request))
           return Effect.matchCauseEffect(endpointKey, {

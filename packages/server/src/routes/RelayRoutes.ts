@@ -2,11 +2,9 @@
 import { ActionPath, ById, ByIdentity } from "@trigate/api/ActionsApi"
 import { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
-import type { NotPermitted } from "@trigate/domain/errors/CallerError"
 import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import { UnsupportedMethod } from "@trigate/domain/errors/RequestError"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import {
   decodeValue,
   invalidRequest,
@@ -22,10 +20,8 @@ import { TokenChain } from "@trigate/tokens/TokenChain"
 import type { RestCall } from "@trigate/tokens/TokenChain"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
-import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import { header } from "../requests/IncomingRequest.ts"
@@ -59,32 +55,23 @@ export const expectedSigner = (request: IncomingRequest): Effect.Effect<Address 
 /** The handler of `/exchange`. */
 export const exchange = Effect.map(
   Exchange,
-  ({ relay }) => (request: IncomingRequest, surface: Surface) =>
-    Continuation.withContext((context: Context.Context<never>) => {
-      const record = Context.get(context, CurrentRequestRecord)
+  ({ relay }) =>
+    Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
+      const record = yield* CurrentRequestRecord
       const refusal = foreignRefusal(record)
-      const read: Effect.Effect<Uint8Array, RequestBody.BodyFailure | NotPermitted> = refusal === undefined
-        ? RequestBody.bytes(request, RequestBody.signedLimit)
-        : Exit.fail(refusal)
-      const given = Continuation.flatMap(
-        read,
-        (body) => Continuation.map(expectedSigner(request), (expected) => ({ body, expected }))
-      )
-      const relayed = Continuation.flatMap(given, ({ body, expected }) =>
-        relay({
-          body,
-          surface,
-          ...(expected === undefined ? {} : { expectedSigner: expected }),
-          ...(record.id === undefined ? {} : { requestId: record.id })
-        }))
-      return Continuation.map(
-        relayed,
-        ({ answer, operation, signer, warnings }) =>
-          ResponseBody.relayedIn(record, operation, answer, {
-            ...(signer === undefined ? {} : { [signerHeader]: signer }),
-            ...(warnings.length === 0 ? {} : { "x-trigate-warning": warnings.join("; ") })
-          })
-      )
+      if (refusal !== undefined) return yield* refusal
+      const body = yield* RequestBody.bytes(request, RequestBody.signedLimit)
+      const expected = yield* expectedSigner(request)
+      const { answer, operation, signer, warnings } = yield* relay({
+        body,
+        surface,
+        ...(expected === undefined ? {} : { expectedSigner: expected }),
+        ...(record.id === undefined ? {} : { requestId: record.id })
+      })
+      return ResponseBody.relayedIn(record, operation, answer, {
+        ...(signer === undefined ? {} : { [signerHeader]: signer }),
+        ...(warnings.length === 0 ? {} : { "x-trigate-warning": warnings.join("; ") })
+      })
     })
 )
 
@@ -152,33 +139,30 @@ export const info = (relaysAnyType: boolean) =>
     const bare = { gateway: new Map<string, InfoProtocol.InfoCall>(), node: new Map<string, InfoProtocol.InfoCall>() }
 
     /** Decodes the query in a body; a query without parameters is decoded once and cached. */
-    const callIn = (body: Uint8Array, surface: Surface) =>
-      Continuation.flatMap(RequestBody.decodeText(body), (text) => {
-        const known = bare[surface].get(text)
-        if (known !== undefined) return Exit.succeed(known)
-        return Continuation.flatMap(parseRequest(text, body), (json) =>
-          Continuation.map(InfoProtocol.parseCall(json, surface, relaysAnyType), (call) => {
-            if (bareQuery.test(text) && bare[surface].size < MAX_BARE) {
-              // caches the text instead of the received bytes, which are a view of a larger socket buffer
-              bare[surface].set(text, { ...call, body: Json.parsed(text, json.valueOrUndefined) })
-            }
-            return call
-          }))
-      })
+    const callIn = Effect.fnUntraced(function*(body: Uint8Array, surface: Surface) {
+      const text = yield* RequestBody.decodeText(body)
+      const known = bare[surface].get(text)
+      if (known !== undefined) return known
+      const json = yield* parseRequest(text, body)
+      const call = yield* InfoProtocol.parseCall(json, surface, relaysAnyType)
+      if (bareQuery.test(text) && bare[surface].size < MAX_BARE) {
+        // caches the text instead of the received bytes, which are a view of a larger socket buffer
+        bare[surface].set(text, { ...call, body: Json.parsed(text, json.valueOrUndefined) })
+      }
+      return call
+    })
 
-    const relayed = (call: InfoProtocol.InfoCall) =>
-      Continuation.flatMap(relay(call), (response) => ResponseBody.relayed(call.operation.name, response))
-
-    return (request: IncomingRequest, surface: Surface) =>
-      Continuation.flatMap(RequestBody.bytes(request), (body) =>
-        Continuation.flatMap(callIn(body, surface), (call) =>
-          Continuation.flatMap(permitted(operationNeed(call.operation, InfoProtocol.queryType(call))), () => {
-            const oldest = prefersOldest(request) ? InfoProtocol.forOldest(call) : undefined
-            return oldest === undefined
-              ? relayed(call)
-              : Continuation.map(relayed(oldest), (response) =>
-                HttpServerResponse.setHeaders(response, { "preference-applied": oldestBars }))
-          })))
+    return Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
+      const body = yield* RequestBody.bytes(request)
+      const call = yield* callIn(body, surface)
+      yield* permitted(operationNeed(call.operation, InfoProtocol.queryType(call)))
+      const oldest = prefersOldest(request) ? InfoProtocol.forOldest(call) : undefined
+      const response = yield* relay(oldest ?? call)
+      const relayed = ResponseBody.relayedIn(yield* CurrentRequestRecord, call.operation.name, response)
+      return oldest === undefined
+        ? relayed
+        : HttpServerResponse.setHeaders(relayed, { "preference-applied": oldestBars })
+    })
   })
 
 const tokenReads: ReadonlyMap<string, TokenRpcOperation> = new Map(tokenRestReads.map((each) => [each.name, each]))

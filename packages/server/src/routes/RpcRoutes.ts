@@ -13,7 +13,6 @@ import { configuredReads } from "@trigate/domain/evm/EvmMethods"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import * as EvmOperations from "@trigate/domain/evm/EvmOperations"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcCall } from "@trigate/domain/operations/JsonRpc"
 import { invalidRequest, operationNeed, permitted } from "@trigate/domain/operations/Operation"
@@ -179,7 +178,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     const { operation, permission } = known
     const refusal = operation.class === "once" ? foreignRefusal(record) : undefined
     return refusal === undefined
-      ? Continuation.flatMap(permission, () => relay({ operation, params, surface }))
+      ? Effect.andThen(permission, relay({ operation, params, surface }))
       : Effect.fail(refusal)
   }
 
@@ -190,12 +189,12 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
       onFailure: (failure: CallError) => {
         const error = unwrapReason(failure)
         record.operations.push({ operation, outcome: error._tag })
-        return Exit.succeed(envelope.error(error, rpcCodes[error._tag])(id))
+        return envelope.error(error, rpcCodes[error._tag])(id)
       },
       onSuccess: (answer: Answer) => {
         record.operations.push({ operation, outcome: answer._tag === "Error" ? "upstream_error" : "ok" })
         noteAge(record, answer.age)
-        return Exit.succeed(envelope.answer(id, answer))
+        return envelope.answer(id, answer)
       }
     }
   }
@@ -204,7 +203,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const answerCall = (call: RpcCall, asked: Asked): Effect.Effect<string | undefined> => {
     return envelope.isNotification(call)
       ? Effect.undefined
-      : Continuation.match(perform(call, asked), observeEnd(call, asked))
+      : Effect.match(perform(call, asked), observeEnd(call, asked))
   }
 
   const refuseCall = (id: string | undefined, error: InvalidRequest, code: number, { record }: Asked) => {
@@ -282,7 +281,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
 
   // an error of the HTTP layer keeps its HTTP status; its body is a JSON-RPC error
   const refuse = (failure: CallError) =>
-    Continuation.withContext((context: Context.Context<never>) => {
+    Effect.contextWith((context: Context.Context<never>) => {
       const error = unwrapReason(failure)
       Context.get(context, CurrentRequestRecord).error = error._tag
       const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
@@ -293,14 +292,13 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const toResponse = (body: string | undefined) =>
     body === undefined ? HttpServerResponse.empty({ status: 204 }) : ResponseBody.jsonResponse(body)
 
-  const handler = (isOther: (text: string) => boolean): Route["handle"] => (request, surface) =>
-    Continuation.withContext((context) => {
-      const asked = { record: Context.get(context, CurrentRequestRecord), surface }
-      return Continuation.match(RequestBody.text(request), {
-        onFailure: refuse,
-        onSuccess: (text) =>
-          isOther(text) ? Exit.succeed(notCall) : Continuation.map(answerText(text, asked), toResponse)
-      })
+  const handler = (isOther: (text: string) => boolean): Route["handle"] =>
+    Effect.fnUntraced(function*(request, surface) {
+      const read = yield* Effect.result(RequestBody.text(request))
+      if (Result.isFailure(read)) return yield* refuse(read.failure)
+      const text = read.success
+      if (isOther(text)) return notCall
+      return toResponse(yield* answerText(text, { record: yield* CurrentRequestRecord, surface }))
     })
 
   return {

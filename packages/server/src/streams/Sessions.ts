@@ -8,7 +8,6 @@ import type { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Caller } from "@trigate/domain/Caller"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { CommonFailure, unwrapReason } from "@trigate/domain/errors/GatewayError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import type { Queries } from "@trigate/trading/streams/CoinCatalog"
@@ -281,10 +280,10 @@ export const make = Effect.fnUntraced(function*(
   }
 
   const run = (opening: Opening, speech: Speech): Effect.Effect<never> =>
-    Continuation.flatMap(
+    Effect.flatMap(
       caughtUp(opening.request.url, speech),
       () =>
-        Continuation.flatMap(opening.upgrade(), (socket) => {
+        Effect.flatMap(opening.upgrade(), (socket) => {
           // undefined if the client disconnected before the handshake
           if (socket !== undefined) begin(opening, socket, speech)
           return Exit.interrupt()

@@ -8,7 +8,6 @@ import { Quotas } from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import { invalidRequest, permitted } from "@trigate/domain/operations/Operation"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
@@ -87,11 +86,11 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
    * chain.
    */
   const admitted = (chain: FeedChain) =>
-    Continuation.withContext((context: Context.Context<never>) => {
+    Effect.contextWith((context: Context.Context<never>) => {
       const record = Context.get(context, RequestRecord.CurrentRequestRecord)
       const refusal = RequestRecord.foreignRefusal(record)
       return refusal === undefined
-        ? Continuation.map(
+        ? Effect.map(
           permitted({ chain, class: "read" }),
           () => ({ record, caller: Context.get(context, CurrentCaller) })
         )
@@ -115,19 +114,19 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
     const { upgrade } = request
     if (upgrade === undefined) return Exit.succeed(noUpgrade)
     if (!isHandshake(request)) return Exit.succeed(badHandshake)
-    return Continuation.flatMap(sessions.admit(by.caller), () => sessions.run({ ...by, request, upgrade }, speech))
+    return Effect.flatMap(sessions.admit(by.caller), () => sessions.run({ ...by, request, upgrade }, speech))
   }
 
   const socket = (request: IncomingRequest) =>
-    Continuation.flatMap(
+    Effect.flatMap(
       admitted("trading"),
-      (by) => Continuation.flatMap(sharedStreams(), (streams) => open(request, by, { protocol: "venue", streams }))
+      (by) => Effect.flatMap(sharedStreams(), (streams) => open(request, by, { protocol: "venue", streams }))
     )
 
   /** Serves a chain's JSON-RPC route over a WebSocket. */
   const rpc = (chain: FeedChain) => (request: IncomingRequest) => {
     const surface = request.keyInPath === undefined ? "gateway" : "node"
-    return Continuation.flatMap(
+    return Effect.flatMap(
       admitted(chain),
       (by) => open(request, by, { protocol: "jsonrpc", chain, surface })
     )

@@ -80,7 +80,8 @@ describe("the same action, handed in twice", () => {
       const now = yield* Clock.currentTimeMillis
       const body = bodyOf(now, delegate(now))
       assertFailure("http", yield* post(`${url}/exchange`, body), "UpstreamUnavailable")
-      const risen = yield* faultyUpstream(good, { port: Number(new URL(dead).port) })
+      const { hostname, port } = new URL(dead)
+      const risen = yield* faultyUpstream(good, { host: hostname, port: Number(port) })
       assert.strictEqual((yield* post(`${url}/exchange`, body)).text, ok)
       assert.deepStrictEqual(askedOf(risen), [1])
     }))

@@ -1,9 +1,7 @@
 /** `ActionLog` in the memory of this process: lost when the process ends, and not shared with replicas. */
 import type { Settled } from "@trigate/domain/actions/ActionRecord"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
@@ -277,7 +275,7 @@ export const make = Effect.fnUntraced(
         LoggedAction.makeClaim(
           sending,
           isRepeat,
-          (remains, settled) => Continuation.withContext(() => Exit.succeed(settle(key, entry, remains, settled)))
+          (remains, settled) => Effect.sync(() => settle(key, entry, remains, settled))
         )
       )
     }

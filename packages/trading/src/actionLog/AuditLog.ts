@@ -6,7 +6,6 @@
  * signature.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -62,7 +61,7 @@ const audited = ({ write }: AuditLog["Service"], sending: Sending) => (claim: Cl
   return {
     ...claim,
     settle: (outcome, status, entries) =>
-      Continuation.withContext((context) => {
+      Effect.contextWith((context) => {
         const time = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
         if (isOpen) write({ time, requestId, caller, signer, nonce, digest: fingerprint, actionType, outcome, status })
         isOpen = false

@@ -12,7 +12,6 @@ import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionReference, ActionState, Settled } from "@trigate/domain/actions/ActionRecord"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -260,7 +259,7 @@ export const makeClaim = (
   return {
     isRepeat,
     settle: (settlement, _status, entries) =>
-      Continuation.withContext(() => {
+      Effect.suspend(() => {
         if (!isOpen) return Exit.void
         isOpen = false
         const remains = entryRemains(signer, isRepeat, settlement)
@@ -305,7 +304,7 @@ export const wrapClaims = (
 
 /** Records an action as `sent`, in one synchronous step if possible; see {@link Claims}. */
 export const take = (log: Claims, sending: Sending): Effect.Effect<Claim, ClaimRefusal> =>
-  Continuation.withContext((context) => {
+  Effect.contextWith((context) => {
     const claimed = log.tryClaim(sending, Context.get(context, Clock.Clock).currentTimeMillisUnsafe())
     return claimed === undefined ? log.claim(sending) : Effect.fromResult(claimed)
   })
@@ -319,4 +318,4 @@ export const claimed = <A, E>(
   sending: Sending,
   use: (claim: Claim) => Effect.Effect<A, E>
 ): Effect.Effect<A, E | ClaimRefusal> =>
-  Continuation.acquireUseRelease(take(log, sending), use, (claim) => claim.settle("unknown"))
+  Effect.acquireUseRelease(take(log, sending), use, (claim) => claim.settle("unknown"))

@@ -13,7 +13,6 @@ import type { NotPermitted } from "@trigate/domain/errors/CallerError"
 import { type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import { UnsupportedAction } from "@trigate/domain/errors/RequestError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import { invalidRequest, notPermitted, operationNeed } from "@trigate/domain/operations/Operation"
 import * as UserSigned from "@trigate/signing/actions/UserSigned"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
@@ -310,7 +309,7 @@ export const make = (
 
   return Admission.of({
     admit: (body, expectedSigner) =>
-      Continuation.withContext((context) => {
+      Effect.contextWith((context) => {
         const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
         const { scope } = Context.get(context, CurrentCaller)
         const admitted = Result.flatMap(

@@ -9,17 +9,16 @@ import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import type { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { Cost } from "@trigate/domain/operations/Operation"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { TransportError } from "../transport/HttpTransport.ts"
 import type { Target } from "../Upstream.ts"
 import * as Attempt from "./Attempt.ts"
-import type { Ended, Parts } from "./Attempt.ts"
-import { meters } from "./AttemptMetrics.ts"
+import { meters } from "./Attempt.ts"
+import type { Ended, Handler, Parts } from "./Attempt.ts"
 import * as Spans from "./Spans.ts"
 
 /** A once-only call: its operation, its targets in order of preference, and its bytes. */
@@ -53,23 +52,23 @@ const outcomeOfStatus = (status: number): Ended<unknown>["outcome"] => {
   return status >= 500 ? "server_fault" : status >= 400 ? "refused" : "ok"
 }
 
-const answered = (response: UpstreamResponse): Ended<Sending> => {
-  const issue = openIssue(response)
-  return issue === undefined
-    ? { value: { _tag: "Answered", response }, outcome: outcomeOfStatus(response.status), rows: 0 }
-    : { value: { _tag: "Unknown", detail: `the response was ${issue}` }, outcome: "malformed", rows: 0 }
+const handler: Handler<Sending> = {
+  answered: (response) => {
+    const issue = openIssue(response)
+    return issue === undefined
+      ? { value: { _tag: "Answered", response }, outcome: outcomeOfStatus(response.status), rows: 0 }
+      : { value: { _tag: "Unknown", detail: `the response was ${issue}` }, outcome: "malformed", rows: 0 }
+  },
+  broke: ({ detail, reason, sent }) => {
+    if (sent === "no") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }
+    return {
+      value: { _tag: "Unknown", detail: `the connection broke (${detail})` },
+      outcome: reason === "Timeout" ? "timeout" : "broken",
+      rows: 0
+    }
+  },
+  withheld: (error) => ({ _tag: "Withheld", error })
 }
-
-const broke = ({ detail, reason, sent }: TransportError): Ended<Sending> => {
-  if (sent === "no") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }
-  return {
-    value: { _tag: "Unknown", detail: `the connection broke (${detail})` },
-    outcome: reason === "Timeout" ? "timeout" : "broken",
-    rows: 0
-  }
-}
-
-const withheld = (error: QuotaExceeded | UpstreamRateLimited): Sending => ({ _tag: "Withheld", error })
 
 const outcomeUnknown = ({ label }: Target, { operation }: OnceCall, identity: OnceIdentity, detail: string) =>
   new OutcomeUnknown({ upstream: label, ...identity, advice: operation.advice, detail: `${label}: ${detail}` })
@@ -88,32 +87,8 @@ const notSent = (upstream: string, attempts: number, detail: string) =>
 export const make = (parts: Parts, deadline: number) => {
   const findMeter = meters()
 
-  const send = (
-    call: OnceCall,
-    target: Target,
-    number: number,
-    time: number,
-    isLast: boolean
-  ): Effect.Effect<Sending> =>
-    Attempt.run(parts, {
-      class: "once",
-      operation: call.operation.name,
-      number,
-      cost: call.operation.cost,
-      meter: findMeter(target.label, call.operation.name),
-      target,
-      body: call.body,
-      timeout: time,
-      // leaves time for the next address if this one is unreachable
-      ...(isLast ? {} : { sendWithin: time / 2 }),
-      // leaves time for the response: an action sent just before the deadline would end with an unknown outcome
-      maxWait: time / 2,
-      answered,
-      broke,
-      withheld
-    })
-
   const sendInTurn = Effect.fnUntraced(function*(call: OnceCall, identity: OnceIdentity) {
+    const { operation } = call
     const clock = yield* Clock.Clock
     const until = monotonicMillis(clock) + deadline
     const firstCheck = parts.outliers.ready(call.targets)
@@ -124,10 +99,26 @@ export const make = (parts: Parts, deadline: number) => {
     let attempts = 0
     let lastDetail = "the deadline had passed"
     for (const [index, target] of targets.entries()) {
-      const left = until - monotonicMillis(clock)
+      const start = monotonicMillis(clock)
+      const left = until - start
       if (left <= 0) break
       attempts++
-      const sending = yield* send(call, target, attempts, left, index === targets.length - 1)
+      const sending = yield* Attempt.run(parts, {
+        class: "once",
+        operation: operation.name,
+        number: attempts,
+        start,
+        cost: operation.cost,
+        meter: findMeter(target.label, operation.name),
+        target,
+        body: call.body,
+        timeout: left,
+        // leaves time for the next address if this one is unreachable
+        sendWithin: index === targets.length - 1 ? undefined : left / 2,
+        // leaves time for the response: an action sent just before the deadline would end with an unknown outcome
+        maxWait: left / 2,
+        handler
+      })
       switch (sending._tag) {
         case "Answered":
           return sending.response
@@ -143,13 +134,9 @@ export const make = (parts: Parts, deadline: number) => {
   })
 
   return (call: OnceCall, identity: OnceIdentity): Effect.Effect<UpstreamResponse, OnceFailure> =>
-    Continuation.withContext((context) =>
-      Continuation.isTraced(context)
-        ? Spans.call(
-          { operation: call.operation.name, upstream: call.targets[0].label },
-          ({ status }) => status >= 400,
-          sendInTurn(call, identity)
-        )
-        : sendInTurn(call, identity)
-    )
+    Effect.contextWith((context: Context.Context<never>) => {
+      const sent = sendInTurn(call, identity)
+      const name = { operation: call.operation.name, upstream: call.targets[0].label }
+      return Spans.isTraced(context) ? Spans.call(name, ({ status }) => status >= 400, sent) : sent
+    })
 }

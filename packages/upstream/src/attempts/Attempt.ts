@@ -1,29 +1,88 @@
-/** One attempt: a single request to one address, within the rate limit, with metrics and a report to outlier detection. */
+/** One attempt: a single request to one address, within the rate limit, with metrics, a span, and a report to outlier detection. */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { Cost, MethodClass } from "@trigate/domain/operations/Operation"
 import { responseWeight } from "@trigate/domain/operations/Operation"
+import type { RetryableFault } from "@trigate/domain/operations/Protocol"
 import type * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
+import * as Result from "effect/Result"
 import * as Tracer from "effect/Tracer"
-import type { Ask, Permits } from "../limits/FairQueue.ts"
 import { worstCost } from "../limits/FairQueue.ts"
+import type { Permits } from "../limits/FairQueue.ts"
 import type { RateLimiter } from "../limits/RateLimiter.ts"
 import { IsRefresh } from "../limits/RateLimiter.ts"
 import type { HttpTransport, TransportError } from "../transport/HttpTransport.ts"
 import { receive } from "../transport/ReceivedResponse.ts"
 import { targetName } from "../Upstream.ts"
-import type { Target } from "../Upstream.ts"
-import type { AttemptOutcome, Meter, Registry } from "./AttemptMetrics.ts"
+import type { Target, UpstreamLabel } from "../Upstream.ts"
+import { metrics } from "../UpstreamMetrics.ts"
 import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
 import * as Spans from "./Spans.ts"
+
+/** The result of an attempt. `abandoned` means that the caller disconnected or that a second attempt was faster. */
+export type AttemptOutcome = "ok" | "refused" | "abandoned" | Exclude<RetryableFault, "withheld">
+
+/** The context with the metric registry. Updates are synchronous, because every attempt makes several. */
+export type Registry = Context.Context<never>
+
+/** The metrics of one operation at one upstream. */
+export interface Meter {
+  /**
+   * Counts an attempt with its actual cost; `rows` is the number of rows in the response, for an operation whose rows
+   * cost rate-limit weight.
+   */
+  readonly attempted: (
+    registry: Registry,
+    cost: Cost,
+    outcome: AttemptOutcome,
+    milliseconds: number,
+    rows: number
+  ) => void
+  readonly retried: (registry: Registry, fault: RetryableFault) => void
+  readonly hedged: (registry: Registry, won: "first" | "second") => void
+}
+
+const memo = <Key, Value>(make: (key: Key) => Value) => {
+  const made = new Map<Key, Value>()
+  return (key: Key): Value => {
+    const found = made.get(key)
+    if (found !== undefined) return found
+    const value = make(key)
+    made.set(key, value)
+    return value
+  }
+}
+
+const makeMeter = (upstream: UpstreamLabel, operation: string): Meter => {
+  const at = { upstream }
+  const named = { upstream, operation }
+  const took = metrics.upstreamSeconds.series(at)
+  const weighed = metrics.upstreamWeight.series(at)
+  const billed = metrics.upstreamRequestUnits.series(at)
+  return {
+    attempted: (registry, cost, outcome, milliseconds, rows) => {
+      metrics.upstreamCalls.series({ ...named, outcome }).updateUnsafe(1, registry)
+      took.updateUnsafe(milliseconds / 1000, registry)
+      if (outcome === "not_sent") return
+      if (upstream === "trading-api") weighed.updateUnsafe(responseWeight({ cost }, rows), registry)
+      else billed.updateUnsafe(cost.requestUnits, registry)
+    },
+    retried: (registry, cause) => metrics.upstreamRetries.series({ ...named, cause }).updateUnsafe(1, registry),
+    hedged: (registry, won) => metrics.upstreamHedges.series({ ...named, won }).updateUnsafe(1, registry)
+  }
+}
+
+/** Makes the function that looks up the metrics of an operation at an upstream. The metrics are made on first use. */
+export const meters = () => {
+  const ofUpstream = memo((upstream: UpstreamLabel) => memo((operation: string) => makeMeter(upstream, operation)))
+  return (upstream: UpstreamLabel, operation: string): Meter => ofUpstream(upstream)(operation)
+}
 
 /** The services and settings that all attempts share. */
 export interface Parts {
@@ -46,7 +105,15 @@ export interface Ended<A> {
   readonly signal?: HealthSignal
 }
 
-/** The request of an attempt, and the handlers of its results. */
+/** What becomes of an attempt. */
+export interface Handler<A> {
+  answered(response: UpstreamResponse.UpstreamResponse, attempt: Attempt<A>): Ended<A>
+  broke(error: TransportError, attempt: Attempt<A>): Ended<A>
+  /** Handles a refusal by the rate limiter; nothing was sent. */
+  withheld(error: QuotaExceeded | UpstreamRateLimited): A
+}
+
+/** The request of an attempt, and the handler of its result. */
 export interface Attempt<A> {
   readonly operation: string
   readonly class: MethodClass
@@ -56,21 +123,20 @@ export interface Attempt<A> {
   readonly maxWait: number
   /** The number of the attempt within its call, from 1. */
   readonly number: number
+  /** The time at which the attempt starts, by the monotonic clock, in milliseconds. */
+  readonly start: number
   readonly meter: Meter
   /** The body of a POST; absent for a GET. */
   readonly body: Uint8Array | undefined
   /** Timeout in milliseconds, including the wait for the rate limiter. */
   readonly timeout: number
   /** Maximum milliseconds to send the request, counted from the end of the wait for the rate limiter. */
-  readonly sendWithin?: number
+  readonly sendWithin?: number | undefined
   /** Whether to open a new connection instead of using a pooled one. */
   readonly onNewConnection?: boolean
   /** The W3C `traceparent` to send. */
   readonly traceparent?: string | undefined
-  readonly answered: (response: UpstreamResponse.UpstreamResponse) => Ended<A>
-  readonly broke: (error: TransportError) => Ended<A>
-  /** Handles a refusal by the rate limiter; nothing was sent. */
-  readonly withheld: (error: QuotaExceeded | UpstreamRateLimited) => A
+  readonly handler: Handler<A>
 }
 
 const getHeaders = { accept: "application/json" }
@@ -82,25 +148,21 @@ const usedBy = ({ cost, target }: Attempt<unknown>, { outcome, rows }: Ended<unk
   return target.label === "trading-api" ? responseWeight({ cost }, rows) : cost.requestUnits
 }
 
-/** Sends an attempt that already has its rate-limit permits, and passes the result to the attempt's handlers. */
-const send = <A>(
+const tooLate = ({ label }: Target) =>
+  new UpstreamRateLimited({
+    upstream: label,
+    detail: `The rate limit of ${label} delayed the call until its deadline; nothing was sent`
+  })
+
+/** Sends the request of an attempt that has its permits; `timeout` is the rest of its time, in milliseconds. */
+const send = (
   parts: Parts,
-  attempt: Attempt<A>,
-  permits: Permits,
+  { body, cost, meter, onNewConnection = false, sendWithin, target, traceparent }: Attempt<unknown>,
   timeout: number,
+  took: () => number,
   context: Registry
-): Effect.Effect<A> => {
-  const { body, cost, meter, onNewConnection = false, sendWithin, target, traceparent } = attempt
+) => {
   const headers = body === undefined ? getHeaders : postHeaders
-  const clock = Context.get(context, Clock.Clock)
-  const start = clock.currentTimeMillisUnsafe()
-  const took = () => clock.currentTimeMillisUnsafe() - start
-  const end = (ended: Ended<A>): Exit.Exit<A> => {
-    meter.attempted(context, cost, ended.outcome, took(), ended.rows)
-    permits.refund(worstCost(target.label, attempt) - usedBy(attempt, ended))
-    if (ended.signal !== undefined) parts.outliers.report(target, ended.signal)
-    return Exit.succeed(ended.value)
-  }
   const sent = parts.transport.send({
     method: body === undefined ? "GET" : "POST",
     url: target.url,
@@ -109,48 +171,51 @@ const send = <A>(
     maxAnswerBytes: parts.maxAnswerBytes,
     timeout,
     onNewConnection,
-    ...(sendWithin === undefined ? {} : { sendWithin: Math.min(sendWithin, timeout) })
+    ...(sendWithin === undefined ? undefined : { sendWithin: Math.min(sendWithin, timeout) })
   })
-  const ended = Continuation.match(sent, {
-    onFailure: (error) => end(attempt.broke(error)),
-    onSuccess: (response) => end(attempt.answered(receive(target, response)))
-  })
-  return Continuation.onExit(ended, ({ _tag }) => {
+  return Effect.onExitPrimitive(Effect.result(sent), ({ _tag }) => {
     if (_tag === "Failure") meter.attempted(context, cost, "abandoned", took(), 0)
+    return undefined
   })
 }
 
-const tooLate = ({ label }: Target) =>
-  new UpstreamRateLimited({
-    upstream: label,
-    detail: `The rate limit of ${label} delayed the call until its deadline; nothing was sent`
-  })
-
-const begin = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.Effect<A> => {
-  const { class: methodClass, cost, target, timeout } = attempt
+/** Takes the permits of an attempt, sends its request, and passes the result to its handler. */
+const make = Effect.fnUntraced(function*<A>(parts: Parts, attempt: Attempt<A>, context: Registry) {
+  const { cost, handler, meter, target } = attempt
+  const clock = Context.get(context, Clock.Clock)
   const isRefresh = Context.get(context, IsRefresh)
-  const ask: Ask = {
+  const ask = {
     upstream: target.label,
-    class: methodClass,
+    class: attempt.class,
     cost,
     caller: Context.get(context, CurrentCaller),
     maxWait: isRefresh ? 0 : attempt.maxWait,
     isRefresh
   }
-  const clock = Context.get(context, Clock.Clock)
-  const permits = parts.rateLimiter.tryTake(ask, clock)
-  if (permits !== undefined) return send(parts, attempt, permits, timeout, context)
-  const start = monotonicMillis(clock)
-  return Effect.matchEffect(parts.rateLimiter.take(ask), {
-    onFailure: (error) => Effect.succeed(attempt.withheld(error)),
-    onSuccess: (permits) => {
-      const left = timeout - (monotonicMillis(clock) - start)
-      if (left > 0) return send(parts, attempt, permits, left, context)
+  let left = attempt.timeout
+  let permits: Permits | undefined = parts.rateLimiter.tryTake(ask, clock)
+  if (permits === undefined) {
+    const begin = monotonicMillis(clock)
+    const taken = yield* Effect.result(parts.rateLimiter.take(ask))
+    if (Result.isFailure(taken)) return handler.withheld(taken.failure)
+    permits = taken.success
+    left -= monotonicMillis(clock) - begin
+    if (left <= 0) {
       permits.refund(worstCost(target.label, attempt))
-      return Effect.succeed(attempt.withheld(tooLate(target)))
+      return handler.withheld(tooLate(target))
     }
-  })
-}
+  }
+  const sentAt = clock.currentTimeMillisUnsafe()
+  const took = () => clock.currentTimeMillisUnsafe() - sentAt
+  const sent = yield* send(parts, attempt, left, took, context)
+  const ended = Result.isSuccess(sent)
+    ? handler.answered(receive(target, sent.success), attempt)
+    : handler.broke(sent.failure, attempt)
+  meter.attempted(context, cost, ended.outcome, took(), ended.rows)
+  permits.refund(worstCost(target.label, attempt) - usedBy(attempt, ended))
+  if (ended.signal !== undefined) parts.outliers.report(target, ended.signal)
+  return ended.value
+})
 
 /** Adds an unsampled `traceparent` to an attempt, so that the upstream does not start its own trace. */
 const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
@@ -166,52 +231,44 @@ const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
  */
 const sound: ReadonlySet<string> = new Set(["ok", "refused"])
 
-/** Makes an attempt in a span. If `announced` is set, the request contains the span's `traceparent`. */
-const traced = <A>(
-  attempt: Attempt<A>,
-  announced: boolean,
-  run: (attempt: Attempt<A>) => Effect.Effect<A>
-): Effect.Effect<A> => {
-  const { number, operation, target } = attempt
+/** Makes an attempt in a span. If upstream calls are traced, the request contains the span's `traceparent`. */
+const traced = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> => {
+  const { handler, number, operation, target } = attempt
   let seen: { readonly outcome: string; readonly fault?: unknown } = { outcome: "ok" }
   const noted = (ended: Ended<A>, fault: unknown): Ended<A> => {
     const { outcome } = ended
     seen = sound.has(outcome) ? { outcome } : { outcome, fault }
     return ended
   }
-  return Spans.within(
-    targetName(target),
-    {
-      kind: "client",
-      attributes: {
-        ...Spans.named({ operation, upstream: target.label }),
-        [Spans.attributes.address]: target.address,
-        [Spans.attributes.attempt]: number
-      }
-    },
-    (span) =>
-      run({
+  const attributes = {
+    ...Spans.named({ operation, upstream: target.label }),
+    [Spans.attributes.address]: target.address,
+    [Spans.attributes.attempt]: number
+  }
+  return Spans.within(targetName(target), { kind: "client", attributes }, (span) =>
+    Effect.contextWith((context: Registry) =>
+      make(parts, {
         ...attempt,
-        ...(announced ? { traceparent: HttpTraceContext.toHeaders(span)["traceparent"] } : {}),
-        answered: (response) => {
-          span.attribute(Spans.attributes.status, response.status)
-          const ended = attempt.answered(response)
-          return noted(ended, ended.outcome)
-        },
-        broke: (error) => noted(attempt.broke(error), error),
-        withheld: (error) => {
-          seen = { outcome: "withheld", fault: error }
-          return attempt.withheld(error)
+        ...(parts.traceUpstream ? { traceparent: HttpTraceContext.toHeaders(span)["traceparent"] } : {}),
+        handler: {
+          answered: (response) => {
+            span.attribute(Spans.attributes.status, response.status)
+            const ended = handler.answered(response, attempt)
+            return noted(ended, ended.outcome)
+          },
+          broke: (error) => noted(handler.broke(error, attempt), error),
+          withheld: (error) => {
+            seen = { outcome: "withheld", fault: error }
+            return handler.withheld(error)
+          }
         }
-      }),
-    () => seen
-  )
+      }, context)
+    ), () => seen)
 }
 
-/** Makes an attempt. Adds no overhead to the transport if the rate limiter has capacity. */
+/** Makes an attempt. */
 export const run = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> =>
-  Continuation.withContext((context: Registry) =>
-    Continuation.isTraced(context)
-      ? traced(attempt, parts.traceUpstream, (attempt) => begin(parts, attempt, context))
-      : begin(parts, parts.traceUpstream ? unsampled(attempt, context) : attempt, context)
-  )
+  Effect.contextWith((context: Registry) => {
+    if (Spans.isTraced(context)) return traced(parts, attempt)
+    return make(parts, parts.traceUpstream ? unsampled(attempt, context) : attempt, context)
+  })

@@ -7,9 +7,10 @@
  * budget.
  */
 import { perUpstream } from "@trigate/domain/Chain"
+import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import type { ReadFailure } from "@trigate/domain/errors/TransportFailure"
 import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
+import type { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
 import type { Cost } from "@trigate/domain/operations/Operation"
 import type { AttemptResult, Question, Retryable, RetryableFault } from "@trigate/domain/operations/Protocol"
 import { foreign, retryable, unreachable, unreadable } from "@trigate/domain/operations/Protocol"
@@ -27,9 +28,8 @@ import * as Result from "effect/Result"
 import type { TransportError } from "../transport/HttpTransport.ts"
 import type { Target, UpstreamLabel } from "../Upstream.ts"
 import * as Attempt from "./Attempt.ts"
-import type { Ended, Parts } from "./Attempt.ts"
-import { meters } from "./AttemptMetrics.ts"
-import type { Meter } from "./AttemptMetrics.ts"
+import { meters } from "./Attempt.ts"
+import type { Ended, Handler, Meter, Parts } from "./Attempt.ts"
 import type { HealthSignal } from "./OutlierDetection.ts"
 
 /** The retry budget of each upstream. */
@@ -227,187 +227,239 @@ export interface Attempts {
   readonly ask: <A, E>(read: AttemptedRead, question: Question<A, E>) => Effect.Effect<A, E | ReadFailure>
 }
 
+/** What the reads of one process share. */
+interface Shared extends Options {
+  readonly parts: Parts
+  readonly budgets: { readonly [L in UpstreamLabel]: RetryBudget }
+  readonly findMeter: (upstream: UpstreamLabel, operation: string) => Meter
+  readonly findLatencies: (meter: Meter) => Latencies
+}
+
+/** The next address to try, after a pause of `wait` milliseconds. */
+interface Next {
+  readonly target: Target
+  readonly usable: ReadonlyArray<Target>
+  readonly wait: number
+}
+
+/** One read: the attempts made so far, and what they showed. */
+class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
+  readonly #shared: Shared
+  readonly #read: AttemptedRead
+  readonly #question: Question<A, E>
+  readonly #context: Context.Context<never>
+  readonly #clock: Clock.Clock
+  readonly #until: number
+  readonly #tried: Array<Target["base"]> = []
+  /** The earliest time of the next attempt at each address, from its `Retry-After`. */
+  #notBefore: Map<Target["base"], number> | undefined
+  /** The failure to report if no further attempt succeeds. */
+  #kept: Retryable<A, E | ReadFailure> | undefined
+
+  constructor(shared: Shared, read: AttemptedRead, question: Question<A, E>, context: Context.Context<never>) {
+    this.#shared = shared
+    this.#read = read
+    this.#question = question
+    this.#context = context
+    this.#clock = Context.get(context, Clock.Clock)
+    this.#until = monotonicMillis(this.#clock) + shared.deadline
+  }
+
+  get #left(): number {
+    return this.#until - monotonicMillis(this.#clock)
+  }
+
+  /** Takes a token from the budget of the intended upstream, even if a different upstream serves the call. */
+  #withdraw(): boolean {
+    return this.#shared.budgets[this.#read.targets[0].label].withdraw(this.#clock.currentTimeMillisUnsafe())
+  }
+
+  #meterAt(target: Target): Meter {
+    return this.#shared.findMeter(target.label, this.#read.operation.name)
+  }
+
+  #keep(said: Retryable<A, E | ReadFailure>): void {
+    if (isBetter(said, this.#kept)) this.#kept = said
+  }
+
+  answered(response: UpstreamResponse, { meter, start, target }: Attempt.Attempt<unknown>) {
+    const value = this.#question.judge(response)
+    const signal = healthSignal(value, response)
+    if (value._tag === "Retryable") {
+      this.#defer(target, value)
+      return { value, signal, outcome: attemptOutcome(value.fault), rows: 0 }
+    }
+    if (value._tag === "Refused") return { value, signal, outcome: "refused" as const, rows: 0 }
+    if (this.#read.targets.length > 1 || this.#read.onStart !== undefined) {
+      this.#shared.findLatencies(meter).add(monotonicMillis(this.#clock) - start)
+    }
+    return { value, signal, outcome: response.status < 400 ? "ok" as const : "refused" as const, rows: value.rows }
+  }
+
+  broke(error: TransportError, { target }: Attempt.Attempt<unknown>) {
+    const value = readResult(target.label, error, this.#shared.deadline)
+    const ofTimeout = this.#read.operation.cheap === true ? "timeout" : "none"
+    const signal = error.reason === "Timeout" ? ofTimeout : signals[error.reason]
+    return { value, signal, outcome: attemptOutcome(value.fault), rows: 0 }
+  }
+
+  withheld(error: QuotaExceeded | UpstreamRateLimited): AttemptResult<A, E | ReadFailure> {
+    return retryable("withheld", () => error)
+  }
+
+  #defer(target: Target, { fault, retryAfter }: Retryable<A, E>): void {
+    if (retryAfter !== undefined) {
+      this.#notBefore ??= new Map()
+      this.#notBefore.set(target.base, monotonicMillis(this.#clock) + retryAfter * 1000)
+    }
+    if (fault === "rate_limited") {
+      this.#shared.parts.outliers.defer(target, (retryAfter ?? DEFAULT_DEFERRAL) * 1000)
+    }
+  }
+
+  #attempt(target: Target, timeout: number, maxWait: number): Effect.Effect<AttemptResult<A, E | ReadFailure>> {
+    const { cost, name } = this.#read.operation
+    return Attempt.run<AttemptResult<A, E | ReadFailure>>(this.#shared.parts, {
+      class: "read",
+      cost,
+      target,
+      maxWait,
+      operation: name,
+      number: this.#tried.push(target.base),
+      start: monotonicMillis(this.#clock),
+      meter: this.#meterAt(target),
+      body: this.#question.body,
+      timeout,
+      // if a pooled connection broke, the peer may have closed all pooled connections
+      onNewConnection: this.#kept?.fault === "broken",
+      handler: this
+    })
+  }
+
+  /** Makes the next attempt, hedged if another address is available. */
+  attempt(target: Target, usable: ReadonlyArray<Target>): Effect.Effect<AttemptResult<A, E | ReadFailure>> {
+    const { onStart } = this.#read
+    const other = usable.find(({ base }) => base !== target.base && !this.#tried.includes(base))
+    // leaves time for the next address if this one does not respond
+    const time = other === undefined ? this.#left : this.#left / 2
+    const maxWait = other === undefined || other.label === target.label ? time : 0
+    const isFirst = this.#tried.length === 0
+    const isHedged = other !== undefined && !(isFirst && onStart !== undefined)
+    const p95 = isHedged || isFirst && onStart !== undefined
+      ? this.#shared.findLatencies(this.#meterAt(target)).p95
+      : undefined
+    const delay = p95 === undefined ? undefined : Math.max(SOONEST_HEDGE, p95)
+    if (isFirst) onStart?.(delay, () => this.#withdraw())
+    return !isHedged || delay === undefined || delay >= time
+      ? this.#attempt(target, time, maxWait)
+      : this.#hedged(target, other, time, delay)
+  }
+
+  /**
+   * Sends the read to the target `first`, and also to `second` if `first` takes longer than `delay`. Returns the
+   * success that arrives first.
+   */
+  #hedged(first: Target, second: Target, time: number, delay: number) {
+    return Effect.gen({ self: this }, function*() {
+      const primary = yield* Effect.forkChild(this.#attempt(first, time, time), { startImmediately: true })
+      const early = yield* Effect.timeoutOption(Fiber.join(primary), delay)
+      if (Option.isSome(early)) return early.value
+      if (!this.#withdraw()) return yield* Fiber.join(primary)
+      const other = yield* Effect.forkChild(this.#attempt(second, this.#left, 0), { startImmediately: true })
+      const winner = yield* Effect.raceFirst(
+        Effect.map(Fiber.join(primary), (result) => ({ result, rest: other, won: "first" as const })),
+        Effect.map(Fiber.join(other), (result) => ({ result, rest: primary, won: "second" as const }))
+      )
+      if (winner.result._tag === "Retryable") {
+        this.#keep(winner.result)
+        return yield* Fiber.join(winner.rest)
+      }
+      // does not wait for the interruption, which may take time
+      winner.rest.interruptUnsafe()
+      this.#meterAt(first).hedged(this.#context, winner.won)
+      return winner.result
+    })
+  }
+
+  /**
+   * Returns the next attempt after a failure, if a further attempt could help and is permitted.
+   */
+  next(said: Retryable<A, E | ReadFailure>): Next | undefined {
+    const { targets } = this.#read
+    this.#keep(said)
+    if (this.#tried.length >= Math.max(this.#shared.attempts, targets.length) || this.#left <= 0) return undefined
+    const usable = this.#shared.parts.outliers.choose(targets).targets
+    const untried = usable.find(({ base }) => !this.#tried.includes(base))
+    const target = untried ?? (isRepeatable(said) ? usable[0] : undefined)
+    if (target === undefined) return undefined
+    const wait = untried === undefined ? this.#pause(target) : 0
+    if (wait >= this.#left) return undefined
+    const isFree = untried !== undefined && (said.fault === "not_sent" || said.fault === "withheld")
+    return isFree || this.#withdraw() ? { target, usable, wait } : undefined
+  }
+
+  /**
+   * Returns the milliseconds to wait before an address is tried again: its `Retry-After`, otherwise backoff with full
+   * jitter.
+   */
+  #pause({ base }: Target): number {
+    const at = this.#notBefore?.get(base)
+    return at === undefined
+      ? longestPause(this.#tried.length) * Context.get(this.#context, Random.Random).nextDoubleUnsafe()
+      : Math.max(0, at - monotonicMillis(this.#clock))
+  }
+
+  /** Counts a further attempt after a fault. */
+  retried(target: Target, { fault }: Retryable<A, E | ReadFailure>): void {
+    this.#meterAt(target).retried(this.#context, fault)
+  }
+
+  /** Ends a read that has no further attempt. */
+  end(): Effect.Effect<A, E | ReadFailure> {
+    const { label } = this.#read.targets[0]
+    const kept = this.#kept
+    if (kept?.answer !== undefined) return Effect.succeed(kept.answer)
+    return Effect.fail(
+      kept === undefined || this.#left <= 0 ? timedOut(label, this.#shared.deadline)() : kept.failure(this.#tried.length)
+    )
+  }
+}
+
 /** Makes the functions that send reads. */
 export const make = (parts: Parts, options: Options): Attempts => {
-  const { deadline } = options
   const { outliers } = parts
-  const retryBudgets = budgets(options.retries)
-  const findMeter = meters()
-  const findLatencies = memoize((_meter: Meter) => new Latencies())
-
-  /** Makes the attempts of one read. If all of them fail, fails with the most useful failure. */
-  const attempting = <A, E>(
-    { onStart, operation, targets }: AttemptedRead,
-    { body, judge }: Question<A, E>,
-    context: Context.Context<never>
-  ): Effect.Effect<A, E | ReadFailure> => {
-    type Attempted = AttemptResult<A, E | ReadFailure>
-    type Open = Retryable<A, E | ReadFailure>
-    const [{ label }] = targets
-    // the retry is charged to the budget of the intended upstream, even if a different upstream serves the call
-    const budget = retryBudgets[label]
-    const clock = Context.get(context, Clock.Clock)
-    const until = monotonicMillis(clock) + deadline
-    const tried: Array<Target["base"]> = []
-    /** The earliest time of the next attempt at each address, from its `Retry-After`. */
-    let notBefore: Map<Target["base"], number> | undefined
-    /** The failure to report if no further attempt succeeds. */
-    let kept: Open | undefined
-
-    const left = () => until - monotonicMillis(clock)
-    const withdraw = () => budget.withdraw(clock.currentTimeMillisUnsafe())
-    const meterAt = (target: Target) => findMeter(target.label, operation.name)
-    const keep = (said: Open) => {
-      if (isBetter(said, kept)) kept = said
-    }
-
-    const defer = (target: Target, { fault, retryAfter }: Open) => {
-      if (retryAfter !== undefined) {
-        notBefore ??= new Map()
-        notBefore.set(target.base, monotonicMillis(clock) + retryAfter * 1000)
-      }
-      if (fault === "rate_limited") outliers.defer(target, (retryAfter ?? DEFAULT_DEFERRAL) * 1000)
-    }
-
-    /**
-     * Returns the milliseconds to wait before an address is tried again: its `Retry-After`, otherwise backoff with full
-     * jitter.
-     */
-    const pause = ({ base }: Target): number => {
-      const at = notBefore?.get(base)
-      return at === undefined
-        ? longestPause(tried.length) * Context.get(context, Random.Random).nextDoubleUnsafe()
-        : Math.max(0, at - monotonicMillis(clock))
-    }
-
-    const attempt = (target: Target, time: number, maxWait: number): Effect.Effect<Attempted> => {
-      const meter = meterAt(target)
-      const start = monotonicMillis(clock)
-      tried.push(target.base)
-      return Attempt.run<Attempted>(parts, {
-        class: "read",
-        cost: operation.cost,
-        target,
-        maxWait,
-        operation: operation.name,
-        number: tried.length,
-        meter,
-        body,
-        timeout: time,
-        // if a pooled connection broke, the peer may have closed all pooled connections
-        onNewConnection: kept?.fault === "broken",
-        answered: (response) => {
-          const value = judge(response)
-          const signal = healthSignal(value, response)
-          if (value._tag === "Retryable") {
-            defer(target, value)
-            return { value, signal, outcome: attemptOutcome(value.fault), rows: 0 }
-          }
-          if (value._tag === "Refused") return { value, signal, outcome: "refused", rows: 0 }
-          if (targets.length > 1 || onStart !== undefined) findLatencies(meter).add(monotonicMillis(clock) - start)
-          return { value, signal, outcome: response.status < 400 ? "ok" : "refused", rows: value.rows }
-        },
-        broke: (error) => {
-          const value = readResult(target.label, error, deadline)
-          const ofTimeout = operation.cheap === true ? "timeout" : "none"
-          const signal = error.reason === "Timeout" ? ofTimeout : signals[error.reason]
-          return { value, signal, outcome: attemptOutcome(value.fault), rows: 0 }
-        },
-        withheld: (error) => retryable("withheld", () => error)
-      })
-    }
-
-    /**
-     * Sends the read to the target `first`, and also to `second` if `first` takes longer than `delay`. Returns the
-     * success that arrives first.
-     */
-    const hedged = (first: Target, second: Target, time: number, delay: number) =>
-      Effect.gen(function*() {
-        const primary = yield* Effect.forkChild(attempt(first, time, time), { startImmediately: true })
-        const early = yield* Effect.timeoutOption(Fiber.join(primary), delay)
-        if (Option.isSome(early)) return early.value
-        if (!withdraw()) return yield* Fiber.join(primary)
-        const other = yield* Effect.forkChild(attempt(second, left(), 0), { startImmediately: true })
-        const winner = yield* Effect.raceFirst(
-          Effect.map(Fiber.join(primary), (result) => ({ result, rest: other, won: "first" as const })),
-          Effect.map(Fiber.join(other), (result) => ({ result, rest: primary, won: "second" as const }))
-        )
-        if (winner.result._tag === "Retryable") {
-          keep(winner.result)
-          return yield* Fiber.join(winner.rest)
-        }
-        // does not wait for the interruption, which may take time
-        winner.rest.interruptUnsafe()
-        meterAt(first).hedged(context, winner.won)
-        return winner.result
-      })
-
-    const end = (): Effect.Effect<A, E | ReadFailure> => {
-      if (kept?.answer !== undefined) return Effect.succeed(kept.answer)
-      return Effect.fail(kept === undefined || left() <= 0 ? timedOut(label, deadline)() : kept.failure(tried.length))
-    }
-
-    /** Makes the next attempt, hedged if another address is available. */
-    const next = (target: Target, usable: ReadonlyArray<Target>): Effect.Effect<A, E | ReadFailure> => {
-      const other = usable.find(({ base }) => base !== target.base && !tried.includes(base))
-      // leaves time for the next address if this one does not respond
-      const time = other === undefined ? left() : left() / 2
-      const maxWait = other === undefined || other.label === target.label ? time : 0
-      const isFirst = tried.length === 0
-      const isHedged = other !== undefined && !(isFirst && onStart !== undefined)
-      const p95 = isHedged || isFirst && onStart !== undefined ? findLatencies(meterAt(target)).p95 : undefined
-      const delay = p95 === undefined ? undefined : Math.max(SOONEST_HEDGE, p95)
-      if (isFirst) onStart?.(delay, withdraw)
-      const asked = !isHedged || delay === undefined || delay >= time
-        ? attempt(target, time, maxWait)
-        : hedged(target, other, time, delay)
-      return Continuation.flatMap(asked, concluded)
-    }
-
-    /** Ends the read with the result of an attempt, or continues with a further attempt. */
-    const concluded = (result: Attempted): Effect.Effect<A, E | ReadFailure> => {
-      switch (result._tag) {
-        case "Answered":
-          return Effect.succeed(result.answer)
-        case "Refused":
-          return Effect.fail(result.failure)
-        case "Retryable":
-          return again(result)
-      }
-    }
-
-    /**
-     * Makes a further attempt if it could help and is permitted. Otherwise fails with the most useful failure so far.
-     */
-    const again = (said: Open): Effect.Effect<A, E | ReadFailure> => {
-      keep(said)
-      if (tried.length >= Math.max(options.attempts, targets.length) || left() <= 0) return end()
-      const usable = outliers.choose(targets).targets
-      const untried = usable.find(({ base }) => !tried.includes(base))
-      const target = untried ?? (isRepeatable(said) ? usable[0] : undefined)
-      if (target === undefined) return end()
-      const wait = untried === undefined ? pause(target) : 0
-      if (wait >= left()) return end()
-      const isFree = untried !== undefined && (said.fault === "not_sent" || said.fault === "withheld")
-      if (!isFree && !withdraw()) return end()
-      const retry = () => {
-        meterAt(target).retried(context, said.fault)
-        return next(target, usable)
-      }
-      return wait > 0 ? Effect.flatMap(Effect.sleep(wait), retry) : retry()
-    }
-
-    const first = () => {
-      const { retryAfter, targets: usable } = outliers.choose(targets)
-      const [target] = usable
-      return target === undefined ? Effect.fail(ejected(label, retryAfter)) : next(target, usable)
-    }
-    budget.deposit()
-    const firstCheck = outliers.ready(targets)
-    return firstCheck === undefined ? first() : Effect.flatMap(firstCheck, first)
+  const shared: Shared = {
+    ...options,
+    parts,
+    budgets: budgets(options.retries),
+    findMeter: meters(),
+    findLatencies: memoize((_meter: Meter) => new Latencies())
   }
 
   return {
-    ask: (read, question) => Continuation.withContext((context) => attempting(read, question, context))
+    /** Makes the attempts of one read. If all of them fail, fails with the most useful failure. */
+    ask: Effect.fnUntraced(function*<A, E>(read: AttemptedRead, question: Question<A, E>) {
+      const { targets } = read
+      const [{ label }] = targets
+      const reading = new Reading(shared, read, question, yield* Effect.context<never>())
+      shared.budgets[label].deposit()
+      const firstCheck = outliers.ready(targets)
+      if (firstCheck !== undefined) yield* firstCheck
+      const { retryAfter, targets: present } = outliers.choose(targets)
+      let usable = present
+      let [target] = usable
+      if (target === undefined) return yield* ejected(label, retryAfter)
+      for (;;) {
+        const result: AttemptResult<A, E | ReadFailure> = yield* reading.attempt(target, usable)
+        if (result._tag === "Answered") return result.answer
+        if (result._tag === "Refused") return yield* Effect.fail(result.failure)
+        const next = reading.next(result)
+        if (next === undefined) return yield* reading.end()
+        if (next.wait > 0) yield* Effect.sleep(next.wait)
+        usable = next.usable
+        target = next.target
+        reading.retried(target, result)
+      }
+    })
   }
 }

@@ -13,8 +13,8 @@ import * as Schema from "effect/Schema"
 import type { HttpTransport, TransportError } from "../transport/HttpTransport.ts"
 import { receive } from "../transport/ReceivedResponse.ts"
 import type { Target, UpstreamLabel } from "../Upstream.ts"
-import { meters } from "./AttemptMetrics.ts"
-import type { AttemptOutcome } from "./AttemptMetrics.ts"
+import { meters } from "./Attempt.ts"
+import type { AttemptOutcome } from "./Attempt.ts"
 
 /** The result of a probe. */
 export interface Probed {

@@ -9,8 +9,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
+import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import type { UpstreamLabel } from "../Upstream.ts"
+
+/** Returns whether a context creates spans: the program has a tracer, and the current request is sampled. */
+export const isTraced = (context: Context.Context<never>): boolean =>
+  Context.getOrUndefined(context, Tracer.Tracer) !== undefined && Context.get(context, References.TracerEnabled)
 
 /** The attributes of the spans. */
 export const attributes = {

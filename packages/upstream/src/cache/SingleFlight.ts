@@ -11,7 +11,6 @@
  * A refusal caused by the form of the leader's request is not shared: calls with equal keys are equivalent, but may be
  * formatted differently. After such a refusal, every follower sends its own call.
  */
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import type { FaultOwner } from "@trigate/domain/operations/Protocol"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -94,11 +93,11 @@ export const make = <A, E>(
     })
 
   const run = (call: FlightCall<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
-    Continuation.withContext(() => {
+    Effect.suspend(() => {
       let mine: Flight<A, E> | undefined
-      // `onExit` also surrounds the choice of the leader, so that no interruption can prevent the cleanup
-      return Continuation.onExit(
-        Continuation.withContext(() => {
+      // the cleanup also surrounds the choice of the leader, so that no interruption can prevent it
+      return Effect.onExitPrimitive(
+        Effect.suspend(() => {
           const flight = flights.get(call.key)
           if (flight !== undefined) return follow(flight, call, asksAgain)
           mine = { ended: undefined }
@@ -106,9 +105,10 @@ export const make = <A, E>(
           return call.ask
         }),
         (exit) => {
-          if (mine === undefined) return
+          if (mine === undefined) return undefined
           flights.delete(call.key)
           if (mine.ended !== undefined) Deferred.doneUnsafe(mine.ended, Effect.succeed(exit))
+          return undefined
         }
       )
     })

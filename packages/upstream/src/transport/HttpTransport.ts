@@ -46,8 +46,7 @@ export const timedOut = (sent: TransportError["sent"], timeout: number): Transpo
 /**
  * Sends one request and reads its whole response within the request's timeout; interruption aborts the socket.
  *
- * Redirects are returned, not followed. A transport that returns a suspended effect (see `Continuation`) avoids
- * creating a fiber for each read.
+ * Redirects are returned, not followed.
  *
  * @since 0.1.0
  * @category services

@@ -5,7 +5,6 @@
  * decompression.
  */
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
@@ -255,10 +254,10 @@ export const layer = (options: Options = {}): Layer.Layer<HttpTransport> =>
       const unshared = yield* agent(options, { pipelining: 0 })
       return HttpTransport.of({
         send: (request) =>
-          Continuation.callback((resume) => {
+          Effect.callback((resume) => {
             const dispatcher = request.onNewConnection === true ? unshared : pooled
             const attempt = startOver(dispatcher, request, resume)
-            return () => attempt.interrupt()
+            return Effect.sync(() => attempt.interrupt())
           })
       })
     })
