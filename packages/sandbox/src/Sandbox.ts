@@ -4,7 +4,6 @@
  * The services use the implementations of the chain packages. Only the transports differ: they respond in the format of
  * the real upstreams. Typed methods and relayed requests therefore run the same code as with live chains.
  */
-import { operationFor } from "@trigate/domain/actions/ExchangeOperations"
 import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import { serving as evmServing } from "@trigate/domain/evm/EvmOperations"
 import type { EvmBackend } from "@trigate/domain/evm/EvmProtocol"
@@ -73,14 +72,14 @@ const exchange = Effect.gen(function*() {
   return Exchange.make(
     yield* Admission.Admission,
     yield* ActionLog.ActionLog,
-    ({ body, nonce, signed, signer }) => {
+    ({ body, nonce, operation, signed, signer }) => {
       const lost = (what: string) =>
         Exit.fail(
           new OutcomeUnknown({
             upstream,
             nonce,
             ...(signer === undefined ? {} : { signer }),
-            advice: operationFor(signed.action).advice,
+            advice: operation.advice,
             detail: `${upstream}: as an injected fault, the sandbox ${what}`
           })
         )

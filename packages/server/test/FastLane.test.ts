@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServer from "@trigate/server/process/NodeServer"
 import * as FastLane from "@trigate/server/requests/FastLane"
+import * as RequestRecord from "@trigate/server/requests/RequestRecord"
 import type { Reply, Seen } from "@trigate/testing/RecordingUpstream"
 import { isExhaustive } from "@trigate/testing/Sample"
 import * as Context from "effect/Context"
@@ -342,7 +343,8 @@ const laneWith = Effect.fnUntraced(function*(answer: FastLane.RequestHandler) {
   FastLane.add(routes, "POST", "/l2", answer)
   const lane = yield* Effect.provideService(
     FastLane.make({
-      observe: (_subject, handled, write) => Effect.map(handled, (response) => write(response, response.headers))
+      record: (head) => RequestRecord.make(undefined, undefined, head),
+      observe: (_record, handled, write) => Effect.map(handled, (response) => write(response, response.headers))
     }),
     FastLane.FastLane,
     routes

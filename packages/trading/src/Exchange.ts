@@ -1,12 +1,11 @@
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
-import { legCount } from "@trigate/domain/actions/ActionCatalog"
 import { ActionNotFound } from "@trigate/domain/actions/ActionError"
 import type { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
 import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionRecord, ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { isOpen } from "@trigate/domain/actions/ActionRecord"
 import type { ExchangeFailure, SubmitFailure } from "@trigate/domain/actions/ExchangeOperations"
-import { findOperation, passthroughAction } from "@trigate/domain/actions/ExchangeOperations"
+import { passthroughAction } from "@trigate/domain/actions/ExchangeOperations"
 import * as ExchangeProtocol from "@trigate/domain/actions/ExchangeProtocol"
 import * as Resolution from "@trigate/domain/actions/Resolution"
 import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
@@ -31,7 +30,6 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as ActionLog from "./actionLog/ActionLog.ts"
 import { metrics } from "./actionLog/ActionLogMetrics.ts"
-import * as ActionTrace from "./actionLog/ActionTrace.ts"
 import * as LoggedAction from "./actionLog/LoggedAction.ts"
 import type { Changed } from "./admission/AccountChanges.ts"
 import type { Admission, AdmissionFailure, Admitted } from "./admission/Admission.ts"
@@ -237,7 +235,7 @@ export const make = (
   changed: Changed = () => Effect.void
 ): Exchange["Service"] => {
   const sendOnce = Effect.fnUntraced(function*(admitted: Admitted, requestId?: string) {
-    const { actionType, body, fingerprint, nonce, signed, signer } = admitted
+    const { actionType, body, fingerprint, nonce, signer } = admitted
     const caller = yield* CurrentCaller
     const identity = signer === undefined ? { nonce } : { nonce, signer }
     const sending: LoggedAction.Sending = {
@@ -248,7 +246,7 @@ export const make = (
       isListed: admitted.isListed || caller.scope.signers?.some((each) => each.toLowerCase() === signer) === true,
       ...identity,
       ...(requestId === undefined ? {} : { requestId }),
-      trace: ActionTrace.make(signed)
+      trace: admitted.trace
     }
 
     const attempt = Effect.fnUntraced(function*({ isRepeat, settle }: LoggedAction.Claim) {
@@ -261,8 +259,7 @@ export const make = (
         return yield* sent.failure
       }
       const answer = sent.success
-      const legs = legCount(signed.action)
-      const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, { ...identity, legs }))
+      const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, { ...identity, legs: admitted.legs }))
       const settlement = toSettlement(outcome, isRepeat)
       if (settlement === "accepted" || settlement === "unknown") yield* changed(admitted, settlement === "accepted")
       yield* settle(settlement, answer.status, Result.isSuccess(outcome) ? outcome.success.entries : undefined)
@@ -300,7 +297,7 @@ export const make = (
     // the venue's message stays unchanged; the mistakes are reported separately
     const sentences = yield* logSentences(admitted, outcome)
     const relayed: ExchangeRelay = {
-      operation: findOperation(admitted.actionType).name,
+      operation: admitted.operation.name,
       answer,
       outcome,
       ...(admitted.signer === undefined ? {} : { signer: admitted.signer }),

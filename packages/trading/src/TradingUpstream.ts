@@ -2,7 +2,6 @@
  * The upstreams of the trading chain: the official API and nodes. Routes each call to the upstream addresses that serve
  * the call's operation, and provides the chain's services.
  */
-import { operationFor } from "@trigate/domain/actions/ExchangeOperations"
 import type { UnavailableOnNode } from "@trigate/domain/errors/RequestError"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
 import { archiveServing, serving } from "@trigate/domain/evm/EvmOperations"
@@ -271,17 +270,11 @@ const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
       Effect.fromResult(infoRoute(call.operation, call.surface)),
       (targets) => pipeline.attempt({ operation: call.operation, targets }, InfoProtocol.reads.write(call, 0))
     ))
-  const send: Exchange.Transport = (admitted) => {
-    const operation = operationFor(admitted.signed.action)
-    return Effect.flatMap(
+  const send: Exchange.Transport = ({ body, nonce, operation, signer }) =>
+    Effect.flatMap(
       Effect.fromResult(route(operation, "gateway")),
-      (targets) =>
-        pipeline.once({ operation, targets, body: admitted.body }, {
-          nonce: admitted.nonce,
-          ...(admitted.signer === undefined ? {} : { signer: admitted.signer })
-        })
+      (targets) => pipeline.once({ operation, targets, body }, { nonce, ...(signer === undefined ? {} : { signer }) })
     )
-  }
   return Exchange.make(admission, yield* ActionLog, send, changed)
 })
 

@@ -154,7 +154,7 @@ class CallRead<Call extends { readonly operation: ReadOperation }, A, E>
   }
 
   get ask(): Effect.Effect<A, E | CommonFailure> {
-    return Effect.suspend(() => this.#kind.ask(this.#call, this.#targets))
+    return this.#kind.ask(this.#call, this.#targets)
   }
 
   get accounts(): ReadonlyArray<string> | undefined {
@@ -219,16 +219,21 @@ const make = Effect.fnUntraced(function*(options: Options) {
         codec: protocol.codec
       })
       const ask = reads.ask ??
-        ((call, targets) => attempts.ask({ operation: call.operation, targets }, protocol.write(call, nextId())))
+        ((call, targets) =>
+          Effect.suspend(() => attempts.ask({ operation: call.operation, targets }, protocol.write(call, nextId()))))
       const kind: Kind<Call, A, E> = { protocol, ask, confirm, pacerOf: parts.rateLimiter.pacerOf }
       return {
         put: (call: Call, answer: A, receipt: ResponseCache.Receipt) => {
           const found = targetsOf(call)
-          return Result.isFailure(found) ? Effect.void : reader.put(new CallRead(kind, call, found.success), answer, receipt)
+          return Result.isFailure(found)
+            ? Effect.void
+            : reader.put(new CallRead(kind, call, found.success), answer, receipt)
         },
         read: (call: Call) => {
           const found = targetsOf(call)
-          return Result.isFailure(found) ? Effect.fail(found.failure) : reader.read(new CallRead(kind, call, found.success))
+          return Result.isFailure(found)
+            ? Effect.fail(found.failure)
+            : reader.read(new CallRead(kind, call, found.success))
         }
       }
     }),

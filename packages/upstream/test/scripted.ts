@@ -41,22 +41,22 @@ export const make = (
     HttpTransport,
     HttpTransport.of({
       send: ({ body, onNewConnection = false, timeout, url }) =>
-      Effect.gen(function*() {
-        const { host } = new URL(Redacted.value(url))
-        const text = new TextDecoder().decode(body)
-        const at = yield* Clock.currentTimeMillis
-        const nth = seen.filter((each) => each.host === host).length
-        const request: Seen = { host, body: text, at, timeout, isOnNewConnection: onNewConnection, isAborted: false }
-        seen.push(request)
-        const { after = 0, result } = react({ host, body: text, nth })
-        const isLate = result === "silence" || after > timeout
-        yield* Effect.onInterrupt(Effect.sleep(isLate ? timeout : after), () =>
-          Effect.sync(() => {
-            request.isAborted = true
-          }))
-        if (result === "silence" || isLate) return yield* timedOut("maybe", timeout)
-        return "sent" in result ? yield* result : result
-      })
+        Effect.gen(function*() {
+          const { host } = new URL(Redacted.value(url))
+          const text = new TextDecoder().decode(body)
+          const at = yield* Clock.currentTimeMillis
+          const nth = seen.filter((each) => each.host === host).length
+          const request: Seen = { host, body: text, at, timeout, isOnNewConnection: onNewConnection, isAborted: false }
+          seen.push(request)
+          const { after = 0, result } = react({ host, body: text, nth })
+          const isLate = result === "silence" || after > timeout
+          yield* Effect.onInterrupt(Effect.sleep(isLate ? timeout : after), () =>
+            Effect.sync(() => {
+              request.isAborted = true
+            }))
+          if (result === "silence" || isLate) return yield* timedOut("maybe", timeout)
+          return "sent" in result ? yield* result : result
+        })
     })
   )
   return { seen, layer, hosts: () => seen.map(({ host }) => host) }

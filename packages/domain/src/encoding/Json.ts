@@ -280,6 +280,18 @@ export const canonical = (text: string): string => {
   return value()
 }
 
+/** Encodes a value in the canonical form that {@link canonical} gives its JSON. */
+export const canonicalOf = (value: unknown): string => {
+  if (Predicate.isString(value)) return JSON.stringify(value)
+  if (!Predicate.isObjectOrArray(value) || "toJSON" in value) return stringify(value)
+  if (Array.isArray(value)) return `[${value.map((each) => canonicalOf(each ?? null)).join(",")}]`
+  const members: Array<string> = []
+  for (const [name, each] of Object.entries(value)) {
+    if (each !== undefined) members.push(`${JSON.stringify(name)}:${canonicalOf(each)}`)
+  }
+  return `{${members.sort().join(",")}}`
+}
+
 /** Encodes JSON like {@link stringify}, indented by two spaces. */
 export const stringifyPretty = (value: unknown): string => JSON.stringify(value, withDigits, 2)
 

@@ -8,7 +8,7 @@ import * as Json from "../encoding/Json.ts"
 import * as Utf8 from "../encoding/Utf8.ts"
 import { type CallFailure, type CommonFailure, wrapReason } from "../errors/GatewayError.ts"
 import type { InvalidRequest } from "../errors/RequestError.ts"
-import { UnsupportedBlock } from "../errors/RequestError.ts"
+import { type UnavailableOnNode, UnsupportedBlock } from "../errors/RequestError.ts"
 import { type OutcomeUnknown, UpstreamUnavailable } from "../errors/UpstreamError.ts"
 import * as JsonRpc from "../operations/JsonRpc.ts"
 import type { RpcAnswer } from "../operations/JsonRpc.ts"
@@ -102,17 +102,16 @@ const requestDecoder = memoize((operation: Operation) =>
 export const decodeParams = (operation: Operation, params: unknown): Effect.Effect<unknown, InvalidRequest> =>
   requestDecoder(operation)(params)
 
-/** Validates a call, and sends it to the backend. */
-const checked = Effect.fnUntraced(function*({ once, read }: EvmBackend, { operation, params, surface }: EvmCall) {
-  if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
-  const parsed = params.value
-  if (Result.isFailure(parsed)) return yield* invalidRequest([parsed.failure])
-  yield* checkBlock(operation, parsed.success)
-  const request = yield* decodeParams(operation, parsed.success)
-  return yield* operation.class === "once"
-    ? once({ operation, params, surface })
-    : read({ operation, params, surface, request })
-})
+/** Returns the decoded params of a call, or why the call is refused. */
+const validate = (
+  { operation, params, surface }: EvmCall
+): Effect.Effect<unknown, InvalidRequest | UnsupportedBlock | UnavailableOnNode> => {
+  if (sourcesOn(operation, surface).length === 0) return Effect.fail(unavailableOnNode(operation))
+  return Result.match(params.value, {
+    onFailure: (refusal) => Effect.fail(invalidRequest([refusal])),
+    onSuccess: (value) => Effect.flatMapEager(checkBlock(operation, value), () => decodeParams(operation, value))
+  })
+}
 
 /**
  * Validates a call and relays it.
@@ -120,10 +119,18 @@ const checked = Effect.fnUntraced(function*({ once, read }: EvmBackend, { operat
  * Before anything is sent, fails with `InvalidRequest` for params that do not decode, and with `UnsupportedBlock` for a
  * block that the method does not support.
  */
-export const relay =
-  (backend: EvmBackend) =>
-  (call: EvmCall): Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock> =>
-    Effect.mapError(checked(backend, call), wrapReason)
+export const relay = ({ once, read }: EvmBackend) =>
+(
+  call: EvmCall
+): Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock> => {
+  const { operation, params, surface } = call
+  const relayed = Effect.flatMapEager(
+    validate(call),
+    (request) =>
+      operation.class === "once" ? once({ operation, params, surface }) : read({ operation, params, surface, request })
+  )
+  return Effect.mapErrorEager(relayed, wrapReason)
+}
 
 /** Adds the number of attempts to the error of an unavailable upstream; returns any other error unchanged. */
 const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
@@ -265,7 +272,7 @@ export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
   // for params with a schema, the letter case of hexadecimal digits is irrelevant
   key: ({ operation, params, request }) => {
     if (operation.verbatim === true) return params.text
-    return request === undefined ? "" : Json.canonical(Json.stringify(request)).toLowerCase()
+    return request === undefined ? "" : Json.canonicalOf(request).toLowerCase()
   },
   cachePolicy: ({ operation, request }, now, onRequest) =>
     (onRequest ? operation.cachePolicyOnRequest?.(request, now) : undefined) ?? operation.cachePolicy?.(request, now),

@@ -239,7 +239,9 @@ export interface Options extends Connections.Bounds {
  * @since 0.1.0
  * @category services
  */
-export class Listener extends Context.Service<Listener, GatewayListener>()("@trigate/server/process/NodeServer/Listener") {}
+export class Listener
+  extends Context.Service<Listener, GatewayListener>()("@trigate/server/process/NodeServer/Listener")
+{}
 
 /**
  * The HTTP server on an address. When the server closes, connections have {@link maxDrainWait} to close.

@@ -22,6 +22,7 @@ import * as IncomingRequest from "./IncomingRequest.ts"
 import type { Observed } from "./Observe.ts"
 import * as RequestBody from "./RequestBody.ts"
 import { isReserved } from "./RequestCaller.ts"
+import { CurrentRequestRecord } from "./RequestRecord.ts"
 import * as ResponseBody from "./ResponseBody.ts"
 
 import type * as Net from "node:net"
@@ -160,13 +161,15 @@ const refusing = (request: IncomingMessage): ServerResponse => {
 }
 
 /** Makes the fast lane of a gateway. Interrupts unfinished requests when the scope ends. */
-export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane, never, FastLane | Scope.Scope> =>
+export const make = (
+  { observe, record }: Pick<Observed, "observe" | "record">
+): Effect.Effect<Lane, never, FastLane | Scope.Scope> =>
   Effect.contextWith((services: Context.Context<FastLane | Scope.Scope>) => {
     const routes = Context.get(services, FastLane)
     const scope = Context.get(services, Scope.Scope)
     const accept = CallerSocket.makeAcceptor()
-    const runAt = memoize((server: Context.Context<HttpServer.HttpServer>) =>
-      Effect.runForkWith(Context.add(services, HttpServer.HttpServer, Context.get(server, HttpServer.HttpServer)))
+    const contextAt = memoize((server: Context.Context<HttpServer.HttpServer>) =>
+      Context.add(services, HttpServer.HttpServer, Context.get(server, HttpServer.HttpServer))
     )
 
     /**
@@ -187,12 +190,13 @@ export const make = ({ observe }: Pick<Observed, "observe">): Effect.Effect<Lane
       )
       const { headers, method, url } = incoming
       const given = closing instanceof ServerResponse ? closing : undefined
-      const answered = observe({ method, headers, url, response: given }, answer(incoming), (whole, headers) => {
+      const made = record({ method, headers, url, response: given })
+      const answered = observe(made, answer(incoming), (whole, headers) => {
         const response = given ?? refusing(message)
         response.writeHead(whole.status, headers)
         end(response, whole)
       })
-      const fiber = runAt(server)(answered)
+      const fiber = Effect.runForkWith(Context.add(contextAt(server), CurrentRequestRecord, made))(answered)
       if (fiber.pollUnsafe() !== undefined) return
       const leave = () => fiber.interruptUnsafe()
       closing.on("close", leave)

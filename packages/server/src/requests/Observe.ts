@@ -20,6 +20,7 @@ import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Random from "effect/Random"
+import * as Struct from "effect/Struct"
 import type { unhandled } from "effect/Types"
 import { GatewayStatus } from "../GatewayStatus.ts"
 import { Drain } from "../process/Drain.ts"
@@ -94,6 +95,8 @@ const protective = {
   "cache-control": "no-store"
 }
 
+const protectiveNames = Struct.keys(protective)
+
 const otherHost = (url: string): HttpServerResponse.HttpServerResponse =>
   ProblemResponse.plainProblem(
     421,
@@ -148,23 +151,17 @@ const conceal = (traced: HttpServerRequest.HttpServerRequest, path: string): voi
   Object.defineProperty(traced, "url", { value: path })
 }
 
-/** A request to observe, and Node's response to it. */
-export interface Subject extends RequestRecord.Head {
-  readonly url: string
-  /** Returns the request target as sent, before the router removed a prefix from the URL. */
-  readonly target?: () => string
-  readonly response: ServerResponse | undefined
-}
-
 /** Functions that observe the requests of one gateway: they count, log and trace each request. */
 export interface Observed {
+  /** Makes the record of a request, which the context contains as `CurrentRequestRecord` while the request is served. */
+  readonly record: (head: RequestRecord.Head) => RequestRecord.RequestRecord
   /**
    * Observes a request from its head to its response, which `write` makes from the route's response and the outgoing headers.
    *
    * A defect of the gateway becomes a response. Fails only if the client has disconnected or the gateway shuts down.
    */
   readonly observe: <A, R>(
-    subject: Subject,
+    record: RequestRecord.RequestRecord,
     handled: Effect.Effect<HttpServerResponse.HttpServerResponse, HttpServerError | unhandled, R>,
     write: (response: HttpServerResponse.HttpServerResponse, headers: { readonly [name: string]: string }) => A
   ) => Effect.Effect<A, HttpServerError | unhandled, R>
@@ -197,45 +194,39 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       internalError
     )
 
-  const unanswered = (
-    cause: Cause.Cause<HttpServerError | unhandled>,
-    subject: Subject,
-    record: RequestRecord.RequestRecord
-  ) => {
+  const unanswered = (cause: Cause.Cause<HttpServerError | unhandled>, record: RequestRecord.RequestRecord) => {
     if (Cause.hasInterrupts(cause)) return Effect.failCause(cause)
     if (!notFound(cause)) return fault(cause, record)
-    return Exit.succeed(unmatched.answer({ headers: subject.headers, url: subject.target?.() ?? subject.url }))
+    return Exit.succeed(unmatched.answer({ headers: record.headers, url: record.target?.() ?? record.url }))
   }
 
   const responseHeaders = (
     { age, headers, id = "", quota }: RequestRecord.RequestRecord,
     answer: HttpServerResponse.HttpServerResponse
-  ): { readonly [name: string]: string } => ({
-    // the route's headers come first, so that they precede the others in the response
-    ...answer.headers,
-    ...protective,
-    // the route's headers are repeated, because a page's own values replace two of the protective headers
-    ...answer.headers,
-    "x-request-id": id,
-    ...(age === undefined ? undefined : { age: String(age) }),
-    ...(quota === undefined ? undefined : { "ratelimit-policy": quota.policy, ratelimit: quota.limit }),
-    ...(sandbox ? { [sandboxHeader]: "true" } : undefined),
+  ): { readonly [name: string]: string } => {
+    // the route's headers come first in the response, and a page's own values replace two of the protective headers
+    const all: { [name: string]: string } = { ...answer.headers }
+    for (const name of protectiveNames) all[name] ??= protective[name]
+    all["x-request-id"] = id
+    if (age !== undefined) all["age"] = String(age)
+    if (quota !== undefined) {
+      all["ratelimit-policy"] = quota.policy
+      all["ratelimit"] = quota.limit
+    }
+    if (sandbox) all[sandboxHeader] = "true"
     // an idle keep-alive connection would delay the shutdown
-    ...(drain.isDraining() ? { connection: "close" } : undefined),
-    ...cors?.headersFor(headers, answer.headers["vary"])
-  })
+    if (drain.isDraining()) all["connection"] = "close"
+    return cors === undefined ? all : { ...all, ...cors.headersFor(headers, answer.headers["vary"]) }
+  }
 
   /** Records a response in the metrics, the access log and the console's live view, and ends its span. */
   const noteAnswer = (
-    { context, record, response, start }: {
-      readonly context: Context.Context<never>
-      readonly record: RequestRecord.RequestRecord
-      readonly response: ServerResponse | undefined
-      readonly start: number
-    },
+    context: Context.Context<never>,
+    record: RequestRecord.RequestRecord,
+    start: number,
     { body, status }: HttpServerResponse.HttpServerResponse
   ) => {
-    const { id = "", method, span } = record
+    const { id = "", method, response, span } = record
     const time = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
     const milliseconds = time - start
     RequestRecord.count(context, record, status, milliseconds)
@@ -267,7 +258,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
 
   /** Returns the response to a request that is not for this gateway; `undefined` for any other request. */
   const misdirected = (
-    { headers, url }: Subject,
+    { headers, url }: RequestRecord.RequestRecord,
     host: string | undefined,
     context: Context.Context<never>
   ): HttpServerResponse.HttpServerResponse | undefined => {
@@ -276,39 +267,37 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   }
 
   const answer = Effect.fnUntraced(function*<A, R>(
-    subject: Subject,
+    record: RequestRecord.RequestRecord,
     handled: Effect.Effect<HttpServerResponse.HttpServerResponse, HttpServerError | unhandled, R>,
     writeAnswer: (
       response: HttpServerResponse.HttpServerResponse,
       headers: { readonly [name: string]: string }
-    ) => A,
-    record: RequestRecord.RequestRecord
+    ) => A
   ) {
-    const { headers, response } = subject
+    const { headers } = record
     const context = yield* Effect.context<never>()
     const start = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
-    const host = header(subject, "host") ?? header(subject, ":authority")
+    const host = header(record, "host") ?? header(record, ":authority")
     if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
       record.foreign = foreign(headers, host)
     }
-    const served = Effect.provideService(
-      withFreshness(handled, header(subject, "cache-control")),
-      RequestRecord.CurrentRequestRecord,
-      record
-    )
     const whole = withBody(
-      misdirected(subject, host, context) ??
-        (yield* Effect.catchCause(served, (cause) => unanswered(cause, subject, record)))
+      misdirected(record, host, context) ??
+        (yield* Effect.catchCause(
+          withFreshness(handled, header(record, "cache-control")),
+          (cause) => unanswered(cause, record)
+        ))
     )
-    noteAnswer({ context, record, response, start }, whole)
+    noteAnswer(context, record, start, whole)
     return writeAnswer(whole, responseHeaders(record, whole))
   })
 
-  const observe: Observed["observe"] = (subject, handled, writeAnswer) =>
+  const record: Observed["record"] = (head) => RequestRecord.make(load, nextId(header(head, "x-request-id")), head)
+
+  const observe: Observed["observe"] = (record, handled, writeAnswer) =>
     Effect.suspend(() => {
-      const record = RequestRecord.make(load, nextId(header(subject, "x-request-id")), subject)
       const leave = drain.enter()
-      return Effect.onExitPrimitive(answer(subject, handled, writeAnswer, record), () => {
+      return Effect.onExitPrimitive(answer(record, handled, writeAnswer), () => {
         leave()
         record.admitted?.end()
         if (record.body !== undefined) load.release(record.body)
@@ -325,9 +314,10 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       if (response !== undefined && response.socket === null && !Pipelining.admits(response)) return Effect.interrupt
       const traced = fiber.cache.span === undefined ? undefined : fiber.getRef(TracedRequest)
       const { headers, method, url } = request
+      const made = record({ method, headers, url, target: () => sentTarget(request), response })
       const answered = observe(
-        { method, headers, url, target: () => sentTarget(request), response },
-        handled,
+        made,
+        Effect.provideService(handled, RequestRecord.CurrentRequestRecord, made),
         HttpServerResponse.setHeaders
       )
       return traced === undefined ? answered : Effect.onExitPrimitive(answered, () => {
@@ -346,6 +336,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     prefix === "" || (url.startsWith(prefix) && /^(?:[/?]|$)/u.test(url.slice(prefix.length)))
 
   return {
+    record,
     observe,
     // Effect's own request log would contain paths
     route: (handled) => HttpMiddleware.withLoggerDisabled(observed(handled)),

@@ -288,17 +288,27 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     )
   })
 
+  /** Serves a request whose caller may have a quota. */
+  const serveCounted = <A, E, R>(request: IncomingRequest, record: RequestRecord, handled: Effect.Effect<A, E, R>) => {
+    const counting: { admitted: Admitted | undefined } = { admitted: undefined }
+    const served = Effect.flatMap(
+      admit(request, record, counting),
+      ({ provide }): Effect.Effect<A, E | CallerRefusal, R> => provide(handled)
+    )
+    return Effect.onExitPrimitive(served, () => {
+      counting.admitted?.end()
+      return undefined
+    })
+  }
+
   const serve = <A, E, R>(request: IncomingRequest, handled: Effect.Effect<A, E, R>) =>
-    Effect.contextWith((context: Context.Context<R>) => {
-      const counting: { admitted: Admitted | undefined } = { admitted: undefined }
-      const served = Effect.flatMap(
-        admit(request, Context.get(context, CurrentRequestRecord), counting),
-        ({ provide }): Effect.Effect<A, E | CallerRefusal, R> => provide(handled)
-      )
-      return Effect.onExitPrimitive(served, () => {
-        counting.admitted?.end()
-        return undefined
-      })
+    Effect.contextWith((context: Context.Context<R>): Effect.Effect<A, E | CallerRefusal, R> => {
+      const record = Context.get(context, CurrentRequestRecord)
+      // without keys, no caller has a quota
+      const isOpen = check === undefined && request.keyInPath === undefined && record.admitted === undefined
+      if (!isOpen || record.load.isBusy) return serveCounted(request, record, handled)
+      const caller = record.caller = atAddress(request)
+      return Effect.provideService(handled, CurrentCaller, caller)
     })
 
   return { serve }

@@ -15,6 +15,8 @@ import type * as Tracer from "effect/Tracer"
 import type { BodyReservation, Load } from "../process/Load.ts"
 import { unlimited } from "../process/Load.ts"
 import { metrics } from "../process/Metrics.ts"
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- the response is Node's own
+import type { ServerResponse } from "node:http"
 
 /** An admitted request, counted against its caller's quota. */
 export interface Admitted {
@@ -37,10 +39,14 @@ export interface Admitted {
   readonly end: () => void
 }
 
-/** The head of a request. */
+/** The head of a request, and Node's response to it. */
 export interface Head {
   readonly method: string
   readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
+  readonly url: string
+  /** Returns the request target as sent, before the router removed a prefix from the URL. */
+  readonly target?: (() => string) | undefined
+  readonly response: ServerResponse | undefined
 }
 
 /** The record of one request. */
@@ -84,10 +90,13 @@ export const noteAge = (record: RequestRecord, age: number | undefined): void =>
 export const make = (
   load: Load["Service"] = unlimited,
   id?: string,
-  { headers, method }: Head = { method: "", headers: {} }
+  { headers, method, response, target, url }: Head = { method: "", headers: {}, url: "", response: undefined }
 ): RequestRecord => ({
   method,
   headers,
+  url,
+  target,
+  response,
   id,
   route: "other",
   caller: undefined,

@@ -141,7 +141,7 @@ export interface Route {
   readonly handle: (
     request: IncomingRequest,
     surface: Surface
-  ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+  ) => Effect.Effect<HttpServerResponse.HttpServerResponse, RequestBody.BodyFailure>
   /**
    * Serves a request like `handle`, but responds with 404 to JSON that is not a call: the path is then not an endpoint key,
    * but the path of another API.
@@ -294,9 +294,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
 
   const handler = (isOther: (text: string) => boolean): Route["handle"] =>
     Effect.fnUntraced(function*(request, surface) {
-      const read = yield* Effect.result(RequestBody.text(request))
-      if (Result.isFailure(read)) return yield* refuse(read.failure)
-      const text = read.success
+      const text = yield* RequestBody.text(request)
       if (isOther(text)) return notCall
       return toResponse(yield* answerText(text, { record: yield* CurrentRequestRecord, surface }))
     })

@@ -9,7 +9,6 @@
 import { CurrentCaller, local } from "@trigate/domain/Caller"
 import { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { userRole } from "@trigate/domain/info/InfoOperations"
 import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
@@ -69,14 +68,6 @@ const roleQuery = (user: string): InfoCall => {
   return { operation: userRole, request, body: Json.write({ type: userRole.name, ...request }), surface: "gateway" }
 }
 
-const addresses = /0x[0-9a-fA-F]{40}(?![0-9a-fA-F])/gu
-
-/** Returns the signer and the accounts that a signed body names, in lower case. */
-const accountsIn = ({ body, signed: { vaultAddress }, signer }: Admitted): ReadonlyArray<string> =>
-  [signer, vaultAddress, ...Utf8.decodeLossy(body).match(addresses) ?? []].flatMap((account) =>
-    account?.toLowerCase() ?? []
-  )
-
 /**
  * Increments the versions of the accounts that an action changed. If `venueAnswers` is false, does not query the master
  * of the signer.
@@ -107,7 +98,7 @@ export const make = Effect.fnUntraced(function*<E>(
 
   const changed: Changed = Effect.fnUntraced(function*(admitted, venueAnswers) {
     const { fingerprint, signer } = admitted
-    const isOpen = yield* accounts.change(signer ?? fingerprint, accountsIn(admitted))
+    const isOpen = yield* accounts.change(signer ?? fingerprint, admitted.accounts)
     if (!isOpen || !venueAnswers || signer === undefined) return
     const caller = yield* CurrentCaller
     const cost = roleQuery(signer).operation.cost.weight

@@ -20,7 +20,7 @@ import {
   TokenDelegateDocumented,
   UnjailSelf
 } from "@trigate/domain/actions/Action"
-import { innerAction, isSentAction } from "@trigate/domain/actions/ActionCatalog"
+import { innerAction, isActionType, isSentAction, notKnown } from "@trigate/domain/actions/ActionCatalog"
 import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -28,7 +28,9 @@ import type { InvalidRequest, RequestFault } from "@trigate/domain/errors/Reques
 import { decodeFaults, invalidRequest } from "@trigate/domain/operations/Operation"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import type { UnsignableAction } from "@trigate/signing/actions/ActionHash"
+import * as ActionOrder from "@trigate/signing/actions/ActionOrder"
 import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
+import * as SigningWarning from "@trigate/signing/inspection/SigningWarning"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { documentedChainField } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
@@ -216,14 +218,16 @@ export const respellChainField = (profile: VenueProfile, text: string): Result.R
   return Result.succeed(respelled + text.slice(from))
 }
 
-interface Placed {
+/** An action in a body, with its path. */
+export interface Placed {
   readonly path: ReadonlyArray<string>
   readonly action: SignedEnvelope["action"]
 }
 
 const [outer, inner] = actionPaths
 
-const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
+/** Returns the action of a body and, if that is a multi-sig action, its inner action. */
+export const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
   { path: outer, action: signed.action },
   ...(action?.type === "multiSig" ? [{ path: inner, action: action.payload.action }] : [])
 ]
@@ -262,3 +266,34 @@ export const warnings = (profile: VenueProfile, body: ReadBody, now: number): Re
       : [])
   ]
 }
+
+/** Maximum number of unknown parts that are described. */
+const maxUnknown = 4
+
+/** Describes the type, the members and the words of an L1 action that the catalog lacks, one clause of ASCII each. */
+export const describeUnknown = (
+  { action, path }: Placed,
+  isMeant: (part: ActionOrder.UnknownPart) => boolean
+): ReadonlyArray<string> => {
+  const type = String(action["type"])
+  const order = ActionOrder.l1(type)
+  // a warning reports a form that the venue documents but does not accept
+  if (documentedFormAdvice({ ...action, type }) !== undefined) return []
+  if (order !== undefined) {
+    return ActionOrder.findUnknown(order, action, path).filter(isMeant).slice(0, maxUnknown).map(({ kind, path }) =>
+      `${kind === "word" ? "the word at " : ""}${SigningWarning.pathText(path)} ${notKnown}`
+    )
+  }
+  return isActionType(type) || "signatureChainId" in action || !isMeant({ kind: "word", path: [...path, "type"] })
+    ? []
+    : [`the action type ${SigningWarning.printable(JSON.stringify(type.slice(0, 64)))} ${notKnown}`]
+}
+
+/** Describes the types and the members in the actions of a body that the catalog lacks, one clause of ASCII each. */
+export const unknownMembers = (body: ReadBody): ReadonlyArray<string> =>
+  actionsIn(body).flatMap((placed) => {
+    const order = ActionOrder.l1(placed.action["type"])
+    return order !== undefined && ActionOrder.isKnown(order, placed.action)
+      ? []
+      : describeUnknown(placed, ({ kind, path }) => kind === "member" || path.at(-1) === "type")
+  })

@@ -1,9 +1,10 @@
 /** Checks a signed body before anything is sent upstream, and returns the bytes to send. */
 import type { Action } from "@trigate/domain/actions/Action"
-import { actionCatalog, catalogDate, innerAction, isActionType } from "@trigate/domain/actions/ActionCatalog"
+import { actionCatalog, catalogDate, innerAction, isActionType, legCount } from "@trigate/domain/actions/ActionCatalog"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
 import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/actions/ActionError"
-import { findOperation } from "@trigate/domain/actions/ExchangeOperations"
+import type { ExchangeOperation } from "@trigate/domain/actions/ExchangeOperations"
+import { findOperation, operationFor } from "@trigate/domain/actions/ExchangeOperations"
 import type { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Scope } from "@trigate/domain/Caller"
@@ -27,15 +28,24 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import * as ActionTrace from "../actionLog/ActionTrace.ts"
 import type { Settings } from "../TradingSettings.ts"
 import { settings } from "../TradingSettings.ts"
 import * as ActionDecoder from "./ActionDecoder.ts"
 import * as BodyNormalization from "./BodyNormalization.ts"
 import * as SignerAuthorization from "./SignerAuthorization.ts"
 
-/** A body that passed all checks. */
+/** A body that passed all checks: what every later step needs to know about its action, which is read only here. */
 export interface Admitted {
   readonly actionType: string
+  /** The operation of the action, with its actual cost. */
+  readonly operation: ExchangeOperation
+  /** The number of legs: the venue's response has a status for each. */
+  readonly legs: number
+  /** The orders and the expiry, by which the effect of the action can be looked up at the venue. */
+  readonly trace: ActionTrace.ActionTrace
+  /** The signer, the vault and the accounts that the body names, in lower case. */
+  readonly accounts: ReadonlyArray<string>
   /** The decoded body. Its action has every member that was sent. */
   readonly signed: SignedEnvelope
   /** The decoded action; absent for an action type of which the gateway decodes only the envelope. */
@@ -264,6 +274,16 @@ export const judge = (
   }
 }
 
+const addresses = /0x[0-9a-fA-F]{40}(?![0-9a-fA-F])/gu
+
+/** Returns the signer and the accounts that the text of a body names, in lower case. */
+const accountsIn = (
+  { vaultAddress }: SignedEnvelope,
+  signer: Address | undefined,
+  text: string
+): ReadonlyArray<string> =>
+  [signer, vaultAddress, ...text.match(addresses) ?? []].flatMap((account) => account?.toLowerCase() ?? [])
+
 /**
  * Makes the `Admission` service with the checks that the options configure.
  *
@@ -291,9 +311,13 @@ export const make = (
     const passed = judged(read, now, scope, expectedSigner)
     if (Result.isFailure(passed)) return Result.fail(passed.failure)
     const { fingerprint, signer } = passed.success
-    const unknown = BodyNormalization.unknownMembers(read)
+    const unknown = ActionDecoder.unknownMembers(read)
     return Result.succeed({
       actionType: signed.action.type,
+      operation: operationFor(signed.action),
+      legs: legCount(signed.action),
+      trace: ActionTrace.make(signed),
+      accounts: accountsIn(signed, signer, respelled.success),
       signed,
       action,
       nonce: signed.nonce,

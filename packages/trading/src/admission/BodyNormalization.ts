@@ -2,8 +2,8 @@
  * Finds the mistakes in a signed body that do not depend on the signer. Returns the body's action as the venue would
  * serialize it.
  */
-import { documentedFormAdvice, formKeys, hasDocumentedForm } from "@trigate/domain/actions/Action"
-import { isActionType, notKnown } from "@trigate/domain/actions/ActionCatalog"
+import { formKeys, hasDocumentedForm } from "@trigate/domain/actions/Action"
+import { isActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as ActionForm from "@trigate/signing/actions/ActionForm"
 import * as ActionNames from "@trigate/signing/actions/ActionNames"
@@ -11,7 +11,6 @@ import * as ActionOrder from "@trigate/signing/actions/ActionOrder"
 import type { Action, CanonicalAction } from "@trigate/signing/actions/CanonicalAction"
 import * as UserSigned from "@trigate/signing/actions/UserSigned"
 import * as SigningMistake from "@trigate/signing/inspection/SigningMistake"
-import * as SigningWarning from "@trigate/signing/inspection/SigningWarning"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -78,18 +77,7 @@ const timeMistake = (path: ActionForm.Path, value: unknown): ReadonlyArray<Mista
   }]
 }
 
-interface Placed {
-  readonly action: Action
-  readonly path: ActionForm.Path
-}
-
-/** Returns the action of a body and, if that is a multi-sig action, its inner action. */
-const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
-  { action: signed.action, path: ["action"] },
-  ...(action?.type === "multiSig" ? [{ action: action.payload.action, path: ["action", "payload", "action"] }] : [])
-]
-
-const actionNonceMistakes = ({ action, path }: Placed, nonce: number): ReadonlyArray<Mistake> => {
+const actionNonceMistakes = ({ action, path }: ActionDecoder.Placed, nonce: number): ReadonlyArray<Mistake> => {
   const type = UserSigned.find(action["type"])
   const field = type === undefined ? "nonce" : UserSigned.nonceField(type)?.name ?? "nonce"
   const inner = action[field]
@@ -113,7 +101,7 @@ const nonceMistakes = (body: ReadBody): ReadonlyArray<Mistake> => {
   return [
     ...unit,
     ...timeMistake(["expiresAfter"], expiresAfter),
-    ...actionsIn(body).flatMap((placed) => actionNonceMistakes(placed, nonce))
+    ...ActionDecoder.actionsIn(body).flatMap((placed) => actionNonceMistakes(placed, nonce))
       .filter(({ mistake }) => mistake !== "otherNonce" || unit.length === 0)
   ]
 }
@@ -141,41 +129,10 @@ const documentedMistakes = (body: ReadBody): ReadonlyArray<Mistake> =>
     }
   })
 
-/** Maximum number of unknown parts that are described. */
-const maxUnknown = 4
-
-/** Describes the type, the members and the words of an L1 action that the catalog lacks, one clause of ASCII each. */
-const describeUnknown = (
-  { action, path }: Placed,
-  isMeant: (part: ActionOrder.UnknownPart) => boolean
-): ReadonlyArray<string> => {
-  const type = String(action["type"])
-  const order = ActionOrder.l1(type)
-  // a warning reports a form that the venue documents but does not accept
-  if (documentedFormAdvice({ ...action, type }) !== undefined) return []
-  if (order !== undefined) {
-    return ActionOrder.findUnknown(order, action, path).filter(isMeant).slice(0, maxUnknown).map(({ kind, path }) =>
-      `${kind === "word" ? "the word at " : ""}${SigningWarning.pathText(path)} ${notKnown}`
-    )
-  }
-  return isActionType(type) || "signatureChainId" in action || !isMeant({ kind: "word", path: [...path, "type"] })
-    ? []
-    : [`the action type ${SigningWarning.printable(JSON.stringify(type.slice(0, 64)))} ${notKnown}`]
-}
-
-/** Describes the types and the members in the actions of a body that the catalog lacks, one clause of ASCII each. */
-export const unknownMembers = (body: ReadBody): ReadonlyArray<string> =>
-  actionsIn(body).flatMap((placed) => {
-    const order = ActionOrder.l1(placed.action["type"])
-    return order !== undefined && ActionOrder.isKnown(order, placed.action)
-      ? []
-      : describeUnknown(placed, ({ kind, path }) => kind === "member" || path.at(-1) === "type")
-  })
-
 /** Describes what a body has and the catalog lacks, except the parts that are mistakes. */
 const unexplainedParts = (body: ReadBody, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<string> =>
-  actionsIn(body).flatMap((placed) =>
-    describeUnknown(
+  ActionDecoder.actionsIn(body).flatMap((placed) =>
+    ActionDecoder.describeUnknown(
       placed,
       (part) => !mistakes.some(({ path }) => part.path.every((key, at) => key === path[at]))
     )

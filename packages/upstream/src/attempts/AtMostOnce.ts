@@ -13,7 +13,7 @@ import type { Cost } from "@trigate/domain/operations/Operation"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Target } from "../Upstream.ts"
 import * as Attempt from "./Attempt.ts"
@@ -89,7 +89,8 @@ export const make = (parts: Parts, deadline: number) => {
 
   const sendInTurn = Effect.fnUntraced(function*(call: OnceCall, identity: OnceIdentity) {
     const { operation } = call
-    const clock = yield* Clock.Clock
+    const context = yield* Effect.context<never>()
+    const clock = Context.get(context, Clock.Clock)
     const until = monotonicMillis(clock) + deadline
     const firstCheck = parts.outliers.ready(call.targets)
     if (firstCheck !== undefined) yield* firstCheck
@@ -118,7 +119,7 @@ export const make = (parts: Parts, deadline: number) => {
         // leaves time for the response: an action sent just before the deadline would end with an unknown outcome
         maxWait: left / 2,
         handler
-      })
+      }, context)
       switch (sending._tag) {
         case "Answered":
           return sending.response

@@ -11,7 +11,6 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
-import * as Result from "effect/Result"
 import * as Tracer from "effect/Tracer"
 import { worstCost } from "../limits/FairQueue.ts"
 import type { Permits } from "../limits/FairQueue.ts"
@@ -155,14 +154,24 @@ const tooLate = ({ label }: Target) =>
   })
 
 /** Sends the request of an attempt that has its permits; `timeout` is the rest of its time, in milliseconds. */
-const send = (
+const send = <A>(
   parts: Parts,
-  { body, cost, meter, onNewConnection = false, sendWithin, target, traceparent }: Attempt<unknown>,
+  attempt: Attempt<A>,
+  permits: Permits,
   timeout: number,
-  took: () => number,
   context: Registry
-) => {
+): Effect.Effect<A> => {
+  const { body, cost, handler, meter, onNewConnection = false, sendWithin, target, traceparent } = attempt
   const headers = body === undefined ? getHeaders : postHeaders
+  const clock = Context.get(context, Clock.Clock)
+  const start = clock.currentTimeMillisUnsafe()
+  const took = () => clock.currentTimeMillisUnsafe() - start
+  const end = (ended: Ended<A>): A => {
+    meter.attempted(context, cost, ended.outcome, took(), ended.rows)
+    permits.refund(worstCost(target.label, attempt) - usedBy(attempt, ended))
+    if (ended.signal !== undefined) parts.outliers.report(target, ended.signal)
+    return ended.value
+  }
   const sent = parts.transport.send({
     method: body === undefined ? "GET" : "POST",
     url: target.url,
@@ -173,15 +182,19 @@ const send = (
     onNewConnection,
     ...(sendWithin === undefined ? undefined : { sendWithin: Math.min(sendWithin, timeout) })
   })
-  return Effect.onExitPrimitive(Effect.result(sent), ({ _tag }) => {
+  const ended = Effect.match(sent, {
+    onFailure: (error) => end(handler.broke(error, attempt)),
+    onSuccess: (response) => end(handler.answered(receive(target, response), attempt))
+  })
+  return Effect.onExitPrimitive(ended, ({ _tag }) => {
     if (_tag === "Failure") meter.attempted(context, cost, "abandoned", took(), 0)
     return undefined
   })
 }
 
-/** Takes the permits of an attempt, sends its request, and passes the result to its handler. */
-const make = Effect.fnUntraced(function*<A>(parts: Parts, attempt: Attempt<A>, context: Registry) {
-  const { cost, handler, meter, target } = attempt
+/** Takes the permits of an attempt, waiting for them if necessary, and sends its request. */
+const make = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.Effect<A> => {
+  const { cost, handler, target, timeout } = attempt
   const clock = Context.get(context, Clock.Clock)
   const isRefresh = Context.get(context, IsRefresh)
   const ask = {
@@ -192,30 +205,19 @@ const make = Effect.fnUntraced(function*<A>(parts: Parts, attempt: Attempt<A>, c
     maxWait: isRefresh ? 0 : attempt.maxWait,
     isRefresh
   }
-  let left = attempt.timeout
-  let permits: Permits | undefined = parts.rateLimiter.tryTake(ask, clock)
-  if (permits === undefined) {
-    const begin = monotonicMillis(clock)
-    const taken = yield* Effect.result(parts.rateLimiter.take(ask))
-    if (Result.isFailure(taken)) return handler.withheld(taken.failure)
-    permits = taken.success
-    left -= monotonicMillis(clock) - begin
-    if (left <= 0) {
+  const permits = parts.rateLimiter.tryTake(ask, clock)
+  if (permits !== undefined) return send(parts, attempt, permits, timeout, context)
+  const begin = monotonicMillis(clock)
+  return Effect.matchEffect(parts.rateLimiter.take(ask), {
+    onFailure: (error) => Effect.succeed(handler.withheld(error)),
+    onSuccess: (permits) => {
+      const left = timeout - (monotonicMillis(clock) - begin)
+      if (left > 0) return send(parts, attempt, permits, left, context)
       permits.refund(worstCost(target.label, attempt))
-      return handler.withheld(tooLate(target))
+      return Effect.succeed(handler.withheld(tooLate(target)))
     }
-  }
-  const sentAt = clock.currentTimeMillisUnsafe()
-  const took = () => clock.currentTimeMillisUnsafe() - sentAt
-  const sent = yield* send(parts, attempt, left, took, context)
-  const ended = Result.isSuccess(sent)
-    ? handler.answered(receive(target, sent.success), attempt)
-    : handler.broke(sent.failure, attempt)
-  meter.attempted(context, cost, ended.outcome, took(), ended.rows)
-  permits.refund(worstCost(target.label, attempt) - usedBy(attempt, ended))
-  if (ended.signal !== undefined) parts.outliers.report(target, ended.signal)
-  return ended.value
-})
+  })
+}
 
 /** Adds an unsampled `traceparent` to an attempt, so that the upstream does not start its own trace. */
 const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
@@ -245,30 +247,34 @@ const traced = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> => {
     [Spans.attributes.address]: target.address,
     [Spans.attributes.attempt]: number
   }
-  return Spans.within(targetName(target), { kind: "client", attributes }, (span) =>
-    Effect.contextWith((context: Registry) =>
-      make(parts, {
-        ...attempt,
-        ...(parts.traceUpstream ? { traceparent: HttpTraceContext.toHeaders(span)["traceparent"] } : {}),
-        handler: {
-          answered: (response) => {
-            span.attribute(Spans.attributes.status, response.status)
-            const ended = handler.answered(response, attempt)
-            return noted(ended, ended.outcome)
-          },
-          broke: (error) => noted(handler.broke(error, attempt), error),
-          withheld: (error) => {
-            seen = { outcome: "withheld", fault: error }
-            return handler.withheld(error)
+  return Spans.within(
+    targetName(target),
+    { kind: "client", attributes },
+    (span) =>
+      Effect.contextWith((context: Registry) =>
+        make(parts, {
+          ...attempt,
+          ...(parts.traceUpstream ? { traceparent: HttpTraceContext.toHeaders(span)["traceparent"] } : {}),
+          handler: {
+            answered: (response) => {
+              span.attribute(Spans.attributes.status, response.status)
+              const ended = handler.answered(response, attempt)
+              return noted(ended, ended.outcome)
+            },
+            broke: (error) => noted(handler.broke(error, attempt), error),
+            withheld: (error) => {
+              seen = { outcome: "withheld", fault: error }
+              return handler.withheld(error)
+            }
           }
-        }
-      }, context)
-    ), () => seen)
+        }, context)
+      ),
+    () => seen
+  )
 }
 
-/** Makes an attempt. */
-export const run = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> =>
-  Effect.contextWith((context: Registry) => {
-    if (Spans.isTraced(context)) return traced(parts, attempt)
-    return make(parts, parts.traceUpstream ? unsampled(attempt, context) : attempt, context)
-  })
+/** Makes an attempt in the context of its fiber. */
+export const run = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.Effect<A> => {
+  if (Spans.isTraced(context)) return traced(parts, attempt)
+  return make(parts, parts.traceUpstream ? unsampled(attempt, context) : attempt, context)
+}

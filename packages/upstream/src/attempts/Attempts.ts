@@ -333,11 +333,39 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
       // if a pooled connection broke, the peer may have closed all pooled connections
       onNewConnection: this.#kept?.fault === "broken",
       handler: this
+    }, this.#context)
+  }
+
+  /** Makes the first attempt, and further ones until the read has a result. */
+  run(): Effect.Effect<A, E | ReadFailure> {
+    const { targets } = this.#read
+    const { retryAfter, targets: usable } = this.#shared.parts.outliers.choose(targets)
+    const [target] = usable
+    return target === undefined
+      ? Effect.fail(ejected(targets[0].label, retryAfter))
+      : this.#try(target, usable)
+  }
+
+  #try(target: Target, usable: ReadonlyArray<Target>): Effect.Effect<A, E | ReadFailure> {
+    return Effect.flatMap(this.#hedgedAttempt(target, usable), (result) => this.#conclude(result))
+  }
+
+  /** Ends the read with the result of an attempt, or makes a further attempt. */
+  #conclude(result: AttemptResult<A, E | ReadFailure>): Effect.Effect<A, E | ReadFailure> {
+    if (result._tag === "Answered") return Effect.succeed(result.answer)
+    if (result._tag === "Refused") return Effect.fail(result.failure)
+    const next = this.#next(result)
+    if (next === undefined) return this.#end()
+    const { target, usable, wait } = next
+    const retry = Effect.suspend(() => {
+      this.#meterAt(target).retried(this.#context, result.fault)
+      return this.#try(target, usable)
     })
+    return wait > 0 ? Effect.andThen(Effect.sleep(wait), retry) : retry
   }
 
   /** Makes the next attempt, hedged if another address is available. */
-  attempt(target: Target, usable: ReadonlyArray<Target>): Effect.Effect<AttemptResult<A, E | ReadFailure>> {
+  #hedgedAttempt(target: Target, usable: ReadonlyArray<Target>): Effect.Effect<AttemptResult<A, E | ReadFailure>> {
     const { onStart } = this.#read
     const other = usable.find(({ base }) => base !== target.base && !this.#tried.includes(base))
     // leaves time for the next address if this one does not respond
@@ -384,7 +412,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
   /**
    * Returns the next attempt after a failure, if a further attempt could help and is permitted.
    */
-  next(said: Retryable<A, E | ReadFailure>): Next | undefined {
+  #next(said: Retryable<A, E | ReadFailure>): Next | undefined {
     const { targets } = this.#read
     this.#keep(said)
     if (this.#tried.length >= Math.max(this.#shared.attempts, targets.length) || this.#left <= 0) return undefined
@@ -409,18 +437,15 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
       : Math.max(0, at - monotonicMillis(this.#clock))
   }
 
-  /** Counts a further attempt after a fault. */
-  retried(target: Target, { fault }: Retryable<A, E | ReadFailure>): void {
-    this.#meterAt(target).retried(this.#context, fault)
-  }
-
   /** Ends a read that has no further attempt. */
-  end(): Effect.Effect<A, E | ReadFailure> {
+  #end(): Effect.Effect<A, E | ReadFailure> {
     const { label } = this.#read.targets[0]
     const kept = this.#kept
     if (kept?.answer !== undefined) return Effect.succeed(kept.answer)
     return Effect.fail(
-      kept === undefined || this.#left <= 0 ? timedOut(label, this.#shared.deadline)() : kept.failure(this.#tried.length)
+      kept === undefined || this.#left <= 0
+        ? timedOut(label, this.#shared.deadline)()
+        : kept.failure(this.#tried.length)
     )
   }
 }
@@ -437,29 +462,14 @@ export const make = (parts: Parts, options: Options): Attempts => {
   }
 
   return {
-    /** Makes the attempts of one read. If all of them fail, fails with the most useful failure. */
-    ask: Effect.fnUntraced(function*<A, E>(read: AttemptedRead, question: Question<A, E>) {
-      const { targets } = read
-      const [{ label }] = targets
-      const reading = new Reading(shared, read, question, yield* Effect.context<never>())
-      shared.budgets[label].deposit()
-      const firstCheck = outliers.ready(targets)
-      if (firstCheck !== undefined) yield* firstCheck
-      const { retryAfter, targets: present } = outliers.choose(targets)
-      let usable = present
-      let [target] = usable
-      if (target === undefined) return yield* ejected(label, retryAfter)
-      for (;;) {
-        const result: AttemptResult<A, E | ReadFailure> = yield* reading.attempt(target, usable)
-        if (result._tag === "Answered") return result.answer
-        if (result._tag === "Refused") return yield* Effect.fail(result.failure)
-        const next = reading.next(result)
-        if (next === undefined) return yield* reading.end()
-        if (next.wait > 0) yield* Effect.sleep(next.wait)
-        usable = next.usable
-        target = next.target
-        reading.retried(target, result)
-      }
-    })
+    ask: (read, question) =>
+      Effect.contextWith((context: Context.Context<never>) => {
+        const reading = new Reading(shared, read, question, context)
+        shared.budgets[read.targets[0].label].deposit()
+        const firstCheck = outliers.ready(read.targets)
+        return firstCheck === undefined
+          ? reading.run()
+          : Effect.andThen(firstCheck, Effect.suspend(() => reading.run()))
+      })
   }
 }

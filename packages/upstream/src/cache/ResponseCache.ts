@@ -336,9 +336,34 @@ const makeReader = <A, E>(
     return restored(cached, now)
   }
 
+  /** Reads upstream, together with equal reads; serves a stale response if that fails and the policy permits it. */
+  const loadOrStale = Effect.fnUntraced(function*(
+    loading: Loading<A, E>,
+    flight: string,
+    cached: CachedResponse | undefined,
+    maxAge: number,
+    context: Reading
+  ) {
+    const { key, query } = loading
+    const takesFailure = cached !== undefined && mayServe(cached, currentTime(context), "error")
+    const onCoalesced = () => count(query, "coalesced", context)
+    const exit = yield* Effect.result(flights.run({ key: flight, ask: load(loading), takesFailure, onCoalesced }))
+    if (Result.isFailure(exit)) {
+      return instead(query, key, maxAge, isRateLimited(exit.failure), context) ?? (yield* Effect.fail(exit.failure))
+    }
+    const answer = exit.success
+    return isFault(answer)
+      ? instead(query, key, maxAge, codec.isRateLimited?.(answer) === true, context) ?? answer
+      : answer
+  })
+
   /** Serves a read whose accounts have the given version. */
-  const answerAt = Effect.fnUntraced(function*(query: Query<A, E>, readKey: string, version: string) {
-    const context: Reading = yield* Effect.context<never>()
+  const answerAt = (
+    query: Query<A, E>,
+    readKey: string,
+    version: string,
+    context: Reading
+  ): Effect.Effect<A, E> => {
     const freshness = Context.get(context, Freshness)
     const now = currentTime(context)
     const policy = query.cachePolicy?.(now, freshness)
@@ -349,21 +374,20 @@ const makeReader = <A, E>(
     // this caller must not share a call that first looked up the shared store
     if (freshness === "none") {
       const ask = load({ query, ask: query.ask, key, policy, maxAge: 0, takesTurn: false })
-      return yield* flights.run({ key: `${flightKey} !`, ask, onCoalesced })
+      return flights.run({ key: `${flightKey} !`, ask, onCoalesced })
     }
     if (policy === undefined && query.confirm === undefined) {
-      return yield* flights.run({ key: `${flightKey} -`, ask: query.ask, onCoalesced })
+      return flights.run({ key: `${flightKey} -`, ask: query.ask, onCoalesced })
     }
     const maxAge = (Context.get(context, MaxAge) ?? Number.POSITIVE_INFINITY) * 1000
     const cached = store.get(key, now)
     if (cached !== undefined && isFresh(cached, now) && responseAge(cached, now) <= maxAge) {
       count(query, "hit", context)
       const found = restored(cached, now)
-      if (policy !== undefined && isRefreshDue(cached, now)) {
-        refreshedAt.set(cached, now + REFRESH_PAUSE)
-        yield* refresh({ query, ask: query.ask, key, policy, maxAge: policy.refreshAfter ?? 0, takesTurn: false })
-      }
-      return found
+      if (policy === undefined || !isRefreshDue(cached, now)) return Effect.succeed(found)
+      refreshedAt.set(cached, now + REFRESH_PAUSE)
+      const loading = { query, ask: query.ask, key, policy, maxAge: policy.refreshAfter ?? 0, takesTurn: false }
+      return Effect.as(refresh(loading), found)
     }
     const flight = Number.isFinite(maxAge) ? `${flightKey} ${maxAge}` : flightKey
     const { pacer } = query
@@ -378,34 +402,26 @@ const makeReader = <A, E>(
       if (next !== turn) {
         count(query, "limited", context)
         const found = restored(cached, now)
-        if (next !== undefined) yield* next.start
-        return found
+        return next === undefined ? Effect.succeed(found) : Effect.as(next.start, found)
       }
       // while other refreshes wait, a stale response of another replica is used if it is newer than the response of
       // this process
       takesTurn = !pacer.isIdle(time) && !Number.isFinite(maxAge)
     }
-    const asking = isPaced ? asRefresh(query.ask) : query.ask
-    const ask = load({ query, ask: asking, key, policy, maxAge: Math.min(policy?.fresh ?? 0, maxAge), takesTurn })
+    const ask = isPaced ? asRefresh(query.ask) : query.ask
+    const loading = { query, ask, key, policy, maxAge: Math.min(policy?.fresh ?? 0, maxAge), takesTurn }
     // no response is cached, so there is no stale response to return after a failure
-    if (cached === undefined && policy === undefined) return yield* flights.run({ key: flight, ask, onCoalesced })
-    const takesFailure = cached !== undefined && mayServe(cached, now, "error")
-    const exit = yield* Effect.result(flights.run({ key: flight, ask, takesFailure, onCoalesced }))
-    if (Result.isFailure(exit)) {
-      return instead(query, key, maxAge, isRateLimited(exit.failure), context) ?? (yield* Effect.fail(exit.failure))
-    }
-    const answer = exit.success
-    return isFault(answer)
-      ? instead(query, key, maxAge, codec.isRateLimited?.(answer) === true, context) ?? answer
-      : answer
-  })
+    return cached === undefined && policy === undefined
+      ? flights.run({ key: flight, ask: load(loading), onCoalesced })
+      : loadOrStale(loading, flight, cached, maxAge, context)
+  }
 
   const answer = (query: Query<A, E>, context: Reading): Effect.Effect<A, E> => {
     const key = `${space} ${query.operation} ${query.key}`
-    if (query.accounts === undefined) return answerAt(query, key, "")
+    if (query.accounts === undefined) return answerAt(query, key, "", context)
     return Effect.flatMap(
       versions.version(query.accounts, currentTime(context)),
-      (version) => version === undefined ? query.ask : answerAt(query, key, version)
+      (version) => version === undefined ? query.ask : answerAt(query, key, version, context)
     )
   }
 
