@@ -48,7 +48,9 @@ describe("SIGHUP", () => {
       running.signal("SIGHUP")
       // the port of the flag beats that of the file
       yield* running.says("Restart the gateway to apply TRIGATE_DATABASE_URL: until then, the old values are used")
-      yield* running.says("TRIGATE_LAYER2_BATCH saves nothing, because each call of a batch uses request units of")
+      yield* running.says(
+        "TRIGATE_LAYER2_BATCH has no effect: reads of different callers are no longer sent in one batch"
+      )
       yield* running.says("Settings read again: TRIGATE_LAYER2_RPS, TRIGATE_BATCH_LIMIT applied")
       assert.isTrue(yield* isTooLong)
 

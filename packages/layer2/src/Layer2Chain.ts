@@ -49,7 +49,6 @@ export const config: Config.Config<Options> = Config.map(
     addresses: settings.layer2Url,
     logs: Config.all({
       layer2LogBlocks: settings.layer2LogBlocks,
-      layer2Batch: settings.layer2Batch,
       layer2WsUrl: settings.layer2WsUrl,
       logsMaxRequests: settings.logsMaxRequests,
       callerFilters: settings.callerFilters
@@ -60,7 +59,6 @@ export const config: Config.Config<Options> = Config.map(
     addresses,
     evm: GatewayReads.toBounds(logs, {
       logBlocks: logs.layer2LogBlocks,
-      batch: logs.layer2Batch,
       sockets: logs.layer2WsUrl
     })
   })

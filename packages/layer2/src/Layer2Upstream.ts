@@ -44,7 +44,6 @@ const make = ({ addresses, evm, finality }: Addresses) => {
   const nodes = EvmUpstream.make({
     upstream,
     targetsOf: callTargets,
-    batch: evm?.batch,
     confirm: (read) => {
       const receipts = FinalReceipts.make(
         (call) => Effect.flatMap(Effect.fromResult(callTargets()), (found) => read(call, found)),

@@ -87,7 +87,6 @@ const services = (settings: Settings, watched: Pick<Trading.ChainOptions, "mirro
       staleWhenLimited: settings.staleWhenLimited,
       evm: GatewayReads.toBounds(settings, {
         logBlocks: settings.tradingNodeLogBlocks,
-        batch: settings.tradingNodeBatch,
         sockets: settings.tradingNodeWsUrl
       }),
       addresses: {
@@ -104,7 +103,6 @@ const services = (settings: Settings, watched: Pick<Trading.ChainOptions, "mirro
       addresses: settings.layer2Url,
       evm: GatewayReads.toBounds(settings, {
         logBlocks: settings.layer2LogBlocks,
-        batch: settings.layer2Batch,
         sockets: settings.layer2WsUrl
       })
     })

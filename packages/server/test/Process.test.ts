@@ -68,7 +68,6 @@ describe("the start", () => {
         TRIGATE_RELAY_ACTIONS: "order,fromTheFuture",
         TRIGATE_TRADING_API_URL: "http://127.0.0.1:9/one,http://127.0.0.1:9/two",
         TRIGATE_LAYER2_URL: "http://127.0.0.1:9/three",
-        TRIGATE_LAYER2_RPS: "25",
         TRIGATE_LAYER2_BATCH: "20",
         TRIGATE_TRADING_NODE_RPS: "25"
       })
@@ -78,7 +77,7 @@ describe("the start", () => {
         "  trading: trading-api x2, trading-node x0",
         "  tokens: not configured",
         "  layer2: layer2 x1",
-        "  warning: TRIGATE_LAYER2_BATCH saves nothing, because each call of a batch uses request units of TRIGATE_LAYER2_RPS",
+        "  warning: TRIGATE_LAYER2_BATCH has no effect: reads of different callers are no longer sent in one batch",
         `  actions (catalog of ${catalogDate}): order, fromTheFuture (unknown type) (TRIGATE_RELAY_ACTIONS)`,
         "  warning: every client that can reach 0.0.0.0 can have orders relayed; set TRIGATE_CALLERS to `keys`, or list your signers in " +
         "TRIGATE_SIGNERS",

@@ -100,7 +100,6 @@ export const config: Config.Config<Options> = Config.map(
     calls: Pipeline.config,
     logs: Config.all({
       tradingNodeLogBlocks: upstreamSettings.tradingNodeLogBlocks,
-      tradingNodeBatch: upstreamSettings.tradingNodeBatch,
       tradingNodeWsUrl: upstreamSettings.tradingNodeWsUrl,
       logsMaxRequests: upstreamSettings.logsMaxRequests,
       callerFilters: upstreamSettings.callerFilters
@@ -118,7 +117,6 @@ export const config: Config.Config<Options> = Config.map(
     ...chain,
     evm: GatewayReads.toBounds(logs, {
       logBlocks: logs.tradingNodeLogBlocks,
-      batch: logs.tradingNodeBatch,
       sockets: logs.tradingNodeWsUrl
     })
   })

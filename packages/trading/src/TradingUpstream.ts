@@ -249,7 +249,6 @@ export const layerEvm = (
       const route = routes(upstreams, "/evm")
       const node = yield* EvmUpstream.make({
         upstream: upstreams.node,
-        batch: bounds.batch,
         targetsOf: ({ operation, surface }) => route(operation, surface)
       })
       const backend = yield* GatewayReads.make(node, { ...bounds, serving, label: upstreams.node.label })

@@ -1,6 +1,5 @@
 /**
- * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. If the upstream accepts batches, also
- * sends cheap reads of different callers together; see {@link SharedBatches}.
+ * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream.
  *
  * Every request has its own ID, so that a response that belongs to a different request is detected.
  */
@@ -17,7 +16,6 @@ import * as RequestResolver from "effect/RequestResolver"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { AttemptedRead, Attempts } from "./attempts/Attempts.ts"
-import * as SharedBatches from "./SharedBatches.ts"
 
 /** The batch of one caller. The batch's calls in flight are interrupted when its scope closes. */
 interface Batch {
@@ -71,31 +69,18 @@ const batchOperation = (calls: ReadonlyArray<EvmProtocol.CheckedRead>): Attempte
   ...(calls.every(({ operation }) => operation.cheap === true) ? { cheap: true } : {})
 })
 
-/** Options for batches of different callers' reads. */
-export interface Sharing extends Pick<SharedBatches.Options, "context" | "most"> {}
-
-/**
- * Makes the function that sends JSON-RPC reads; `ask` makes the attempts. Without `sharing`, reads of different callers
- * are sent individually.
- */
-export const make = (ask: Ask, nextId: () => number, sharing?: Sharing): BatchedRead => {
+/** Makes the function that sends JSON-RPC reads; `ask` makes the attempts. */
+export const make = (ask: Ask, nextId: () => number): BatchedRead => {
   const single: BatchedRead = (call, targets) =>
     ask({ operation: call.operation, targets }, EvmProtocol.reads.write(call, nextId()))
 
   const batch = (
     calls: ReadonlyArray<EvmProtocol.CheckedRead>,
-    targets: AttemptedRead["targets"],
-    onStart?: AttemptedRead["onStart"]
+    targets: AttemptedRead["targets"]
   ) =>
     Effect.suspend(() =>
-      ask(
-        { operation: batchOperation(calls), targets, ...(onStart === undefined ? {} : { onStart }) },
-        EvmProtocol.writeBatch(calls, calls.map(nextId))
-      )
+      ask({ operation: batchOperation(calls), targets }, EvmProtocol.writeBatch(calls, calls.map(nextId)))
     )
-
-  const shared = sharing === undefined || sharing.most < 2 ? single : SharedBatches.make({ ...sharing, single, batch })
-  const alone: BatchedRead = (call, targets) => (call.operation.cheap === true ? shared : single)(call, targets)
 
   const one = (entry: Request.Entry<RpcRead>) =>
     Effect.map(
@@ -145,7 +130,7 @@ export const make = (ask: Ask, nextId: () => number, sharing?: Sharing): Batched
     Effect.contextWith((context: Context.Context<never>) => {
       const current = Context.get(context, CurrentBatch)
       return current === undefined
-        ? alone(call, targets)
+        ? single(call, targets)
         : Effect.request(new RpcRead({ call, targets }), ensureResolver(current, targets))
     })
 }

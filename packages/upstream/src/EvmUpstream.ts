@@ -19,8 +19,6 @@ import type { Target, Upstream } from "./Upstream.ts"
 export interface Options {
   readonly upstream: Upstream
   readonly targetsOf: (call: EvmProtocol.EvmCall) => Result.Result<NonEmptyReadonlyArray<Target>, CommonFailure>
-  /** Maximum number of cheap reads of different callers in one batch. Default: no shared batches. */
-  readonly batch?: number | undefined
   /**
    * Determines, with further reads, how long a response can be cached. Used for operations that do not declare this
    * duration.
@@ -31,16 +29,12 @@ export interface Options {
 }
 
 /** Makes the backend of an EVM chain over the nodes of `upstream`. */
-export const make = Effect.fnUntraced(function*({ batch, confirm, targetsOf, upstream }: Options) {
+export const make = Effect.fnUntraced(function*({ confirm, targetsOf, upstream }: Options) {
   const pipeline = yield* Pipeline
   // each instance has its own counter, because test recordings contain the request IDs
   const nextId = requestIds()
   const nextOnceId = requestIds()
-  const ask = Batching.make(
-    pipeline.attempt,
-    nextId,
-    batch === undefined ? undefined : { most: batch, context: yield* Effect.context() }
-  )
+  const ask = Batching.make(pipeline.attempt, nextId)
   const { read } = yield* pipeline.reads({
     protocol: EvmProtocol.reads,
     upstream,

@@ -20,6 +20,8 @@ import type { Values } from "@trigate/domain/Setting"
 
 const noLimit = "unset: no limit"
 
+const removedBatches = "has no effect: reads of different callers are no longer sent in one batch, which saved nothing"
+
 /** The settings, by member name in a configuration file. */
 export const settings = {
   tradingApiUrl: list("TRIGATE_TRADING_API_URL", BaseUrls, {
@@ -91,14 +93,12 @@ export const settings = {
   }, "unset: learned from the nodes' errors"),
   tradingNodeBatch: withDefault("TRIGATE_TRADING_NODE_BATCH", Count, "1", {
     group: "Limits",
-    meaning:
-      "maximum number of cheap reads of different callers in one JSON-RPC batch to the trading-chain node; 1 disables batches, which save nothing in a plan billed by request units",
+    meaning: removedBatches,
     takes: count
   }),
   layer2Batch: withDefault("TRIGATE_LAYER2_BATCH", Count, "1", {
     group: "Limits",
-    meaning:
-      "maximum number of cheap reads of different callers in one JSON-RPC batch to the layer-2 node; 1 disables batches, which save nothing in a plan billed by request units",
+    meaning: removedBatches,
     takes: count
   }),
   logsMaxRequests: withDefault("TRIGATE_LOGS_MAX_REQUESTS", Count, "40", {

@@ -5,10 +5,7 @@
  * `@trigate/upstream/…`: Node then loads only those.
  */
 
-/**
- * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. If the upstream accepts batches, also
- * sends cheap reads of different callers together; see {@link SharedBatches}.
- */
+/** Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. */
 export * as Batching from "./Batching.ts"
 
 /**
@@ -19,12 +16,6 @@ export * as EvmUpstream from "./EvmUpstream.ts"
 
 /** The only path to upstreams: every call of a declared operation passes through this pipeline. */
 export * as Pipeline from "./Pipeline.ts"
-
-/**
- * Collects cheap reads of different callers, and sends the reads that arrive in one turn of the event loop as one
- * JSON-RPC batch. While a batch is in flight, collects reads until that batch ends, for at most one millisecond.
- */
-export * as SharedBatches from "./SharedBatches.ts"
 
 /**
  * Access to a store that replicas share, with a deadline. While the store is unreachable, each replica continues
@@ -50,7 +41,7 @@ export * as AddressState from "./attempts/AddressState.ts"
 /** Sends a call at most once. */
 export * as AtMostOnce from "./attempts/AtMostOnce.ts"
 
-/** One attempt: a single request to one address, within the rate limit, with metrics and a report to outlier detection. */
+/** One attempt: a single request to one address, within the rate limit, with metrics, a span, and a report to outlier detection. */
 export * as Attempt from "./attempts/Attempt.ts"
 
 /**
@@ -83,7 +74,7 @@ export * as CacheStore from "./cache/CacheStore.ts"
 /** How old a response may be for the current caller. */
 export * as Freshness from "./cache/Freshness.ts"
 
-/** Caches and coalesces reads in this process, or together with other replicas through Redis. */
+/** Caches and coalesces reads: serves a read from a cached response, from an equal call in flight, or from upstream. */
 export * as ResponseCache from "./cache/ResponseCache.ts"
 
 /** The cached responses that the replicas of a gateway share: one Redis key each, with an expiry. */

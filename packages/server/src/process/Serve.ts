@@ -83,15 +83,13 @@ const describeArchive = (settings: Decoded): ReadonlyArray<string> => {
   return [`  candle archive of ${wishes}: ${place}`]
 }
 
-/** Returns warnings about batches of calls to a node whose plan counts each call. */
-const batchWarnings = (settings: Decoded): ReadonlyArray<string> => {
-  if (isSandbox(settings)) return []
-  return ([["tradingNodeBatch", "tradingNodeRps"], ["layer2Batch", "layer2Rps"]] as const)
-    .filter(([batch, units]) => settings[batch] > 1 && Option.isSome(settings[units]))
-    .map(([batch, units]) =>
-      `${declared[batch].env} saves nothing, because each call of a batch uses request units of ${declared[units].env}`
+/** Returns warnings about settings of a removed feature: batches of different callers' reads. */
+const batchWarnings = (settings: Decoded): ReadonlyArray<string> =>
+  isSandbox(settings)
+    ? []
+    : (["tradingNodeBatch", "layer2Batch"] as const).filter((batch) => settings[batch] > 1).map((batch) =>
+      `${declared[batch].env} has no effect: reads of different callers are no longer sent in one batch`
     )
-}
 
 const describeChains = (settings: Decoded, isWanted: boolean): string => {
   const { chains, sandbox } = makeStatus(settings)

@@ -132,12 +132,6 @@ export interface AttemptedRead {
     readonly cheap?: true
   }
   readonly targets: NonEmptyReadonlyArray<Target>
-  /**
-   * Called at the start of the first attempt. If `onStart` is set, the first attempt is not hedged (repeated at a
-   * second address because it is slow). `delay` is the number of milliseconds after which it would be hedged, if known.
-   * `withdraw` takes a token from the retry budget, and returns whether the budget had one.
-   */
-  readonly onStart?: (delay: number | undefined, withdraw: () => boolean) => void
 }
 
 /** The limits of every read. */
@@ -290,7 +284,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
       return { value, signal, outcome: attemptOutcome(value.fault), rows: 0 }
     }
     if (value._tag === "Refused") return { value, signal, outcome: "refused" as const, rows: 0 }
-    if (this.#read.targets.length > 1 || this.#read.onStart !== undefined) {
+    if (this.#read.targets.length > 1) {
       this.#shared.findLatencies(meter).add(monotonicMillis(this.#clock) - start)
     }
     return { value, signal, outcome: response.status < 400 ? "ok" as const : "refused" as const, rows: value.rows }
@@ -366,19 +360,13 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
 
   /** Makes the next attempt, hedged if another address is available. */
   #hedgedAttempt(target: Target, usable: ReadonlyArray<Target>): Effect.Effect<AttemptResult<A, E | ReadFailure>> {
-    const { onStart } = this.#read
     const other = usable.find(({ base }) => base !== target.base && !this.#tried.includes(base))
     // leaves time for the next address if this one does not respond
     const time = other === undefined ? this.#left : this.#left / 2
     const maxWait = other === undefined || other.label === target.label ? time : 0
-    const isFirst = this.#tried.length === 0
-    const isHedged = other !== undefined && !(isFirst && onStart !== undefined)
-    const p95 = isHedged || isFirst && onStart !== undefined
-      ? this.#shared.findLatencies(this.#meterAt(target)).p95
-      : undefined
-    const delay = p95 === undefined ? undefined : Math.max(SOONEST_HEDGE, p95)
-    if (isFirst) onStart?.(delay, () => this.#withdraw())
-    return !isHedged || delay === undefined || delay >= time
+    const p95 = other === undefined ? undefined : this.#shared.findLatencies(this.#meterAt(target)).p95
+    const delay = p95 === undefined ? time : Math.max(SOONEST_HEDGE, p95)
+    return other === undefined || delay >= time
       ? this.#attempt(target, time, maxWait)
       : this.#hedged(target, other, time, delay)
   }

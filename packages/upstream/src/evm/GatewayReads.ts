@@ -22,8 +22,6 @@ export interface Bounds {
   readonly filters?: number | undefined
   /** The WebSocket URLs of the chain's nodes, for subscriptions. Default: new blocks are polled. */
   readonly sockets?: ReadonlyArray<Redacted.Redacted> | undefined
-  /** Maximum number of cheap reads of different callers in one batch; see `EvmUpstream.Options`. */
-  readonly batch?: number | undefined
 }
 
 /** The chain, and the limits of its log queries, filters and subscriptions. */
@@ -36,13 +34,11 @@ export interface Options extends Bounds {
 /** Converts settings to limits. The second argument contains settings that apply to one chain only. */
 export const toBounds = (
   { callerFilters, logsMaxRequests }: Pick<Settings, "callerFilters" | "logsMaxRequests">,
-  { batch, logBlocks, sockets }: {
+  { logBlocks, sockets }: {
     readonly logBlocks: Option.Option<number>
-    readonly batch: number
     readonly sockets: ReadonlyArray<Redacted.Redacted>
   }
 ): Bounds => ({
-  batch,
   sockets,
   logBlocks: Option.getOrUndefined(logBlocks),
   logRequests: logsMaxRequests,
