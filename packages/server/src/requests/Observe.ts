@@ -266,43 +266,38 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     return !sandbox && headers[sandboxHeader] !== undefined ? notASandbox(url) : undefined
   }
 
-  const answer = Effect.fnUntraced(function*<A, R>(
-    record: RequestRecord.RequestRecord,
-    handled: Effect.Effect<HttpServerResponse.HttpServerResponse, HttpServerError | unhandled, R>,
-    writeAnswer: (
-      response: HttpServerResponse.HttpServerResponse,
-      headers: { readonly [name: string]: string }
-    ) => A
-  ) {
-    const { headers } = record
-    const context = yield* Effect.context<never>()
-    const start = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
-    const host = header(record, "host") ?? header(record, ":authority")
-    if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
-      record.foreign = foreign(headers, host)
-    }
-    const whole = withBody(
-      misdirected(record, host, context) ??
-        (yield* Effect.catchCause(
-          withFreshness(handled, header(record, "cache-control")),
-          (cause) => unanswered(cause, record)
-        ))
-    )
-    noteAnswer(context, record, start, whole)
-    return writeAnswer(whole, responseHeaders(record, whole))
-  })
-
   const record: Observed["record"] = (head) => RequestRecord.make(load, nextId(header(head, "x-request-id")), head)
 
   const observe: Observed["observe"] = (record, handled, writeAnswer) =>
-    Effect.suspend(() => {
+    Effect.contextWith((context) => {
+      const { headers } = record
+      const start = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+      const host = header(record, "host") ?? header(record, ":authority")
+      if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
+        record.foreign = foreign(headers, host)
+      }
+      const answered = (answer: HttpServerResponse.HttpServerResponse) => {
+        const whole = withBody(answer)
+        noteAnswer(context, record, start, whole)
+        return writeAnswer(whole, responseHeaders(record, whole))
+      }
+      const refusal = misdirected(record, host, context)
+      const served = refusal === undefined
+        ? withFreshness(handled, header(record, "cache-control"))
+        : Effect.succeed(refusal)
       const leave = drain.enter()
-      return Effect.onExitPrimitive(answer(record, handled, writeAnswer), () => {
-        leave()
-        record.admitted?.end()
-        if (record.body !== undefined) load.release(record.body)
-        return undefined
-      })
+      return Effect.onExitPrimitive(
+        Effect.matchCauseEffect(served, {
+          onFailure: (cause) => Effect.map(unanswered(cause, record), answered),
+          onSuccess: (answer) => Effect.succeed(answered(answer))
+        }),
+        () => {
+          leave()
+          record.admitted?.end()
+          if (record.body !== undefined) load.release(record.body)
+          return undefined
+        }
+      )
     })
 
   /** Observes a request from Effect's HTTP adapter. */

@@ -4,6 +4,7 @@
  * The `id` of a call is returned unchanged, and its result is the upstream's text. The responses of a batch are in the
  * order of its calls, and a failed call does not affect the others. A notification is not relayed, and has no response.
  */
+import { CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { CallError, GatewayError } from "@trigate/domain/errors/GatewayError"
 import { rpcCodes, unwrapReason } from "@trigate/domain/errors/GatewayError"
@@ -15,7 +16,7 @@ import * as EvmOperations from "@trigate/domain/evm/EvmOperations"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type { RpcCall } from "@trigate/domain/operations/JsonRpc"
-import { invalidRequest, operationNeed, permitted } from "@trigate/domain/operations/Operation"
+import { invalidRequest, notPermitted, operationNeed } from "@trigate/domain/operations/Operation"
 import type { Operation, Surface } from "@trigate/domain/operations/Operation"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/tokens/TokenOperations"
 import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
@@ -168,18 +169,19 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const table = new Map(
     definition.operations.map((operation) => {
       const need = operationNeed(operation)
-      return [operation.name, { operation, need, permission: permitted(need) }]
+      return [operation.name, { operation, need }]
     })
   )
 
   const perform = ({ method, params }: RpcCall, { record, surface }: Asked): Effect.Effect<Answer, CallError> => {
     const known = table.get(method)
     if (known === undefined) return Effect.fail(unsupported(method))
-    const { operation, permission } = known
-    const refusal = operation.class === "once" ? foreignRefusal(record) : undefined
-    return refusal === undefined
-      ? Effect.andThen(permission, relay({ operation, params, surface }))
-      : Effect.fail(refusal)
+    const { need, operation } = known
+    return Effect.contextWith((context: Context.Context<never>) => {
+      const refusal = (operation.class === "once" ? foreignRefusal(record) : undefined) ??
+        notPermitted(Context.get(context, CurrentCaller).scope, need)
+      return refusal === undefined ? relay({ operation, params, surface }) : Effect.fail(refusal)
+    })
   }
 
   /** Makes the functions that encode the response to a call, and record the operation's outcome. */
@@ -293,10 +295,13 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     body === undefined ? HttpServerResponse.empty({ status: 204 }) : ResponseBody.jsonResponse(body)
 
   const handler = (isOther: (text: string) => boolean): Route["handle"] =>
-    Effect.fnUntraced(function*(request, surface) {
-      const text = yield* RequestBody.text(request)
-      if (isOther(text)) return notCall
-      return toResponse(yield* answerText(text, { record: yield* CurrentRequestRecord, surface }))
+  (request, surface) =>
+    Effect.contextWith((context: Context.Context<never>) => {
+      const asked = { record: Context.get(context, CurrentRequestRecord), surface }
+      return Effect.flatMap(
+        RequestBody.text(request),
+        (text) => isOther(text) ? Effect.succeed(notCall) : Effect.map(answerText(text, asked), toResponse)
+      )
     })
 
   return {
