@@ -358,7 +358,7 @@ const timesIn = (rows: unknown, { coin, interval }: CandleWindowRequest): Readon
 }
 
 /** Returns the end of a window; `undefined` if it is absent, before the start, or no date. */
-const endOf = ({ endTime, startTime }: CandleWindowRequest): number | undefined =>
+const validEnd = ({ endTime, startTime }: CandleWindowRequest): number | undefined =>
   Predicate.isNotNullish(endTime) && endTime >= startTime && endTime <= lastInstant ? endTime : undefined
 
 /**
@@ -369,7 +369,7 @@ export const isInWindow = (
   request: CandleWindowRequest,
   pieces: ReadonlyArray<Uint8Array>
 ): boolean | undefined => {
-  const end = endOf(request)
+  const end = validEnd(request)
   if (end === undefined) return false
   const times = indexSeries(pieces, request)?.times
   if (times === undefined) return undefined
@@ -381,7 +381,7 @@ export const isInWindow = (
 /** Returns whether the parsed bars of a response are as {@link isInWindow} requires. */
 export const isCacheable = (request: CandleWindowRequest, answer: Json.Json): boolean => {
   const { interval, startTime } = request
-  const end = endOf(request)
+  const end = validEnd(request)
   if (end === undefined) return false
   let before = barAt(interval, startTime) - 1
   return timesIn(answer.valueOrUndefined, request)?.every((time) => {
