@@ -178,6 +178,9 @@ describe("indexBars", () => {
     assert.strictEqual(index?.times.length, 40)
     assert.strictEqual(CandleText.indexBars(pieces), index)
     assert.strictEqual(CandleText.indexSeries(pieces, { coin: "BTC", interval: "1m" }), index)
+    // a response that is restored from a cache has a new list of the same chunk
+    const bytes = Utf8.encode(JSON.stringify(list(40)))
+    assert.strictEqual(CandleText.indexBars([bytes]), CandleText.indexBars([bytes]))
   })
 
   it("reads times of every length", () => {

@@ -314,12 +314,18 @@ const scan = (pieces: ReadonlyArray<Uint8Array>): BarIndex | null => {
   return null
 }
 
+const indexOnce = memoize((body: Uint8Array | ReadonlyArray<Uint8Array>) =>
+  scan(body instanceof Uint8Array ? [body] : body)
+)
+
 /**
  * Indexes the bars in the chunks of a response; `null` if the format of the response is not recognized.
  *
- * The chunks are read once. The index is remembered as long as the array of chunks is.
+ * The chunks are read once: the index is remembered as long as the array of chunks is, or the only chunk. A response
+ * from a cache has the same chunk each time.
  */
-export const indexBars: (pieces: ReadonlyArray<Uint8Array>) => BarIndex | null = memoize(scan)
+export const indexBars = (pieces: ReadonlyArray<Uint8Array>): BarIndex | null =>
+  indexOnce(pieces.length === 1 ? pieces[0] ?? pieces : pieces)
 
 /** Counts the bars in the chunks of a response; `undefined` if the format of the response is not recognized. */
 export const countRows = (pieces: ReadonlyArray<Uint8Array>): number | undefined => indexBars(pieces)?.times.length
