@@ -212,12 +212,11 @@ const integerIn = (view: DataView, from: number, end: number): number => {
 }
 
 /** Recognizes bars, indexes them, and finds the end of the list. */
-class Scan implements BarIndex {
-  readonly series: Series
-  readonly starts: Array<number> = []
-  readonly times: Array<number> = []
-  isOrdered = true
+class Scan {
   isAtEnd = false
+  readonly #starts: Array<number> = []
+  readonly #times: Array<number> = []
+  #isOrdered = true
   readonly #shape: Shape
   /** The length of the interval in milliseconds; `NaN` for a month. */
   readonly #length: number
@@ -227,18 +226,23 @@ class Scan implements BarIndex {
   constructor(shape: Shape) {
     const { interval } = shape.series
     this.#shape = shape
-    this.series = shape.series
     this.#length = interval === "1M" ? Number.NaN : intervalLengths[interval]
   }
 
+  /** The index of the bars that were read. */
+  get index(): BarIndex {
+    return { series: this.#shape.series, starts: this.#starts, times: this.#times, isOrdered: this.#isOrdered }
+  }
+
   #add(start: number, opens: number, closes: number): void {
-    this.starts.push(start)
-    this.times.push(opens)
+    this.#starts.push(start)
+    this.#times.push(opens)
     // usually a bar begins where the previous one ended
     if (opens !== this.#next || closes !== opens + this.#length - 1) {
-      const { interval } = this.series
+      const { interval } = this.#shape.series
       const bar = barAt(interval, opens)
-      this.isOrdered &&= opens >= this.#next && openTime(interval, bar) === opens && closeTime(interval, bar) === closes
+      this.#isOrdered &&= opens >= this.#next && openTime(interval, bar) === opens &&
+        closeTime(interval, bar) === closes
     }
     this.#next = closes + 1
   }
@@ -271,7 +275,7 @@ class Scan implements BarIndex {
       at += 1
       if (next === CLOSE_BRACKET) {
         this.isAtEnd = true
-        this.starts.push(offset + at)
+        this.#starts.push(offset + at)
       } else if (next !== COMMA) return -1
     }
     return at
@@ -306,7 +310,7 @@ const scan = (pieces: ReadonlyArray<Uint8Array>): BarIndex | null => {
     }
     const at = bars.read(bytes, from, bytes.length - ROOM, offset)
     if (at < 0) return null
-    if (bars.isAtEnd) return offset + at === size ? bars : null
+    if (bars.isAtEnd) return offset + at === size ? bars.index : null
     rest = bytes.subarray(at)
     offset += at
     from = 0
