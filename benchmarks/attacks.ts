@@ -8,7 +8,7 @@
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
-import { openTime } from "@trigate/domain/candles/CandleWindow"
+import { openTime } from "@trigate/domain/candles/Candle"
 import { defaultSeed } from "@trigate/sandbox/Seed"
 import * as CandleBars from "@trigate/sandbox/venue/CandleBars"
 import * as CandleMarket from "@trigate/sandbox/venue/CandleMarket"

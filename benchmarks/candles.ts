@@ -2,7 +2,7 @@
  * The longest documented answer, 5000 candles, beside a proxy that pipes it: the window of a bot that rolls on, whose closed bars are
  * held, and first windows, whose bars are checked, relayed, and decoded to be held on the same thread.
  */
-import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
+import * as CandleText from "@trigate/domain/candles/CandleText"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -57,7 +57,7 @@ const check = (): Row => {
   for (let round = 0; round <= plan.rounds; round++) {
     const before = process.cpuUsage()
     for (let each = 0; each < perBatch; each++) {
-      if (CandleAnswer.barsIn(pieces) === undefined) throw new Error("The candles are not recognised")
+      if (CandleText.indexBars([...pieces]) === null) throw new Error("The candles are not recognised")
     }
     const { system, user } = process.cpuUsage(before)
     if (round > 0) values.push((user + system) / perBatch)

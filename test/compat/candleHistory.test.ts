@@ -11,9 +11,8 @@ import * as SqliteClient from "@trigate/archive/SqliteClient"
 import * as Connection from "@trigate/client/Connection"
 import * as Info from "@trigate/client/Info"
 import type { Candle } from "@trigate/domain/candles/Candle"
-import { CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
-import { barAt, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
+import { barAt, CandleWindowRequest, openTime, retainedBars } from "@trigate/domain/candles/Candle"
+import * as CandleText from "@trigate/domain/candles/CandleText"
 import { gateway } from "@trigate/testing/Gateway"
 import type { Seen } from "@trigate/testing/RecordingUpstream"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
@@ -54,7 +53,7 @@ const respond = (request: Seen) =>
     onSome: ({ req: { coin, endTime, startTime } }) =>
       coin === "BTC"
         ? {
-          body: CandleAnswer.write(
+          body: CandleText.write(
             all.slice(-retainedBars).filter(({ T, t }) => T >= startTime && t <= (endTime ?? now))
           )
         }

@@ -7,10 +7,8 @@
  * zeros, but at least one decimal place. If a chunk contains a number that this encoding cannot represent, such as
  * `007`, all bars of the chunk are written as JSON.
  */
-import type { Candle } from "@trigate/domain/candles/Candle"
-import { Candle as CandleSchema } from "@trigate/domain/candles/Candle"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
+import type { Candle, Series } from "@trigate/domain/candles/Candle"
+import { barAt, Candle as CandleSchema, closeTime, openTime } from "@trigate/domain/candles/Candle"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Schema from "effect/Schema"
 import { BitReader, BitWriter } from "./BitColumns.ts"

@@ -2,9 +2,8 @@
  * Builds the bars of a larger interval from the bars of a smaller interval. The result is exact: prices are compared
  * and volumes are added as decimals, never as doubles.
  */
-import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
-import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
-import { barAt, closeTime, intervalLengths, openTime } from "@trigate/domain/candles/CandleWindow"
+import type { BarRange, BarRanges, Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import { barAt, closeTime, intervalLengths, openTime } from "@trigate/domain/candles/Candle"
 
 const day = intervalLengths["1d"]
 

@@ -8,11 +8,18 @@
  *
  * The layers differ in their {@link Backend}: a store of chunks in memory, in SQLite or in Postgres.
  */
-import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
-import * as BarRanges_ from "@trigate/domain/candles/BarRanges"
-import { Candle, CandleInterval, coinsPerPage } from "@trigate/domain/candles/Candle"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, belongsTo } from "@trigate/domain/candles/CandleWindow"
+import type { BarRange, BarRanges, Series } from "@trigate/domain/candles/Candle"
+import {
+  addRange,
+  barAt,
+  belongsTo,
+  Candle,
+  CandleInterval,
+  coinsPerPage,
+  hasBar,
+  rangesWithin,
+  unionRanges
+} from "@trigate/domain/candles/Candle"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -79,7 +86,7 @@ export const page = <One extends Series>(all: Iterable<One>, after = ""): Readon
     .flatMap(([, series]) => series.toSorted(byInterval))
 
 /**
- * Stores candle history. `CandleWindow.barAt` computes bar numbers.
+ * Stores candle history. `Candle.barAt` computes bar numbers.
  *
  * @since 0.1.0
  * @category services
@@ -212,7 +219,7 @@ const splitByChunk = (ranges: BarRanges): ReadonlyMap<number, BarRanges> => {
     for (let number = chunkAt(from); number <= chunkAt(to); number++) {
       const own = chunkRange(number)
       const part = { from: Math.max(own.from, from), to: Math.min(own.to, to) }
-      parts.set(number, BarRanges_.add(parts.get(number) ?? [], part))
+      parts.set(number, addRange(parts.get(number) ?? [], part))
     }
   }
   return parts
@@ -220,7 +227,7 @@ const splitByChunk = (ranges: BarRanges): ReadonlyMap<number, BarRanges> => {
 
 /** Dies if a bar is of another series, or outside of the ranges. */
 const checked = (series: Series, ranges: BarRanges, bars: ReadonlyArray<Candle>): Effect.Effect<void> =>
-  bars.every((bar) => belongsTo(series, bar) && BarRanges_.has(ranges, barAt(series.interval, bar.t)))
+  bars.every((bar) => belongsTo(series, bar) && hasBar(ranges, barAt(series.interval, bar.t)))
     ? Effect.void
     : Effect.die(new Error("A bar to write is outside of the given ranges or belongs to another series"))
 
@@ -252,7 +259,7 @@ const merged = (
     byTime.set(bar.t, bar)
   }
   const knownBefore = old?.known ?? []
-  const known = ranges.reduce(BarRanges_.add, knownBefore)
+  const known = ranges.reduce(addRange, knownBefore)
   if (added === 0 && replaced.length === 0 && known === knownBefore) return { chunk: undefined, added, replaced }
   const all = [...byTime.values()].toSorted((a, b) => a.t - b.t)
   const chunk: Chunk = {
@@ -269,7 +276,7 @@ const merged = (
 const sorted = (series: Series, number: number, old: Chunk | undefined, bars: ReadonlyArray<Candle>) => {
   if (old === undefined) return { unknown: bars, differing: [] }
   const held = new Map(BarChunk.decode(series, chunkRange(number).from, old.body).map((bar) => [bar.t, bar]))
-  const isKnown = (bar: Candle) => BarRanges_.has(old.known, barAt(series.interval, bar.t))
+  const isKnown = (bar: Candle) => hasBar(old.known, barAt(series.interval, bar.t))
   return {
     unknown: bars.filter((bar) => !isKnown(bar)),
     differing: bars.filter(isKnown).flatMap((given): ReadonlyArray<Differing> => {
@@ -348,7 +355,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
   const known: CandleArchive["Service"]["known"] = Effect.fn("CandleArchive.known")(function*(series, range) {
     if (range.to < range.from) return []
     const heads = yield* backend.heads(series, chunkAt(range.from), chunkAt(range.to))
-    return BarRanges_.within(BarRanges_.union(heads.map((head) => head.known)), range)
+    return rangesWithin(unionRanges(heads.map((head) => head.known)), range)
   })
 
   const read: CandleArchive["Service"]["read"] = Effect.fn("CandleArchive.read")(function*(series, range, most) {
@@ -377,7 +384,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
       })
     })
     const known = [...heads.filter(({ chunk }) => chunk < first), ...chunks].map((head) => head.known)
-    return { bars, known: BarRanges_.within(BarRanges_.union(known), range) }
+    return { bars, known: rangesWithin(unionRanges(known), range) }
   })
 
   return CandleArchive.of({

@@ -2,9 +2,8 @@
  * `CandleArchive` in memory. When the memory limit is reached, the archive evicts the least recently used bars, whose
  * ranges become gaps.
  */
-import * as BarRanges from "@trigate/domain/candles/BarRanges"
-import { barAt, seriesKey } from "@trigate/domain/candles/CandleWindow"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
+import type { Series } from "@trigate/domain/candles/Candle"
+import { barAt, seriesKey, unionRanges } from "@trigate/domain/candles/Candle"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
@@ -114,7 +113,7 @@ export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Option
             interval: series.interval,
             bars: chunks.reduce((sum, { bars }) => sum + bars, 0),
             bytes: chunks.reduce((sum, { body }) => sum + body.length, 0),
-            known: BarRanges.union(chunks.map(({ known }) => known))
+            known: unionRanges(chunks.map(({ known }) => known))
           }
         })
       )

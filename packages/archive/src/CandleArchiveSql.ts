@@ -5,10 +5,18 @@
  * same series. The tables have a version number of their own. If a later version of the program has changed the tables,
  * this program neither reads nor writes them.
  */
-import * as BarRanges from "@trigate/domain/candles/BarRanges"
-import { Candle, CandleInterval, coinsPerPage } from "@trigate/domain/candles/Candle"
-import { barAt, seriesKey } from "@trigate/domain/candles/CandleWindow"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
+import type { Series } from "@trigate/domain/candles/Candle"
+import {
+  barAt,
+  Candle,
+  CandleInterval,
+  coinsPerPage,
+  printRanges,
+  rangesPattern,
+  readRanges,
+  seriesKey,
+  unionRanges
+} from "@trigate/domain/candles/Candle"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as SqlStep from "@trigate/domain/SqlStep"
 import { monotonicMillis } from "@trigate/domain/Time"
@@ -76,7 +84,7 @@ const summaryLasts = 10_000
 const maxSummaries = coinsPerPage * CandleInterval.literals.length
 
 /** The stored text for a chunk in which all bar numbers are known. */
-const allKnown = BarRanges.print([{ from: 0, to: barsPerChunk - 1 }], 0)
+const allKnown = printRanges([{ from: 0, to: barsPerChunk - 1 }], 0)
 
 /** The version of the tables that this program supports. */
 const knownVersion = 1
@@ -88,7 +96,7 @@ const migrate = Migrator.make({})({
 
 const headFields = {
   chunk: Schema.Int,
-  known: Schema.String.check(Schema.isPattern(BarRanges.pattern)),
+  known: Schema.String.check(Schema.isPattern(rangesPattern)),
   bars: SqlStep.BigintColumn,
   revision: SqlStep.BigintColumn
 }
@@ -184,11 +192,11 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
   const parseKnown = <Row extends { readonly chunk: number; readonly known: string }>(row: Row) => ({
     ...row,
-    known: BarRanges.read(row.known, row.chunk * barsPerChunk)
+    known: readRanges(row.known, row.chunk * barsPerChunk)
   })
 
   const putChunk = (series: Series, { body, bars, chunk, known, revision }: CandleArchive.Chunk) => {
-    const text = BarRanges.print(known, chunk * barsPerChunk)
+    const text = printRanges(known, chunk * barsPerChunk)
     return revision === 1
       ? sql`INSERT INTO trigate_candles ${
         sql.insert({ network, coin: series.coin, span: series.interval, chunk, known: text, bars, revision, body })
@@ -249,7 +257,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const knownIn = ({ first, known, last }: { readonly first: number; readonly known: string; readonly last: number }) =>
     known === allKnown
       ? [{ from: first * barsPerChunk, to: (last + 1) * barsPerChunk - 1 }]
-      : BarRanges.read(known, first * barsPerChunk)
+      : readRanges(known, first * barsPerChunk)
 
   const readSummary = Effect.fnUntraced(function*(series: Series) {
     let summary: SeriesStatus = { ...series, bars: 0, bytes: 0, known: [] }
@@ -259,7 +267,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         ...series,
         bars: runs.reduce((sum, { bars }) => sum + bars, summary.bars),
         bytes: runs.reduce((sum, { bytes }) => sum + bytes, summary.bytes),
-        known: BarRanges.union([summary.known, ...runs.map(knownIn)])
+        known: unionRanges([summary.known, ...runs.map(knownIn)])
       }
       last = Math.max(last, ...runs.map((run) => run.last))
       if (runs.reduce((sum, { chunks }) => sum + chunks, 0) < chunksAtATime) return summary

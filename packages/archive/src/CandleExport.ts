@@ -5,13 +5,10 @@
  * Only one chunk of bars is in memory at a time, and other work can run between two chunks. Interrupting the stream
  * stops the reads.
  */
-import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
-import * as Ranges from "@trigate/domain/candles/BarRanges"
-import type { Candle } from "@trigate/domain/candles/Candle"
+import type { BarRange, BarRanges, Candle, Series } from "@trigate/domain/candles/Candle"
+import { barAt, closeTime, hasBar, openTime, rangesWithin } from "@trigate/domain/candles/Candle"
 import type { CandleFormat, TextFormat } from "@trigate/domain/candles/CandleText"
 import * as CandleText from "@trigate/domain/candles/CandleText"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Context from "effect/Context"
@@ -60,7 +57,7 @@ export const known = Effect.fnUntraced(function*(source: Source, { from = 0, to 
   const all = yield* source.known(series, { from: 0, to: barAt(interval, endOfTime) })
   if (all.length === 0) return undefined
   const first = barAt(interval, from)
-  return Ranges.within(all, {
+  return rangesWithin(all, {
     from: openTime(interval, first) < from ? first + 1 : first,
     to: barAt(interval, Math.min(to, endOfTime))
   })
@@ -88,7 +85,7 @@ export const bars = (
     Stream.mapEffect(({ from, to }) =>
       Effect.andThen(Effect.yieldNow, source.read(series, { from, to: Math.min(to, last) }))
     ),
-    Stream.map((held) => held.bars.filter(({ t }) => Ranges.has(known, barAt(series.interval, t))))
+    Stream.map((held) => held.bars.filter(({ t }) => hasBar(known, barAt(series.interval, t))))
   )
 }
 

@@ -3,13 +3,10 @@
  *
  * An invalid bar does not prevent the import of the other bars. Importing the same file again changes nothing.
  */
-import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
-import * as Ranges from "@trigate/domain/candles/BarRanges"
-import type { Candle } from "@trigate/domain/candles/Candle"
+import type { BarRange, BarRanges, Candle, Series } from "@trigate/domain/candles/Candle"
+import { addRange, barAt, belongsTo, openTime, rangesWithin, unionRanges } from "@trigate/domain/candles/Candle"
 import type { TextFormat } from "@trigate/domain/candles/CandleText"
 import * as CandleText from "@trigate/domain/candles/CandleText"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, belongsTo, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -132,7 +129,7 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
     const own: BarRange = { from: bar, to: bar }
     if (!isWhole || known === undefined) return [own]
     if (known === "between") return last < 0 ? [own] : [{ from: last + 1, to: bar }]
-    return Ranges.add(Ranges.within(known, { from: last + 1, to: bar }), own)
+    return addRange(rangesWithin(known, { from: last + 1, to: bar }), own)
   }
 
   const start: Progress = { rows: 0, added: 0, held: 0, refused: 0, differing: 0, last: -1, isWhole: true }
@@ -162,7 +159,7 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
       last = number
       isWhole = true
     }
-    const { added, differing } = yield* archive.fill(series, Ranges.union(claims), bars)
+    const { added, differing } = yield* archive.fill(series, unionRanges(claims), bars)
     for (const found of differing) {
       yield* onFinding({ row: rowByBar.get(found.given.t) ?? 0, why: formatDifference(found) })
     }
@@ -182,7 +179,7 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   const { isWhole, last, ...report } = yield* Stream.runFoldEffect(Stream.grouped(rows, TOGETHER), () => start, taken)
   // the file can declare that it is complete after its last bar, which means that no trade followed
   const rest = isWhole && typeof known === "object"
-    ? Ranges.within(known, { from: last + 1, to: barAt(interval, now) - 1 })
+    ? rangesWithin(known, { from: last + 1, to: barAt(interval, now) - 1 })
     : []
   yield* archive.fill(series, rest, [])
   return report satisfies Report

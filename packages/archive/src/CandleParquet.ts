@@ -1,10 +1,7 @@
 /** Bars as a Parquet file: times as timestamps, prices and volumes as strings in the venue's format. */
-import type { BarRanges } from "@trigate/domain/candles/BarRanges"
-import * as Ranges from "@trigate/domain/candles/BarRanges"
-import type { Candle } from "@trigate/domain/candles/Candle"
+import type { BarRanges, Candle, Series } from "@trigate/domain/candles/Candle"
+import { barAt, rangesPattern, readRanges, unionRanges } from "@trigate/domain/candles/Candle"
 import { checked, columns } from "@trigate/domain/candles/CandleText"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt } from "@trigate/domain/candles/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -112,9 +109,9 @@ const plain = (value: unknown): unknown => typeof value === "bigint" ? Number(va
 /** Decodes the known (complete) ranges in a file's metadata; `undefined` if the file does not declare any. */
 const readKnown = ({ interval }: Series, { key_value_metadata: entries }: FileMetaData): BarRanges | undefined => {
   const value = entries?.find(({ key }) => key === knownKey)?.value
-  if (value === undefined || !Ranges.pattern.test(value)) return undefined
-  return Ranges.union([
-    Ranges.read(value, 0).map(({ from, to }) => ({ from: barAt(interval, from), to: barAt(interval, to) }))
+  if (value === undefined || !rangesPattern.test(value)) return undefined
+  return unionRanges([
+    readRanges(value, 0).map(({ from, to }) => ({ from: barAt(interval, from), to: barAt(interval, to) }))
   ])
 }
 

@@ -9,20 +9,26 @@
  * If the venue's streams are available, the bars of a coin are received from a stream. Once an hour, they are compared
  * with requested bars.
  */
-import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
-import * as Ranges from "@trigate/domain/candles/BarRanges"
-import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import { CandleInterval as Interval } from "@trigate/domain/candles/Candle"
+import type {
+  BarRange,
+  BarRanges,
+  Candle,
+  CandleInterval,
+  CandleWindowRequest,
+  Series
+} from "@trigate/domain/candles/Candle"
 import {
+  addRange,
   barAt,
   belongsTo,
+  CandleInterval as Interval,
   closeTime,
   firstCompleteBar,
+  missingRanges,
   openTime,
   retainedBars,
   seriesKey
-} from "@trigate/domain/candles/CandleWindow"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
+} from "@trigate/domain/candles/Candle"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
@@ -145,7 +151,7 @@ const start = Effect.fnUntraced(function*(
     const { coin, interval, known } = track
     const lost = { from: known[0]?.from ?? 0, to: oldest(interval, now) - 1 }
     // times before the first recorded bar are not gaps
-    for (const { from, to } of known.length === 0 ? [] : Ranges.missing(known, lost)) {
+    for (const { from, to } of known.length === 0 ? [] : missingRanges(known, lost)) {
       const key = `${seriesKey(track)} ${from}`
       if (reported.has(key)) continue
       reported.add(key)
@@ -216,7 +222,7 @@ const start = Effect.fnUntraced(function*(
     const last = followed === undefined || isFirst(track)
       ? closed
       : Math.min(closed, barAt(interval, closeTime(followed.interval, lastKnown(followed)) + 1) - 1)
-    const [range] = Ranges.missing(track.known, { from: oldest(interval, now), to: last })
+    const [range] = missingRanges(track.known, { from: oldest(interval, now), to: last })
     if (live.isLive(track) && !isFirst(track)) return checkTask(track, range, now)
     return range === undefined ? undefined : { track, range, lostAt: openTime(interval, range.from + retained) }
   }
@@ -244,7 +250,7 @@ const start = Effect.fnUntraced(function*(
 
   const write = Effect.fnUntraced(function*(track: Track, range: BarRange, bars: ReadonlyArray<Candle>) {
     const { added, corrected } = yield* archive.write(track, range, bars)
-    track.known = Ranges.add(track.known, range)
+    track.known = addRange(track.known, range)
     const { base, interval } = track
     const replaced = base === undefined ? metrics.archiveCorrections : metrics.archiveDifferences
     yield* Metric.update(metrics.archiveBars.series({ interval }), added)
@@ -266,7 +272,7 @@ const start = Effect.fnUntraced(function*(
       if (larger.coin !== followed.coin || larger.base !== followed.interval || isFirst(larger)) continue
       const { interval, known } = larger
       const whole = CandleAggregate.whole(followed.interval, interval, followed.known)
-      for (const { from, to } of whole.flatMap((range) => Ranges.missing(known, range))) {
+      for (const { from, to } of whole.flatMap((range) => missingRanges(known, range))) {
         const parts = CandleAggregate.smallerRange(followed.interval, interval, { from, to: from })
         const few = Math.max(1, Math.floor(PARTS / (parts.to - parts.from + 1)))
         const range = { from, to: Math.min(to, from + few - 1) }

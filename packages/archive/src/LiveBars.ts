@@ -4,9 +4,8 @@
  * A stream sends the current bar repeatedly. A bar is final as soon as the stream has sent the bar with the next
  * number. If the stream skips that number, the bar does not become final, and the recorder requests it from the venue.
  */
-import type { Candle } from "@trigate/domain/candles/Candle"
-import { barAt, belongsTo, seriesKey } from "@trigate/domain/candles/CandleWindow"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
+import type { Candle, Series } from "@trigate/domain/candles/Candle"
+import { barAt, belongsTo, seriesKey } from "@trigate/domain/candles/Candle"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"

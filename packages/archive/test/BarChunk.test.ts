@@ -1,10 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as BarChunk from "@trigate/archive/BarChunk"
 import { BitReader, BitWriter } from "@trigate/archive/BitColumns"
-import type { Candle } from "@trigate/domain/candles/Candle"
-import { Candle as CandleSchema, CandleInterval } from "@trigate/domain/candles/Candle"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, belongsTo, closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
+import type { Candle, Series } from "@trigate/domain/candles/Candle"
+import {
+  barAt,
+  belongsTo,
+  Candle as CandleSchema,
+  CandleInterval,
+  closeTime,
+  openTime
+} from "@trigate/domain/candles/Candle"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Fs from "node:fs"

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as CandleAggregate from "@trigate/archive/CandleAggregate"
-import { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
-import { barAt, closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
+import { barAt, Candle, CandleInterval, closeTime, openTime } from "@trigate/domain/candles/Candle"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import docs from "../../domain/test/fixtures/candleSnapshot-BTC-15m-docs.json" with { type: "json" }

@@ -4,12 +4,9 @@ import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as CandleExport from "@trigate/archive/CandleExport"
 import * as CandleImport from "@trigate/archive/CandleImport"
 import * as CandleParquet from "@trigate/archive/CandleParquet"
-import type { BarRanges } from "@trigate/domain/candles/BarRanges"
-import * as Ranges from "@trigate/domain/candles/BarRanges"
-import type { Candle } from "@trigate/domain/candles/Candle"
+import type { BarRange, BarRanges, Candle, Series } from "@trigate/domain/candles/Candle"
+import { closeTime, openTime, unionRanges } from "@trigate/domain/candles/Candle"
 import { CandleFormat, csvHeadings } from "@trigate/domain/candles/CandleText"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -69,7 +66,7 @@ const Stretch = Schema.Struct({
 const stretchesOf = ({ coin, interval }: Series, stretches: ReadonlyArray<typeof Stretch.Type>) => {
   let next = 0
   const bars: Array<Candle> = []
-  const known: Array<Ranges.BarRange> = []
+  const known: Array<BarRange> = []
   for (const stretch of stretches) {
     const from = next + stretch.gap
     next = from + stretch.bars.length
@@ -106,8 +103,8 @@ describe("a file of bars", () => {
           const series = { coin, interval: "5m" } as const
           const { bars, known } = stretchesOf(series, stretches)
           const fill = CandleArchive.use(({ fill }) => fill(series, known, bars))
-          const all = { bars, known: Ranges.union([known]) }
-          const own: BarRanges = Ranges.union(
+          const all = { bars, known: unionRanges([known]) }
+          const own: BarRanges = unionRanges(
             bars.map(({ t }) => [{ from: t / 300_000, to: t / 300_000 }])
           )
           for (const format of CandleFormat.literals) {

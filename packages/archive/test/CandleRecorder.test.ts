@@ -2,11 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as CandleRecorder from "@trigate/archive/CandleRecorder"
-import type { BarRange } from "@trigate/domain/candles/BarRanges"
-import * as BarRanges from "@trigate/domain/candles/BarRanges"
-import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
-import { CandleInterval as Interval } from "@trigate/domain/candles/Candle"
-import { barAt, openTime } from "@trigate/domain/candles/CandleWindow"
+import type { BarRange, Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import { barAt, CandleInterval as Interval, gapsBetween, openTime } from "@trigate/domain/candles/Candle"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -131,14 +128,14 @@ describe("the recorder", () => {
           assert.strictEqual(minutesOf(venue.asked), atFirst)
           const before = yield* held("BTC", "1m")
           assert.deepStrictEqual(before.known.slice(-1), [{ from: first + 21, to: first + 53 }])
-          assert.deepStrictEqual(BarRanges.gaps(before.known), [{ from: first + 19, to: first + 20 }])
+          assert.deepStrictEqual(gapsBetween(before.known), [{ from: first + 19, to: first + 20 }])
           assert.deepStrictEqual(before.bars.find(({ t }) => barAt("1m", t) === first + 10)?.c, "1.0")
           for (let at = 55; at < 62; at++) yield* minute(first + at)
           assert.strictEqual(minutesOf(venue.asked), atFirst + 1)
           const after = yield* held("BTC", "1m")
           const last = after.known.at(-1)?.to ?? 0
           assert.isAtLeast(last, first + 59)
-          assert.deepStrictEqual(BarRanges.gaps(after.known), [])
+          assert.deepStrictEqual(gapsBetween(after.known), [])
           const from = barAt("1m", after.bars[0]?.t ?? 0)
           assert.deepStrictEqual(after.bars, venue.existing("BTC", "1m", from, last))
           assert.include(logged.join("\n"), "The venue corrected 1 of the bars of BTC 1m")
@@ -181,7 +178,7 @@ describe("the recorder", () => {
       }))
       const now = yield* Clock.currentTimeMillis
       const { bars, known } = yield* held("BTC", "1h")
-      const [gap, ...others] = BarRanges.gaps(known)
+      const [gap, ...others] = gapsBetween(known)
       assert(gap !== undefined)
       assert.deepStrictEqual(others, [])
       // what is missing is what the venue had dropped when it came back
@@ -195,7 +192,7 @@ describe("the recorder", () => {
       ])
       // larger bars: what the smaller ones could not build came from the venue, which still had it
       const weeks = yield* held("BTC", "1d")
-      assert.deepStrictEqual(BarRanges.gaps(weeks.known), [])
+      assert.deepStrictEqual(gapsBetween(weeks.known), [])
       assert.deepStrictEqual(weeks.bars, venue.existing("BTC", "1d", barAt("1d", begin) - 3, barAt("1d", now) - 1))
     }))
   })

@@ -1,8 +1,8 @@
 /** What every layer of `CandleArchive` has to do, and what its tests share. */
 import { assert, it } from "@effect/vitest"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
-import type { BarRange } from "@trigate/domain/candles/BarRanges"
-import { openTime } from "@trigate/domain/candles/CandleWindow"
+import type { BarRange } from "@trigate/domain/candles/Candle"
+import { openTime } from "@trigate/domain/candles/Candle"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"

@@ -2,7 +2,7 @@
 import * as CandleAggregate from "@trigate/archive/CandleAggregate"
 import type { Source } from "@trigate/archive/CandleRecorder"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import { barAt, closeTime, intervalLengths, openTime } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeTime, intervalLengths, openTime } from "@trigate/domain/candles/Candle"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 

@@ -1,7 +1,6 @@
 /** Bars of the sandbox's markets, which are printed as the venue prints them, and some without trades left out. */
-import type { BarRange } from "@trigate/domain/candles/BarRanges"
-import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
-import { openTime } from "@trigate/domain/candles/CandleWindow"
+import type { BarRange, Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import { openTime } from "@trigate/domain/candles/Candle"
 import { defaultSeed } from "@trigate/sandbox/Seed"
 import * as CandleBars from "@trigate/sandbox/venue/CandleBars"
 import * as CandleMarket from "@trigate/sandbox/venue/CandleMarket"

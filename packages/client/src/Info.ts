@@ -1,7 +1,6 @@
 /** Queries of the trading chain. */
-import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import * as CandleWalk from "@trigate/domain/candles/CandleWalk"
-import type { CandleStretch, CandleWindow } from "@trigate/domain/candles/CandleWindow"
+import type { CandleStretch, CandleWindow, CandleWindowRequest, WalkOptions } from "@trigate/domain/candles/Candle"
+import { walk } from "@trigate/domain/candles/Candle"
 import * as Json from "@trigate/domain/encoding/Json"
 import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import { UnknownAsset } from "@trigate/domain/errors/ResourceError"
@@ -47,7 +46,7 @@ export const candleSnapshot: (
 
 /**
  * Streams the bars of a window of any length, including bars that only the gateway still stores; see
- * {@link CandleWalk.walk}.
+ * {@link walk}.
  *
  * @since 0.1.0
  * @category calls
@@ -69,9 +68,8 @@ export const candleSnapshot: (
  */
 export const candles = (
   request: CandleWindowRequest,
-  options?: CandleWalk.Options
-): Stream.Stream<CandleStretch, CallFailure | UnknownAsset, Connection> =>
-  CandleWalk.walk(request, candleSnapshot, options)
+  options?: WalkOptions
+): Stream.Stream<CandleStretch, CallFailure | UnknownAsset, Connection> => walk(request, candleSnapshot, options)
 
 /** A query of any type, with the venue's member names. */
 export interface RawQuery {

@@ -11,10 +11,14 @@ import type { ActionRecord, ActionReference } from "@trigate/domain/actions/Acti
 import type { SubmitFailure } from "@trigate/domain/actions/ExchangeOperations"
 import type { Resolution, StillUnknown } from "@trigate/domain/actions/Resolution"
 import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
-import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import type {
+  Candle,
+  CandleStretch,
+  CandleWindow,
+  CandleWindowRequest,
+  WalkOptions
+} from "@trigate/domain/candles/Candle"
 import type { CandleFormat } from "@trigate/domain/candles/CandleText"
-import type * as CandleWalk from "@trigate/domain/candles/CandleWalk"
-import type { CandleStretch, CandleWindow } from "@trigate/domain/candles/CandleWindow"
 import type { Address, Hash, StorageSlot } from "@trigate/domain/encoding/Hex"
 import type { CallError, CallFailure } from "@trigate/domain/errors/GatewayError"
 import type { InvalidAddress, UnsupportedBlock } from "@trigate/domain/errors/RequestError"
@@ -83,7 +87,7 @@ describe("types of the client", () => {
     expectTypeOf<Of<"info", "candles">>().toEqualTypeOf<
       (
         request: CandleWindowRequest,
-        options?: CandleWalk.Options
+        options?: WalkOptions
       ) => Stream.Stream<CandleStretch, CallFailure | UnknownAsset>
     >()
     expectTypeOf<CallFailure["_tag"]>().toEqualTypeOf<ServedTag>()

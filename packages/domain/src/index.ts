@@ -85,34 +85,13 @@ export * as Signature from "./actions/Signature.ts"
 export * as SignedAction from "./actions/SignedAction.ts"
 
 /**
- * Sets of bar numbers (`CandleWindow.barAt`) as sorted ranges. A set represents the stored or the missing bars of a
- * series.
+ * Candles (OHLCV bars) of the trading chain: where bars begin, how far back the venue retains them, which bars a response
+ * omits, and where a gateway's bars are from.
  */
-export * as BarRanges from "./candles/BarRanges.ts"
-
-/** Candles (OHLCV bars) of the trading chain. */
 export * as Candle from "./candles/Candle.ts"
 
-/**
- * Recognizes and encodes responses to candle queries: counts and locates the bars, and checks that they are
- * the requested ones before they are cached.
- */
-export * as CandleAnswer from "./candles/CandleAnswer.ts"
-
-/** The sources of the bars in a gateway's response to a candle query, and the header that reports them. */
-export * as CandleSources from "./candles/CandleSources.ts"
-
-/** Formats and parses files of bars as lines of text: NDJSON in the venue's form, and CSV with a header line. */
+/** Bars as text: responses to candle queries in the venue's JSON, and files in NDJSON and CSV. */
 export * as CandleText from "./candles/CandleText.ts"
-
-/**
- * Queries the bars of a window of any length. Splits the window into stretches, each of which fits into one response of
- * the venue.
- */
-export * as CandleWalk from "./candles/CandleWalk.ts"
-
-/** Windows of bars: where bars begin, how far back the venue retains them, and which bars a response omits. */
-export * as CandleWindow from "./candles/CandleWindow.ts"
 
 /** 0x-prefixed hexadecimal values, as EVM nodes format them. */
 export * as Hex from "./encoding/Hex.ts"

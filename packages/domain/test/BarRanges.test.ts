@@ -1,5 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as BarRanges from "@trigate/domain/candles/BarRanges"
+import type { BarRanges } from "@trigate/domain/candles/Candle"
+import {
+  addRange,
+  countBars,
+  gapsBetween,
+  missingRanges,
+  printRanges,
+  rangesPattern,
+  rangesWithin,
+  readRanges,
+  unionRanges
+} from "@trigate/domain/candles/Candle"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -8,7 +19,7 @@ const Ranges = Schema.Array(
   Schema.Struct({ from: Place, length: Schema.Int.check(Schema.isBetween({ minimum: -1, maximum: 9 })) })
 )
 
-const numbers = (ranges: BarRanges.BarRanges): ReadonlyArray<number> =>
+const numbers = (ranges: BarRanges): ReadonlyArray<number> =>
   ranges.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, index) => from + index))
 
 describe("ranges of bars", () => {
@@ -19,33 +30,33 @@ describe("ranges of bars", () => {
       Effect.sync(() => {
         const given = ranges.map(({ from, length }) => ({ from, to: from + length }))
         const expected = [...new Set(numbers(given))].toSorted((a, b) => a - b)
-        const set = given.reduce<BarRanges.BarRanges>(BarRanges.add, [])
+        const set = given.reduce<BarRanges>(addRange, [])
         assert.deepStrictEqual(numbers(set), expected)
-        assert.deepStrictEqual(BarRanges.union(given.map((range) => BarRanges.add([], range))), set)
-        assert.strictEqual(BarRanges.size(set), expected.length)
+        assert.deepStrictEqual(unionRanges(given.map((range) => addRange([], range))), set)
+        assert.strictEqual(countBars(set), expected.length)
         assert.isTrue(set.every((range, index) => index === 0 || range.from > (set[index - 1]?.to ?? 0) + 1))
         const window = Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index)
         assert.deepStrictEqual(
-          numbers(BarRanges.within(set, { from, to })),
+          numbers(rangesWithin(set, { from, to })),
           window.filter((bar) => expected.includes(bar))
         )
         assert.deepStrictEqual(
-          numbers(BarRanges.missing(set, { from, to })),
+          numbers(missingRanges(set, { from, to })),
           window.filter((bar) => !expected.includes(bar))
         )
-        assert.deepStrictEqual(BarRanges.read(BarRanges.print(set, 0), 0), set)
-        assert.match(BarRanges.print(set, 0), BarRanges.pattern)
+        assert.deepStrictEqual(readRanges(printRanges(set, 0), 0), set)
+        assert.match(printRanges(set, 0), rangesPattern)
       })
   )
 
   it("have gaps between them, and none before or behind", () => {
-    assert.deepStrictEqual(BarRanges.gaps([{ from: 3, to: 5 }, { from: 9, to: 9 }]), [{ from: 6, to: 8 }])
-    assert.deepStrictEqual(BarRanges.gaps([{ from: 3, to: 5 }]), [])
-    assert.deepStrictEqual(BarRanges.gaps([]), [])
+    assert.deepStrictEqual(gapsBetween([{ from: 3, to: 5 }, { from: 9, to: 9 }]), [{ from: 6, to: 8 }])
+    assert.deepStrictEqual(gapsBetween([{ from: 3, to: 5 }]), [])
+    assert.deepStrictEqual(gapsBetween([]), [])
   })
 
   it("stay the same object where nothing is added", () => {
     const set = [{ from: 3, to: 5 }]
-    assert.strictEqual(BarRanges.add(set, { from: 4, to: 5 }), set)
+    assert.strictEqual(addRange(set, { from: 4, to: 5 }), set)
   })
 })

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { CandleInterval } from "@trigate/domain/candles/Candle"
 import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import * as CandleWalk from "@trigate/domain/candles/CandleWalk"
-import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
+import * as Candles from "@trigate/domain/candles/Candle"
+import { CandleInterval } from "@trigate/domain/candles/Candle"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -23,13 +22,13 @@ interface Venue {
 const venueOf = (interval: CandleInterval, { hadTrade, listed, shift = 0 }: Venue) => {
   const asked: Array<CandleWindowRequest> = []
   const existing = (at: number): ReadonlyArray<Candle> => {
-    const newest = CandleWindow.barAt(interval, at - shift)
+    const newest = Candles.barAt(interval, at - shift)
     const bars: Array<Candle> = []
     for (let bar = Math.max(0, newest + listed); bar <= newest; bar++) {
       if (!hadTrade(bar)) continue
       bars.push({
-        t: CandleWindow.openTime(interval, bar) + shift,
-        T: CandleWindow.closeTime(interval, bar) + shift,
+        t: Candles.openTime(interval, bar) + shift,
+        T: Candles.closeTime(interval, bar) + shift,
         s: "BTC",
         i: interval,
         o: "1",
@@ -47,13 +46,13 @@ const venueOf = (interval: CandleInterval, { hadTrade, listed, shift = 0 }: Venu
   const fetch = (request: CandleWindowRequest) =>
     Effect.map(Clock.currentTimeMillis, (at) => {
       asked.push(request)
-      return CandleWindow.fromSnapshot(request, within(existing(at).slice(-5000), request, at), at)
+      return Candles.fromSnapshot(request, within(existing(at).slice(-5000), request, at), at)
     })
   return { asked, existing, fetch, within }
 }
 
-const all = (request: CandleWindowRequest, venue: ReturnType<typeof venueOf>, options?: CandleWalk.Options) =>
-  Effect.andThen(TestClock.setTime(now), Stream.runCollect(CandleWalk.walk(request, venue.fetch, options)))
+const all = (request: CandleWindowRequest, venue: ReturnType<typeof venueOf>, options?: Candles.WalkOptions) =>
+  Effect.andThen(TestClock.setTime(now), Stream.runCollect(Candles.walk(request, venue.fetch, options)))
 
 const hour = 3_600_000
 const always = () => true
@@ -64,7 +63,7 @@ describe("walk", () => {
     return Effect.gen(function*() {
       const startTime = now - 10 * hour
       const stretches = yield* all({ coin: "BTC", interval: "1h", startTime }, venue, { barsPerStretch: 4 })
-      const open = CandleWindow.openTimeAt("1h", now)
+      const open = Candles.openTimeAt("1h", now)
       assert.deepStrictEqual(
         stretches.map(({ endTime, startTime }) => [startTime, endTime]),
         [
@@ -87,7 +86,7 @@ describe("walk", () => {
       assert.strictEqual(venue.asked.length, 1)
       assert.strictEqual(stretch?.coverage, "truncated")
       assert.strictEqual(stretch?.candles.length, 5000)
-      assert.strictEqual(stretch?.candles[0]?.t, CandleWindow.openTime("1m", CandleWindow.oldestRetainedBar("1m", now)))
+      assert.strictEqual(stretch?.candles[0]?.t, Candles.openTime("1m", Candles.oldestRetainedBar("1m", now)))
     })
   })
 
@@ -176,7 +175,7 @@ describe("walk", () => {
     return Effect.gen(function*() {
       yield* TestClock.setTime(now)
       const stretches = yield* Stream.runCollect(
-        CandleWalk.walk({ coin: "BTC", interval: "1m", startTime: now - 4999 * 60_000 }, venue.fetch, {
+        Candles.walk({ coin: "BTC", interval: "1m", startTime: now - 4999 * 60_000 }, venue.fetch, {
           barsPerStretch: 2500
         }).pipe(Stream.tap(() => TestClock.adjust("3000 minutes")))
       )
@@ -191,7 +190,7 @@ describe("walk", () => {
     const venue = venueOf("1h", { listed: -9000, hadTrade: always })
     return Effect.gen(function*() {
       yield* TestClock.setTime(now)
-      yield* CandleWalk.walk({ coin: "BTC", interval: "1h", startTime: now - 99 * hour }, venue.fetch, {
+      yield* Candles.walk({ coin: "BTC", interval: "1h", startTime: now - 99 * hour }, venue.fetch, {
         barsPerStretch: 10
       })
         .pipe(Stream.take(1), Stream.runDrain)
@@ -229,9 +228,9 @@ describe("any window", () => {
     [Walk],
     ([{ barsPerStretch, from, interval, length, listed, open, sparseness, unaligned }]) => {
       const venue = venueOf(interval, { listed, hadTrade: (bar) => bar % sparseness === 0 })
-      const newest = CandleWindow.barAt(interval, now)
-      const startTime = Math.max(0, CandleWindow.openTime(interval, Math.max(0, newest + from)) + unaligned)
-      const endTime = CandleWindow.openTime(interval, Math.max(0, newest + from) + length) + unaligned
+      const newest = Candles.barAt(interval, now)
+      const startTime = Math.max(0, Candles.openTime(interval, Math.max(0, newest + from)) + unaligned)
+      const endTime = Candles.openTime(interval, Math.max(0, newest + from) + length) + unaligned
       const request: CandleWindowRequest = { coin: "BTC", interval, startTime, ...(open ? {} : { endTime }) }
       return Effect.gen(function*() {
         const stretches = yield* all(request, venue, { barsPerStretch })
@@ -249,8 +248,8 @@ describe("any window", () => {
           assert.isAtMost(candles.length, barsPerStretch)
           assert.strictEqual(coverage, "complete")
         }
-        const bars = CandleWindow.barAt(interval, Math.min(now, open ? now : endTime)) -
-          CandleWindow.barAt(interval, startTime)
+        const bars = Candles.barAt(interval, Math.min(now, open ? now : endTime)) -
+          Candles.barAt(interval, startTime)
         assert.isAtMost(venue.asked.length, Math.max(1, Math.ceil((Math.min(bars, 4999) + 1) / barsPerStretch)))
       })
     }

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Candles from "@trigate/domain/candles/Candle"
 import { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
-import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import kpepe from "./fixtures/candleSnapshot-kPEPE-1h.json" with { type: "json" }
@@ -9,8 +9,8 @@ const hour = 3_600_000
 const day = 24 * hour
 
 const barOf = (interval: CandleInterval, bar: number): Candle => ({
-  t: CandleWindow.openTime(interval, bar),
-  T: CandleWindow.closeTime(interval, bar),
+  t: Candles.openTime(interval, bar),
+  T: Candles.closeTime(interval, bar),
   s: "BTC",
   i: interval,
   o: "1",
@@ -33,50 +33,50 @@ const window = (from: number, to?: number) => ({
   ...(to === undefined ? {} : { endTime: to * hour + 5 })
 })
 const coverage = (request: ReturnType<typeof window>, candles: ReadonlyArray<Candle>) =>
-  CandleWindow.fromSnapshot(request, candles, now).coverage
+  Candles.fromSnapshot(request, candles, now).coverage
 
 describe("where bars begin", () => {
   it("a week opens on Thursday 00:00 UTC, as the epoch did", () => {
     const sunday = Date.UTC(2026, 7, 23, 15, 30)
-    const open = CandleWindow.openTimeAt("1w", sunday)
+    const open = Candles.openTimeAt("1w", sunday)
     assert.strictEqual(open, Date.UTC(2026, 7, 20))
     assert.strictEqual(new Date(open).getUTCDay(), 4)
     assert.strictEqual(
-      CandleWindow.closeTime("1w", CandleWindow.barAt("1w", sunday)),
+      Candles.closeTime("1w", Candles.barAt("1w", sunday)),
       Date.UTC(2026, 7, 27) - 1
     )
   })
 
   it("months are those of the UTC calendar", () => {
-    const february = CandleWindow.barAt("1M", Date.UTC(2024, 1, 29, 23, 59, 59, 999))
-    assert.strictEqual(CandleWindow.openTime("1M", february), Date.UTC(2024, 1, 1))
-    assert.strictEqual(CandleWindow.closeTime("1M", february), Date.UTC(2024, 2, 1) - 1)
-    assert.strictEqual(CandleWindow.openTime("1M", february - 2), Date.UTC(2023, 11, 1))
-    assert.strictEqual(CandleWindow.openTime("1M", 0), 0)
-    assert.strictEqual(CandleWindow.openTime("1M", -1), Date.UTC(1969, 11, 1))
+    const february = Candles.barAt("1M", Date.UTC(2024, 1, 29, 23, 59, 59, 999))
+    assert.strictEqual(Candles.openTime("1M", february), Date.UTC(2024, 1, 1))
+    assert.strictEqual(Candles.closeTime("1M", february), Date.UTC(2024, 2, 1) - 1)
+    assert.strictEqual(Candles.openTime("1M", february - 2), Date.UTC(2023, 11, 1))
+    assert.strictEqual(Candles.openTime("1M", 0), 0)
+    assert.strictEqual(Candles.openTime("1M", -1), Date.UTC(1969, 11, 1))
     for (let month = -12 * 270; month < 12 * 1030; month++) {
       const open = Date.UTC(1970, month, 1)
-      assert.strictEqual(CandleWindow.openTime("1M", month), open)
-      assert.strictEqual(CandleWindow.barAt("1M", open), month)
-      assert.strictEqual(CandleWindow.barAt("1M", open - 1), month - 1)
+      assert.strictEqual(Candles.openTime("1M", month), open)
+      assert.strictEqual(Candles.barAt("1M", open), month)
+      assert.strictEqual(Candles.barAt("1M", open - 1), month - 1)
     }
   })
 
   it("three days and half days are counted from the epoch", () => {
-    assert.strictEqual(CandleWindow.openTimeAt("3d", 7 * day + 1), 6 * day)
-    assert.strictEqual(CandleWindow.openTimeAt("12h", day - 1), 12 * hour)
+    assert.strictEqual(Candles.openTimeAt("3d", 7 * day + 1), 6 * day)
+    assert.strictEqual(Candles.openTimeAt("12h", day - 1), 12 * hour)
   })
 
   it("recorded bars stand where they are expected", () => {
     for (const { T, t } of kpepe.response) {
-      const bar = CandleWindow.barAt("1h", t)
-      assert.deepStrictEqual([CandleWindow.openTime("1h", bar), CandleWindow.closeTime("1h", bar)], [t, T])
+      const bar = Candles.barAt("1h", t)
+      assert.deepStrictEqual([Candles.openTime("1h", bar), Candles.closeTime("1h", bar)], [t, T])
     }
   })
 
   it("the horizon is the 5000th bar counted from the forming one", () => {
-    assert.strictEqual(CandleWindow.oldestRetainedBar("1h", now), oldest)
-    assert.strictEqual(CandleWindow.oldestRetainedBar("1m", 10_000 * 60_000), 10_000 - 4999)
+    assert.strictEqual(Candles.oldestRetainedBar("1h", now), oldest)
+    assert.strictEqual(Candles.oldestRetainedBar("1m", 10_000 * 60_000), 10_000 - 4999)
   })
 
   it.effect.prop(
@@ -87,13 +87,13 @@ describe("where bars begin", () => {
     },
     ({ instant, interval }) =>
       Effect.sync(() => {
-        const bar = CandleWindow.barAt(interval, instant)
-        const open = CandleWindow.openTime(interval, bar)
-        const close = CandleWindow.closeTime(interval, bar)
+        const bar = Candles.barAt(interval, instant)
+        const open = Candles.openTime(interval, bar)
+        const close = Candles.closeTime(interval, bar)
         assert.isTrue(open <= instant && instant <= close)
-        assert.strictEqual(CandleWindow.barAt(interval, open), bar)
-        assert.strictEqual(CandleWindow.barAt(interval, close), bar)
-        assert.strictEqual(CandleWindow.barAt(interval, close + 1), bar + 1)
+        assert.strictEqual(Candles.barAt(interval, open), bar)
+        assert.strictEqual(Candles.barAt(interval, close), bar)
+        assert.strictEqual(Candles.barAt(interval, close + 1), bar + 1)
       })
   )
 })
@@ -145,21 +145,21 @@ describe("what an answer leaves out", () => {
     const { req } = kpepe.request
     const request = { ...req, interval: "1h" as const }
     const candles = Schema.decodeUnknownSync(Schema.Array(Candle))(kpepe.response)
-    assert.strictEqual(CandleWindow.fromSnapshot(request, candles, req.endTime).coverage, "complete")
-    assert.strictEqual(CandleWindow.fromSnapshot(request, candles, req.endTime).forming?.t, 1_684_782_000_000)
+    assert.strictEqual(Candles.fromSnapshot(request, candles, req.endTime).coverage, "complete")
+    assert.strictEqual(Candles.fromSnapshot(request, candles, req.endTime).forming?.t, 1_684_782_000_000)
     const later = Date.UTC(2026, 0, 1)
-    assert.strictEqual(CandleWindow.fromSnapshot(request, candles, later).coverage, "complete")
-    assert.isUndefined(CandleWindow.fromSnapshot(request, candles, later).forming)
-    assert.strictEqual(CandleWindow.fromSnapshot(request, candles.slice(1), later).coverage, "truncated")
+    assert.strictEqual(Candles.fromSnapshot(request, candles, later).coverage, "complete")
+    assert.isUndefined(Candles.fromSnapshot(request, candles, later).forming)
+    assert.strictEqual(Candles.fromSnapshot(request, candles.slice(1), later).coverage, "truncated")
   })
 
   it("the last bar is forming until its close has passed", () => {
     const candles = rows("1h", 10, 2)
     const request = window(10, 11)
-    const closing = CandleWindow.closeTime("1h", 11)
-    assert.strictEqual(CandleWindow.fromSnapshot(request, candles, closing).forming, candles[1])
-    assert.isUndefined(CandleWindow.fromSnapshot(request, candles, closing + 1).forming)
-    assert.isUndefined(CandleWindow.fromSnapshot(request, [], closing).forming)
+    const closing = Candles.closeTime("1h", 11)
+    assert.strictEqual(Candles.fromSnapshot(request, candles, closing).forming, candles[1])
+    assert.isUndefined(Candles.fromSnapshot(request, candles, closing + 1).forming)
+    assert.isUndefined(Candles.fromSnapshot(request, [], closing).forming)
   })
 })
 

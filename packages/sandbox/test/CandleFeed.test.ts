@@ -1,7 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
-import { CandleInterval as IntervalSchema } from "@trigate/domain/candles/Candle"
-import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
+import {
+  barAt,
+  CandleInterval as IntervalSchema,
+  closeTime,
+  openTime,
+  retainedBars
+} from "@trigate/domain/candles/Candle"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import { bars as barsOf } from "@trigate/sandbox/venue/CandleBars"
 import { markets } from "@trigate/sandbox/venue/CandleMarket"

@@ -1,5 +1,5 @@
 /** Checks market data of the trading chain: spot metadata, bars, EVM state. */
-import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
+import { openTimeAt, retainedBars } from "@trigate/domain/candles/Candle"
 import * as SpotLookup from "@trigate/domain/info/SpotLookup"
 import { coins, contracts, keys } from "@trigate/sandbox/SandboxExamples"
 import * as Clock from "effect/Clock"
@@ -42,7 +42,7 @@ export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<Conforma
       yield* equals(
         "the opening time of the bar that has not closed",
         forming?.t,
-        CandleWindow.openTimeAt("1h", yield* Clock.currentTimeMillis)
+        openTimeAt("1h", yield* Clock.currentTimeMillis)
       )
     })
   })),
@@ -52,7 +52,7 @@ export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<Conforma
       const { candles, coverage } = yield* succeeds(
         info.candleSnapshot({ coin: coins.perpetual, interval: "1m", startTime: 0 })
       )
-      yield* equals("bars", candles.length, CandleWindow.retainedBars)
+      yield* equals("bars", candles.length, retainedBars)
       yield* equals("the coverage", coverage, "truncated")
     })
   },

@@ -1,8 +1,7 @@
 /** The target of the conformance suite: the methods that embedded services and the typed client share. */
 import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
-import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import type { CandleWindow } from "@trigate/domain/candles/CandleWindow"
+import type { CandleWindow, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import type { evmOperations } from "@trigate/domain/evm/EvmOperations"
 import type { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import type { infoOperations } from "@trigate/domain/info/InfoOperations"

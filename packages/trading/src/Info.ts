@@ -1,7 +1,6 @@
 /** Queries of the trading chain: markets, accounts, and bars. */
-import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import * as CandleWalk from "@trigate/domain/candles/CandleWalk"
-import type { CandleStretch, CandleWindow } from "@trigate/domain/candles/CandleWindow"
+import type { CandleStretch, CandleWindow, CandleWindowRequest, WalkOptions } from "@trigate/domain/candles/Candle"
+import { walk } from "@trigate/domain/candles/Candle"
 import { type CallFailure, type CommonFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { UnknownAsset } from "@trigate/domain/errors/ResourceError"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
@@ -30,10 +29,10 @@ export interface InfoMethods extends InfoProtocol.Methods<CallFailure> {
    * window.
    */
   readonly candleSnapshot: (request: CandleWindowRequest) => Effect.Effect<CandleWindow, CallFailure | UnknownAsset>
-  /** Streams the bars of a time window of any length, see {@link CandleWalk.walk}. */
+  /** Streams the bars of a time window of any length, see {@link walk}. */
   readonly candles: (
     request: CandleWindowRequest,
-    options?: CandleWalk.Options
+    options?: WalkOptions
   ) => Stream.Stream<CandleStretch, CallFailure | UnknownAsset>
 }
 
@@ -85,6 +84,6 @@ export const make = ({ read }: InfoBackend): Info["Service"] => {
         wrapReason
       ),
     candleSnapshot: snapshot,
-    candles: (request, options) => CandleWalk.walk(request, snapshot, options)
+    candles: (request, options) => walk(request, snapshot, options)
   })
 }

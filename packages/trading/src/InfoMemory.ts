@@ -1,7 +1,6 @@
 /** `Info` in memory: a test sets the bars and the responses to other queries. */
 import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import { Candle as CandleSchema } from "@trigate/domain/candles/Candle"
-import { retainedBars } from "@trigate/domain/candles/CandleWindow"
+import { Candle as CandleSchema, retainedBars } from "@trigate/domain/candles/Candle"
 import * as Json from "@trigate/domain/encoding/Json"
 import { isCandleCall } from "@trigate/domain/info/InfoProtocol"
 import * as MemoryAnswers from "@trigate/domain/operations/MemoryAnswers"

@@ -211,9 +211,6 @@ export * as WrappedBody from "./admission/WrappedBody.ts"
  */
 export * as BarCache from "./candles/BarCache.ts"
 
-/** Lists of bars as the venue's JSON text, oldest first. Only the open time of each bar is decoded. */
-export * as BarTexts from "./candles/BarTexts.ts"
-
 /**
  * Records candle history from the venue's streams and from queries of `Info`. The queries use only the part of the
  * venue's rate limit that callers leave unused.

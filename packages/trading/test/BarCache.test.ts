@@ -2,10 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import { CandleWindowRequest as RequestSchema } from "@trigate/domain/candles/Candle"
-import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
-import * as CandleSources from "@trigate/domain/candles/CandleSources"
-import { barAt, openTime } from "@trigate/domain/candles/CandleWindow"
+import {
+  barAt,
+  CandleWindowRequest as RequestSchema,
+  openTime,
+  printSources,
+  readSources
+} from "@trigate/domain/candles/Candle"
+import * as CandleText from "@trigate/domain/candles/CandleText"
 import * as Json from "@trigate/domain/encoding/Json"
 import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
@@ -40,7 +44,7 @@ const over = (venue: FakeVenue.FakeVenue, answers = Number.POSITIVE_INFINITY, la
       Effect.map(Effect.orDie(venue.source.bars(decodeBody(body).req)), (bars) =>
         bars === undefined
           ? ScriptedTransport.answer(500, "null")
-          : ScriptedTransport.answer(200, CandleAnswer.write(bars))).pipe(Effect.delay(latency))
+          : ScriptedTransport.answer(200, CandleText.write(bars))).pipe(Effect.delay(latency))
   )
 
 const info = (
@@ -99,7 +103,7 @@ describe("candle queries", () => {
       assert.deepStrictEqual(bars(answer), venue.existing("BTC", "1m", barAt("1m", begin - hour), newest))
       assert.strictEqual(
         answer.text,
-        CandleAnswer.write(venue.existing("BTC", "1m", barAt("1m", begin - hour), newest))
+        CandleText.write(venue.existing("BTC", "1m", barAt("1m", begin - hour), newest))
       )
       assert.deepStrictEqual(asked(transport).slice(1), [window(openTime("1m", barAt("1m", begin)))])
       assert.strictEqual(answer.candles, "held=60, asked=21, complete")
@@ -331,7 +335,7 @@ describe("candle queries", () => {
           .filter(({ t }) => t <= begin && (barAt("1m", t) > now - 5000 || there.has(barAt("1m", t)))).slice(-5000)
         // the second answer is of what the first one left
         for (const _ of [1, 2]) {
-          assert.strictEqual((yield* passing(relay(request))).text, CandleAnswer.write(expected))
+          assert.strictEqual((yield* passing(relay(request))).text, CandleText.write(expected))
         }
       }).pipe(Effect.provide(info(transport, archive)))
     },
@@ -493,10 +497,10 @@ describe("candle queries", () => {
         { stored: 7, asked: 0, isCut: true, gaps, corrected: [180_000] }
       ]
     ) {
-      assert.deepStrictEqual(CandleSources.readSources(CandleSources.printSources(sources)), sources)
+      assert.deepStrictEqual(readSources(printSources(sources)), sources)
     }
     for (const other of [undefined, "", "complete", "held=1, asked=x", "held=1, asked=2, complete, cut"]) {
-      assert.strictEqual(CandleSources.readSources(other), undefined)
+      assert.strictEqual(readSources(other), undefined)
     }
   })
 })

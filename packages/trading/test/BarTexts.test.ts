@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import * as Texts from "@trigate/trading/candles/BarTexts"
+import { BarTexts } from "@trigate/trading/candles/BarCache"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -18,7 +18,7 @@ const barAt = (at: number, n = 0): Candle => ({
   n
 })
 
-const textOf = (list: Texts.BarTexts) => Utf8.decodeLossy(Utf8.joined(Texts.write(list)))
+const textOf = (list: BarTexts) => Utf8.decodeLossy(Utf8.joined(list.write()))
 
 const Places = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 })))
 
@@ -27,7 +27,8 @@ const listOf = (at: ReadonlyArray<number>, n: number) => {
   const places = [...new Set(at)].toSorted((a, b) => a - b)
   const bars = places.map((place) => barAt(place, n))
   const middle = bars.length >> 1
-  return { bars, list: [...Texts.fromBars(bars.slice(0, middle)), ...Texts.fromBars(bars.slice(middle))] }
+  const parts = [bars.slice(0, middle), bars.slice(middle)]
+  return { bars, list: new BarTexts(parts.flatMap((part) => BarTexts.fromBars(part).runs)) }
 }
 
 describe("lists of bars as texts", () => {
@@ -39,26 +40,26 @@ describe("lists of bars as texts", () => {
         const [first, second] = [listOf(one, 1), listOf(other, 2)]
         const byTime = new Map([...first.bars, ...second.bars].map((bar) => [bar.t, bar]))
         const bars = [...byTime.values()].toSorted((a, b) => a.t - b.t)
-        const list = Texts.joined(first.list, second.list)
+        const list = first.list.merge(second.list)
         assert.strictEqual(textOf(list), JSON.stringify(bars))
-        assert.deepStrictEqual(yield* Texts.decoded(list), bars)
-        assert.deepStrictEqual(Texts.times(list), bars.map(({ t }) => t))
-        assert.strictEqual(Texts.size(list), bars.length)
-        assert.strictEqual(Texts.oldest(list), bars[0]?.t)
-        assert.strictEqual(Texts.newest(list), bars.at(-1)?.t)
+        assert.deepStrictEqual(yield* list.decoded, bars)
+        assert.deepStrictEqual(list.times, bars.map(({ t }) => t))
+        assert.strictEqual(list.size, bars.length)
+        assert.strictEqual(list.oldest, bars[0]?.t)
+        assert.strictEqual(list.newest, bars.at(-1)?.t)
         const [start, end] = [60_000 * from, 60_000 * (from + 9)]
         assert.strictEqual(
-          textOf(Texts.between(list, start, end)),
+          textOf(list.between(start, end)),
           JSON.stringify(bars.filter(({ t }) => t >= start && t <= end))
         )
-        assert.strictEqual(textOf(Texts.takeNewest(list, most)), JSON.stringify(most === 0 ? [] : bars.slice(-most)))
+        assert.strictEqual(textOf(list.takeNewest(most)), JSON.stringify(most === 0 ? [] : bars.slice(-most)))
       })
   )
 
   it("grow bar by bar without growing in pieces", () => {
-    let list = Texts.empty
-    for (let at = 0; at < 1000; at++) list = Texts.joined(list, Texts.fromBars([barAt(at)]))
+    let list = BarTexts.empty
+    for (let at = 0; at < 1000; at++) list = list.merge(BarTexts.fromBars([barAt(at)]))
     assert.strictEqual(textOf(list), JSON.stringify(Array.from({ length: 1000 }, (_, at) => barAt(at))))
-    assert.isAtMost(list.length, 16)
+    assert.isAtMost(list.runs.length, 16)
   })
 })

@@ -1,9 +1,7 @@
 /** Bots that poll the newest bars of some coins, each on a cycle of its own, and what they cost the venue's rate limit. */
-import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import { CandleWindowRequest as Request } from "@trigate/domain/candles/Candle"
-import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, closeTime, openTime } from "@trigate/domain/candles/CandleWindow"
+import type { Candle, CandleInterval, CandleWindowRequest, Series } from "@trigate/domain/candles/Candle"
+import { barAt, CandleWindowRequest as Request, closeTime, openTime } from "@trigate/domain/candles/Candle"
+import * as CandleText from "@trigate/domain/candles/CandleText"
 import * as Json from "@trigate/domain/encoding/Json"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import { responseWeight } from "@trigate/domain/operations/Operation"
@@ -80,7 +78,7 @@ export const run = Effect.fnUntraced(function*(options: Options, stopwatch: () =
     const last = barAt(req.interval, Math.min(now, req.endTime ?? now))
     const found = barsOf(req, barAt(req.interval, req.startTime), last)
     weight += responseWeight(candleSnapshot, found.length)
-    return ScriptedTransport.answer(200, CandleAnswer.write(found))
+    return ScriptedTransport.answer(200, CandleText.write(found))
   })
 
   const texts = new Map<string, string>()
@@ -88,7 +86,7 @@ export const run = Effect.fnUntraced(function*(options: Options, stopwatch: () =
     const key = `${series.interval} ${series.coin} ${from} ${to}`
     const known = texts.get(key)
     if (known !== undefined) return known
-    const text = CandleAnswer.write(barsOf(series, from, to))
+    const text = CandleText.write(barsOf(series, from, to))
     texts.set(key, text)
     return text
   }

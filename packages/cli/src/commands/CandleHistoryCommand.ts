@@ -4,10 +4,9 @@
  */
 import * as CandleImport from "@trigate/archive/CandleImport"
 import * as Candles from "@trigate/client/Candles"
-import { CandleInterval } from "@trigate/domain/candles/Candle"
+import type { Series } from "@trigate/domain/candles/Candle"
+import { barAt, CandleInterval } from "@trigate/domain/candles/Candle"
 import { CandleFormat } from "@trigate/domain/candles/CandleText"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt } from "@trigate/domain/candles/CandleWindow"
 import { settings as declared } from "@trigate/server/settings/Settings"
 import * as ActionLogStore from "@trigate/server/stores/ActionLogStore"
 import * as Argument from "effect/cli/Argument"

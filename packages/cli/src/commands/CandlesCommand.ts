@@ -1,9 +1,8 @@
 /** `trigate info candles`: the bars of a time window of any length, as a table or as a file. */
 import * as Info from "@trigate/client/Info"
-import { type Candle, CandleInterval, type CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import type { Candle, CandleStretch, CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import { barAt, CandleInterval, oldestRetainedBar, walk } from "@trigate/domain/candles/Candle"
 import * as CandleText from "@trigate/domain/candles/CandleText"
-import * as CandleWalk from "@trigate/domain/candles/CandleWalk"
-import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
 import { printable } from "@trigate/domain/encoding/TerminalEscape"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -70,13 +69,13 @@ const printers: { readonly [F in Format]: Printer } = {
 
 /** Returns the maximum number of bars that the venue can return for a time window. */
 const expectedBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
-  const first = Math.max(CandleWindow.barAt(interval, startTime), CandleWindow.oldestRetainedBar(interval, now))
-  return Math.max(0, CandleWindow.barAt(interval, Math.min(endTime ?? now, now)) - first + 1)
+  const first = Math.max(barAt(interval, startTime), oldestRetainedBar(interval, now))
+  return Math.max(0, barAt(interval, Math.min(endTime ?? now, now)) - first + 1)
 }
 
 interface Found {
   readonly bars: number
-  readonly stretches: ReadonlyArray<CandleWindow.CandleStretch>
+  readonly stretches: ReadonlyArray<CandleStretch>
 }
 
 const allBars = ({ stretches }: Found): ReadonlyArray<Candle> => stretches.flatMap(({ candles }) => candles)
@@ -126,7 +125,7 @@ const printWindow = Effect.fnUntraced(function*(request: CandleWindowRequest, fo
   }
   const found = yield* Output.withProgress(Effect.fnUntraced(function*(show) {
     yield* show(Output.bar(0, total))
-    return yield* CandleWalk.walk(request, fetch, { barsPerStretch }).pipe(
+    return yield* walk(request, fetch, { barsPerStretch }).pipe(
       Stream.runFoldEffect(
         (): Found => ({ bars: 0, stretches: [] }),
         Effect.fnUntraced(function*(found, stretch) {

@@ -4,8 +4,7 @@
  */
 import { computed, signal } from "@preact/signals"
 import * as Info from "@trigate/client/Info"
-import { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
-import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
+import { barAt, Candle, CandleInterval, openTime } from "@trigate/domain/candles/Candle"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Events from "../Events.ts"
@@ -68,8 +67,8 @@ const add = (coin: string, interval: string, bars: ReadonlyArray<Candle>): void 
 }
 
 const windowBefore = (interval: CandleInterval, instant: number, bars: number) => {
-  const last = CandleWindow.barAt(interval, instant)
-  return { startTime: Math.max(0, CandleWindow.openTime(interval, last - bars + 1)), endTime: instant }
+  const last = barAt(interval, instant)
+  return { startTime: Math.max(0, openTime(interval, last - bars + 1)), endTime: instant }
 }
 
 const load = async (instant: number, bars: number): Promise<void> => {
@@ -145,9 +144,7 @@ export const findHoles = (interval: CandleInterval, bars: ReadonlyArray<Candle>)
   const last = bars.at(-1)
   if (first === undefined || last === undefined) return []
   const there = new Set(bars.map(({ t }) => t))
-  const from = CandleWindow.barAt(interval, first.t)
-  const count = CandleWindow.barAt(interval, last.t) - from + 1
-  return Array.from({ length: count }, (_, at) => CandleWindow.openTime(interval, from + at)).filter((t) =>
-    !there.has(t)
-  )
+  const from = barAt(interval, first.t)
+  const count = barAt(interval, last.t) - from + 1
+  return Array.from({ length: count }, (_, at) => openTime(interval, from + at)).filter((t) => !there.has(t))
 }

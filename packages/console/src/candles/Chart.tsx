@@ -1,7 +1,7 @@
 /** The chart: bars with their volume, shading where bars are missing, and the orders and fills of an account. */
 import { effect, signal } from "@preact/signals"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
-import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
+import { barAt, openTime } from "@trigate/domain/candles/Candle"
 import type {
   IChartApi,
   IPriceLine,
@@ -118,7 +118,7 @@ const drawFills = ({ fills }: Chart, coin: string, interval: CandleInterval, bar
       .map(({ side, sz, time }) => ({
         isBuy: side === "B",
         sz,
-        open: CandleWindow.openTime(interval, CandleWindow.barAt(interval, time))
+        open: openTime(interval, barAt(interval, time))
       }))
       .filter(({ open }) => there.has(open))
       .toSorted((one, other) => one.open - other.open)

@@ -26,6 +26,10 @@ export const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
   return whole
 }
 
+/** Returns bytes with a buffer of their own. Copies a view of a part of a buffer, such as a large receive buffer. */
+export const owned = (bytes: Uint8Array): Uint8Array =>
+  bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+
 /**
  * Returns the first `length` bytes of some chunks, or fewer if the input is shorter. Joins only the chunks that it
  * needs.

@@ -1,10 +1,8 @@
 /** The queries of `POST /info`. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import { Candle, CandleWindowRequest } from "../candles/Candle.ts"
-import * as CandleAnswer from "../candles/CandleAnswer.ts"
-import * as CandleWindow from "../candles/CandleWindow.ts"
-import { maxBars, retainedBars } from "../candles/CandleWindow.ts"
+import { cachePolicy, Candle, CandleWindowRequest, maxBars, retainedBars } from "../candles/Candle.ts"
+import * as CandleText from "../candles/CandleText.ts"
 import { Address } from "../encoding/Hex.ts"
 import { Natural64 } from "../encoding/Integer.ts"
 import type { Json } from "../encoding/Json.ts"
@@ -148,10 +146,10 @@ export const candleSnapshot = query({
     )
   ),
   response: Schema.Array(Candle),
-  recognized: CandleAnswer.barsIn,
+  recognized: CandleText.countRows,
   mostRows: maxBars,
-  cachePolicy: CandleWindow.cachePolicy,
-  isCacheable: CandleAnswer.isCacheable,
+  cachePolicy,
+  isCacheable: CandleText.isCacheable,
   example: { req: { coin: "BTC", interval: "1d", startTime: instant, endTime: instant + 30 * 1440 * minute } }
 })
 

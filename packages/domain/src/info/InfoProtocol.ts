@@ -9,8 +9,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import type { CandleWindowRequest } from "../candles/Candle.ts"
-import { readSources } from "../candles/CandleSources.ts"
-import { fromSnapshot, oldestPart } from "../candles/CandleWindow.ts"
+import { fromSnapshot, oldestPart, readSources } from "../candles/Candle.ts"
+import { isInWindow } from "../candles/CandleText.ts"
 import * as Json from "../encoding/Json.ts"
 import * as Utf8 from "../encoding/Utf8.ts"
 import { type CommonFailure, wrapReason } from "../errors/GatewayError.ts"
@@ -177,10 +177,9 @@ export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | 
 export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
   store: ({ body, candles, contentType, status, upstream }) =>
     status === 200
-      // copies a small body, which may be a view of a large receive buffer
       ? {
         head: candles === undefined ? `${upstream} ${contentType}` : `${upstream} ${contentType}\n${candles}`,
-        body: body.byteLength === body.buffer.byteLength ? body : new Uint8Array(body)
+        body: Utf8.owned(body)
       }
       : undefined,
   restore: ({ body, head }, age) => {
@@ -228,7 +227,9 @@ export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, Re
   // the whole body is the cache key, because it may have members that the operation does not declare
   key: ({ body, surface }) => `${surface} ${body.canonical}`,
   cachePolicy: ({ operation, request }: InfoCall, now) => operation.cachePolicy?.(request, now),
-  isCacheable: ({ operation, request }: InfoCall, response) => operation.isCacheable?.(request, response.json) ?? true,
+  isCacheable: (call: InfoCall, response) =>
+    (isCandleCall(call) ? isInWindow(call.request, response.pieces) : undefined) ??
+      call.operation.isCacheable?.(call.request, response.json) ?? true,
   costOf: callCost,
   accountsIn,
   codec,

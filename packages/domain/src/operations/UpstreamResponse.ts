@@ -18,7 +18,7 @@ export interface Fields {
   readonly retryAfter?: number | undefined
   /** Seconds since the upstream sent the response; absent if the response is not from a cache. */
   readonly age?: number | undefined
-  /** The sources of the bars in a candle response, as formatted by `CandleSources.printSources`. */
+  /** The sources of the bars in a candle response, as formatted by `Candle.printSources`. */
   readonly candles?: string | undefined
   /** The signer of the relayed action, as reported by an upstream gateway. */
   readonly signer?: Address | undefined

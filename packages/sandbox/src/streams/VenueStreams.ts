@@ -2,7 +2,7 @@
  * The sandbox's streams. The frames of each subscription are computed from responses to the venue's queries, at the
  * real venue's frame rate.
  */
-import { retainedBars } from "@trigate/domain/candles/CandleWindow"
+import { retainedBars } from "@trigate/domain/candles/Candle"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Subscription from "@trigate/domain/streams/Subscription"
 import * as VenueSocket from "@trigate/trading/streams/VenueSocket"

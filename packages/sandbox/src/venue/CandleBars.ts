@@ -4,7 +4,7 @@
  * The bars of all intervals follow one price path, so they are consistent with each other, and with prices and books.
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/Candle"
 import type { CandlePath } from "../internal/venue/PriceWalk.ts"
 import { day, extremes, level, lotsIn, minute, priceWalk, tradesBy } from "../internal/venue/PriceWalk.ts"
 import type { Seed } from "../Seed.ts"

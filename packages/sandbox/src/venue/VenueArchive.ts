@@ -2,10 +2,8 @@
 import { page } from "@trigate/archive/CandleArchive"
 import type { Source } from "@trigate/archive/CandleExport"
 import { ExportedArchive } from "@trigate/archive/CandleExport"
-import * as Ranges from "@trigate/domain/candles/BarRanges"
-import { CandleInterval } from "@trigate/domain/candles/Candle"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
-import { barAt, openTime, retainedBars } from "@trigate/domain/candles/CandleWindow"
+import type { Series } from "@trigate/domain/candles/Candle"
+import { barAt, CandleInterval, countBars, openTime, rangesWithin, retainedBars } from "@trigate/domain/candles/Candle"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
@@ -30,7 +28,7 @@ const make = Effect.gen(function*() {
   const read: Source["read"] = Effect.fnUntraced(function*(series, range) {
     const { known, market } = yield* findMarket(series)
     const { interval } = series
-    const held = Ranges.within(known, range)
+    const held = rangesWithin(known, range)
     const found = held.flatMap(({ from, to }) =>
       Array.from({ length: Math.ceil((to - from + 1) / retainedBars) }, (_, page) => from + page * retainedBars)
         .flatMap(
@@ -46,14 +44,14 @@ const make = Effect.gen(function*() {
 
   return {
     read,
-    known: (series, range) => Effect.map(findMarket(series), ({ known }) => Ranges.within(known, range)),
+    known: (series, range) => Effect.map(findMarket(series), ({ known }) => rangesWithin(known, range)),
     list: Effect.fnUntraced(function*(after) {
       const { markets } = yield* Ref.get(info.state)
       const all = [...markets.keys()].flatMap((coin) => CandleInterval.literals.map((interval) => ({ coin, interval })))
       const found = yield* Effect.forEach(
         page(all, after),
         (series) =>
-          Effect.map(findMarket(series), ({ known }) => ({ ...series, known, bars: Ranges.size(known), bytes: 0 }))
+          Effect.map(findMarket(series), ({ known }) => ({ ...series, known, bars: countBars(known), bytes: 0 }))
       )
       return found.filter(({ known }) => known.length > 0)
     })

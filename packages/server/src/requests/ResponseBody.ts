@@ -1,5 +1,5 @@
 /** Makes responses that HttpApiBuilder does not encode: relayed upstream responses and JSON text. */
-import { sourcesHeader } from "@trigate/domain/candles/CandleSources"
+import { sourcesHeader } from "@trigate/domain/candles/Candle"
 import { upstreamHeader } from "@trigate/domain/operations/UpstreamResponse"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
 import * as Effect from "effect/Effect"

@@ -2,7 +2,7 @@
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import * as CandleExport from "@trigate/archive/CandleExport"
 import { CurrentCaller, CurrentKeepCounted } from "@trigate/domain/Caller"
-import * as BarRanges from "@trigate/domain/candles/BarRanges"
+import { countBars } from "@trigate/domain/candles/Candle"
 import { contentTypes } from "@trigate/domain/candles/CandleText"
 import { ArchiveNotConfigured } from "@trigate/domain/errors/ArchiveError"
 import { Overloaded, QuotaExceeded } from "@trigate/domain/errors/CallerError"
@@ -125,7 +125,7 @@ const candles = HttpApiBuilder.group(
       }
       const { admitted } = yield* CurrentRequestRecord
       const charge = admitted?.charge
-      const requests = Math.floor(BarRanges.size(known) / barsPerRequest)
+      const requests = Math.floor(countBars(known) / barsPerRequest)
       if (charge !== undefined && requests > 0) yield* charge(requests)
       yield* exports.begin
       return HttpServerResponse.stream(CandleExport.file(source, series, known, format), {

@@ -10,22 +10,25 @@
  * recently used series (the bars of one coin and interval) is evicted first.
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
-import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
-import * as Ranges from "@trigate/domain/candles/BarRanges"
-import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
-import * as CandleSources from "@trigate/domain/candles/CandleSources"
-import type { Series } from "@trigate/domain/candles/CandleWindow"
+import type { BarRange, BarRanges, Candle, CandleWindowRequest, Series } from "@trigate/domain/candles/Candle"
 import {
+  addRange,
   barAt,
   closeTime,
   firstCompleteBar,
+  missingRanges,
   oldestRetainedBar,
   openTime,
   openTimeAt,
-  retainedBars
-} from "@trigate/domain/candles/CandleWindow"
+  printSources,
+  rangesWithin,
+  retainedBars,
+  seriesKey,
+  unionRanges
+} from "@trigate/domain/candles/Candle"
+import * as CandleText from "@trigate/domain/candles/CandleText"
 import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { ReadFailure } from "@trigate/domain/errors/TransportFailure"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
@@ -41,8 +44,7 @@ import { toMillis } from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
-import type { BarTexts } from "./BarTexts.ts"
-import * as Texts from "./BarTexts.ts"
+import * as Schema from "effect/Schema"
 
 /** Tolerance, in milliseconds, for the venue: its clock may be behind, or it may write a bar late. */
 const GRACE = 5000
@@ -68,6 +70,165 @@ const CACHED_FOR = 60_000
 /** Milliseconds for which bars are cached in this process if there is no archive. */
 const CACHED_ALONE_FOR = 24 * 3_600_000
 
+/** The text of a list of bars: its bytes, the start offset of each bar, and its open time. */
+interface Text extends Pick<CandleText.BarIndex, "starts" | "times"> {
+  readonly bytes: Uint8Array
+}
+
+/** Consecutive bars in one text, from one index to another; the second index is excluded. */
+interface Run {
+  readonly text: Text
+  readonly from: number
+  readonly to: number
+}
+
+const timeAt = ({ text }: Run, index: number): number => text.times[index] ?? Number.NaN
+
+/** Returns the index, within a run, of the first bar that opens at or after the given time. */
+const barIndex = (run: Run, time: number): number => {
+  let low = run.from
+  let high = run.to
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (timeAt(run, middle) < time) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+const sliceBytes = ({ from, text, to }: Run): Uint8Array =>
+  text.bytes.subarray(text.starts[from], (text.starts[to] ?? 0) - 1)
+
+const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map(Utf8.encode)
+
+const decode = Schema.decodeEffect(Schema.fromJsonString(candleSnapshot.response))
+
+/** The maximum number of runs in a list. A list with more runs is copied into one text. */
+const MAX_RUNS = 16
+
+/**
+ * A list of bars as the venue's JSON text, oldest first, without duplicates. Only the open time of each bar is decoded.
+ *
+ * The list consists of runs: consecutive bars in one text. A response is assembled from these texts without copying
+ * them.
+ */
+export class BarTexts {
+  static readonly empty = new BarTexts([])
+
+  readonly runs: ReadonlyArray<Run>
+
+  constructor(runs: ReadonlyArray<Run>) {
+    this.runs = runs
+  }
+
+  /** Makes a list of all the bars in a text. */
+  static make(text: Text): BarTexts {
+    return text.times.length === 0 ? BarTexts.empty : new BarTexts([{ text, from: 0, to: text.times.length }])
+  }
+
+  /** Makes a list of the bars of a response; `undefined` if it contains anything but bars of the series. */
+  static fromResponse(series: Series, response: UpstreamResponse.UpstreamResponse): BarTexts | undefined {
+    const index = response.status === 200 ? CandleText.indexSeries(response.pieces, series) : undefined
+    return index && BarTexts.make({ bytes: Utf8.owned(response.body), starts: index.starts, times: index.times })
+  }
+
+  /** Encodes bars as JSON, in the venue's format. */
+  static fromBars(bars: ReadonlyArray<Candle>): BarTexts {
+    const starts = [0]
+    const texts = bars.map((bar) => {
+      const text = Utf8.encode(`${CandleText.write([bar]).slice(1, -1)},`)
+      starts.push((starts.at(-1) ?? 0) + text.length)
+      return text
+    })
+    return BarTexts.make({ bytes: Utf8.joined(texts), starts, times: bars.map(({ t }) => t) })
+  }
+
+  /** The number of bars. */
+  get size(): number {
+    return this.runs.reduce((sum, { from, to }) => sum + to - from, 0)
+  }
+
+  /** The open times of the bars. */
+  get times(): ReadonlyArray<number> {
+    return this.runs.flatMap(({ from, text, to }) => text.times.slice(from, to))
+  }
+
+  /** The open time of the oldest bar. */
+  get oldest(): number | undefined {
+    const [first] = this.runs
+    return first && timeAt(first, first.from)
+  }
+
+  /** The open time of the newest bar. */
+  get newest(): number | undefined {
+    const last = this.runs.at(-1)
+    return last && timeAt(last, last.to - 1)
+  }
+
+  /** Returns the bars with an open time in a range, both ends included. */
+  between(from: number, to: number): BarTexts {
+    return new BarTexts(this.runs.flatMap((run) => {
+      const part = { text: run.text, from: barIndex(run, from), to: barIndex(run, to + 1) }
+      return part.from < part.to ? [part] : []
+    }))
+  }
+
+  /** Returns the newest bars, up to `most` of them. */
+  takeNewest(most: number): BarTexts {
+    let left = most
+    return new BarTexts(
+      this.runs.toReversed().flatMap((run) => {
+        const part = { ...run, from: Math.max(run.from, run.to - left) }
+        left -= part.to - part.from
+        return part.from < part.to ? [part] : []
+      }).toReversed()
+    )
+  }
+
+  /** Merges two lists. If both contain a bar with the same open time, the bar of the second list is used. */
+  merge(newer: BarTexts): BarTexts {
+    const last = this.newest
+    const next = newer.oldest
+    if (last === undefined || next === undefined) return last === undefined ? newer : this
+    const runs = [...this.runs, ...newer.runs]
+    // the usual case: the fetched bars are newer than the stored ones
+    if (last < next) {
+      const all = new BarTexts(runs)
+      return runs.length > MAX_RUNS ? all.#copied() : all
+    }
+    const byTime = new Map<number, Run>()
+    for (const { from, text, to } of runs) {
+      for (let index = from; index < to; index++) {
+        byTime.set(text.times[index] ?? 0, { text, from: index, to: index + 1 })
+      }
+    }
+    return new BarTexts([...byTime].toSorted(([a], [b]) => a - b).map(([, run]) => run)).#copied()
+  }
+
+  /** Copies the bars of all runs into one text. */
+  #copied(): BarTexts {
+    const starts = [0]
+    for (const { from, text, to } of this.runs) {
+      for (let index = from; index < to; index++) {
+        starts.push((starts.at(-1) ?? 0) + (text.starts[index + 1] ?? 0) - (text.starts[index] ?? 0))
+      }
+    }
+    return BarTexts.make({ bytes: Utf8.joined(this.write()).subarray(1), starts, times: this.times })
+  }
+
+  /** Encodes the list as JSON, in chunks. */
+  write(): ReadonlyArray<Uint8Array> {
+    const pieces: Array<Uint8Array | undefined> = [OPEN]
+    for (const [index, run] of this.runs.entries()) pieces.push(index === 0 ? undefined : COMMA, sliceBytes(run))
+    return [...pieces, CLOSE].filter((piece) => piece !== undefined)
+  }
+
+  /** Decodes the bars. */
+  get decoded() {
+    return decode(Utf8.decodeLossy(Utf8.joined(this.write())))
+  }
+}
+
 /**
  * The cached bars of a coin and interval, oldest first; the ranges in which all bars are known; and the open times of
  * bars that the venue corrected.
@@ -78,7 +239,7 @@ interface CachedSeries {
   readonly corrected: ReadonlyArray<number>
 }
 
-const nothing: CachedSeries = { bars: [], known: [], corrected: [] }
+const nothing: CachedSeries = { bars: BarTexts.empty, known: [], corrected: [] }
 
 /** Merges lists of times into one sorted list without duplicates. */
 const mergeTimes = (...lists: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<number> =>
@@ -94,45 +255,45 @@ class Recent {
     this.#lifetime = lifetime
   }
 
-  read({ coin, interval }: Series, range: BarRange, now: number): CachedSeries {
-    const key = `${interval} ${coin}`
+  read(series: Series, range: BarRange, now: number): CachedSeries {
+    const key = seriesKey(series)
     const held = this.#series.get(key)
     if (held === undefined) return nothing
     this.#series.delete(key)
     if (now - held.since >= this.#lifetime) {
-      this.#count -= Texts.size(held.bars)
+      this.#count -= held.bars.size
       return nothing
     }
     this.#series.set(key, held)
-    const known = Ranges.within(held.known, range)
+    const known = rangesWithin(held.known, range)
     if (known.length === 0) return nothing
-    const from = openTime(interval, range.from)
-    const to = openTime(interval, range.to)
+    const from = openTime(series.interval, range.from)
+    const to = openTime(series.interval, range.to)
     const isInside = (t: number) => t >= from && t <= to
-    return { bars: Texts.between(held.bars, from, to), known, corrected: held.corrected.filter(isInside) }
+    return { bars: held.bars.between(from, to), known, corrected: held.corrected.filter(isInside) }
   }
 
   write(
-    { coin, interval }: Series,
+    series: Series,
     range: BarRange,
     bars: BarTexts,
     now: number,
     corrected: ReadonlyArray<number> = []
   ): void {
-    const key = `${interval} ${coin}`
+    const key = seriesKey(series)
     const held = this.#series.get(key)
     const all = {
-      bars: Texts.joined(held?.bars ?? Texts.empty, bars),
-      known: Ranges.add(held?.known ?? [], range),
+      bars: (held?.bars ?? BarTexts.empty).merge(bars),
+      known: addRange(held?.known ?? [], range),
       corrected: mergeTimes(held?.corrected ?? [], corrected)
     }
-    this.#count += Texts.size(all.bars) - Texts.size(held?.bars ?? Texts.empty)
+    this.#count += all.bars.size - (held?.bars.size ?? 0)
     this.#series.delete(key)
     this.#series.set(key, { ...all, since: held?.since ?? now })
     for (const [oldest, { bars }] of this.#series) {
       if (this.#count <= MAX_BARS) break
       this.#series.delete(oldest)
-      this.#count -= Texts.size(bars)
+      this.#count -= bars.size
     }
   }
 }
@@ -163,10 +324,10 @@ const makePlan = ({ coin, endTime, interval, startTime }: CandleWindowRequest, n
  * The whole gap is requested even if the venue probably lacks a part of it: for a coin with few trades, the venue
  * retains older bars than usual.
  */
-const missingRanges = ({ closed, first, last, series }: Plan, known: BarRanges, now: number): BarRanges => {
+const rangesToRequest = ({ closed, first, last, series }: Plan, known: BarRanges, now: number): BarRanges => {
   const oldest = oldestRetainedBar(series.interval, now)
-  const holes = Ranges.union([
-    Ranges.missing(known, { from: Math.max(first, 0), to: closed }).filter(({ to }) => to >= oldest),
+  const holes = unionRanges([
+    missingRanges(known, { from: Math.max(first, 0), to: closed }).filter(({ to }) => to >= oldest),
     last > closed ? [{ from: closed + 1, to: last }] : []
   ])
   const [head] = holes
@@ -216,14 +377,8 @@ export const gapReadsWith = (
     ...InfoProtocol.reads,
     key: (call) => `hole ${call.closed ?? ""} ${InfoProtocol.reads.key(call)}`,
     cachePolicy: ({ closed }) => closed === undefined ? undefined : forming,
-    isCacheable: (_, { pieces }) => CandleAnswer.barsIn(pieces) !== undefined
+    isCacheable: (_, { pieces }) => CandleText.indexBars(pieces) !== null
   }
-}
-
-/** Decodes the bars of a response; `undefined` if it contains anything else. */
-const barsIn = (series: Series, { pieces, status }: UpstreamResponse.UpstreamResponse): BarTexts | undefined => {
-  const places = status === 200 ? CandleAnswer.placesIn(pieces, series) : undefined
-  return places && Texts.make(places)
 }
 
 const heldQueries = metrics.cache.series({
@@ -243,7 +398,7 @@ export type ServeQuery<E> = (
 const readArchive = Effect.fnUntraced(function*(archive: CandleArchive["Service"], series: Series, range: BarRange) {
   const { bars, known } = yield* archive.read(series, range, retainedBars)
   const versions = known.length === 0 ? [] : yield* archive.earlierVersions(series, range)
-  return { bars: Texts.fromBars(bars), known, corrected: mergeTimes(versions.map(({ bar }) => bar.t)) }
+  return { bars: BarTexts.fromBars(bars), known, corrected: mergeTimes(versions.map(({ bar }) => bar.t)) }
 })
 
 /**
@@ -270,27 +425,27 @@ export const make = Effect.fnUntraced(function*<E>(
   /** Reads the bars of a range from this process's cache, and the missing bars from the archive if it is reachable. */
   const readBars = Effect.fnUntraced(function*(series: Series, range: BarRange, now: number) {
     const here = recent.read(series, range, now)
-    const lacking = Ranges.missing(here.known, range)
+    const lacking = missingRanges(here.known, range)
     const [head] = lacking
     const from = archiveAt(now)
     if (from === undefined || head === undefined) return here
     const rest = { from: head.from, to: lacking.at(-1)?.to ?? head.to }
     const there = yield* readArchive(from, series, rest).pipe(Effect.catch(() => leaveArchive))
     // for a long range the archive returns only the newest bars
-    const isCut = Texts.size(there.bars) >= retainedBars
-    const since = isCut ? Texts.oldest(there.bars) ?? 0 : 0
+    const isCut = there.bars.size >= retainedBars
+    const since = isCut ? there.bars.oldest ?? 0 : 0
     for (const part of isCut ? [] : there.known) {
       recent.write(
         series,
         part,
-        Texts.between(there.bars, openTime(series.interval, part.from), openTime(series.interval, part.to)),
+        there.bars.between(openTime(series.interval, part.from), openTime(series.interval, part.to)),
         now,
         there.corrected
       )
     }
     return {
-      bars: Texts.joined(there.bars, Texts.between(here.bars, since, Number.POSITIVE_INFINITY)),
-      known: Ranges.union([there.known, here.known]),
+      bars: there.bars.merge(here.bars.between(since, Number.POSITIVE_INFINITY)),
+      known: unionRanges([there.known, here.known]),
       corrected: mergeTimes(there.corrected, here.corrected)
     }
   })
@@ -305,18 +460,18 @@ export const make = Effect.fnUntraced(function*<E>(
   const hold = Effect.fnUntraced(
     function*({ closed, series }: Plan, { from, to }: BarRange, bars: BarTexts) {
       const now = yield* Clock.currentTimeMillis
-      const last = Texts.newest(bars)
+      const last = bars.newest
       const given = to < closed ? to : last === undefined ? from - 1 : barAt(series.interval, last)
       const range = {
-        from: firstCompleteBar(series.interval, from, Texts.oldest(bars), now),
+        from: firstCompleteBar(series.interval, from, bars.oldest, now),
         to: Math.min(given, closed)
       }
       if (range.to < range.from) return
-      const inside = Texts.between(bars, openTime(series.interval, range.from), openTime(series.interval, range.to))
+      const inside = bars.between(openTime(series.interval, range.from), openTime(series.interval, range.to))
       recent.write(series, range, inside, now)
       const into = archiveAt(now)
       if (into === undefined) return
-      yield* Texts.decoded(inside).pipe(
+      yield* inside.decoded.pipe(
         Effect.flatMap((bars) => into.write(series, range, bars)),
         Effect.catch(() => leaveArchive),
         Effect.forkIn(scope)
@@ -328,7 +483,7 @@ export const make = Effect.fnUntraced(function*<E>(
   const relayed = (straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>, plan: Plan) =>
     Effect.tap(straight, (response) => {
       const later = Effect.suspend(() => {
-        const bars = barsIn(plan.series, response)
+        const bars = BarTexts.fromResponse(plan.series, response)
         return bars === undefined ? Effect.void : hold(plan, { from: plan.first, to: plan.closed }, bars)
       })
       return response.status === 200 ? Effect.forkIn(later, scope) : Effect.void
@@ -349,44 +504,44 @@ export const make = Effect.fnUntraced(function*<E>(
 
     let known = held.known
     let age: number | undefined
-    let asked = Texts.empty
+    let asked = BarTexts.empty
     let requests = 0
     let spent = 0
-    for (const hole of missingRanges(plan, known, now)) {
+    for (const hole of rangesToRequest(plan, known, now)) {
       const response = yield* ask(callFor(plan, hole))
       if (response.status !== 200) return response
-      const bars = barsIn(series, response)
+      const bars = BarTexts.fromResponse(series, response)
       if (bars === undefined) return yield* straight
-      asked = Texts.joined(asked, bars)
+      asked = asked.merge(bars)
       requests += 1
-      spent += responseWeight(candleSnapshot, Texts.size(bars))
+      spent += responseWeight(candleSnapshot, bars.size)
       if (response.age !== undefined) age = Math.max(age ?? 0, response.age)
-      const from = firstCompleteBar(series.interval, hole.from, Texts.oldest(bars), yield* Clock.currentTimeMillis)
-      known = Ranges.add(known, { from, to: Math.min(hole.to, closed) })
+      const from = firstCompleteBar(series.interval, hole.from, bars.oldest, yield* Clock.currentTimeMillis)
+      known = addRange(known, { from, to: Math.min(hole.to, closed) })
       if (hole.from <= closed) yield* hold(plan, hole, bars)
     }
 
     const end = request.endTime ?? Number.POSITIVE_INFINITY
-    const all = Texts.between(Texts.joined(held.bars, asked), openTimeAt(series.interval, request.startTime), end)
-    const bars = Texts.takeNewest(all, retainedBars)
-    const size = Texts.size(bars)
-    const oldest = Texts.oldest(bars) ?? Number.POSITIVE_INFINITY
-    const count = Texts.size(Texts.between(asked, oldest, end))
-    const times = new Set(held.corrected.length === 0 ? [] : Texts.times(bars))
+    const all = held.bars.merge(asked).between(openTimeAt(series.interval, request.startTime), end)
+    const bars = all.takeNewest(retainedBars)
+    const { size } = bars
+    const oldest = bars.oldest ?? Number.POSITIVE_INFINITY
+    const count = asked.between(oldest, end).size
+    const times = new Set(held.corrected.length === 0 ? [] : bars.times)
     if (requests === 0) yield* Metric.update(heldQueries, 1)
     yield* Metric.update(heldWeight, Math.max(0, responseWeight(candleSnapshot, size) - spent))
     return UpstreamResponse.make({
       upstream: "trading-api",
       status: 200,
       contentType: "application/json",
-      body: Texts.write(bars),
+      body: bars.write(),
       ...(age === undefined ? {} : { age }),
-      candles: CandleSources.printSources({
+      candles: printSources({
         stored: size - count,
         asked: count,
-        isCut: Texts.size(all) > size,
+        isCut: all.size > size,
         corrected: held.corrected.filter((time) => times.has(time)),
-        gaps: Ranges.missing(known, { from: first, to: closed }).map(({ from, to }) => ({
+        gaps: missingRanges(known, { from: first, to: closed }).map(({ from, to }) => ({
           from: openTime(series.interval, from),
           to: closeTime(series.interval, to)
         }))

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Candle } from "@trigate/domain/candles/Candle"
+import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import * as Candles from "@trigate/domain/candles/Candle"
 import { CandleInterval } from "@trigate/domain/candles/Candle"
-import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
-import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
+import * as CandleText from "@trigate/domain/candles/CandleText"
 import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -21,8 +22,8 @@ const window = (startTime: number, endTime?: number | null) => ({
 })
 
 const barOf = (interval: CandleInterval, bar: number): Candle => ({
-  t: CandleWindow.openTime(interval, bar),
-  T: CandleWindow.closeTime(interval, bar),
+  t: Candles.openTime(interval, bar),
+  T: Candles.closeTime(interval, bar),
   s: "BTC",
   i: interval,
   o: "1",
@@ -33,43 +34,53 @@ const barOf = (interval: CandleInterval, bar: number): Candle => ({
   n: 1
 })
 
+/** Whether bars are cacheable: as recognized in a response, and the same as parsed. */
+const isCacheable = (request: CandleWindowRequest, answer: Json.Json): boolean => {
+  const parsed = CandleText.isCacheable(request, answer)
+  assert.include([undefined, parsed], CandleText.isInWindow(request, [answer.bytes]))
+  return parsed
+}
+
 const int = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
 describe("Answers to a window of bars", () => {
   it("are kept from 5 seconds after the last bar closed", () => {
     const request = window(newest * hour - 3 * hour, newest * hour - 1)
-    assert.isUndefined(CandleWindow.cachePolicy(request, newest * hour - 1))
-    assert.isUndefined(CandleWindow.cachePolicy(request, newest * hour + 4999))
-    assert.deepStrictEqual(CandleWindow.cachePolicy(request, newest * hour + 5000), kept)
-    assert.isUndefined(CandleWindow.cachePolicy(window(newest * hour - 3 * hour, newest * hour), newest * hour + 5000))
+    assert.isUndefined(Candles.cachePolicy(request, newest * hour - 1))
+    assert.isUndefined(Candles.cachePolicy(request, newest * hour + 4999))
+    assert.deepStrictEqual(Candles.cachePolicy(request, newest * hour + 5000), kept)
+    assert.isUndefined(Candles.cachePolicy(window(newest * hour - 3 * hour, newest * hour), newest * hour + 5000))
   })
 
   it("are not kept without an end, with one that is to come, or with one before the start", () => {
     const start = (newest - 10) * hour
     for (const end of [undefined, null, now, now + 1, Number.MAX_SAFE_INTEGER, start - 1]) {
-      assert.isUndefined(CandleWindow.cachePolicy(window(start, end), now))
+      assert.isUndefined(Candles.cachePolicy(window(start, end), now))
     }
     const months = { ...window(0, Number.MAX_SAFE_INTEGER), interval: "1M" as const }
-    assert.isUndefined(CandleWindow.cachePolicy(months, now))
-    assert.isFalse(CandleAnswer.isCacheable({ ...months, startTime: 9e15, endTime: 1 }, Json.of("[]")))
-    assert.isFalse(CandleAnswer.isCacheable(months, Json.of(JSON.stringify([{ s: "BTC", i: "1M", t: 9e15 }]))))
+    assert.isUndefined(Candles.cachePolicy(months, now))
+    assert.isFalse(isCacheable({ ...months, startTime: 9e15, endTime: 1 }, Json.of("[]")))
+    assert.isFalse(isCacheable(months, Json.of(JSON.stringify([{ s: "BTC", i: "1M", t: 9e15 }]))))
   })
 
   it("are kept only while the venue has the whole window for a minute to come", () => {
     const oldest = (newest - 4999) * hour
     const end = (newest - 4000) * hour
     const beforeTheHour = (newest + 1) * hour - 60_000
-    assert.deepStrictEqual(CandleWindow.cachePolicy(window(oldest, end), now), kept)
-    assert.isUndefined(CandleWindow.cachePolicy(window(oldest - 1, end), now))
-    assert.deepStrictEqual(CandleWindow.cachePolicy(window(oldest, end), beforeTheHour - 1), kept)
-    assert.isUndefined(CandleWindow.cachePolicy(window(oldest, end), beforeTheHour))
+    assert.deepStrictEqual(Candles.cachePolicy(window(oldest, end), now), kept)
+    assert.isUndefined(Candles.cachePolicy(window(oldest - 1, end), now))
+    assert.deepStrictEqual(Candles.cachePolicy(window(oldest, end), beforeTheHour - 1), kept)
+    assert.isUndefined(Candles.cachePolicy(window(oldest, end), beforeTheHour))
   })
 
   it("are kept only where every row is one of the window, in order", () => {
     const request = window((newest - 3) * hour, (newest - 1) * hour)
     const bar = (offset: number) => barOf("1h", newest - offset)
-    const isCacheable = (rows: unknown) => CandleAnswer.isCacheable(request, Json.of(JSON.stringify(rows)))
-    for (const rows of [[], [bar(2)], [bar(3), bar(2), bar(1)], [bar(3), bar(1)]]) assert.isTrue(isCacheable(rows))
+    const isKept = (rows: unknown) => isCacheable(request, Json.of(JSON.stringify(rows)))
+    for (const rows of [[], [bar(2)], [bar(3), bar(2), bar(1)], [bar(3), bar(1)]]) {
+      assert.isTrue(isKept(rows))
+      assert.isTrue(CandleText.isInWindow(request, [Utf8.encode(JSON.stringify(rows))]))
+    }
     const others = [
       null,
       {},
@@ -82,8 +93,8 @@ describe("Answers to a window of bars", () => {
       [{ ...bar(2), i: "4h" }],
       [{ ...bar(2), t: "x" }]
     ]
-    for (const rows of others) assert.isFalse(isCacheable(rows))
-    assert.isFalse(CandleAnswer.isCacheable(request, Json.of("[{\"s\":\"BTC\"")))
+    for (const rows of others) assert.isFalse(isKept(rows))
+    assert.isFalse(isCacheable(request, Json.of("[{\"s\":\"BTC\"")))
   })
 
   it.effect.prop(
@@ -99,31 +110,32 @@ describe("Answers to a window of bars", () => {
     },
     ({ at, gap, interval, length, skew, start }) =>
       Effect.sync(() => {
-        const current = CandleWindow.barAt(interval, at)
-        const startTime = Math.max(0, CandleWindow.openTime(interval, current + start) + 7)
-        const endTime = Math.max(0, CandleWindow.openTime(interval, current + start + length) + 11)
+        const current = Candles.barAt(interval, at)
+        const startTime = Math.max(0, Candles.openTime(interval, current + start) + 7)
+        const endTime = Math.max(0, Candles.openTime(interval, current + start + length) + 11)
         const request = { coin: "BTC", interval, startTime, endTime }
-        const first = CandleWindow.barAt(interval, startTime)
-        const last = CandleWindow.barAt(interval, endTime)
-        const isCached = CandleWindow.cachePolicy(request, at) !== undefined
-        const isSettled = endTime >= startTime && CandleWindow.closeTime(interval, last) + 5000 < at &&
-          first >= CandleWindow.oldestRetainedBar(interval, at + 60_000)
+        const first = Candles.barAt(interval, startTime)
+        const last = Candles.barAt(interval, endTime)
+        const isCached = Candles.cachePolicy(request, at) !== undefined
+        const isSettled = endTime >= startTime && Candles.closeTime(interval, last) + 5000 < at &&
+          first >= Candles.oldestRetainedBar(interval, at + 60_000)
         assert.strictEqual(isCached, isSettled)
         if (!isCached) return
         // a venue that drops a bar in each `gap`, and keeps the newest 5000 of the others
         const traded = (bar: number) => gap === 0 || bar % (gap + 1) !== 0
-        const venueBar = CandleWindow.barAt(interval, at + skew)
+        const venueBar = Candles.barAt(interval, at + skew)
         let retained = 0
         const rows: Array<Candle> = []
-        for (let bar = venueBar; bar >= first && retained < CandleWindow.retainedBars; bar -= 1) {
+        for (let bar = venueBar; bar >= first && retained < Candles.retainedBars; bar -= 1) {
           if (!traded(bar)) continue
           retained += 1
           if (bar <= last) rows.unshift(barOf(interval, bar))
         }
         const whole = Array.from({ length: last - first + 1 }, (_, offset) => first + offset).filter(traded)
-        assert.deepStrictEqual(rows.map(({ t }) => t), whole.map((bar) => CandleWindow.openTime(interval, bar)))
-        assert.isTrue(CandleAnswer.isCacheable(request, Json.of(JSON.stringify(rows))))
-        const read = CandleWindow.fromSnapshot(request, rows, at)
+        assert.deepStrictEqual(rows.map(({ t }) => t), whole.map((bar) => Candles.openTime(interval, bar)))
+        assert.isTrue(isCacheable(request, Json.of(JSON.stringify(rows))))
+        assert.isTrue(CandleText.isInWindow(request, [Utf8.encode(JSON.stringify(rows))]))
+        const read = Candles.fromSnapshot(request, rows, at)
         assert.deepStrictEqual([read.coverage, read.forming], ["complete", undefined])
       })
   )

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Candle } from "@trigate/domain/candles/Candle"
-import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
+import { Candle, CandleInterval, closeTime, openTime } from "@trigate/domain/candles/Candle"
+import * as CandleText from "@trigate/domain/candles/CandleText"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Schema from "effect/Schema"
 import candles from "./fixtures/candleSnapshot-ETH-1h.json" with { type: "json" }
@@ -28,17 +28,17 @@ const cutAt = (text: string, ...places: ReadonlyArray<number>): ReadonlyArray<Ui
 
 /** The same whatever pieces a text comes in; the sizes are those at which other ways through the code begin. */
 const barsIn = (text: string): number | undefined => {
-  const whole = CandleAnswer.barsIn([Utf8.encode(text)])
+  const whole = CandleText.countRows([Utf8.encode(text)])
   for (const size of [1000, 1023, 1024, 1025, 2047, 2048, 2049, 5000]) {
     const places = Array.from({ length: Math.floor(text.length / size) }, (_, index) => (index + 1) * size)
-    assert.strictEqual(CandleAnswer.barsIn(cutAt(text, ...places)), whole, `in pieces of ${size} bytes`)
+    assert.strictEqual(CandleText.countRows(cutAt(text, ...places)), whole, `in pieces of ${size} bytes`)
   }
   return whole
 }
 
 const list = (length: number) => Array.from({ length }, (_, index) => bar(index))
 
-describe("barsIn", () => {
+describe("countRows", () => {
   for (const length of [0, 1, 2, 59, 60, 61, 119, 120, 121, 5000]) {
     it(`counts ${length}`, () => {
       assert.strictEqual(barsIn(JSON.stringify(list(length))), length)
@@ -53,16 +53,16 @@ describe("barsIn", () => {
   it("takes a text that is cut anywhere", () => {
     const text = JSON.stringify(list(40))
     for (let at = 0; at <= text.length; at++) {
-      assert.strictEqual(CandleAnswer.barsIn(cutAt(text, at)), 40, `cut at ${at}`)
-      assert.strictEqual(CandleAnswer.barsIn(cutAt(text, at, at + 1)), 40, `cut at ${at} and behind`)
+      assert.strictEqual(CandleText.countRows(cutAt(text, at)), 40, `cut at ${at}`)
+      assert.strictEqual(CandleText.countRows(cutAt(text, at, at + 1)), 40, `cut at ${at} and behind`)
     }
   })
 
   it("takes bytes that lie behind others in their buffer, and reads nothing beyond them", () => {
     const text = JSON.stringify(list(3))
     const around = Utf8.encode(`[{${text}},9]`)
-    assert.strictEqual(CandleAnswer.barsIn([around.subarray(2, 2 + text.length)]), 3)
-    assert.isUndefined(CandleAnswer.barsIn([around.subarray(2, 1 + text.length)]))
+    assert.strictEqual(CandleText.countRows([around.subarray(2, 2 + text.length)]), 3)
+    assert.isUndefined(CandleText.countRows([around.subarray(2, 1 + text.length)]))
   })
 
   it("knows a recorded answer", () => {
@@ -122,7 +122,7 @@ describe("barsIn", () => {
   })
 })
 
-describe("placesIn", () => {
+describe("indexSeries", () => {
   const series = { coin: "BTC", interval: "1m" } as const
   const barsOf = (coin: string, interval: string) =>
     Array.from({ length: 50 }, (_, index) => ({
@@ -137,15 +137,13 @@ describe("placesIn", () => {
 
   it("finds each bar, with the comma behind it, in whatever pieces the text comes", () => {
     for (let at = 0; at <= text.length; at += 7) {
-      const places = CandleAnswer.placesIn(cutAt(text, at), series)
+      const places = CandleText.indexSeries(cutAt(text, at), series)
       assert(places !== undefined)
       assert.deepStrictEqual(places.times, bars.map(({ t }) => t))
-      const found = bars.map((_, index) =>
-        Utf8.decodeLossy(places.bytes.subarray(places.starts[index], (places.starts[index + 1] ?? 0) - 1))
-      )
+      const found = bars.map((_, index) => text.slice(places.starts[index], (places.starts[index + 1] ?? 0) - 1))
       assert.deepStrictEqual(found, bars.map((each) => JSON.stringify(each)))
     }
-    assert.deepStrictEqual(CandleAnswer.placesIn([Utf8.encode("[]")], series)?.times, [])
+    assert.deepStrictEqual(CandleText.indexSeries([Utf8.encode("[]")], series)?.times, [])
   })
 
   const [first, second, ...others] = bars
@@ -161,14 +159,50 @@ describe("placesIn", () => {
     })
   ) {
     it(`refuses bars ${what}`, () => {
-      assert.isUndefined(CandleAnswer.placesIn([Utf8.encode(JSON.stringify(list))], series))
+      assert.isUndefined(CandleText.indexSeries([Utf8.encode(JSON.stringify(list))], series))
     })
   }
 
   it("refuses a text that is not whole, or that has more behind it", () => {
     for (let end = 0; end < text.length; end++) {
-      assert.isUndefined(CandleAnswer.placesIn([Utf8.encode(text.slice(0, end))], series), `cut at ${end}`)
+      assert.isUndefined(CandleText.indexSeries([Utf8.encode(text.slice(0, end))], series), `cut at ${end}`)
     }
-    assert.isUndefined(CandleAnswer.placesIn([Utf8.encode(`${text} `)], series))
+    assert.isUndefined(CandleText.indexSeries([Utf8.encode(`${text} `)], series))
+  })
+})
+
+describe("indexBars", () => {
+  it("reads the chunks of a response once", () => {
+    const pieces = cutAt(JSON.stringify(list(40)), 1000)
+    const index = CandleText.indexBars(pieces)
+    assert.strictEqual(index?.times.length, 40)
+    assert.strictEqual(CandleText.indexBars(pieces), index)
+    assert.strictEqual(CandleText.indexSeries(pieces, { coin: "BTC", interval: "1m" }), index)
+    // a response that is restored from a cache has a new list of the same chunk
+    const bytes = Utf8.encode(JSON.stringify(list(40)))
+    assert.strictEqual(CandleText.indexBars([bytes]), CandleText.indexBars([bytes]))
+  })
+
+  it("reads times of every length", () => {
+    const times = Array.from({ length: 15 }, (_, digits) => 60_000 * Math.floor(10 ** (digits + 1) / 97_000))
+    const bars = times.map((t) => ({ ...bar(0), t, T: t + 59_999 }))
+    assert.deepStrictEqual(CandleText.indexBars([Utf8.encode(JSON.stringify(bars))])?.times, times)
+  })
+
+  it.prop("knows which bars are those of their interval, whatever gaps there are", {
+    interval: CandleInterval,
+    bars: Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 600 }))),
+    late: Schema.Literals([0, 1])
+  }, ({ bars, interval, late }) => {
+    const numbers = [...new Set(bars)].toSorted((a, b) => a - b)
+    const rows = numbers.map((number, index): Candle => {
+      const t = openTime(interval, number) + (index === 1 ? late : 0)
+      return Object.assign(bar(0), { i: interval, t, T: closeTime(interval, number) })
+    })
+    const index = CandleText.indexBars([Utf8.encode(JSON.stringify(rows))])
+    assert(index !== null)
+    assert.deepStrictEqual(index.times, rows.map(({ t }) => t))
+    assert.strictEqual(index.isOrdered, late === 0 || rows.length < 2)
+    assert.deepStrictEqual(index.series, rows.length === 0 ? undefined : { coin: "BTC", interval })
   })
 })
