@@ -48,28 +48,31 @@ const lowLoad = async (without: Server, batching: Server): Promise<Row> => {
 
 await run("relay", async () => {
   const upstream = await Peers.upstream()
+  const measure = (title: string, workload: Workload, peers: ReadonlyArray<Server>) =>
+    takeTurns(title, peers.map((server) => ({ server, relays: true, workload })), upstream)
   const gateway = await Peers.gateway(upstream)
-  const batching = await Peers.gateway(upstream, { name: "trigate, batches", env: { TRIGATE_LAYER2_BATCH: "50" } })
+  const other = await Peers.other(upstream)
+  const batches = { name: "trigate, batches", env: { TRIGATE_LAYER2_BATCH: "50" } }
+  const batching = await Peers.gateway(upstream, batches)
+  const otherBatching = await Peers.other(upstream, batches)
   const pipe = await Peers.barePipe(upstream)
+  const bytes = receipt("").length + 66
+  const measureAll = async (peers: ReadonlyArray<Server>, batchPeers: ReadonlyArray<Server>) =>
+    [
+      await measure(`relay, a receipt (${bytes} bytes)`, workload(...receipts), peers),
+      await measure("relay, no receipt yet (null)", workload(`${pendingPrefix}%060x`, "\"result\":null"), peers),
+      await measure("relay in shared batches, 32 connections", workload(...receipts, 32), batchPeers)
+    ] as const
+  if (other.length > 0) {
+    const tables = await measureAll([gateway, ...other, pipe], [batching, ...otherBatching, pipe])
+    return { tables, rows: tables.map((table) => ratio(table, table === tables[2] ? batching : gateway, pipe)) }
+  }
   const dispatch = await Peers.bareDispatch(upstream)
   const plain = await Peers.plainNode(upstream)
   const fastify = await Peers.fastifyProxy(upstream)
   const nginx = await Peers.nginx(upstream)
   const servers = [gateway, pipe, dispatch, plain, fastify, ...(nginx === undefined ? [] : [nginx])]
-  const measure = (title: string, workload: Workload, peers = servers) =>
-    takeTurns(title, peers.map((server) => ({ server, relays: true, workload })), upstream)
-
-  const bytes = receipt("").length + 66
-  const mined = await measure(`relay, a receipt (${bytes} bytes)`, workload(...receipts))
-  const pending = await measure(
-    "relay, no receipt yet (null)",
-    workload(`${pendingPrefix}%060x`, "\"result\":null")
-  )
-  const batched = await measure("relay in shared batches, 32 connections", workload(...receipts, 32), [
-    batching,
-    pipe,
-    fastify
-  ])
+  const [mined, pending, batched] = await measureAll(servers, [batching, pipe, fastify])
   const tables = [mined, pending]
   return {
     tables: [...tables, batched],
