@@ -19,10 +19,11 @@ const workload: Workload = {
 await run("cached", async () => {
   const upstream = await Peers.upstream()
   const gateway = await Peers.gateway(upstream)
+  const other = await Peers.other(upstream)
   const fastify = await Peers.fastifyConstant(Bodies.spotMeta)
   const table = await takeTurns(
     `cached, spotMeta (${length} bytes)`,
-    [gateway, fastify].map((server) => ({ server, relays: false, workload })),
+    [gateway, ...other, fastify].map((server) => ({ server, relays: false, workload })),
     upstream
   )
   const rounds = table.series[0]?.rounds ?? []

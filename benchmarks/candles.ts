@@ -35,7 +35,7 @@ const windows = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "candles-")), "w
 fs.writeFileSync(
   windows,
   Array.from(
-    { length: 20_000 },
+    { length: 40_000 },
     (_, index) => query(Bodies.coins[index % Bodies.coins.length] ?? "", Bodies.firstCandle + 1 + index)
   ).join("\n")
 )
@@ -68,11 +68,16 @@ const check = (): Row => {
 await run("candles", async () => {
   const upstream = await Peers.upstream()
   const gateway = await Peers.gateway(upstream)
+  const other = await Peers.other(upstream)
   const pipe = await Peers.barePipe(upstream)
   const dispatch = await Peers.bareDispatch(upstream)
   const size = `${Math.round(length / 1000)} KB`
   const peers = (workload: Workload) =>
-    [gateway, pipe, dispatch].map((server) => ({ server, relays: server !== gateway, workload }))
+    [gateway, ...other, pipe, dispatch].map((server) => ({
+      server,
+      relays: server !== gateway && !other.includes(server),
+      workload
+    }))
   const held = await takeTurns(`candles, a rolling window of 5000 (${size})`, peers(rolling()), upstream)
   const relayed = await takeTurns(`candles, a first window of 5000 (${size})`, peers(first()), upstream)
   return {

@@ -2,6 +2,7 @@
 import { pendingPrefix, receipt } from "./harness/bodies.ts"
 import type { Workload } from "./harness/load.ts"
 import * as Peers from "./harness/peers.ts"
+import type { Server } from "./harness/processes.ts"
 import { ratio, takeTurns } from "./harness/rounds.ts"
 import { run } from "./harness/suite.ts"
 
@@ -19,23 +20,25 @@ const receipts = ["0x%064x", "\"result\":{"] as const
 
 await run("relay", async () => {
   const upstream = await Peers.upstream()
+  const measure = (title: string, workload: Workload, peers: ReadonlyArray<Server>) =>
+    takeTurns(title, peers.map((server) => ({ server, relays: true, workload })), upstream)
   const gateway = await Peers.gateway(upstream)
+  const other = await Peers.other(upstream)
   const pipe = await Peers.barePipe(upstream)
+  const bytes = receipt("").length + 66
+  const measureAll = async (peers: ReadonlyArray<Server>) => [
+    await measure(`relay, a receipt (${bytes} bytes)`, workload(...receipts), peers),
+    await measure("relay, no receipt yet (null)", workload(`${pendingPrefix}%060x`, "\"result\":null"), peers)
+  ]
+  if (other.length > 0) {
+    const tables = await measureAll([gateway, ...other, pipe])
+    return { tables, rows: tables.map((table) => ratio(table, gateway, pipe)) }
+  }
   const dispatch = await Peers.bareDispatch(upstream)
   const plain = await Peers.plainNode(upstream)
   const fastify = await Peers.fastifyProxy(upstream)
   const nginx = await Peers.nginx(upstream)
-  const servers = [gateway, pipe, dispatch, plain, fastify, ...(nginx === undefined ? [] : [nginx])]
-  const measure = (title: string, workload: Workload) =>
-    takeTurns(title, servers.map((server) => ({ server, relays: true, workload })), upstream)
-
-  const bytes = receipt("").length + 66
-  const mined = await measure(`relay, a receipt (${bytes} bytes)`, workload(...receipts))
-  const pending = await measure(
-    "relay, no receipt yet (null)",
-    workload(`${pendingPrefix}%060x`, "\"result\":null")
-  )
-  const tables = [mined, pending]
+  const tables = await measureAll([gateway, pipe, dispatch, plain, fastify, ...(nginx === undefined ? [] : [nginx])])
   return {
     tables,
     rows: [

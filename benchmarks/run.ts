@@ -10,7 +10,7 @@ import { parseArgs } from "node:util"
 import { generator } from "./harness/load.ts"
 import { facts, root } from "./harness/machine.ts"
 import { plan } from "./harness/plan.ts"
-import { pause } from "./harness/processes.ts"
+import { pause, scratch } from "./harness/processes.ts"
 import { type Run, SuiteResult } from "./harness/results.ts"
 import { line } from "./harness/suite.ts"
 
@@ -39,22 +39,41 @@ const suites: { readonly [name: string]: string } = {
   size: "what a page, the program and its installation weigh, and the processor time of a start"
 }
 
-const help = `npm run bench [-- [suite...] [--quick]]
+/** The suites that can also run the gateway of another checkout. */
+const comparable = ["relay", "cached", "exchange", "candles"]
+
+const help = `npm run bench [-- [suite...] [--quick] [--against DIR]]
 
 Measures on this machine, prints every figure beside its aim, and keeps the raw data in benchmarks/results.
 
 ${Object.entries(suites).map(([name, what]) => `  ${name.padEnd(10)}${what}`).join("\n")}
 
   --quick   fewer and shorter rounds: for a look, not for figures to keep
+  --rounds N
+            the number of rounds in which peers take turns
+  --against DIR
+            runs the gateway of another checkout in the same rounds, in ${
+  comparable.join(", ")
+}, and prints the ratio of
+            this one to it with a 95 % interval
   --smoke   a fraction of a second each: shows that everything runs, and nothing else
   --help    this text
 `
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { help: { type: "boolean" }, quick: { type: "boolean" }, smoke: { type: "boolean" } }
+  options: {
+    help: { type: "boolean" },
+    quick: { type: "boolean" },
+    smoke: { type: "boolean" },
+    rounds: { type: "string" },
+    against: { type: "string" }
+  }
 })
-const unknown = positionals.filter((name) => !Object.hasOwn(suites, name))
+const { against, rounds } = values
+const all = against === undefined ? Object.keys(suites) : comparable
+if (rounds !== undefined && !(Number(rounds) >= 1)) throw new Error("--rounds takes a whole number")
+const unknown = positionals.filter((name) => !all.includes(name))
 
 const decode = Schema.decodeUnknownSync(SuiteResult)
 
@@ -68,9 +87,23 @@ const awaitHour = async (suite: string): Promise<void> => {
   await pause(left)
 }
 
-const measure = (suite: string): Promise<SuiteResult> =>
+const build = (): ReadonlyArray<string> => {
+  const run = (...args: ReadonlyArray<string>) => execFileSync(process.execPath, args, { stdio: "inherit" })
+  if (against === undefined) {
+    console.log("\n== the packages, as they are published")
+    run(path.join(root, "scripts/packages/build.ts"))
+    return []
+  }
+  console.log(`\n== the program, and that of ${against}`)
+  const bundles = scratch()
+  run(path.join(root, "scripts/packages/bundle.ts"), path.join(bundles, "ours"))
+  run(path.join(path.resolve(against), "scripts/packages/bundle.ts"), path.join(bundles, "theirs"))
+  return [`--against=${against}`, `--bundles=${bundles}`]
+}
+
+const measure = (suite: string, options: ReadonlyArray<string>): Promise<SuiteResult> =>
   new Promise((resolve, reject) => {
-    const child = fork(path.join(import.meta.dirname, `${suite}.ts`), [`--${plan.name}`])
+    const child = fork(path.join(import.meta.dirname, `${suite}.ts`), [`--${plan.name}`, ...options])
     let result: SuiteResult | undefined
     child.on("message", (message) => {
       result = decode(message)
@@ -99,14 +132,13 @@ const main = async () => {
   const { commit, commitDate, machine, modified, versions } = facts()
   console.log(Object.entries({ ...machine, generator }).map(([name, value]) => `${name}: ${value}`).join("\n"))
   if (plan.name !== "full") console.log(`\nThis is a ${plan.name} run: its figures are not to be kept.`)
-  console.log("\n== the packages, as they are published")
-  execFileSync(process.execPath, [path.join(root, "scripts/packages/build.ts")], { stdio: "inherit" })
+  const options = [...build(), ...(rounds === undefined ? [] : [`--rounds=${rounds}`])]
   const results: Array<SuiteResult> = []
-  for (const suite of positionals.length > 0 ? positionals : Object.keys(suites)) {
+  for (const suite of positionals.length > 0 ? positionals : all) {
     console.log(`\n== ${suite}: ${suites[suite]}`)
     try {
       await awaitHour(suite)
-      results.push(await measure(suite))
+      results.push(await measure(suite, options))
     } catch (error) {
       // the others can still be measured
       console.error(String(error))
@@ -122,7 +154,7 @@ const main = async () => {
 if (values.help === true) {
   console.log(help)
 } else if (unknown.length > 0) {
-  console.error(`No benchmark ${unknown.join(", ")}; there are: ${Object.keys(suites).join(", ")}`)
+  console.error(`No benchmark ${unknown.join(", ")}; there are: ${all.join(", ")}`)
   process.exitCode = 1
 } else {
   await main()

@@ -3,10 +3,13 @@ import * as fs from "node:fs"
 import * as net from "node:net"
 import * as path from "node:path"
 import { has, root } from "./machine.ts"
+import { bundles, nameOfOther } from "./plan.ts"
 import { scratch, serve, type Server, start } from "./processes.ts"
 
-/** The program as it is published: one file. */
-export const program = path.join(root, "packages/trigate/build/dist/trigate.js")
+/** The program as it is published: one file. Beside that of another checkout, both are bundled in one way. */
+export const program = bundles === undefined
+  ? path.join(root, "packages/trigate/build/dist/trigate.js")
+  : path.join(bundles, "ours/dist/trigate.js")
 
 const script = (file: string) => path.join(root, "benchmarks/peers", file)
 
@@ -24,16 +27,22 @@ export const upstream = (): Promise<Server> => node("upstream", "load", "upstrea
 /** A venue that counts weight, beside the load generator. */
 export const venue = (): Promise<Server> => node("venue", "load", "venue.ts")
 
+interface More {
+  readonly name: string
+  readonly env: { readonly [name: string]: string }
+}
+
 /** The gateway with rate limits that are on but never reached, and without a log; `more` says what else is on. */
 export const gateway = (
   { url }: Server,
-  more: { readonly name: string; readonly env: { readonly [name: string]: string } } = { name: "trigate", env: {} }
+  more: More = { name: "trigate", env: {} },
+  file = program
 ): Promise<Server> =>
   serve({
     name: more.name,
     core: "peer",
     program: process.execPath,
-    args: [program, "serve"],
+    args: [file, "serve"],
     env: {
       TRIGATE_PORT: "0",
       // an endpoint key, as a node provider has it: what is quoted of it has to be looked for
@@ -45,6 +54,15 @@ export const gateway = (
       ...more.env
     }
   })
+
+/** The same of the other checkout; none where there is no other. */
+export const other = async (
+  upstream: Server,
+  more: More = { name: "trigate", env: {} }
+): Promise<ReadonlyArray<Server>> =>
+  bundles === undefined
+    ? []
+    : [await gateway(upstream, { ...more, name: nameOfOther(more.name) }, path.join(bundles, "theirs/dist/trigate.js"))]
 
 /** The proxy that pipes, by hand over `node:http` and undici. */
 export const barePipe = ({ url }: Server, env: { readonly [name: string]: string } = {}): Promise<Server> =>

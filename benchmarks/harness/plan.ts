@@ -1,4 +1,6 @@
-/** How long a run takes: `full` for figures to keep, `quick` for a look, `smoke` to see that everything still runs. */
+/** What a run measures, and how long that takes: `full` for figures to keep, `quick` for a look, `smoke` to see that everything still runs. */
+
+import { parseArgs } from "node:util"
 
 export interface Plan {
   readonly name: "full" | "quick" | "smoke"
@@ -30,9 +32,30 @@ const plans: { readonly [Name in Plan["name"]]: Plan } = {
   smoke: { name: "smoke", rounds: 1, seconds: 0.2, memory: { warmup: 100, step: 100, samples: 2 }, turnMillis: 5 }
 }
 
+const { values } = parseArgs({
+  strict: false,
+  options: {
+    quick: { type: "boolean" },
+    smoke: { type: "boolean" },
+    rounds: { type: "string" },
+    against: { type: "string" },
+    bundles: { type: "string" }
+  }
+})
+
+const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
+
 /** The plan that the command line asks for. */
-export const plan: Plan = process.argv.includes("--smoke")
-  ? plans.smoke
-  : process.argv.includes("--quick")
-  ? plans.quick
-  : plans.full
+export const plan: Plan = values["smoke"] === true ? plans.smoke : values["quick"] === true ? plans.quick : plans.full
+
+/** The number of rounds in which peers take turns, where the command line says one. */
+export const pairedRounds: number | undefined = text(values["rounds"]) === undefined
+  ? undefined
+  : Number(values["rounds"])
+
+/** The other checkout that this one is compared with, and the folder that has the bundles of both, `ours` and `theirs`. */
+export const against = text(values["against"])
+export const bundles = text(values["bundles"])
+
+/** The name of the gateway of the other checkout, from that of the same one of this checkout. */
+export const nameOfOther = (name: string): string => `${name} of ${against}`

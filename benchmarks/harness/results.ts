@@ -34,6 +34,8 @@ export const Row = Schema.Struct({
   value: Schema.Number,
   /** What the value is the median of, in the order of the rounds. */
   values: Schema.Array(Schema.Number),
+  /** Between which the value lies with 95 % certainty. */
+  interval: Schema.optionalKey(Schema.Tuple([Schema.Number, Schema.Number])),
   aim: Schema.optionalKey(Schema.String),
   met: Schema.optionalKey(Schema.Boolean)
 })

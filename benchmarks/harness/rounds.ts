@@ -1,9 +1,9 @@
 /** Peers that take turns under the same load, so that a slow spell of the machine meets all of them. */
 import { load, type Workload } from "./load.ts"
-import { plan } from "./plan.ts"
+import { against, nameOfOther, pairedRounds, plan } from "./plan.ts"
 import { cpuSecondsOf, pause, type Server } from "./processes.ts"
 import type { Round, Row, Series, Table } from "./results.ts"
-import { grouped, median, spread } from "./statistics.ts"
+import { grouped, interval, median, spread } from "./statistics.ts"
 
 export interface Peer {
   readonly server: Server
@@ -21,7 +21,7 @@ const attempts = 5
 
 // short rounds, because a shared machine is slow for seconds at a time
 const roundSeconds = Math.min(plan.seconds, 1)
-const roundCount = Math.round(plan.rounds * plan.seconds / roundSeconds)
+const roundCount = pairedRounds ?? Math.round(plan.rounds * plan.seconds / roundSeconds)
 
 // a long warm-up, because V8 compiles a server's code for seconds
 const warmUpSeconds = plan.seconds * 3
@@ -115,6 +115,15 @@ const print = ({ series, title }: Table): void => {
     console.log(`  ${[name, ...figures].join("  ")}`)
   }
 }
+
+/** The ratio of each gateway in a table to that of the other checkout, with its 95 % interval. */
+export const besideOther = ({ series, title }: Table): ReadonlyArray<Row> =>
+  series.flatMap(({ name, rounds }) => {
+    const other = series.find((each) => each.name === nameOfOther(name))
+    if (other === undefined || against === undefined) return []
+    const values = rounds.map(({ perCore }, index) => perCore / (other.rounds[index]?.perCore ?? Number.NaN))
+    return [{ title, beside: against, unit: "x", value: median(values), values, interval: interval(values) }]
+  })
 
 /** How many times the requests per core of another peer the first one has, as the median of the ratios of the rounds. */
 export const ratio = (table: Table, ours: Server, theirs: Server, aim?: number): Row => {

@@ -7,6 +7,19 @@ export const median = (values: ReadonlyArray<number>): number => {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
+const resamples = 5000
+
+/** Between which the median lies with 95 % certainty: by bootstrap, with the same draws each time. */
+export const interval = (values: ReadonlyArray<number>): readonly [low: number, high: number] => {
+  let state = 1
+  const draw = () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return values[Math.floor(state / 2 ** 32 * values.length)] ?? Number.NaN
+  }
+  const medians = Float64Array.from({ length: resamples }, () => median(values.map(draw))).toSorted()
+  return [percentile(medians, 0.025), percentile(medians, 0.975)]
+}
+
 /** The value below which a share of the sorted values lies. */
 export const percentile = (sorted: ArrayLike<number>, share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN

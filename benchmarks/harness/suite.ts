@@ -4,6 +4,7 @@ import * as os from "node:os"
 import { pinning } from "./machine.ts"
 import { stopAll } from "./processes.ts"
 import type { Row, SuiteResult } from "./results.ts"
+import { besideOther } from "./rounds.ts"
 
 export type Measured = Pick<SuiteResult, "rows"> & Partial<Pick<SuiteResult, "tables" | "samples" | "notes">>
 
@@ -11,7 +12,11 @@ export type Measured = Pick<SuiteResult, "rows"> & Partial<Pick<SuiteResult, "ta
 export const digits = (value: number): string => Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(2)
 
 /** A row as it is printed. */
-export const line = ({ aim, beside, met, title, unit, value, values }: Row): string => {
+export const line = ({ aim, beside, interval, met, title, unit, value, values }: Row): string => {
+  if (interval !== undefined) {
+    const [low, high] = interval.map(digits)
+    return `${title}: ${value.toFixed(3)} of ${beside} (${low} to ${high} over ${values.length} rounds)`
+  }
   const range = values.length > 1 ? ` (${digits(Math.min(...values))} to ${digits(Math.max(...values))})` : ""
   const verdict = met === undefined ? "" : `, aim ${aim}: ${met ? "met" : "NOT met"}`
   return `${title}, ${beside}: ${digits(value)} ${unit}${range}${verdict}`
@@ -23,7 +28,8 @@ export const run = async (suite: string, measure: () => Promise<Measured>): Prom
   // a suite that makes the load itself runs where load runs, beside no peer
   if (pinning !== undefined) execFileSync("taskset", ["-a", "-p", "-c", pinning.load, String(process.pid)])
   const began = performance.now()
-  const { notes = [], rows, samples = {}, tables = [] } = await measure()
+  const { notes = [], rows: ownRows, samples = {}, tables = [] } = await measure()
+  const rows = [...ownRows, ...tables.flatMap(besideOther)]
   console.log()
   for (const row of rows) console.log(line(row))
   for (const note of notes) console.log(`note: ${note}`)

@@ -4,6 +4,8 @@ import type { FuzzRequest } from "./request.ts"
 import { bytesOf } from "./request.ts"
 
 export interface FuzzAnswer {
+  /** The status line and the headers as they came. */
+  readonly head: string
   readonly status: number
   readonly headers: ReadonlyMap<string, string>
   readonly body: Buffer
@@ -12,14 +14,14 @@ export interface FuzzAnswer {
 /** What came instead of a whole answer. */
 export type Missing = "closed" | "silent" | "misframed"
 
-const headOf = (text: string): Pick<FuzzAnswer, "headers" | "status"> => {
-  const [first = "", ...lines] = text.split("\r\n")
+const headOf = (head: string): Omit<FuzzAnswer, "body"> => {
+  const [first = "", ...lines] = head.split("\r\n")
   const headers = new Map<string, string>()
   for (const line of lines) {
     const at = line.indexOf(":")
     headers.set(line.slice(0, at).toLowerCase(), line.slice(at + 1).trim())
   }
-  return { status: Number(/^HTTP\/1\.1 (\d{3})(?: |$)/u.exec(first)?.[1] ?? 0), headers }
+  return { head, status: Number(/^HTTP\/1\.1 (\d{3})(?: |$)/u.exec(first)?.[1] ?? 0), headers }
 }
 
 /** The body at the beginning of some bytes and how many bytes it takes; nothing while it is not whole. */
@@ -61,6 +63,9 @@ export class Connection {
   ending = ""
   #changed: () => void = () => {}
 
+  /** How many bytes have come, over all sockets. */
+  received = 0
+
   constructor(url: string) {
     this.#url = new URL(url)
   }
@@ -73,6 +78,7 @@ export class Connection {
     this.#rest = Buffer.alloc(0)
     this.#isOver = false
     socket.on("data", (chunk: Buffer) => {
+      this.received += chunk.length
       if (this.#socket !== socket) return
       this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
       this.#changed()
@@ -161,10 +167,20 @@ export class Connection {
     return answers
   }
 
-  /** Sends bytes that may be no HTTP on a connection of their own, ends it, and reads whatever answers come. */
-  async throwAway(bytes: Uint8Array): Promise<ReadonlyArray<FuzzAnswer | Missing>> {
+  /**
+   * Sends bytes that may be no HTTP on a connection of their own, ends it, and reads whatever answers come. With `beforeEnd`, the server
+   * gets time to read the bytes first.
+   */
+  async throwAway(bytes: Uint8Array, beforeEnd?: () => Promise<void>): Promise<ReadonlyArray<FuzzAnswer | Missing>> {
     this.close()
-    this.#open().end(bytes)
+    const socket = this.#open()
+    if (beforeEnd === undefined) {
+      socket.end(bytes)
+    } else {
+      await new Promise((resolve) => void socket.write(bytes, resolve))
+      await beforeEnd()
+      socket.end()
+    }
     const answers: Array<FuzzAnswer | Missing> = []
     for (;;) {
       const answer = await this.#answer(false)

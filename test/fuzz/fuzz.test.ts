@@ -21,6 +21,7 @@ const request: FuzzRequest = {
 }
 
 const answer = (status: number, type: string, body: string, more: Record<string, string> = {}): FuzzAnswer => ({
+  head: "",
   status,
   headers: new Map(Object.entries({
     "content-type": type,

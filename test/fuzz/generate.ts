@@ -236,7 +236,7 @@ const targetFor = (some: Dice, path: string): string => {
 }
 
 /** Headers that mean something to the gateway or to Node, each with values that are sound and values that are not. */
-const fields: ReadonlyArray<readonly [name: string, values: ReadonlyArray<string>]> = [
+export const fields: ReadonlyArray<readonly [name: string, values: ReadonlyArray<string>]> = [
   ["cache-control", ["no-cache", "max-age=0", "max-age=5", "max-age=99999999999", "x"]],
   ["origin", ["https://evil.example", "null", "http://localhost", ""]],
   ["sec-fetch-site", ["cross-site", "same-origin", "none", "x"]],

@@ -8,8 +8,9 @@ import * as Schema from "effect/Schema"
 import { dice } from "../../packages/server/test/malformedBodies.ts"
 import { secrets, soundUpstream } from "./judge.ts"
 
-const Call = Schema.Struct({ id: Schema.Unknown, method: Schema.String })
-const callsIn = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Union([Call, Schema.Array(Call)])))
+const Call = Schema.Struct({ id: Schema.Unknown, method: Schema.String, params: Schema.optionalKey(Schema.Unknown) })
+/** The JSON-RPC calls in a body. */
+export const callsIn = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Union([Call, Schema.Array(Call)])))
 
 const results: { readonly [method: string]: unknown } = {
   eth_getTransactionReceipt: null,
@@ -19,7 +20,8 @@ const results: { readonly [method: string]: unknown } = {
   eth_getStorageAt: `0x${"0".repeat(64)}`
 }
 
-const answerTo = ({ id, method }: typeof Call.Type) => ({
+/** A sound answer to a JSON-RPC call. */
+export const answerTo = ({ id, method }: typeof Call.Type) => ({
   jsonrpc: "2.0",
   id,
   result: Object.hasOwn(results, method) ? results[method] : "0x1"
@@ -43,10 +45,12 @@ const sound = ({ body, path }: Asked): string => {
   })
 }
 
-const good = { body: sound }
+/** A sound answer to any request. */
+export const good = { body: sound }
 const html = [["content-type", "text/html"]] as const
 
-const faults: ReadonlyArray<Reaction> = [
+/** Faults that reach a gateway in the same bytes every time. */
+export const steadyFaults: ReadonlyArray<Reaction> = [
   hangUp,
   reset,
   say({ ...good, status: 500 }),
@@ -67,11 +71,13 @@ const faults: ReadonlyArray<Reaction> = [
   say({ ...good, headers: [["content-type", "image/svg+xml"]] }),
   say({ ...good, headers: [["content-encoding", "gzip"]] }),
   say({ status: 302, headers: [["location", "http://localhost/elsewhere"]], body: "" }),
-  sayHalf(good, reset),
   sayHead(good, hangUp),
   write("HTTP/1.1 two hundred\r\n\r\n", hangUp),
   write("SSH-2.0-OpenSSH\r\n", hangUp)
 ]
+
+// what came before a reset may be lost
+const faults: ReadonlyArray<Reaction> = [...steadyFaults, sayHalf(good, reset)]
 
 const reactionOf = (seed: number): Reaction => {
   const some = dice(seed)
@@ -82,9 +88,10 @@ const reactionOf = (seed: number): Reaction => {
   }
 }
 
-type Kind = keyof typeof secrets
+export type Kind = keyof typeof secrets
 
-const kinds = { api: "TRADING_API", node: "TRADING_NODE", tokens: "TOKEN_CHAIN", layer2: "LAYER2" } as const
+/** The names of the upstreams in the settings. */
+export const kinds = { api: "TRADING_API", node: "TRADING_NODE", tokens: "TOKEN_CHAIN", layer2: "LAYER2" } as const
 
 /** Starts the four upstreams; they end with the scope. */
 export const upstreams = Effect.fnUntraced(function*(seed: number) {

@@ -9,6 +9,7 @@ import type { GatewayProcess } from "@trigate/testing/GatewayProcess"
 import * as Effect from "effect/Effect"
 import * as path from "node:path"
 import { parseArgs } from "node:util"
+import { compare } from "./against.ts"
 import type { FuzzAnswer, Missing } from "./connection.ts"
 import { Connection, send } from "./connection.ts"
 import { read, write } from "./corpus.ts"
@@ -23,7 +24,9 @@ const help = `npm run fuzz [-- options]
 Sends requests from a seed to a gateway over the sandbox and to one over upstreams that misbehave, until it is stopped.
 
   --requests N     end after so many requests
-  --seed S         the seed (default: one of the time, which is printed)
+  --seed S         the seed (default: one of the time, which is printed); with --against a list such as 1,2,3
+  --against DIR    instead, compares the gateway of this checkout with that of another one: sends both the same requests, also
+                   valid ones, and fails if an answer or what reaches an upstream differs; --requests is for each seed
   --connections C  to each gateway (default: 16)
   --help           this text
 `
@@ -33,12 +36,23 @@ const { values } = parseArgs({
     help: { type: "boolean" },
     requests: { type: "string" },
     seed: { type: "string" },
+    against: { type: "string" },
     connections: { type: "string", default: "16" }
   }
 })
 if (values.help === true) {
   console.log(help)
   process.exit()
+}
+if (values.against !== undefined) {
+  const seeds = (values.seed ?? "1").split(",").map(Number)
+  const requests = Number(values.requests ?? 20_000)
+  if (![requests, ...seeds].every(Number.isSafeInteger)) {
+    console.error("fuzz: --requests and --seed take whole numbers")
+    process.exit(2)
+  }
+  const options = { folder: path.resolve(values.against), seeds, requests }
+  process.exit(await Effect.runPromise(compare(options)) ? 0 : 1)
 }
 const limit = values.requests === undefined ? Infinity : Number(values.requests)
 const seed = values.seed === undefined ? Date.now() % 2 ** 31 : Number(values.seed)
