@@ -3,33 +3,27 @@
  * that sends them. The data for looking up an action's effect at the venue is shared too, so that any replica can
  * settle an action.
  *
- * Each process claims a nonce first in its own log, then in Redis in one atomic step. While Redis is unreachable or
+ * Each process claims a nonce first in its own memory, then in Redis in one atomic step. While Redis is unreachable or
  * late, signed actions are refused and nothing is sent. If the option `alone` is set, a process instead continues with
- * its own log, and does not know which actions other replicas sent. `isUp`, a log line and metrics report this state.
+ * its own memory, and does not know which actions other replicas sent. `isUp`, a log line and metrics report this state.
  *
  * After a crash the claims are still in Redis, but the bodies are lost. Each process has its own capacity for
  * unanswered actions; the known signers are shared.
  */
-import type { ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
+import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
 import * as SharedState from "@trigate/upstream/SharedState"
-import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
-import * as Predicate from "effect/Predicate"
-import * as Random from "effect/Random"
-import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as ActionLogScripts from "../internal/actionLog/ActionLogScripts.ts"
 import * as ActionLog from "./ActionLog.ts"
 import * as ActionLogMemory from "./ActionLogMemory.ts"
-import { metrics } from "./ActionLogMetrics.ts"
-import * as ActionLogQuota from "./ActionLogQuota.ts"
-import * as ActionTrace from "./ActionTrace.ts"
 import * as LoggedAction from "./LoggedAction.ts"
 
 /** The retention limits, the key prefix in Redis, and the timeouts. */
@@ -50,13 +44,17 @@ export interface Options extends ActionLog.Options {
   readonly alone?: boolean
 }
 
-const unsharedCounter = metrics.actionLogUnshared.series({})
-const awayGauge = metrics.actionLogDegraded.series({})
+const unsharedCounter = ActionLog.metrics.actionLogUnshared.series({})
+const awayGauge = ActionLog.metrics.actionLogDegraded.series({})
 
-const make = Effect.fnUntraced(function*(options: Options) {
+const unreachable = "is unreachable (Redis is not connected, or did not respond in time)"
+
+/** Returns whether the entry of a key is shared: an action without a signer is only in the memory of its process. */
+const isShared = ({ claimant }: LoggedAction.EntryKey): boolean => ActionLogScripts.isAddress(claimant)
+
+const makeDriver = Effect.fnUntraced(function*(options: Options) {
   const redis = yield* Redis.Redis
-  const known = ActionLogQuota.makeSigners()
-  const own = yield* ActionLogMemory.make(options, known)
+  const own = ActionLogMemory.makeDriver()
   const { alone = false } = options
   const scope = yield* Effect.scope
   const shared = yield* SharedState.make({
@@ -66,13 +64,13 @@ const make = Effect.fnUntraced(function*(options: Options) {
       // without a pause, because waiting for a store that may be reachable again is better than refusing an action
       : { deadline: options.deadline ?? "1 second", pause: 0, meanwhile: "signed actions are refused" })
   })
-  const { keep, settledCapacity } = ActionLog.resolveLimits(options)
+  const { settledCapacity } = ActionLog.resolveLimits(options)
   const prefix = options.prefix ?? "trigate:{actions}:"
-  const lease = ActionLog.leaseMillis(options.lease)
-  const run = (yield* Random.nextInt).toString(36)
-  const evaluateClaim = redis.eval(ActionLogScripts.claimScript)
-  const evaluateSettle = redis.eval(ActionLogScripts.settleScript)
-  let claims = 0
+  const signerKey = (signer: string) => `${prefix}signer:${signer}`
+  const evaluateInsert = redis.eval(ActionLogScripts.insertScript)
+  const evaluateUpdate = redis.eval(ActionLogScripts.updateScript)
+  const evaluateMove = redis.eval(ActionLogScripts.moveScript)
+  const evaluateFind = redis.eval(ActionLogScripts.findScript)
 
   const ask = <A>(asked: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
     asked.pipe(
@@ -80,227 +78,152 @@ const make = Effect.fnUntraced(function*(options: Options) {
       // a settlement at the end of a scope must not wait for an uninterruptible step
       Effect.interruptible
     )
+  /** Runs an operation in Redis within the deadline of a step. */
+  const inTime = <A>(asked: Effect.Effect<A, SharedState.SharedStoreUnreachable>) =>
+    shared.orElse<A, string, never>(asked, Effect.fail(unreachable))
 
-  /**
-   * Writes the state of an action whose attempt has ended. While Redis is unreachable, retries in the background until
-   * the action's lease ends. After that, other replicas consider the outcome unknown.
-   */
-  const writeEnd = (
-    claim: Pick<ActionLogScripts.SettleArguments, "key" | "member" | "token">,
-    remains: LoggedAction.Remains,
-    part: ActionLogQuota.Part = "familiar",
-    settled?: Settled
-  ) => {
-    const answered = `${prefix}answered${part === "familiar" ? "" : `:${part}`}`
-    const write = ask(
-      evaluateSettle({
-        ...claim,
-        prefix,
-        answered,
-        remains,
-        settled: ActionLogScripts.printSettled(settled),
-        settledCapacity: settledCapacity[part]
-      })
-    )
-    const later = write.pipe(Effect.retry(Schedule.spaced("1 second")), Effect.timeoutOption(lease()))
-    return shared.orElse(Effect.asVoid(write), Effect.asVoid(Effect.forkIn(later, scope)))
-  }
-
-  const signerKey = (signer: string) => `${prefix}signer:${signer.toLowerCase()}`
-
-  /** Checks whether another process recorded an accepted action of the signer. */
-  const learn = Effect.fnUntraced(function*({ isListed, signer }: LoggedAction.Sending) {
-    if (signer === undefined || isListed || known.has(signer.toLowerCase())) return
-    const found = Effect.flatMap(
-      redis.send("EXISTS", signerKey(signer)),
-      (count) => ActionLogScripts.decodeCount(count)
-    )
-    if ((yield* shared.orElse(ask(found), Effect.succeed(0))) > 0) known.add(signer.toLowerCase())
-  })
-
-  /** Notifies the other processes of an accepted action of the signer. */
-  const teach = (signer: string) =>
-    shared.orElse(
-      Effect.asVoid(ask(redis.send("SET", signerKey(signer), "1", "PX", String(ActionLogQuota.knownFor)))),
-      Effect.void
+  const updateShared = (
+    key: LoggedAction.EntryKey,
+    guard: LoggedAction.Guard,
+    { part = "familiar", settled, state }: Extract<ActionLog.Change, { readonly state: unknown }>
+  ) =>
+    Effect.map(
+      ask(Effect.flatMap(
+        evaluateUpdate({ prefix, key, guard, state, settled, part, settledCapacity: settledCapacity[part] }),
+        (answer) => ActionLogScripts.decodeCount(answer)
+      )),
+      (count) => count > 0
     )
 
-  const claim = Effect.fn("ActionLog.claim")(
-    function*(sending: LoggedAction.Sending): Effect.fn.Return<LoggedAction.Claim, LoggedAction.ClaimRefusal> {
-      const { fingerprint, nonce, signer } = sending
-      yield* learn(sending)
-      const mine = yield* LoggedAction.take(own, sending)
-      if (signer === undefined) return mine
-      const now = yield* Clock.currentTimeMillis
-      const member = LoggedAction.entryKey(sending)
-      const key = `${prefix}${member}`
-      const { trace = { legs: [] } } = sending
-      claims += 1
-      const token = `${run}.${claims}`
-      const expiry = LoggedAction.expiryTime(nonce, now, keep)
-      let asking: Fiber.Fiber<typeof ActionLogScripts.Answer.Type, SharedState.SharedStoreUnreachable> | undefined
-      const asked = Effect.flatMap(
-        Effect.forkIn(
-          ask(Effect.flatMap(
-            evaluateClaim({
-              key,
-              prefix,
-              member,
-              about: ActionLogScripts.encodeAbout({ id: fingerprint, openedAt: now, trace }),
-              cloids: ActionTrace.cloids(trace),
-              fingerprint,
-              now,
-              lease: now + lease(),
-              expiry,
-              token
-            }),
-            (answered) => ActionLogScripts.decodeAnswer(answered)
-          )),
-          scope,
-          { startImmediately: true }
-        ),
-        (fiber) => {
-          asking = fiber
-          return Fiber.join(fiber)
-        }
+  const insertShared = Effect.fnUntraced(function*(
+    opening: ActionLog.Opening,
+    guard: LoggedAction.Guard,
+    mine: "new" | "repeat"
+  ) {
+    const { key, token } = opening
+    const attempt = { states: LoggedAction.statesBefore("released"), token }
+    const revert = (answer: "new" | "repeat") =>
+      ({ state: LoggedAction.nextState("sent", answer === "repeat", "released") ?? "unknown" }) as const
+    const revertOwn = own.update(key, attempt, revert(mine))
+    const asking = yield* Effect.forkIn(
+      ask(
+        Effect.flatMap(evaluateInsert({ prefix, opening, guard }), (answer) => ActionLogScripts.decodeInserted(answer))
+      ),
+      scope,
+      { startImmediately: true }
+    )
+    /** Releases the nonce, even if Redis records the claim only after the deadline. */
+    const withdraw = Effect.andThen(
+      revertOwn,
+      Effect.forkIn(
+        Effect.flatMap(Fiber.await(asking), (exit) =>
+          Exit.isSuccess(exit) && ActionLog.isWritten(exit.value)
+            ? Effect.ignore(updateShared(key, attempt, revert(exit.value)))
+            : Effect.void),
+        scope
       )
-      /** Releases the nonce, even if Redis records the claim only after the deadline. */
-      const withdraw = Effect.suspend(() =>
-        Effect.andThen(
-          mine.settle("released"),
-          asking === undefined ? Effect.void : Effect.forkIn(
-            Effect.flatMap(Fiber.await(asking), (exit) => {
-              const late = Exit.isSuccess(exit) ? exit.value : undefined
-              if (late !== "claimed" && late !== "repeated") return Effect.void
-              return writeEnd({ key, member, token }, late === "claimed" ? "gone" : "unknown")
-            }),
-            scope
-          )
-        )
-      )
-      const answer = yield* shared.orElse<typeof ActionLogScripts.Answer.Type | undefined, never, never>(
-        asked,
-        Effect.undefined
-      ).pipe(
-        Effect.onInterrupt(() => withdraw)
-      )
-      if (answer === undefined && alone) {
-        yield* Metric.update(unsharedCounter, 1)
-        return mine
-      }
-      yield* Metric.update(awayGauge, answer === undefined ? 1 : 0)
-      if (answer === undefined) {
-        yield* withdraw
-        return yield* LoggedAction.notSent("is unreachable (Redis is not connected, or did not respond in time)")
-      }
-      if (answer !== "claimed" && answer !== "repeated") {
-        yield* mine.settle("released")
-        if (answer === "accepted same") return yield* LoggedAction.alreadyUsed(signer, nonce, "accepted", true)
-        if (answer === "rejected same") return yield* LoggedAction.alreadyUsed(signer, nonce, "rejected", true)
-        return yield* LoggedAction.alreadyUsed(signer, nonce, answer, false)
-      }
-      return LoggedAction.makeClaim(
-        sending,
-        mine.isRepeat || answer === "repeated",
-        Effect.fnUntraced(function*(remains, settled) {
-          const isKnown = known.has(signer.toLowerCase())
-          yield* mine.settle(remains === "gone" ? "released" : remains, undefined, settled?.entries)
-          const part = isKnown || sending.isListed || remains === "accepted" ? "familiar" : "strangers"
-          yield* writeEnd({ key, member, token }, remains, part, settled)
-          if (remains === "accepted" && !isKnown) yield* teach(signer)
-        })
-      )
+    )
+    const answer = yield* shared.orElse<"new" | "repeat" | ActionLog.Standing | undefined, never, never>(
+      Fiber.join(asking),
+      Effect.undefined
+    ).pipe(Effect.onInterrupt(() => withdraw))
+    if (answer === undefined && alone) {
+      yield* Metric.update(unsharedCounter, 1)
+      return mine
     }
-  )
-
-  /** Runs a query in Redis within the deadline of a step. */
-  const askShared = <A>(question: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
-    shared.orElse<A | undefined, never, never>(ask(question), Effect.undefined).pipe(
-      Effect.filterOrFail(
-        Predicate.isNotUndefined,
-        () => LoggedAction.unreadable("is unreachable (Redis is not connected, or did not respond in time)")
-      )
-    )
-
-  const find = Effect.fnUntraced(function*(reference: ActionReference) {
-    const now = yield* Clock.currentTimeMillis
-    const named = "id" in reference
-      ? { kind: "id" as const, key: `${prefix}id:${reference.id}` }
-      : "cloid" in reference
-      ? { kind: "cloid" as const, key: `${prefix}cloid:${reference.cloid.toLowerCase()}` }
-      : { kind: "member" as const, key: `${prefix}${reference.signer.toLowerCase()}:${reference.nonce}` }
-    const rows = yield* askShared(
-      Effect.flatMap(
-        redis.eval(ActionLogScripts.findScript)({
-          ...named,
-          claimant: "cloid" in reference && reference.signer !== undefined ? `${reference.signer.toLowerCase()}:` : "",
-          prefix,
-          now
-        }),
-        (answer) => ActionLogScripts.decodeFound(answer)
-      )
-    )
-    const found = rows.map(ActionLogScripts.recordedFrom).filter((each) => LoggedAction.isNamed(reference, each))
-    // an action without a signer is only in this process's log
-    return found.length > 0 ? found : (yield* own.find(reference)).filter(({ signer }) => signer === undefined)
+    yield* Metric.update(awayGauge, answer === undefined ? 1 : 0)
+    if (answer === undefined) {
+      yield* withdraw
+      return yield* Effect.fail(unreachable)
+    }
+    if (!ActionLog.isWritten(answer)) yield* revertOwn
+    return answer === "new" ? mine : answer
   })
+
+  const select = (selection: ActionReference | { readonly due: number }) =>
+    inTime(ask(Effect.map(
+      Effect.flatMap(evaluateFind({ prefix, selection }), (answer) => ActionLogScripts.decodeFound(answer)),
+      (rows) => rows.map(ActionLogScripts.entryFrom)
+    )))
 
   /** Reads the outcomes that other replicas determined for actions of this process. */
-  const learnOutcomes = Effect.gen(function*() {
-    for (const { fingerprint } of yield* own.takeUnknown) {
-      const [found] = yield* find({ id: fingerprint })
-      if (found?.settled === undefined) continue
-      if (found.state !== "accepted" && found.state !== "neverArrived") continue
-      yield* own.conclude(fingerprint, { state: found.state, settled: found.settled })
+  const learnOutcomes = Effect.fnUntraced(function*(now: number) {
+    for (const { fingerprint, lookUpAt, openedAt, ...action } of yield* own.find({ due: now }, now)) {
+      const key = LoggedAction.entryKey({ fingerprint, ...action })
+      yield* own.update(key, { states: ["unknown"], lookUpAt }, { lookUpAt: LoggedAction.nextLookup(openedAt, now) })
+      const [found] = isShared(key) ? yield* select({ id: fingerprint }) : []
+      if (found?.settled === undefined || (found.state !== "accepted" && found.state !== "rejected")) continue
+      yield* own.update(key, { states: ["unknown"] }, { state: found.state, settled: found.settled })
     }
   })
 
-  const takeUnknown = Effect.gen(function*() {
-    yield* learnOutcomes
-    const now = yield* Clock.currentTimeMillis
-    const taken = yield* askShared(
-      Effect.flatMap(
-        redis.eval(ActionLogScripts.takeScript)({ prefix, now, count: ActionLog.lookupsAtOnce }),
-        (answer) => ActionLogScripts.decodeTaken(answer)
-      )
-    )
-    return taken.map(ActionLogScripts.unsettledFrom)
-  })
-
-  const conclude = Effect.fnUntraced(function*(fingerprint: string, conclusion: LoggedAction.Conclusion) {
-    const now = yield* Clock.currentTimeMillis
-    const concluded = yield* askShared(
-      Effect.flatMap(
-        redis.eval(ActionLogScripts.concludeScript)({
-          prefix,
-          fingerprint,
-          now,
-          state: LoggedAction.storedState(conclusion),
-          settled: ActionLogScripts.printSettled(conclusion.settled),
-          settledCapacity: settledCapacity.familiar
-        }),
-        (answer) => ActionLogScripts.decodeCount(answer)
-      )
-    )
-    if (concluded === 0) return false
-    yield* own.conclude(fingerprint, conclusion)
-    return true
-  })
-
-  return ActionLog.ActionLog.of({
+  const driver: ActionLog.Driver<string> = {
     ...own,
-    find,
-    takeUnknown,
-    untilTurn: Effect.sleep(ActionLog.turnEvery),
-    conclude,
     backing: "Redis",
-    tryClaim: () => undefined,
-    claim,
+    insert: Effect.fnUntraced(function*(opening, guard) {
+      const mine = yield* own.insert(opening, guard)
+      return !ActionLog.isWritten(mine) || !isShared(opening.key) ? mine : yield* insertShared(opening, guard, mine)
+    }),
+    update: Effect.fnUntraced(function*(key, guard, change) {
+      const ofOwn = own.update(key, guard, change)
+      if (!isShared(key)) return yield* ofOwn
+      if ("lookUpAt" in change) {
+        return (yield* inTime(ask(Effect.flatMap(
+          evaluateMove({ prefix, key, from: guard.lookUpAt, to: change.lookUpAt }),
+          (answer) => ActionLogScripts.decodeCount(answer)
+        )))) > 0
+      }
+      // an operator removes an action only from the list of one process
+      if (change.state === "forgotten") return yield* ofOwn
+      // the end of an attempt counts in this process, even while Redis is unreachable
+      if (guard.token === undefined) {
+        return (yield* inTime(updateShared(key, guard, change))) && ((yield* ofOwn) || true)
+      }
+      const isChanged = yield* ofOwn
+      yield* inTime(updateShared(key, guard, change))
+      return isChanged
+    }),
+    find: Effect.fnUntraced(function*(selection, now) {
+      if ("key" in selection || "open" in selection) return yield* own.find(selection, now)
+      if ("due" in selection) {
+        yield* learnOutcomes(now)
+        return yield* select(selection)
+      }
+      const found = (yield* select(selection)).filter((entry) =>
+        entry.expiresAt > now && LoggedAction.isNamed(selection, entry)
+      )
+      return found.length > 0
+        ? found
+        : (yield* own.find(selection, now)).filter(({ signer }) => signer === undefined)
+    }),
+    // while Redis is unreachable, a signer counts as unknown
+    isKnown: (signer) =>
+      Effect.map(
+        shared.orElse(
+          ask(Effect.flatMap(redis.send("EXISTS", signerKey(signer)), (count) => ActionLogScripts.decodeCount(count))),
+          Effect.succeed(0)
+        ),
+        (count) => count > 0
+      ),
+    know: (signer) =>
+      shared.orElse(
+        Effect.asVoid(ask(redis.send("SET", signerKey(signer), "1", "PX", String(ActionLog.knownFor)))),
+        Effect.void
+      ),
+    step: identity,
+    write: identity,
     isUp: Effect.tap(
       shared.orElse(Effect.as(ask(redis.send("PING")), true), Effect.succeed(false)),
       (up) => Metric.update(awayGauge, alone || up ? 0 : 1)
-    )
-  })
+    ),
+    untilTurn: Effect.sleep(ActionLog.turnEvery)
+  }
+  return driver
+})
+
+const make = Effect.fnUntraced(function*(options: Options) {
+  const { log } = yield* ActionLog.make(yield* makeDriver(options), options)
+  return ActionLog.ActionLog.of({ ...log, claim: Effect.fn("ActionLog.claim")(log.claim) })
 })
 
 /**

@@ -6,14 +6,12 @@
  * signature.
  */
 import type { Address } from "@trigate/domain/encoding/Hex"
-import * as Continuation from "@trigate/domain/operations/Continuation"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ActionLog } from "./ActionLog.ts"
 import type { Claim, Sending, Settlement } from "./LoggedAction.ts"
-import { wrapClaims } from "./LoggedAction.ts"
 
 /** The audit record of one attempt to send an action. */
 export interface Entry {
@@ -62,8 +60,7 @@ const audited = ({ write }: AuditLog["Service"], sending: Sending) => (claim: Cl
   return {
     ...claim,
     settle: (outcome, status, entries) =>
-      Continuation.withContext((context) => {
-        const time = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+      Effect.flatMap(Clock.currentTimeMillis, (time) => {
         if (isOpen) write({ time, requestId, caller, signer, nonce, digest: fingerprint, actionType, outcome, status })
         isOpen = false
         return claim.settle(outcome, status, entries)
@@ -83,6 +80,6 @@ export const layerAudited = (): Layer.Layer<ActionLog, never, ActionLog | AuditL
     Effect.zipWith(ActionLog, AuditLog, (log, audit) =>
       ActionLog.of({
         ...log,
-        ...wrapClaims(log, (sending) => audited(audit, sending))
+        claim: (sending) => Effect.map(log.claim(sending), audited(audit, sending))
       }))
   )

@@ -1,24 +1,102 @@
 /**
- * An action in the action log: its identity, its states, the right to send it (a claim), and the errors that refuse a
- * claim. Every implementation of the log uses these rules.
+ * An action in the action log: its identity, its trace, its states, and the errors that refuse to send it. Pure rules,
+ * which are the same for every store.
  *
- * State transitions: `sent` → `accepted`, `rejected` or `unknown`. `unknown` → `sent` when a body with equal signed
- * content is sent again. `unknown` → `accepted` or `rejected` when the venue's state shows the outcome. `sent` or
- * `unknown` → `forgotten` by an operator. Each nonce of a signer has one entry, so the log also prevents a nonce from
- * being sent twice.
+ * Each nonce of a signer has one entry, so the log also prevents a nonce from being sent twice. {@link nextState} lists
+ * the transitions between the states of an entry.
  */
+import { actionCatalog, isActionType, isSentAction } from "@trigate/domain/actions/ActionCatalog"
+import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
 import { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
+import { Cloid } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionReference, ActionState, Settled } from "@trigate/domain/actions/ActionRecord"
-import type { Address } from "@trigate/domain/encoding/Hex"
+import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import * as Continuation from "@trigate/domain/operations/Continuation"
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
+import { Millis } from "@trigate/domain/Time"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Result from "effect/Result"
-import type * as ActionTrace from "./ActionTrace.ts"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+
+/** One order of an action, as it was signed. */
+export const Leg = Schema.Struct({
+  cloid: Schema.optionalKey(Cloid),
+  isBuy: Schema.Boolean,
+  price: Schema.String,
+  size: Schema.String
+})
+export type Leg = typeof Leg.Type
+
+/** The expiry and the orders of an action, by which its effect can be looked up at the venue. */
+export const ActionTrace = Schema.Struct({
+  /** The vault or sub-account on whose behalf the action is signed, in lower case. */
+  vault: Schema.optionalKey(Address),
+  /**
+   * Time in milliseconds, by the venue's clock, after which the venue refuses the action; absent if the action has no
+   * expiry.
+   */
+  expiresAfter: Schema.optionalKey(Millis),
+  /** The orders that the action places; empty for an action of another type. */
+  legs: Schema.Array(Leg)
+})
+export type ActionTrace = typeof ActionTrace.Type
+
+const Envelope = Schema.Struct({
+  vaultAddress: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  expiresAfter: Schema.optionalKey(Schema.NullOr(Millis))
+})
+const decodeEnvelope = Schema.decodeUnknownOption(Envelope)
+
+const Order = Schema.Struct({
+  b: Schema.Boolean,
+  p: Schema.String,
+  s: Schema.String,
+  c: Schema.optionalKey(Schema.NullOr(Cloid))
+})
+const decodeOrders = Schema.decodeUnknownOption(Schema.Array(Order))
+
+const isAddress = Schema.is(Address)
+
+const legFrom = ({ b, c, p, s }: typeof Order.Type): Leg => ({
+  ...(c === undefined || c === null ? {} : { cloid: lowerCase(c) }),
+  isBuy: b,
+  price: p,
+  size: s
+})
+
+const listLegs = ({ orders, type }: SentAction): ReadonlyArray<Leg> =>
+  type === "order" ? Option.getOrElse(decodeOrders(orders), () => []).map(legFrom) : []
+
+/** Returns whether signatures of this type of action cover `expiresAfter`. */
+const signsExpiry = ({ type }: SentAction): boolean => isActionType(type) && actionCatalog[type].scheme === "l1"
+
+/** Returns the trace of a signed action. */
+export const makeTrace = (signed: { readonly action: SentAction }): ActionTrace => {
+  const { expiresAfter, vaultAddress }: typeof Envelope.Type = Option.getOrElse(decodeEnvelope(signed), () => ({}))
+  const vault = vaultAddress?.replace(/^(?!0x)/u, "0x").toLowerCase()
+  return {
+    ...(isAddress(vault) ? { vault } : {}),
+    ...(expiresAfter === undefined || expiresAfter === null || !signsExpiry(signed.action) ? {} : { expiresAfter }),
+    legs: listLegs(signed.action)
+  }
+}
+
+const isBody = (value: unknown): value is { readonly action: SentAction } =>
+  Predicate.hasProperty(value, "action") && isSentAction(value.action)
+
+/** Returns the trace of a body; an empty trace if the bytes are not a body. */
+export const readTrace = (body: Uint8Array): ActionTrace => {
+  const value = Json.of(Utf8.decodeLossy(body)).valueOrUndefined
+  return isBody(value) ? makeTrace(value) : { legs: [] }
+}
+
+/** Returns the client order IDs of the orders, without duplicates. */
+export const listCloids = ({ legs }: ActionTrace): ReadonlyArray<Cloid> => [
+  ...new Set(legs.flatMap(({ cloid }) => cloid === undefined ? [] : [cloid]))
+]
 
 /** A signed action. */
 export interface Signed {
@@ -44,7 +122,7 @@ export interface Sending extends Signed {
    * The action's orders and expiry, by which its effect can be looked up at the venue; absent if the action has neither
    * orders nor expiry.
    */
-  readonly trace?: ActionTrace.ActionTrace
+  readonly trace?: ActionTrace
 }
 
 /**
@@ -57,6 +135,9 @@ export interface Sending extends Signed {
  * - `forgotten`: an operator who knows the outcome removed the action from the log's unanswered actions.
  */
 export type State = "sent" | "accepted" | "rejected" | "unknown" | "forgotten"
+
+/** A part of the action log's capacity: `familiar` for known signers, `strangers` for all other signers. */
+export type Part = "familiar" | "strangers"
 
 /** An action in state `sent` or `unknown`: the venue may have accepted it. */
 export interface Unanswered extends Signed {
@@ -92,7 +173,7 @@ export const mostFound = 100
 export interface Unsettled extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   /** The time at which the action was first sent, in milliseconds. */
   readonly openedAt: number
-  readonly trace: ActionTrace.ActionTrace
+  readonly trace: ActionTrace
 }
 
 /** The outcome of an action, as shown by the venue's state. */
@@ -163,31 +244,30 @@ export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame
     detail: `An action of ${signer} with nonce ${nonce} ${reasons[state]}`
   })
 
-/** Returns the ID under which an action's nonce is claimed: the signer, or the fingerprint if the signer is unknown. */
-export const claimantId = ({ fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">): string =>
-  signer?.toLowerCase() ?? fingerprint
-
-/** Returns the key of an entry in the action log. Each nonce of a signer has one key; see {@link claimantId}. */
-export const entryKey = (sending: Signed): string => `${claimantId(sending)}:${sending.nonce}`
-
-/**
- * Returns the keys of the entries that a reference can identify. `find` returns the keys for a fingerprint or a client
- * order ID.
- */
-export const entryKeys = (
-  reference: ActionReference,
-  find: (by: string) => ReadonlyArray<string>
-): ReadonlyArray<string> => {
-  if ("id" in reference) return find(reference.id)
-  return "cloid" in reference
-    ? find(reference.cloid.toLowerCase())
-    : [`${reference.signer.toLowerCase()}:${reference.nonce}`]
+/** The parts of an action that identify it. */
+export interface Identity {
+  readonly signer?: Address | undefined
+  readonly nonce: number
+  readonly fingerprint: string
 }
+
+/** The key of an entry: the ID under which the nonce is claimed, and the nonce. */
+export interface EntryKey {
+  /** The signer, or the fingerprint if the signer is unknown. */
+  readonly claimant: string
+  readonly nonce: number
+}
+
+/** Returns the key of an action's entry. Each nonce of a signer has one key. */
+export const entryKey = ({ fingerprint, nonce, signer }: Identity): EntryKey => ({
+  claimant: signer?.toLowerCase() ?? fingerprint,
+  nonce
+})
 
 /** Returns whether a reference identifies an action. */
 export const isNamed = (
   reference: ActionReference,
-  { fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">
+  { fingerprint, signer }: Identity
 ): boolean =>
   "id" in reference
     ? fingerprint === reference.id
@@ -199,9 +279,6 @@ export const isNamed = (
  */
 export const expiryTime = (nonce: number, now: number, keep: number): number => Math.max(nonce, now) + keep
 
-/** The state of an entry in the action log after an attempt to send the action. `gone`: the entry is removed. */
-export type Remains = "accepted" | "rejected" | "unknown" | "gone"
-
 /**
  * Returns the next time at which an action of unknown outcome is looked up at the venue; all times are in milliseconds.
  */
@@ -209,78 +286,112 @@ export const nextLookup = (openedAt: number, now: number): number =>
   now + Math.max(1000, Math.min(300_000, Math.ceil((now - openedAt) / 2)))
 
 /**
- * Returns the state to store for an action whose outcome was looked up at the venue. An earlier version of the gateway
- * can also read that state.
+ * An event in the life of an action.
+ *
+ * - `sent`: a body with this signed content is about to be sent.
+ * - A {@link Settlement}: the result of the attempt that is being sent.
+ * - `orderStatus`: the venue's state shows the action; `expiry`: it does not, and the action can no longer take effect.
+ * - `forgotten`: an operator removes the action.
  */
-export const storedState = ({ state }: Conclusion): "accepted" | "rejected" =>
-  state === "accepted" ? "accepted" : "rejected"
+export type Attempted = "sent" | Settlement | "orderStatus" | "expiry" | "forgotten"
+
+/**
+ * Returns the state of an action after an event, `gone` if the entry is removed, or `undefined` if the event must not
+ * happen in this state. `isRepeat`: the venue may have accepted an earlier attempt.
+ */
+export const nextState = (
+  state: State | undefined,
+  isRepeat: boolean,
+  attempted: Attempted
+): State | "gone" | undefined => {
+  if (attempted === "sent") return state === undefined || state === "unknown" ? "sent" : undefined
+  if (attempted === "forgotten") return state === "sent" || state === "unknown" ? "forgotten" : undefined
+  // an earlier version of the gateway can also read these states
+  if (attempted === "orderStatus") return state === "unknown" ? "accepted" : undefined
+  if (attempted === "expiry") return state === "unknown" ? "rejected" : undefined
+  if (state !== "sent") return undefined
+  switch (attempted) {
+    case "refused":
+      return isRepeat ? "unknown" : "rejected"
+    case "released":
+      return isRepeat ? "unknown" : "gone"
+    default:
+      return attempted
+  }
+}
+
+/** The states of an entry. */
+export const states: ReadonlyArray<State> = ["sent", "accepted", "rejected", "unknown", "forgotten"]
+
+/** Returns the states in which an event can happen. */
+export const statesBefore = (attempted: Attempted): ReadonlyArray<State> =>
+  states.filter((state) => nextState(state, false, attempted) !== undefined)
+
+/** An entry of the action log, as a store returns it. Times are in milliseconds. */
+export interface Entry extends Identity, Partial<Pick<Signed, "actionType" | "body">> {
+  /** The stored state; see {@link stateAt}. */
+  readonly state: State
+  /** The attempt that sends the action, or sent it last. */
+  readonly token: string
+  /** The number of attempts; absent if the store does not count them. */
+  readonly attempts?: number
+  readonly openedAt: number
+  readonly leaseUntil: number
+  readonly expiresAt: number
+  /** The time at which the action is looked up at the venue next. */
+  readonly lookUpAt: number
+  /** Absent if the outcome is known, or if an earlier version of the gateway recorded the action. */
+  readonly trace?: ActionTrace | undefined
+  readonly vault?: string | undefined
+  readonly settled?: Settled | undefined
+}
+
+/** Returns the state of an entry at the time `now`: an action whose lease has ended is `unknown`. */
+export const stateAt = ({ leaseUntil, state }: Pick<Entry, "leaseUntil" | "state">, now: number): State =>
+  state === "sent" && leaseUntil <= now ? "unknown" : state
+
+/** A condition on a stored entry. A write changes nothing unless the entry meets it. */
+export interface Guard {
+  readonly states: ReadonlyArray<State>
+  /** If given, an action whose lease has ended at this time is `unknown`; otherwise the stored state counts. */
+  readonly now?: number
+  readonly fingerprint?: string
+  readonly token?: string
+  readonly lookUpAt?: number
+}
+
+/** Returns whether an entry meets a condition. */
+export const isMet = (
+  guard: Guard,
+  entry: Pick<Entry, "fingerprint" | "leaseUntil" | "lookUpAt" | "state" | "token">
+) =>
+  guard.states.includes(guard.now === undefined ? entry.state : stateAt(entry, guard.now)) &&
+  (guard.fingerprint ?? entry.fingerprint) === entry.fingerprint &&
+  (guard.token ?? entry.token) === entry.token &&
+  (guard.lookUpAt ?? entry.lookUpAt) === entry.lookUpAt
 
 /** Returns the state that callers see for a stored state: `neverArrived` if the action expired without effect. */
 const shownState = (state: State, settled: Settled | undefined): ActionState =>
   state === "rejected" && settled?.by === "expiry" ? "neverArrived" : state
 
-/** Converts an entry of the action log to the form that `find` returns. */
-export const recordedFrom = (
-  { expiresAfter, fingerprint, nonce, settled, signer, state, vault }:
-    & Pick<Signed, "fingerprint" | "nonce" | "signer">
-    & {
-      readonly state: State
-      readonly settled: Settled | undefined
-      readonly expiresAfter: number | undefined
-      readonly vault: string | undefined
-    }
-): Recorded => ({
-  fingerprint,
-  nonce,
-  ...(signer === undefined ? {} : { signer }),
-  state: shownState(state, settled),
-  ...(settled === undefined ? {} : { settled }),
-  ...(expiresAfter === undefined ? {} : { expiresAfter }),
-  ...(vault === undefined ? {} : { vault })
-})
-
-const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
-  if (settlement === "unknown") return "unknown"
-  if (isRepeat && (settlement === "refused" || settlement === "released")) return "unknown"
-  // an action without a signer does not claim a nonce
-  if (settlement === "released" || signer === undefined) return "gone"
-  return settlement === "accepted" ? "accepted" : "rejected"
-}
-
-/**
- * Makes a claim (the right to make one attempt to send an action). Its first `settle` calls `write` with the resulting
- * state of the log entry; later calls do nothing.
- */
-export const makeClaim = (
-  { signer }: Signed,
-  isRepeat: boolean,
-  write: (remains: Remains, settled: Settled | undefined) => Effect.Effect<void>
-): Claim => {
-  let isOpen = true
+/** Converts an entry to the form in which callers of the action log see an action. */
+export const recordedFrom = (entry: Entry, now: number): Recorded => {
+  const { fingerprint, nonce, settled, signer, trace, vault } = entry
+  const state = stateAt(entry, now)
+  const expiresAfter = state === "sent" || state === "unknown" ? trace?.expiresAfter : undefined
   return {
-    isRepeat,
-    settle: (settlement, _status, entries) =>
-      Continuation.withContext(() => {
-        if (!isOpen) return Exit.void
-        isOpen = false
-        const remains = entryRemains(signer, isRepeat, settlement)
-        return write(
-          remains,
-          remains === "accepted" || remains === "rejected"
-            ? { by: "response", ...(entries === undefined ? {} : { entries }) }
-            : undefined
-        )
-      })
+    fingerprint,
+    nonce,
+    ...(signer === undefined ? {} : { signer }),
+    state: shownState(state, settled),
+    ...(settled === undefined ? {} : { settled }),
+    ...(expiresAfter === undefined ? {} : { expiresAfter }),
+    ...(vault === undefined ? {} : { vault })
   }
 }
 
-/** The functions of an action log that record actions before they are sent. */
+/** The part of an action log that records actions before they are sent. */
 export interface Claims {
-  /**
-   * Records an action as `sent` at the time `now` (milliseconds), like `claim`, but synchronously. Returns `undefined`
-   * if the log cannot record the action synchronously.
-   */
-  readonly tryClaim: (sending: Sending, now: number) => Result.Result<Claim, ClaimRefusal> | undefined
   /**
    * Records an action as `sent`. Must succeed before any byte of the action is sent.
    *
@@ -291,25 +402,6 @@ export interface Claims {
   readonly claim: (sending: Sending) => Effect.Effect<Claim, ClaimRefusal>
 }
 
-/** Returns the functions of an action log, extended so that `wrap` converts each claim. */
-export const wrapClaims = (
-  log: Claims,
-  wrap: (sending: Sending) => (claim: Claim) => Claim
-): Claims => ({
-  tryClaim: (sending, now) => {
-    const claimed = log.tryClaim(sending, now)
-    return claimed === undefined ? undefined : Result.map(claimed, wrap(sending))
-  },
-  claim: (sending) => Effect.map(log.claim(sending), wrap(sending))
-})
-
-/** Records an action as `sent`, in one synchronous step if possible; see {@link Claims}. */
-export const take = (log: Claims, sending: Sending): Effect.Effect<Claim, ClaimRefusal> =>
-  Continuation.withContext((context) => {
-    const claimed = log.tryClaim(sending, Context.get(context, Clock.Clock).currentTimeMillisUnsafe())
-    return claimed === undefined ? log.claim(sending) : Effect.fromResult(claimed)
-  })
-
 /**
  * Claims the right to send an action for the duration of an effect. If the result is not recorded when the effect ends,
  * the action becomes `unknown`.
@@ -319,4 +411,4 @@ export const claimed = <A, E>(
   sending: Sending,
   use: (claim: Claim) => Effect.Effect<A, E>
 ): Effect.Effect<A, E | ClaimRefusal> =>
-  Continuation.acquireUseRelease(take(log, sending), use, (claim) => claim.settle("unknown"))
+  Effect.acquireUseRelease(log.claim(sending), use, (claim) => claim.settle("unknown"))
