@@ -153,12 +153,9 @@ export * as ActionLogSql from "./actionLog/ActionLogSql.ts"
  */
 export * as ActionSettlement from "./actionLog/ActionSettlement.ts"
 
-/** The audit log: one entry for each attempt to send a signed action, written when its result is known. */
-export * as AuditLog from "./actionLog/AuditLog.ts"
-
 /**
- * An action in the action log: its identity, its trace, its states, and the errors that refuse to send it. Pure rules,
- * which are the same for every store.
+ * An action in the action log: its identity, its trace, its states, its share of the log's capacity, and the errors that
+ * refuse to send it. Pure rules, which are the same for every store.
  */
 export * as LoggedAction from "./actionLog/LoggedAction.ts"
 

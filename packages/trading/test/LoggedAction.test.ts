@@ -45,14 +45,14 @@ describe("an action of the log", () => {
       const expected = table[String(state)]
       assert.deepStrictEqual(
         found,
-        events.map((event) => [event, ...(expected?.[event] ?? [undefined, undefined])])
+        events.map((event) => [event, expected?.[event]?.[0], expected?.[event]?.[1]])
       )
     })
   }
 
   it("is changed by an event only from the states of the table", () => {
     assert.deepStrictEqual(
-      [statesBefore("sent"), statesBefore("released"), statesBefore("expiry"), statesBefore("forgotten")],
+      [statesBefore.sent, statesBefore.released, statesBefore.expiry, statesBefore.forgotten],
       [["unknown"], ["sent"], ["unknown"], ["sent", "unknown"]]
     )
   })

@@ -3,6 +3,7 @@ import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import * as Effect from "effect/Effect"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
+import type { SQLOutputValue } from "node:sqlite"
 import { DatabaseSync } from "node:sqlite"
 import { now, open, openAs, other, sending, settled, settledAs, unsigned } from "./actionLogSuite.ts"
 
@@ -89,7 +90,7 @@ export const writeRedis = (stored: ReadonlyArray<Stored>) =>
     }
   })
 
-const quoted = (value: unknown): string =>
+const quoted = (value: SQLOutputValue): string =>
   value === null
     ? "NULL"
     : value instanceof Uint8Array
@@ -103,7 +104,8 @@ export const readSqlite = (file: string): ReadonlyArray<string> => {
   const database = new DatabaseSync(file)
   const objects = database.prepare(`SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL
     AND name NOT LIKE 'sqlite%' ORDER BY rowid`).all()
-  const inserts = objects.filter(({ type }) => type === "table").flatMap(({ name }) =>
+  const tables = objects.flatMap(({ name, type }) => type === "table" ? [String(name)] : [])
+  const inserts = tables.flatMap((name) =>
     database.prepare(`SELECT * FROM ${name} ORDER BY 1, 2, 3`).all().map((row) => {
       const members = Object.entries(row)
         .map(([column, value]) =>

@@ -5,25 +5,17 @@
  * This module contains the policy: which action may be sent, what remains of an attempt, how much one signer or caller
  * may use, and how long entries are retained. A {@link Driver} stores the entries, and changes one only if it meets a
  * condition.
- *
- * A random signature recovers to some address, so a client can present any number of new signers. The capacity of the
- * log is therefore divided into two parts:
- *
- * - The part for known signers, which have an accepted action or are on an allow-list. Each known signer is allowed a
- *   tenth of this part's free capacity.
- * - The part for all other signers, a tenth of the first part's size. Each caller is allowed a quarter of this part's
- *   free capacity.
- *
- * A signer or caller without an unanswered action in the log is admitted as long as its part has any free capacity.
  */
+import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
-import { local } from "@trigate/domain/Caller"
 import { counter, gauge } from "@trigate/domain/DeclaredMetric"
+import type { Address } from "@trigate/domain/encoding/Hex"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
@@ -36,12 +28,16 @@ import type {
   Entry,
   EntryKey,
   Guard,
+  Holding,
   Part,
   Recorded,
+  Scarcity,
   Sending,
+  Settlement,
   State,
   Unanswered,
-  Unsettled
+  Unsettled,
+  Used
 } from "./LoggedAction.ts"
 
 /** The storage backend of an action log. */
@@ -50,7 +46,7 @@ export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
 /**
  * The retention limits for known signers. Unknown signers share an additional tenth of each limit.
  *
- * {@link Room} defines how much of a limit one signer or one caller is allowed to use.
+ * {@link LoggedAction.Room} defines how much of a limit one signer or one caller is allowed to use.
  */
 export interface Options {
   /**
@@ -216,173 +212,6 @@ export const lookupsAtOnce = 20
 /** The time between two rounds in which actions of unknown outcome are looked up at the venue. */
 export const turnEvery = Duration.seconds(1)
 
-/**
- * The capacity that some actions use: the part of the action log, the signer or caller that owns the actions, the
- * number of actions, and the total size of their bodies.
- */
-export interface Holding {
-  readonly part: Part
-  readonly holder: string
-  readonly count: number
-  readonly bytes: number
-}
-
-/**
- * The exceeded limit of the action log. `full`: the part for known signers is full. `share`: the known signer has used
- * its share. `strangers`: the part for unknown signers is full, or the caller has used its share of that part.
- */
-export type Scarcity = "full" | "share" | "strangers"
-
-/** The used fraction of each part of the action log's capacity, from 0 to 1. */
-export type Used = { readonly [P in Part]: number }
-
-/** The capacity of one part of the action log. */
-export interface Limits {
-  readonly capacity: number
-  readonly maxBytes: number
-}
-
-/** Returns the limits of the action log's part for unknown signers: a tenth of the given limits. */
-export const strangersLimits = ({ capacity, maxBytes }: Limits): Limits => ({
-  capacity: Math.ceil(capacity / 10),
-  maxBytes: Math.ceil(maxBytes / 10)
-})
-
-/**
- * Returns the fraction that one signer or caller is allowed to use of the free capacity of a part of the action log.
- * Actions that the program itself submits, without a client, have no such limit.
- */
-const holderShare = (part: Part, holder: string): number =>
-  part === "familiar" ? 1 / 10 : holder === local.id ? Infinity : 1 / 4
-
-interface Amount {
-  readonly count: number
-  readonly bytes: number
-}
-
-const nothing: Amount = { count: 0, bytes: 0 }
-
-const plus = (one: Amount, other: Amount, sign: 1 | -1): Amount => ({
-  count: Math.max(0, one.count + sign * other.count),
-  bytes: Math.max(0, one.bytes + sign * other.bytes)
-})
-
-const makePart = ({ capacity, maxBytes }: Limits, part: Part) => {
-  let held = nothing
-  let holders = new Map<string, Amount>()
-  const change = (holding: Holding, sign: 1 | -1) => {
-    held = plus(held, holding, sign)
-    const own = plus(holders.get(holding.holder) ?? nothing, holding, sign)
-    if (own.count === 0) holders.delete(holding.holder)
-    else holders.set(holding.holder, own)
-  }
-  return {
-    change,
-    clear: () => {
-      held = nothing
-      holders = new Map()
-    },
-    used: () => Math.min(1, Math.max(held.count / capacity, held.bytes / maxBytes)),
-    scarcity: (holder: string, size: number): Scarcity | undefined => {
-      const free = capacity - held.count
-      const freeBytes = maxBytes - held.bytes
-      if (free < 1 || size > freeBytes) return part === "familiar" ? "full" : "strangers"
-      const own = holders.get(holder)
-      const share = holderShare(part, holder)
-      return own === undefined || (own.count < free * share && own.bytes + size <= freeBytes * share)
-        ? undefined
-        : part === "familiar"
-        ? "share"
-        : "strangers"
-    }
-  }
-}
-
-/** Tracks how much of an action log's capacity is used. */
-export interface Room {
-  readonly add: (holding: Holding) => void
-  readonly remove: (holding: Holding) => void
-  /** Discards the tracked use, and counts the given actions instead. */
-  readonly reset: (holdings: ReadonlyArray<Holding>) => void
-  /** Returns why a body of `size` bytes exceeds the capacity; `undefined` if it fits. */
-  readonly scarcity: (part: Part, holder: string, size: number) => Scarcity | undefined
-  readonly used: () => Used
-}
-
-/**
- * Makes the tracker of an action log's used capacity, initially empty. `limits` are the limits of the part for known
- * signers.
- */
-export const makeRoom = (limits: Limits): Room => {
-  const parts = { familiar: makePart(limits, "familiar"), strangers: makePart(strangersLimits(limits), "strangers") }
-  return {
-    add: (holding) => parts[holding.part].change(holding, 1),
-    remove: (holding) => parts[holding.part].change(holding, -1),
-    reset: (holdings) => {
-      parts.familiar.clear()
-      parts.strangers.clear()
-      for (const holding of holdings) parts[holding.part].change(holding, 1)
-    },
-    scarcity: (part, holder, size) => parts[part].scarcity(holder, size),
-    used: () => ({ familiar: parts.familiar.used(), strangers: parts.strangers.used() })
-  }
-}
-
-/**
- * Maximum number of signers known to the action log. Above this number, the signer whose latest accepted action is the
- * oldest is dropped.
- */
-export const maxSigners = 100_000
-
-/**
- * How long a signer remains known after an accepted action, in milliseconds. Applies only to an action log that stores
- * its known signers outside the process.
- */
-export const knownFor = 30 * 86_400_000
-
-/** The signers with an accepted action. */
-export interface Signers {
-  readonly has: (signer: string) => boolean
-  readonly add: (signer: string) => void
-}
-
-/** Makes an empty set of known signers. */
-export const makeSigners = (): Signers => {
-  const found = new Set<string>()
-  return {
-    has: (signer) => found.has(signer),
-    add: (signer) => {
-      // the signer moves to the end, because the set is ordered by the last accepted action
-      found.delete(signer)
-      found.add(signer)
-      if (found.size <= maxSigners) return
-      const [oldest = signer] = found
-      found.delete(oldest)
-    }
-  }
-}
-
-const scarcities: { readonly [S in Scarcity]: string } = {
-  full: "is full of unanswered actions; resolve or forget some",
-  share: "contains the maximum number of unanswered actions of this signer; resolve or forget some",
-  strangers: "contains the maximum number of unanswered actions of unknown signers: a signer is known after an " +
-    "accepted action, or if it is on an allow-list"
-}
-
-/** Makes the error for an action that exceeds its quota of the action log. */
-export const overQuota = (scarcity: Scarcity): UpstreamUnavailable => LoggedAction.notSent(scarcities[scarcity])
-
-/**
- * Returns the capacity of the action log that an action uses, and the owner of the action: the signer, or the caller if
- * the signer is unknown.
- */
-export const holdingFor = (part: Part, sending: Sending): Holding => ({
-  part,
-  holder: part === "familiar" ? LoggedAction.entryKey(sending).claimant : sending.caller,
-  count: 1,
-  bytes: sending.body.length
-})
-
 /** An action that a claim adds to a store, or sends again. */
 export interface Opening {
   readonly key: EntryKey
@@ -479,6 +308,12 @@ export interface CoreOptions extends Options {
   readonly countEvery?: Duration.Input
 }
 
+/** An attempt to send an action. */
+interface Attempt extends Pick<Opening, "key" | "sending" | "token"> {
+  readonly isRepeat: boolean
+  readonly holding: Holding
+}
+
 /** Milliseconds between counts of the unanswered actions while the log is full. */
 const countInterval = 1000
 
@@ -491,9 +326,9 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
   const start = yield* Clock.currentTimeMillis
   const run = `${start.toString(36)}.${(yield* Random.nextInt).toString(36)}`
   const claimsBetweenPrunes = Math.min(1000, settledCapacity.familiar)
-  const signers = makeSigners()
+  const signers = LoggedAction.makeSigners()
   // the unanswered actions in the store: counted there, then updated with this process's own claims
-  const room = makeRoom({ capacity, maxBytes })
+  const room = LoggedAction.makeRoom({ capacity, maxBytes })
   let claims = 0
   let inFlight = 0
   let prunedAt = start
@@ -572,13 +407,14 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
       return isFirst ? Effect.asVoid(Effect.forkIn(Effect.delay(writeDeferred, "1 second"), scope)) : Effect.void
     })
 
-  const quotaPart = Effect.fnUntraced(function*({ isListed, signer }: Sending) {
-    if (signer === undefined) return "strangers"
-    if (isListed || signers.has(signer.toLowerCase())) return "familiar"
-    if (!(yield* driver.isKnown(signer.toLowerCase()))) return "strangers"
-    signers.add(signer.toLowerCase())
-    return "familiar"
-  })
+  const quotaPart = ({ isListed, signer }: Sending): Effect.Effect<Part, E> => {
+    if (signer === undefined) return Effect.succeed("strangers")
+    if (isListed || signers.has(signer.toLowerCase())) return Effect.succeed("familiar")
+    return Effect.map(driver.isKnown(signer.toLowerCase()), (isKnown) => {
+      if (isKnown) signers.add(signer.toLowerCase())
+      return isKnown ? "familiar" : "strangers"
+    })
+  }
 
   /** Returns the state of an action after an event that its state permits. An action without a signer claims no nonce. */
   const stateAfter = (
@@ -597,9 +433,9 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
     const { key, now, sending } = opening
     const { fingerprint, nonce, signer } = sending
     const part = yield* quotaPart(sending)
-    const holding = holdingFor(part, sending)
+    const holding = LoggedAction.holdingFor(part, sending)
     const guard: Guard = {
-      states: signer === undefined ? ["sent", "unknown"] : LoggedAction.statesBefore("sent"),
+      states: signer === undefined ? ["sent", "unknown"] : LoggedAction.statesBefore.sent,
       fingerprint,
       now
     }
@@ -617,7 +453,7 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
         if (isWritten(answer)) return { isRepeat: answer === "repeat", holding }
         if (answer.expiresAt > now) {
           return signer === undefined
-            ? overQuota("full")
+            ? LoggedAction.overQuota("full")
             : LoggedAction.alreadyUsed(
               signer,
               nonce,
@@ -629,7 +465,7 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
         if (!isLast) yield* prune()
       } else if (!isLast) yield* makeRoomAgain
     }
-    return overQuota(scarcity ?? "full")
+    return LoggedAction.overQuota(scarcity ?? "full")
   })
 
   /** Reverts a claim whose caller did not get the result. */
@@ -644,13 +480,36 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
       })
     )
 
+  /** Records the result of an attempt. While the store cannot be written, records it later. */
+  const settle = Effect.fnUntraced(function*(
+    { holding, isRepeat, key, sending: { signer }, token }: Attempt,
+    settlement: Settlement,
+    entries: ReadonlyArray<ActionEntry> | undefined
+  ) {
+    const state = stateAfter("sent", isRepeat, settlement, signer)
+    const isAccepted = state === "accepted" && signer !== undefined
+    const isNew = isAccepted && !signers.has(signer.toLowerCase())
+    const settled: Settled | undefined = state === "accepted" || state === "rejected"
+      ? { by: "response", ...(entries === undefined ? {} : { entries }) }
+      : undefined
+    const guard = { states: LoggedAction.statesBefore[settlement], token }
+    const update = driver.update(key, guard, { state, settled, part: isAccepted ? "familiar" : holding.part })
+    const settledAt = yield* Clock.currentTimeMillis
+    const write = isNew ? Effect.tap(update, () => driver.know(signer.toLowerCase(), settledAt)) : update
+    reportInFlight(-1)
+    if (isAccepted) signers.add(signer.toLowerCase())
+    const later = defer(token, write)
+    const isChanged = yield* driver.write(write, later).pipe(Effect.catch(() => Effect.as(later, true)))
+    if (isChanged && state !== "unknown") room.remove(holding)
+    if (state === "unknown" || isRepeat) yield* recount
+  })
+
   const claim = Effect.fnUntraced(function*(sending: Sending): Effect.fn.Return<Claim, ClaimRefusal> {
     const now = yield* Clock.currentTimeMillis
     claims += 1
     const key = LoggedAction.entryKey(sending)
     const token = `${run}.${claims.toString(36)}`
-    const { nonce, signer } = sending
-    const expiresAt = LoggedAction.expiryTime(nonce, now, keep)
+    const expiresAt = LoggedAction.expiryTime(sending.nonce, now, keep)
     const opened = yield* Effect.mapError(
       driver.write(open({ key, sending, token, now, leaseUntil: now + lease(), expiresAt }), withdraw(key, token)),
       LoggedAction.notSent
@@ -663,30 +522,12 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
     let isOpen = true
     return {
       isRepeat,
-      settle: Effect.fnUntraced(function*(settlement, _status, entries) {
-        if (!isOpen) return
-        isOpen = false
-        const state = stateAfter("sent", isRepeat, settlement, signer)
-        const isAccepted = state === "accepted" && signer !== undefined
-        const isNew = isAccepted && !signers.has(signer.toLowerCase())
-        const settledAt = yield* Clock.currentTimeMillis
-        const settled: Settled | undefined = state === "accepted" || state === "rejected"
-          ? { by: "response", ...(entries === undefined ? {} : { entries }) }
-          : undefined
-        const part = isAccepted ? "familiar" : holding.part
-        const update = driver.update(key, { states: LoggedAction.statesBefore(settlement), token }, {
-          state,
-          settled,
-          part
+      settle: (settlement, _status, entries) =>
+        Effect.suspend(() => {
+          if (!isOpen) return Effect.void
+          isOpen = false
+          return settle({ sending, key, token, holding, isRepeat }, settlement, entries)
         })
-        const write = isNew ? Effect.tap(update, () => driver.know(signer.toLowerCase(), settledAt)) : update
-        reportInFlight(-1)
-        if (isAccepted) signers.add(signer.toLowerCase())
-        const later = defer(token, write)
-        const isChanged = yield* Effect.catch(driver.write(write, later), () => Effect.as(later, true))
-        if (isChanged && state !== "unknown") room.remove(holding)
-        if (state === "unknown" || isRepeat) yield* recount
-      })
     }
   })
 
@@ -703,7 +544,7 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
     const now = yield* Clock.currentTimeMillis
     const changes = yield* Effect.forEach(entries, (entry) => {
       const state = stateAfter("unknown", true, attempted, entry.signer)
-      const guard = { states: LoggedAction.statesBefore(attempted), fingerprint: entry.fingerprint, now }
+      const guard = { states: LoggedAction.statesBefore[attempted], fingerprint: entry.fingerprint, now }
       return Effect.tap(
         driver.update(LoggedAction.entryKey(entry), guard, { state, settled }),
         (isChanged) =>
@@ -790,3 +631,77 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
   })
   return { log, recount }
 })
+
+/** The audit record of one attempt to send an action. */
+export interface AuditEntry {
+  /** The time at which the attempt to send the action ended, in milliseconds since 1970. */
+  readonly time: number
+  /** The ID of the request for which the action was sent; absent without a request. */
+  readonly requestId: string | undefined
+  /** The `id` of the `Caller` that sent the action. */
+  readonly caller: string
+  /** The recovered signer, in lower case; absent if none can be recovered. */
+  readonly signer: Address | undefined
+  readonly nonce: number
+  /** The fingerprint of the signed content, as in the action log. */
+  readonly digest: string
+  readonly actionType: string
+  readonly outcome: Settlement
+  /** HTTP status of the response; absent without a response. */
+  readonly status: number | undefined
+}
+
+/**
+ * Receives the entries of the audit log: one for each attempt to send a signed action, written when its result is known.
+ *
+ * An attempt is claimed and settled in the action log, so the audit log includes attempts whose caller has disconnected.
+ * An entry contains the type and the digest of the action, but neither its other members nor its signature.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { ActionLog, ActionLogMemory } from "@trigate/trading"
+ * import { Layer } from "effect"
+ *
+ * const audit = Layer.succeed(ActionLog.AuditLog, {
+ *   write: ({ actionType, outcome, signer }) => console.log(signer, actionType, outcome)
+ * })
+ *
+ * export const audited = ActionLog.layerAudited().pipe(Layer.provide([ActionLogMemory.layer(), audit]))
+ * ```
+ */
+export class AuditLog extends Context.Service<AuditLog, {
+  /** Writes an entry without blocking. */
+  readonly write: (entry: AuditEntry) => void
+}>()("@trigate/trading/actionLog/ActionLog/AuditLog") {}
+
+const audited = ({ write }: AuditLog["Service"], sending: Sending) => (claim: Claim): Claim => {
+  const { actionType, caller, fingerprint, nonce, requestId, signer } = sending
+  let isOpen = true
+  return {
+    ...claim,
+    settle: (outcome, status, entries) =>
+      Effect.flatMap(Clock.currentTimeMillis, (time) => {
+        if (isOpen) write({ time, requestId, caller, signer, nonce, digest: fingerprint, actionType, outcome, status })
+        isOpen = false
+        return claim.settle(outcome, status, entries)
+      })
+  }
+}
+
+/**
+ * Provides the action log of the context, and adds an audit entry for each attempt to send an action.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerAudited = (): Layer.Layer<ActionLog, never, ActionLog | AuditLog> =>
+  Layer.effect(
+    ActionLog,
+    Effect.zipWith(ActionLog, AuditLog, (log, audit) =>
+      ActionLog.of({
+        ...log,
+        claim: (sending) => Effect.map(log.claim(sending), audited(audit, sending))
+      }))
+  )

@@ -76,8 +76,7 @@ const makeQueue = <A>() => {
 }
 
 interface Stored extends LoggedAction.Entry {
-  readonly key: LoggedAction.EntryKey
-  readonly holding: ActionLog.Holding
+  readonly holding: LoggedAction.Holding
   readonly names: ReadonlyArray<string>
 }
 
@@ -107,13 +106,12 @@ export const makeDriver = (): ActionLog.Driver<never> => {
   const insert = ({ expiresAt, key, now, part, sending, token }: ActionLog.Opening, guard: LoggedAction.Guard) => {
     const name = nameOf(key)
     const found = get(name)
-    const earlier = found?.body === undefined && found !== undefined && found.expiresAt <= now ? undefined : found
+    const earlier = found?.body === undefined && (found?.expiresAt ?? 0) <= now ? undefined : found
     if (earlier !== undefined && !LoggedAction.isMet(guard, earlier)) return earlier
     if (earlier !== undefined && earlier.expiresAt <= now) return earlier
     const { actionType, body, fingerprint, nonce, signer, trace = { legs: [] } } = sending
     const entry: Stored = {
       ...(earlier ?? {
-        key,
         signer,
         nonce,
         actionType,
@@ -122,7 +120,7 @@ export const makeDriver = (): ActionLog.Driver<never> => {
         trace,
         vault: trace.vault ?? "",
         names: [fingerprint, ...LoggedAction.listCloids(trace)],
-        holding: ActionLog.holdingFor(part, sending),
+        holding: LoggedAction.holdingFor(part, sending),
         openedAt: now,
         lookUpAt: 0
       }),
@@ -132,7 +130,7 @@ export const makeDriver = (): ActionLog.Driver<never> => {
       // this process itself settles each attempt
       leaseUntil: Infinity
     }
-    if (earlier === undefined) { for (const each of entry.names) index.add(each, name) }
+    for (const each of earlier === undefined ? entry.names : []) index.add(each, name)
     firstExpiry = Math.min(firstExpiry, expiresAt)
     unanswered.set(name, entry)
     return earlier === undefined ? "new" : "repeat"
@@ -152,9 +150,9 @@ export const makeDriver = (): ActionLog.Driver<never> => {
     } else {
       // the index keeps the names of the entry
       unanswered.delete(name)
-      const { body: _, trace: _trace, ...rest } = entry
       const part = change.part ?? (change.state === "accepted" ? "familiar" : entry.holding.part)
-      answered[part].set(name, { ...rest, state: change.state, settled: change.settled })
+      const { settled, state } = change
+      answered[part].set(name, { ...entry, body: undefined, trace: undefined, state, settled })
     }
     return true
   }
@@ -206,9 +204,9 @@ export const makeDriver = (): ActionLog.Driver<never> => {
     find: (selection) => Effect.sync(() => select(selection)),
     count: () =>
       Effect.sync(() =>
-        [...unanswered.values()].map(({ expiresAt, holding, openedAt, state }) => {
-          const unknown = state === "unknown" ? 1 : 0
-          return { ...holding, unknown, oldestUnknown: unknown === 1 ? openedAt : null, firstExpiry: expiresAt }
+        Array.from(unanswered.values(), ({ expiresAt, holding, openedAt, state }) => {
+          const [unknown, oldestUnknown] = state === "unknown" ? [1, openedAt] : [0, null]
+          return { ...holding, unknown, oldestUnknown, firstExpiry: expiresAt }
         })
       ),
     trim: (now, settled) => Effect.sync(() => trim(now, settled)),

@@ -4,6 +4,9 @@
  * The primary key (network, claimant, nonce) lets only one replica claim a nonce, so a Postgres is all that replicas
  * need to share. Every step has a deadline. While the database is unreachable, signed actions are refused and nothing
  * is sent.
+ *
+ * A migration only adds tables and columns, so that replicas of the preceding version can continue during a rolling
+ * update.
  */
 import { Settled } from "@trigate/domain/actions/ActionRecord"
 import { Address } from "@trigate/domain/encoding/Hex"
@@ -15,8 +18,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
+import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
-import * as ActionLogTable from "../internal/actionLog/ActionLogTable.ts"
 import * as ActionLog from "./ActionLog.ts"
 import * as LoggedAction from "./LoggedAction.ts"
 
@@ -49,6 +52,80 @@ const describeFault = (fault: SqlStep.SqlFault, isFile: boolean): string => {
   })`
 }
 
+const createTable = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const bytes = sql.literal(sql.onDialectOrElse({ sqlite: () => "BLOB", orElse: () => "BYTEA" }))
+  // the claimant is the signer, or the fingerprint if the signer is unknown; the body is stored until the action is
+  // settled
+  yield* sql`CREATE TABLE trigate_actions (
+    network TEXT NOT NULL,
+    claimant TEXT NOT NULL,
+    nonce BIGINT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    action_type TEXT NOT NULL,
+    body ${bytes},
+    size INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    sendings INTEGER NOT NULL,
+    token TEXT NOT NULL,
+    opened_at BIGINT NOT NULL,
+    lease_until BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    PRIMARY KEY (network, claimant, nonce)
+  )`
+  yield* sql`CREATE INDEX trigate_actions_unanswered ON trigate_actions (network, expires_at, size, state)
+    WHERE body IS NOT NULL`
+  yield* sql`CREATE INDEX trigate_actions_answered ON trigate_actions (network, expires_at) WHERE body IS NULL`
+})
+
+const divideActions = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN part TEXT NOT NULL DEFAULT 'familiar'`
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN caller TEXT NOT NULL DEFAULT ''`
+  // the signers with an accepted action
+  yield* sql`CREATE TABLE trigate_signers (
+    network TEXT NOT NULL,
+    signer TEXT NOT NULL,
+    accepted_at BIGINT NOT NULL,
+    PRIMARY KEY (network, signer)
+  )`
+  yield* sql`INSERT INTO trigate_signers (network, signer, accepted_at)
+    SELECT network, claimant, MAX(opened_at) FROM trigate_actions WHERE state = 'accepted' GROUP BY network, claimant`
+})
+
+// replicas of the preceding version neither write nor read the added columns
+const settleActions = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  // how the outcome was determined, as JSON
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN settled TEXT`
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN look_up_at BIGINT NOT NULL DEFAULT 0`
+  yield* sql`CREATE INDEX trigate_actions_fingerprint ON trigate_actions (network, fingerprint)`
+  yield* sql`CREATE TABLE trigate_action_cloids (
+    network TEXT NOT NULL,
+    cloid TEXT NOT NULL,
+    claimant TEXT NOT NULL,
+    nonce BIGINT NOT NULL,
+    PRIMARY KEY (network, cloid, claimant, nonce)
+  )`
+})
+
+// the account for which an action was signed; empty for the signer's own, null if the preceding version wrote the row
+const addVaults = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN vault TEXT`
+})
+
+/** Creates the tables. If they are from an earlier version of the gateway, adds the missing tables and columns. */
+const migrate = Migrator.make({})({
+  loader: Migrator.fromRecord({
+    "0002_create_actions": createTable,
+    "0003_divide_actions": divideActions,
+    "0004_settle_actions": settleActions,
+    "0005_add_vaults": addVaults
+  }),
+  table: "trigate_migrations"
+})
+
 const State = Schema.Literals(LoggedAction.states)
 const decodeInserted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ sendings: SqlStep.BigintColumn })))
 const decodeCounted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
@@ -60,7 +137,7 @@ const decodeCounted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   oldestUnknown: Schema.NullOr(SqlStep.BigintColumn),
   firstExpiry: SqlStep.BigintColumn
 })))
-const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
+const Found = Schema.Struct({
   claimant: Schema.String,
   nonce: SqlStep.BigintColumn,
   fingerprint: Schema.String,
@@ -75,8 +152,17 @@ const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   body: Schema.NullOr(Schema.Uint8Array),
   settled: Schema.NullOr(Schema.fromJsonString(Settled)),
   vault: Schema.NullOr(Schema.String)
-})))
+})
+const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Found))
 const isAddress = Schema.is(Address)
+
+const entryFrom = ({ body, claimant, settled, vault, ...row }: typeof Found.Type): LoggedAction.Entry => ({
+  ...row,
+  signer: isAddress(claimant) ? claimant : undefined,
+  ...(body === null ? {} : { body, trace: LoggedAction.readTrace(body) }),
+  settled: settled ?? undefined,
+  vault: vault ?? undefined
+})
 
 const hasRows = (rows: ReadonlyArray<unknown>): boolean => rows.length > 0
 
@@ -170,13 +256,7 @@ const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolea
         FROM trigate_actions WHERE ${select(selection, now)}`,
       decodeFound
     )
-    const entries = rows.map(({ body, claimant, settled, vault, ...row }) => ({
-      ...row,
-      signer: isAddress(claimant) ? claimant : undefined,
-      ...(body === null ? {} : { body, trace: LoggedAction.readTrace(body) }),
-      settled: settled ?? undefined,
-      vault: vault ?? undefined
-    }))
+    const entries = rows.map(entryFrom)
     // replicas of the preceding version do not store client order IDs
     if ("due" in selection) {
       yield* Effect.forEach(entries, (entry) => noteCloids(LoggedAction.entryKey(entry), entry.trace), {
@@ -253,9 +333,9 @@ const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolea
     if (settled !== undefined) {
       yield* dropAnswered("familiar", settled.familiar)
       yield* dropAnswered("strangers", settled.strangers)
-      yield* sql`DELETE FROM trigate_signers WHERE ${ours} AND (accepted_at <= ${now - ActionLog.knownFor}
+      yield* sql`DELETE FROM trigate_signers WHERE ${ours} AND (accepted_at <= ${now - LoggedAction.knownFor}
         OR accepted_at <= (SELECT accepted_at FROM trigate_signers WHERE ${ours}
-          ORDER BY accepted_at DESC LIMIT 1 OFFSET ${ActionLog.maxSigners}))`
+          ORDER BY accepted_at DESC LIMIT 1 OFFSET ${LoggedAction.maxSigners}))`
     }
     yield* sql`DELETE FROM trigate_actions WHERE ${ours} AND body IS NULL AND expires_at <= ${now}`
     const gone = yield* sql`DELETE FROM trigate_actions
@@ -299,7 +379,7 @@ const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolea
     ...(prepare
       ? {
         prepare: Effect.gen(function*() {
-          yield* ActionLogTable.migrate
+          yield* migrate
           // an earlier, ended process of this gateway left these actions
           if (isFile) yield* sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`
         }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
