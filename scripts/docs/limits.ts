@@ -24,7 +24,7 @@ const fixedLimits: ReadonlyArray<readonly [file: string, name: string, unit: "by
   ["signing/src/inspection/SignedReading", "maxHashed", "bytes"],
   ["signing/src/inspection/SignedReading", "maxSearched", "bytes"],
   ["trading/src/SignatureDiagnosis", "maxRecoveries", ""],
-  ["trading/src/actionLog/ActionLogQuota", "maxSigners", ""],
+  ["trading/src/actionLog/LoggedAction", "maxSigners", ""],
   ["trading/src/accounts/AccountEvents", "mostPending", ""],
   ["tokens/src/transactions/AccountHistory", "maxPages", ""],
   ["tokens/src/transactions/Transactions", "maxAccounts", ""],

@@ -7,7 +7,7 @@ import type { Readiness } from "@trigate/api/HealthApi"
 import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
 import type { Phase, Status as EventLogStatus } from "@trigate/trading/accounts/AccountEvents"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
-import type * as ActionLogQuota from "@trigate/trading/actionLog/ActionLogQuota"
+import type { Used } from "@trigate/trading/actionLog/LoggedAction"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -110,7 +110,7 @@ const deadline = "250 millis"
 const allUsed = 0.99
 const nearlyAllUsed = 0.8
 
-const quotaLevel = ({ familiar, strangers }: ActionLogQuota.Used) => {
+const quotaLevel = ({ familiar, strangers }: Used) => {
   if (Math.min(familiar, strangers) >= allUsed) return "full" as const
   return Math.max(familiar, strangers) >= nearlyAllUsed ? "nearly full" as const : "enough" as const
 }

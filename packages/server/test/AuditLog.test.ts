@@ -6,7 +6,7 @@ import * as AuditLogWriter from "@trigate/server/stores/AuditLogWriter"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import type { Entry } from "@trigate/trading/actionLog/AuditLog"
+import type { AuditEntry } from "@trigate/trading/actionLog/ActionLog"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
@@ -34,7 +34,7 @@ const written = (path: string, count: number): Effect.Effect<ReadonlyArray<unkno
     return lines.length >= count ? Effect.succeed(lines) : Effect.andThen(Effect.yieldNow, written(path, count))
   })
 
-const entry = (nonce: number): Entry => ({
+const entry = (nonce: number): AuditEntry => ({
   time: 1_795_230_000_000,
   requestId: "one",
   caller: "key:desk",

@@ -28,8 +28,7 @@ import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import type * as ActionLog from "./actionLog/ActionLog.ts"
-import { metrics } from "./actionLog/ActionLogMetrics.ts"
+import * as ActionLog from "./actionLog/ActionLog.ts"
 import * as LoggedAction from "./actionLog/LoggedAction.ts"
 import type { Changed } from "./admission/AccountChanges.ts"
 import type { Admission, AdmissionFailure, Admitted } from "./admission/Admission.ts"
@@ -155,7 +154,7 @@ export class Exchange extends Context.Service<Exchange, {
 
 const upstream = "trading-api"
 
-const notKnownCounter = metrics.actionsNotKnown.series({})
+const notKnownCounter = ActionLog.metrics.actionsNotKnown.series({})
 
 /** The maximum time that `outcome` waits. */
 export const longestWait = Duration.seconds(30)

@@ -137,12 +137,6 @@ export * as ActionLog from "./actionLog/ActionLog.ts"
 /** `ActionLog` in the memory of this process: lost when the process ends, and not shared with replicas. */
 export * as ActionLogMemory from "./actionLog/ActionLogMemory.ts"
 
-/** Metrics of the action log. */
-export * as ActionLogMetrics from "./actionLog/ActionLogMetrics.ts"
-
-/** Limits how much of the action log's capacity each signer and each caller can use. */
-export * as ActionLogQuota from "./actionLog/ActionLogQuota.ts"
-
 /**
  * `ActionLog` of replicas that share only a Redis. Replicas share their claims of nonces; bodies stay in the process
  * that sends them. The data for looking up an action's effect at the venue is shared too, so that any replica can
@@ -160,17 +154,8 @@ export * as ActionLogSql from "./actionLog/ActionLogSql.ts"
 export * as ActionSettlement from "./actionLog/ActionSettlement.ts"
 
 /**
- * The trace of a signed action: its expiry, and its orders with their client order IDs. The gateway uses the trace to
- * look up the action's effect at the venue.
- */
-export * as ActionTrace from "./actionLog/ActionTrace.ts"
-
-/** The audit log: one entry for each attempt to send a signed action, written when its result is known. */
-export * as AuditLog from "./actionLog/AuditLog.ts"
-
-/**
- * An action in the action log: its identity, its states, the right to send it (a claim), and the errors that refuse a
- * claim. Every implementation of the log uses these rules.
+ * An action in the action log: its identity, its trace, its states, its share of the log's capacity, and the errors that
+ * refuse to send it. Pure rules, which are the same for every store.
  */
 export * as LoggedAction from "./actionLog/LoggedAction.ts"
 

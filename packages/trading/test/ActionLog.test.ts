@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import { now, sending, settled, suite } from "./actionLogSuite.ts"
 
 describe("the action log in memory", () => {
@@ -33,12 +35,10 @@ describe("the action log in memory", () => {
   it.effect("claims in one synchronous step", () =>
     Effect.gen(function*() {
       const log = yield* ActionLogMemory.make()
-      const claimed = log.tryClaim(sending(), 0)
-      assert(claimed !== undefined && Result.isSuccess(claimed))
-      const again = log.tryClaim(sending(), 0)
-      assert(again !== undefined && Result.isFailure(again))
-      assert.strictEqual(again.failure._tag, "NonceAlreadyUsed")
-      // what is too old has to be told in the log before it goes
-      assert.isUndefined(log.tryClaim(sending({ nonce: now + 1 }), now))
+      const claim = () => Effect.runSyncExit(log.claim(sending()))
+      assert.isTrue(Exit.isSuccess(claim()))
+      const again = claim()
+      assert(Exit.isFailure(again))
+      assert.strictEqual(Option.getOrUndefined(Cause.findErrorOption(again.cause))?._tag, "NonceAlreadyUsed")
     }))
 })

@@ -23,7 +23,6 @@ import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
 import * as ActionSettlement from "@trigate/trading/actionLog/ActionSettlement"
-import * as LoggedAction from "@trigate/trading/actionLog/LoggedAction"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as Clock from "effect/Clock"
@@ -369,7 +368,7 @@ for (const [name, store] of Object.entries(stores)) {
           new TextEncoder().encode(JSON.stringify(action))
         )
         yield* ActionLog.ActionLog.use((each) =>
-          LoggedAction.take(each, {
+          each.claim({
             caller: "local",
             isListed: true,
             ...(signer === undefined ? {} : { signer }),

@@ -6,8 +6,8 @@ import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
+import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
-import * as AuditLog from "@trigate/trading/actionLog/AuditLog"
 import * as Admission from "@trigate/trading/admission/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
@@ -23,10 +23,10 @@ const signer = keys.trader.address
 
 /** An exchange in memory whose entries are collected. */
 const audited = () => {
-  const entries: Array<AuditLog.Entry> = []
-  const log = AuditLog.layerAudited().pipe(
+  const entries: Array<ActionLog.AuditEntry> = []
+  const log = ActionLog.layerAudited().pipe(
     Layer.provideMerge(ActionLogMemory.layer()),
-    Layer.provide(Layer.succeed(AuditLog.AuditLog, { write: (entry) => void entries.push(entry) }))
+    Layer.provide(Layer.succeed(ActionLog.AuditLog, { write: (entry) => void entries.push(entry) }))
   )
   return {
     entries,
@@ -56,7 +56,7 @@ const relay = (nonce: number, requestId?: string) =>
   )
 
 const answers: ReadonlyArray<
-  readonly [Parameters<typeof answerWith>[0], Pick<AuditLog.Entry, "outcome" | "status">]
+  readonly [Parameters<typeof answerWith>[0], Pick<ActionLog.AuditEntry, "outcome" | "status">]
 > = [
   [Effect.succeed(ExchangeMemory.accepted), { outcome: "accepted", status: 200 }],
   [

@@ -5,7 +5,7 @@ import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { Options } from "@trigate/trading/actionLog/ActionLog"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import type { Sending, Settlement } from "@trigate/trading/actionLog/LoggedAction"
-import { claimed, mostFound, take } from "@trigate/trading/actionLog/LoggedAction"
+import { claimed, mostFound } from "@trigate/trading/actionLog/LoggedAction"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -46,7 +46,7 @@ export const unsigned = (change: Change = {}): Sending => {
 
 /** Claims, and says how the use of the claim ends. */
 export const openAs = (action: Sending) =>
-  ActionLog.use((log) => Effect.map(take(log, action), (claim) => ({ ...claim, close: claim.settle("unknown") })))
+  ActionLog.use((log) => Effect.map(log.claim(action), (claim) => ({ ...claim, close: claim.settle("unknown") })))
 export const open = (change: Change = {}) => openAs(sending(change))
 
 /** Claims and settles at once. */

@@ -9,7 +9,7 @@ import { metrics as callers } from "@trigate/callers/CallerMetrics"
 import type { Declared } from "@trigate/domain/DeclaredMetric"
 import { counter, gauge, quotaExceeded, seconds } from "@trigate/domain/DeclaredMetric"
 import { metrics as accounts } from "@trigate/trading/accounts/AccountMetrics"
-import { metrics as actionLog } from "@trigate/trading/actionLog/ActionLogMetrics"
+import { metrics as actionLog } from "@trigate/trading/actionLog/ActionLog"
 import { metrics as streams } from "@trigate/upstream/streams/StreamMetrics"
 import { metrics as upstream } from "@trigate/upstream/UpstreamMetrics"
 

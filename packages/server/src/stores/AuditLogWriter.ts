@@ -7,8 +7,8 @@
  */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
-import type { ActionLog } from "@trigate/trading/actionLog/ActionLog"
-import * as AuditLog from "@trigate/trading/actionLog/AuditLog"
+import { AuditLog, layerAudited } from "@trigate/trading/actionLog/ActionLog"
+import type { ActionLog, AuditEntry } from "@trigate/trading/actionLog/ActionLog"
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -40,7 +40,7 @@ export const backlog = 8192
  */
 export class AuditLogWriter extends Context.Service<AuditLogWriter, {
   /** Writes an entry. Absent if there is no audit log. */
-  readonly write?: AuditLog.AuditLog["Service"]["write"]
+  readonly write?: AuditLog["Service"]["write"]
   /** Reopens the file after log rotation. If that fails, logs a warning and keeps the open file in use. */
   readonly reopen: Effect.Effect<void>
 }>()("@trigate/server/stores/AuditLogWriter") {}
@@ -96,7 +96,7 @@ export const lineWriter = Effect.fnUntraced(function*(
     )
   )
 
-  return ({ time, ...entry }: AuditLog.Entry): void => {
+  return ({ time, ...entry }: AuditEntry): void => {
     if (Queue.offerUnsafe(lines, `${format({ time, level: "info", message: "action", ...entry })}\n`)) return
     lostHere += 1
     lost.updateUnsafe(1, context)
@@ -187,4 +187,4 @@ export const audited = (log: Layer.Layer<ActionLog>): Layer.Layer<ActionLog, nev
   Layer.unwrap(Effect.map(AuditLogWriter, ({ write }) =>
     write === undefined
       ? log
-      : Layer.provide(AuditLog.layerAudited(), [log, Layer.succeed(AuditLog.AuditLog, { write })])))
+      : Layer.provide(layerAudited(), [log, Layer.succeed(AuditLog, { write })])))

@@ -1,16 +1,44 @@
 /**
  * The action log: records every signed action before its first byte is sent. Retains an action until its nonce is too
  * old to use; drops the oldest settled actions earlier if there are too many.
+ *
+ * This module contains the policy: which action may be sent, what remains of an attempt, how much one signer or caller
+ * may use, and how long entries are retained. A {@link Driver} stores the entries, and changes one only if it meets a
+ * condition.
  */
-import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
+import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
+import type { ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
+import { counter, gauge } from "@trigate/domain/DeclaredMetric"
+import type { Address } from "@trigate/domain/encoding/Hex"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
-import { metrics } from "./ActionLogMetrics.ts"
-import type * as ActionLogQuota from "./ActionLogQuota.ts"
-import type { Claims, Conclusion, Recorded, Unanswered, Unsettled } from "./LoggedAction.ts"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import * as LoggedAction from "./LoggedAction.ts"
+import type {
+  Claim,
+  ClaimRefusal,
+  Claims,
+  Conclusion,
+  Entry,
+  EntryKey,
+  Guard,
+  Holding,
+  Part,
+  Recorded,
+  Scarcity,
+  Sending,
+  Settlement,
+  State,
+  Unanswered,
+  Unsettled,
+  Used
+} from "./LoggedAction.ts"
 
 /** The storage backend of an action log. */
 export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
@@ -18,7 +46,7 @@ export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
 /**
  * The retention limits for known signers. Unknown signers share an additional tenth of each limit.
  *
- * `ActionLogQuota` defines how much of a limit one signer or one caller is allowed to use.
+ * {@link LoggedAction.Room} defines how much of a limit one signer or one caller is allowed to use.
  */
 export interface Options {
   /**
@@ -99,11 +127,41 @@ export class ActionLog extends Context.Service<
      */
     readonly conclude: (fingerprint: string, conclusion: Conclusion) => Effect.Effect<boolean, UpstreamUnavailable>
     /** Returns the used fraction of the action log's capacity for unanswered actions, as far as this process knows. */
-    readonly used: Effect.Effect<ActionLogQuota.Used>
+    readonly used: Effect.Effect<Used>
     /** Returns whether the store of the action log is reachable; always `true` for a log in memory. */
     readonly isUp: Effect.Effect<boolean>
   }
 >()("@trigate/trading/actionLog/ActionLog") {}
+
+/** The metrics, by their name in the server's table of metrics. */
+export const metrics = {
+  actionLogEntries: gauge(
+    "trigate_action_log_entries",
+    "Unanswered signed actions: those in flight from this process, and those of unknown outcome in the whole log",
+    ["state"]
+  ),
+  actionLogOldest: gauge(
+    "trigate_action_log_oldest_unknown_timestamp_seconds",
+    "Time at which the oldest action of unknown outcome was first sent, in seconds since 1970; 0 if there are no such actions"
+  ),
+  actionLogDegraded: gauge(
+    "trigate_action_log_degraded",
+    "1 while the action log cannot be written and signed actions are refused, otherwise 0"
+  ),
+  actionLogUnshared: counter(
+    "trigate_action_log_unshared_total",
+    "Actions sent while Redis was unreachable, so that the used nonces were unknown to other replicas"
+  ),
+  actionsNotKnown: counter(
+    "trigate_actions_not_known_total",
+    "Relayed signed actions of a type, or with members, that the catalog of this version lacks"
+  ),
+  actionLogSettled: counter(
+    "trigate_action_log_settled_total",
+    "Actions of unknown outcome that were settled from the venue's state, without sending them again: `accepted` or `neverArrived`",
+    ["state"]
+  )
+} as const
 
 /**
  * The time after which an unsettled `sent` action becomes `unknown` (its lease). If it is a function, this function is
@@ -131,10 +189,10 @@ export const resolveLimits = (options: Options) => ({
 })
 
 /** Milliseconds between two removals of expired entries. */
-export const pruneInterval = 3_600_000
+const pruneInterval = 3_600_000
 
 /** Logs a warning about unanswered actions that expired. */
-export const warnExpired = (count: number): Effect.Effect<void> =>
+const warnExpired = (count: number): Effect.Effect<void> =>
   count === 0
     ? Effect.void
     : Effect.logWarning(
@@ -148,18 +206,502 @@ export const gauges = {
   oldest: metrics.actionLogOldest.series({})
 }
 
-/**
- * Returns the value of the gauge `oldest`. The argument contains the times, in milliseconds, at which the actions of
- * unknown outcome were first sent.
- */
-export const oldestSeconds = (openedAt: Iterable<number>): number => {
-  let oldest = Infinity
-  for (const millis of openedAt) oldest = Math.min(oldest, millis)
-  return oldest === Infinity ? 0 : oldest / 1000
-}
-
 /** Maximum number of actions of unknown outcome that one round looks up at the venue. */
 export const lookupsAtOnce = 20
 
 /** The time between two rounds in which actions of unknown outcome are looked up at the venue. */
 export const turnEvery = Duration.seconds(1)
+
+/** An action that a claim adds to a store, or sends again. */
+export interface Opening {
+  readonly key: EntryKey
+  readonly sending: Sending
+  readonly part: Part
+  readonly token: string
+  /** The current time, in milliseconds, which is the time of the first attempt if the store does not have the action. */
+  readonly now: number
+  readonly leaseUntil: number
+  readonly expiresAt: number
+}
+
+/** The entry that has the key of an action which cannot be added. */
+export type Standing = Pick<Entry, "expiresAt" | "fingerprint" | "leaseUntil" | "state">
+
+/** Returns whether a store added an action (`new`) or marked it as sent again (`repeat`). */
+export const isWritten = (answer: "new" | "repeat" | Standing): answer is "new" | "repeat" => Predicate.isString(answer)
+
+/** The change of an entry: a new state, or the time of its next lookup (`undefined`: it is never looked up). */
+export type Change =
+  | {
+    readonly state: State | "gone"
+    readonly settled?: Settled | undefined
+    /** The part of the log to which a settled entry belongs. Default: its part so far, or `familiar` if that is not stored. */
+    readonly part?: Part | undefined
+  }
+  | { readonly lookUpAt: number | undefined }
+
+/**
+ * The entries to find: the entry with a key, the unanswered actions that this process can list, the entries whose lookup
+ * may be due, or the entries that a reference identifies.
+ */
+export type Selection =
+  | { readonly key: EntryKey }
+  | { readonly open: "all" | { readonly fingerprint: string } }
+  | { readonly due: number }
+  | ActionReference
+
+/** The number and size of some unanswered actions of one signer or caller, and those of unknown outcome among them. */
+export interface Counted extends Holding {
+  readonly unknown: number
+  /** The time at which the oldest action of unknown outcome was first sent. */
+  readonly oldestUnknown: number | null
+  readonly firstExpiry: number
+}
+
+/**
+ * A store of entries. It contains no policy: it stores what the log decides, and each change is atomic and happens only
+ * if the entry meets the change's condition.
+ */
+export interface Driver<E> {
+  readonly backing: Backing
+  /**
+   * Adds an entry in state `sent`. If the store has an entry with this key that meets the condition, marks that entry as
+   * sent by this attempt instead. Otherwise returns the entry that has the key.
+   */
+  readonly insert: (
+    opening: Opening,
+    guard: Guard
+  ) => Effect.Effect<"new" | "repeat" | Standing, E>
+  /** Changes an entry if it meets the condition. Returns whether it did. */
+  readonly update: (key: EntryKey, guard: Guard, change: Change) => Effect.Effect<boolean, E>
+  /** Returns at most {@link LoggedAction.mostFound} entries for a reference, and {@link lookupsAtOnce} due ones. */
+  readonly find: (selection: Selection, now: number) => Effect.Effect<ReadonlyArray<Entry>, E>
+  readonly count: (now: number) => Effect.Effect<ReadonlyArray<Counted>, E>
+  /**
+   * Drops the expired entries; if `settled` is given, also what exceeds these numbers of settled entries, oldest first.
+   * Returns the number of dropped entries that were unanswered.
+   */
+  readonly trim: (now: number, settled?: { readonly [P in Part]: number }) => Effect.Effect<number, E>
+  /** Returns whether a signer has an accepted action, according to the store. */
+  readonly isKnown: (signer: string) => Effect.Effect<boolean, E>
+  /** Stores that a signer has an accepted action. */
+  readonly know: (signer: string, now: number) => Effect.Effect<unknown, E>
+  /** Runs operations within the deadline of the store. Fails with the reason. */
+  readonly step: <A>(operations: Effect.Effect<A, E>) => Effect.Effect<A, string>
+  /**
+   * Like `step`, for operations on which actions depend: reports whether the store can be written. If the operations may
+   * take effect although their result is lost, runs `late` after them.
+   */
+  readonly write: <A>(operations: Effect.Effect<A, E>, late?: Effect.Effect<void>) => Effect.Effect<A, string>
+  /** Prepares the store; must succeed once before the first claim. Absent if there is nothing to prepare. */
+  readonly prepare?: Effect.Effect<void, E>
+  /** Whether the unanswered actions are in the memory of this process, so that counting them is cheap. */
+  readonly isLocal: boolean
+  readonly isUp: Effect.Effect<boolean>
+  /** See `untilTurn` of {@link ActionLog}. Default: one second. */
+  readonly untilTurn?: Effect.Effect<void>
+}
+
+/** The limits of the log, the lease of a claim, and the time between two counts of the unanswered actions. */
+export interface CoreOptions extends Options {
+  readonly lease?: Lease
+  readonly countEvery?: Duration.Input
+}
+
+/** An attempt to send an action. */
+interface Attempt extends Pick<Opening, "key" | "sending" | "token"> {
+  readonly isRepeat: boolean
+  readonly holding: Holding
+}
+
+/** Milliseconds between counts of the unanswered actions while the log is full. */
+const countInterval = 1000
+
+/** Makes an action log from a driver. Also returns the effect that counts the unanswered actions again. */
+export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: CoreOptions) {
+  const { capacity, keep, maxBytes, settledCapacity } = resolveLimits(options)
+  const lease = leaseMillis(options.lease)
+  const context = yield* Effect.context()
+  const scope = yield* Effect.scope
+  const start = yield* Clock.currentTimeMillis
+  const run = `${start.toString(36)}.${(yield* Random.nextInt).toString(36)}`
+  const claimsBetweenPrunes = Math.min(1000, settledCapacity.familiar)
+  const signers = LoggedAction.makeSigners()
+  // the unanswered actions in the store: counted there, then updated with this process's own claims
+  const room = LoggedAction.makeRoom({ capacity, maxBytes })
+  let claims = 0
+  let inFlight = 0
+  let prunedAt = start
+  let countedAt = 0
+  // the earliest time at which a counted action expires
+  let firstExpiry = 0
+  let isReady = driver.prepare === undefined
+
+  const reportInFlight = (change: number): void => {
+    inFlight += change
+    gauges.sent.updateUnsafe(inFlight, context)
+  }
+
+  const counting = Effect.gen(function*() {
+    countedAt = yield* Clock.currentTimeMillis
+    const counted = yield* driver.count(countedAt)
+    room.reset(counted)
+    firstExpiry = counted.reduce((first, each) => Math.min(first, each.firstExpiry), Infinity)
+    gauges.unknown.updateUnsafe(counted.reduce((sum, { unknown }) => sum + unknown, 0), context)
+    const oldest = counted.reduce((first, { oldestUnknown }) => Math.min(first, oldestUnknown ?? Infinity), Infinity)
+    gauges.oldest.updateUnsafe(oldest === Infinity ? 0 : oldest / 1000, context)
+  })
+  const recount = Effect.ignore(driver.step(counting))
+
+  const prune = Effect.fnUntraced(function*(settled?: typeof settledCapacity) {
+    yield* warnExpired(yield* driver.trim(yield* Clock.currentTimeMillis, settled))
+    yield* counting
+  })
+  // limits how often the actions are counted while the log is full
+  const makeRoomAgain = Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) => now < firstExpiry && now - countedAt < countInterval ? Effect.void : prune()
+  )
+  /** Applies the limits of retention: in the memory of this process at each claim, elsewhere from time to time. */
+  const retain = (now: number): Effect.Effect<unknown> => {
+    if (driver.isLocal) {
+      const trimmed = Effect.flatMap(
+        driver.trim(now, settledCapacity),
+        (expired) => expired === 0 ? Effect.void : Effect.andThen(warnExpired(expired), counting)
+      )
+      return Effect.ignore(driver.step(trimmed))
+    }
+    if (now - prunedAt <= pruneInterval && claims % claimsBetweenPrunes > 0) return Effect.void
+    prunedAt = now
+    return Effect.forkIn(Effect.ignore(driver.step(prune(settledCapacity))), scope)
+  }
+
+  const ready = Effect.suspend(() =>
+    isReady ? Effect.void : Effect.gen(function*() {
+      yield* driver.prepare ?? Effect.void
+      yield* prune(settledCapacity)
+      isReady = true
+    })
+  )
+
+  const deferred = new Map<string, Effect.Effect<unknown, E>>()
+  const writeFirst = Effect.suspend(() => {
+    const [first] = deferred
+    if (first === undefined) return Effect.void
+    const [token, write] = first
+    return Effect.map(driver.write(write), () => deferred.delete(token))
+  })
+  const writeDeferred = writeFirst.pipe(
+    Effect.retry(Schedule.spaced("1 second")),
+    Effect.ignore,
+    Effect.repeat({ while: () => deferred.size > 0 })
+  )
+
+  /** Retries a failed write later. */
+  const defer = (token: string, write: Effect.Effect<unknown, E>) =>
+    Effect.suspend(() => {
+      const isFirst = deferred.size === 0
+      // if too many writes are deferred, this write is dropped: the settled action stays `sent`, and becomes `unknown`
+      // after its lease
+      if (deferred.size < capacity) deferred.set(token, write)
+      return isFirst ? Effect.asVoid(Effect.forkIn(Effect.delay(writeDeferred, "1 second"), scope)) : Effect.void
+    })
+
+  const quotaPart = ({ isListed, signer }: Sending): Effect.Effect<Part, E> => {
+    if (signer === undefined) return Effect.succeed("strangers")
+    if (isListed || signers.has(signer.toLowerCase())) return Effect.succeed("familiar")
+    return Effect.map(driver.isKnown(signer.toLowerCase()), (isKnown) => {
+      if (isKnown) signers.add(signer.toLowerCase())
+      return isKnown ? "familiar" : "strangers"
+    })
+  }
+
+  /** Returns the state of an action after an event that its state permits. An action without a signer claims no nonce. */
+  const stateAfter = (
+    state: "sent" | "unknown",
+    isRepeat: boolean,
+    attempted: LoggedAction.Attempted,
+    signer?: string
+  ) => {
+    const next = LoggedAction.nextState(state, isRepeat, attempted) ?? state
+    return signer === undefined && next !== "sent" && next !== "unknown" ? "gone" : next
+  }
+
+  /** Adds an action to the store, or marks it as sent again. Returns the refusal if it must not be sent. */
+  const open = Effect.fnUntraced(function*(opening: Omit<Opening, "part">) {
+    yield* ready
+    const { key, now, sending } = opening
+    const { fingerprint, nonce, signer } = sending
+    const part = yield* quotaPart(sending)
+    const holding = LoggedAction.holdingFor(part, sending)
+    const guard: Guard = {
+      states: signer === undefined ? ["sent", "unknown"] : LoggedAction.statesBefore.sent,
+      fingerprint,
+      now
+    }
+    let scarcity: Scarcity | undefined
+    for (const isLast of [false, true]) {
+      scarcity = room.scarcity(part, holding.holder, holding.bytes)
+      // an action that is already in the log needs no capacity
+      if (scarcity === undefined || (yield* driver.find({ key }, now)).length > 0) {
+        room.add(holding)
+        const answer = yield* Effect.onError(
+          driver.insert({ ...opening, part }, guard),
+          () => Effect.sync(() => room.remove(holding))
+        )
+        if (answer !== "new") room.remove(holding)
+        if (isWritten(answer)) return { isRepeat: answer === "repeat", holding }
+        if (answer.expiresAt > now) {
+          return signer === undefined
+            ? LoggedAction.overQuota("full")
+            : LoggedAction.alreadyUsed(
+              signer,
+              nonce,
+              LoggedAction.stateAt(answer, now),
+              answer.fingerprint === fingerprint
+            )
+        }
+        // the entry that has the nonce has expired
+        if (!isLast) yield* prune()
+      } else if (!isLast) yield* makeRoomAgain
+    }
+    return LoggedAction.overQuota(scarcity ?? "full")
+  })
+
+  /** Reverts a claim whose caller did not get the result. */
+  const withdraw = (key: EntryKey, token: string) =>
+    defer(
+      token,
+      Effect.gen(function*() {
+        const [entry] = yield* driver.find({ key }, yield* Clock.currentTimeMillis)
+        if (entry === undefined) return
+        const state = stateAfter("sent", (entry.attempts ?? 1) > 1, "released", entry.signer)
+        yield* driver.update(key, { states: ["sent"], token }, { state })
+      })
+    )
+
+  /** Records the result of an attempt. While the store cannot be written, records it later. */
+  const settle = Effect.fnUntraced(function*(
+    { holding, isRepeat, key, sending: { signer }, token }: Attempt,
+    settlement: Settlement,
+    entries: ReadonlyArray<ActionEntry> | undefined
+  ) {
+    const state = stateAfter("sent", isRepeat, settlement, signer)
+    const isAccepted = state === "accepted" && signer !== undefined
+    const isNew = isAccepted && !signers.has(signer.toLowerCase())
+    const settled: Settled | undefined = state === "accepted" || state === "rejected"
+      ? { by: "response", ...(entries === undefined ? {} : { entries }) }
+      : undefined
+    const guard = { states: LoggedAction.statesBefore[settlement], token }
+    const update = driver.update(key, guard, { state, settled, part: isAccepted ? "familiar" : holding.part })
+    const settledAt = yield* Clock.currentTimeMillis
+    const write = isNew ? Effect.tap(update, () => driver.know(signer.toLowerCase(), settledAt)) : update
+    reportInFlight(-1)
+    if (isAccepted) signers.add(signer.toLowerCase())
+    const later = defer(token, write)
+    const isChanged = yield* driver.write(write, later).pipe(Effect.catch(() => Effect.as(later, true)))
+    if (isChanged && state !== "unknown") room.remove(holding)
+    if (state === "unknown" || isRepeat) yield* recount
+  })
+
+  const claim = Effect.fnUntraced(function*(sending: Sending): Effect.fn.Return<Claim, ClaimRefusal> {
+    const now = yield* Clock.currentTimeMillis
+    claims += 1
+    const key = LoggedAction.entryKey(sending)
+    const token = `${run}.${claims.toString(36)}`
+    const expiresAt = LoggedAction.expiryTime(sending.nonce, now, keep)
+    const opened = yield* Effect.mapError(
+      driver.write(open({ key, sending, token, now, leaseUntil: now + lease(), expiresAt }), withdraw(key, token)),
+      LoggedAction.notSent
+    )
+    if ("_tag" in opened) return yield* opened
+    const { holding, isRepeat } = opened
+    reportInFlight(1)
+    yield* retain(now)
+    if (isRepeat && driver.isLocal) yield* recount
+    let isOpen = true
+    return {
+      isRepeat,
+      settle: (settlement, _status, entries) =>
+        Effect.suspend(() => {
+          if (!isOpen) return Effect.void
+          isOpen = false
+          return settle({ sending, key, token, holding, isRepeat }, settlement, entries)
+        })
+    }
+  })
+
+  const read = <A>(operations: Effect.Effect<A, E>) => Effect.mapError(driver.step(operations), LoggedAction.unreadable)
+  const find = (selection: Selection) =>
+    read(Effect.flatMap(Clock.currentTimeMillis, (now) => driver.find(selection, now)))
+
+  /** Applies an event to the entries that permit it. Returns whether there was one. */
+  const apply = Effect.fnUntraced(function*(
+    entries: ReadonlyArray<Entry>,
+    attempted: "orderStatus" | "expiry" | "forgotten",
+    settled?: Settled
+  ) {
+    const now = yield* Clock.currentTimeMillis
+    const changes = yield* Effect.forEach(entries, (entry) => {
+      const state = stateAfter("unknown", true, attempted, entry.signer)
+      const guard = { states: LoggedAction.statesBefore[attempted], fingerprint: entry.fingerprint, now }
+      return Effect.tap(
+        driver.update(LoggedAction.entryKey(entry), guard, { state, settled }),
+        (isChanged) =>
+          Effect.sync(() => {
+            if (isChanged && state === "accepted" && entry.signer !== undefined) signers.add(entry.signer.toLowerCase())
+          })
+      )
+    })
+    return changes.includes(true)
+  })
+
+  const takeUnknown = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    // before the store is prepared, there are no actions
+    const due = isReady ? yield* find({ due: now }) : []
+    const taken = yield* read(Effect.forEach(due, (entry) => {
+      const { fingerprint, leaseUntil, lookUpAt, nonce, openedAt, signer, trace } = entry
+      const state = LoggedAction.stateAt(entry, now)
+      const isDue = state === "unknown" && trace !== undefined
+      const next = isDue ? LoggedAction.nextLookup(openedAt, now) : state === "sent" ? leaseUntil : undefined
+      const guard: Guard = { states: [state], now, lookUpAt }
+      return Effect.map(
+        driver.update(LoggedAction.entryKey(entry), guard, { lookUpAt: next }),
+        (isTaken) =>
+          isTaken && isDue
+            ? [{ fingerprint, nonce, openedAt, trace, ...(signer === undefined ? {} : { signer }) } satisfies Unsettled]
+            : []
+      )
+    }, { concurrency: "unbounded" }))
+    return taken.flat()
+  })
+
+  if (!isReady) {
+    // prepares the store before the first action, so that a failure is reported at startup
+    yield* Effect.ignore(driver.write(ready))
+  }
+  if (driver.prepare !== undefined) {
+    const watch = Effect.suspend(() => isReady ? recount : Effect.void)
+    yield* Effect.forkScoped(Effect.forever(Effect.delay(watch, options.countEvery ?? "15 seconds")))
+  }
+
+  const log = ActionLog.of({
+    backing: driver.backing,
+    claim,
+    unanswered: Effect.gen(function*() {
+      const now = yield* Clock.currentTimeMillis
+      if (driver.isLocal) yield* retain(now)
+      return (yield* find({ open: "all" })).flatMap((entry): ReadonlyArray<Unanswered> => {
+        const { actionType, body, fingerprint, nonce, openedAt, signer } = entry
+        const state = LoggedAction.stateAt(entry, now)
+        return body === undefined || actionType === undefined || (state !== "sent" && state !== "unknown")
+          ? []
+          : [{ nonce, fingerprint, actionType, body, openedAt, state, ...(signer === undefined ? {} : { signer }) }]
+      }).toSorted((one, other) => one.openedAt - other.openedAt)
+    }),
+    forget: (fingerprint) =>
+      Effect.tap(
+        Effect.flatMap(find({ open: { fingerprint } }), (entries) => read(apply(entries, "forgotten"))),
+        () => recount
+      ),
+    find: (reference) =>
+      Effect.map(
+        Effect.zip(find(reference), Clock.currentTimeMillis),
+        ([entries, now]) =>
+          entries.filter((entry) => LoggedAction.isNamed(reference, entry)).map((entry) =>
+            LoggedAction.recordedFrom(entry, now)
+          )
+      ),
+    takeUnknown,
+    untilTurn: driver.untilTurn ?? Effect.sleep(turnEvery),
+    conclude: (fingerprint, { settled, state }) =>
+      Effect.tap(
+        Effect.flatMap(find({ id: fingerprint }), (entries) =>
+          read(apply(entries, state === "accepted" ? "orderStatus" : "expiry", settled))),
+        () =>
+          recount
+      ),
+    used: Effect.sync(room.used),
+    isUp: Effect.suspend(() =>
+      isReady
+        ? driver.isUp
+        : Effect.flatMap(Effect.isSuccess(driver.write(ready)), (isUp) => isUp ? driver.isUp : Effect.succeed(false))
+    )
+  })
+  return { log, recount }
+})
+
+/** The audit record of one attempt to send an action. */
+export interface AuditEntry {
+  /** The time at which the attempt to send the action ended, in milliseconds since 1970. */
+  readonly time: number
+  /** The ID of the request for which the action was sent; absent without a request. */
+  readonly requestId: string | undefined
+  /** The `id` of the `Caller` that sent the action. */
+  readonly caller: string
+  /** The recovered signer, in lower case; absent if none can be recovered. */
+  readonly signer: Address | undefined
+  readonly nonce: number
+  /** The fingerprint of the signed content, as in the action log. */
+  readonly digest: string
+  readonly actionType: string
+  readonly outcome: Settlement
+  /** HTTP status of the response; absent without a response. */
+  readonly status: number | undefined
+}
+
+/**
+ * Receives the entries of the audit log: one for each attempt to send a signed action, written when its result is known.
+ *
+ * An attempt is claimed and settled in the action log, so the audit log includes attempts whose caller has disconnected.
+ * An entry contains the type and the digest of the action, but neither its other members nor its signature.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { ActionLog, ActionLogMemory } from "@trigate/trading"
+ * import { Layer } from "effect"
+ *
+ * const audit = Layer.succeed(ActionLog.AuditLog, {
+ *   write: ({ actionType, outcome, signer }) => console.log(signer, actionType, outcome)
+ * })
+ *
+ * export const audited = ActionLog.layerAudited().pipe(Layer.provide([ActionLogMemory.layer(), audit]))
+ * ```
+ */
+export class AuditLog extends Context.Service<AuditLog, {
+  /** Writes an entry without blocking. */
+  readonly write: (entry: AuditEntry) => void
+}>()("@trigate/trading/actionLog/ActionLog/AuditLog") {}
+
+const audited = ({ write }: AuditLog["Service"], sending: Sending) => (claim: Claim): Claim => {
+  const { actionType, caller, fingerprint, nonce, requestId, signer } = sending
+  let isOpen = true
+  return {
+    ...claim,
+    settle: (outcome, status, entries) =>
+      Effect.flatMap(Clock.currentTimeMillis, (time) => {
+        if (isOpen) write({ time, requestId, caller, signer, nonce, digest: fingerprint, actionType, outcome, status })
+        isOpen = false
+        return claim.settle(outcome, status, entries)
+      })
+  }
+}
+
+/**
+ * Provides the action log of the context, and adds an audit entry for each attempt to send an action.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerAudited = (): Layer.Layer<ActionLog, never, ActionLog | AuditLog> =>
+  Layer.effect(
+    ActionLog,
+    Effect.zipWith(ActionLog, AuditLog, (log, audit) =>
+      ActionLog.of({
+        ...log,
+        claim: (sending) => Effect.map(log.claim(sending), audited(audit, sending))
+      }))
+  )

@@ -1,26 +1,12 @@
 /** `ActionLog` in the memory of this process: lost when the process ends, and not shared with replicas. */
-import type { Settled } from "@trigate/domain/actions/ActionRecord"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import * as ActionLog from "./ActionLog.ts"
-import * as ActionLogQuota from "./ActionLogQuota.ts"
-import * as ActionTrace from "./ActionTrace.ts"
 import * as LoggedAction from "./LoggedAction.ts"
-import type {
-  Claim,
-  ClaimRefusal,
-  Recorded,
-  Remains,
-  Sending,
-  Signed,
-  State,
-  Unanswered,
-  Unsettled
-} from "./LoggedAction.ts"
 
 /**
  * Makes an index from fingerprints and client order IDs (cloids) to the keys of log entries. A fingerprint or cloid
@@ -89,270 +75,164 @@ const makeQueue = <A>() => {
   }
 }
 
-interface Entry extends Unanswered {
-  readonly expiry: number
-  readonly holding: ActionLogQuota.Holding
-  readonly trace: ActionTrace.ActionTrace
-  readonly cloids: ReadonlyArray<string>
-  readonly lookUpAt: number
+interface Stored extends LoggedAction.Entry {
+  readonly holding: LoggedAction.Holding
+  readonly names: ReadonlyArray<string>
 }
 
-interface Answered extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
-  readonly state: State
-  readonly expiry: number
-  readonly cloids: ReadonlyArray<string>
-  readonly settled: Settled | undefined
-  readonly vault: string
-}
+const nameOf = ({ claimant, nonce }: LoggedAction.EntryKey): string => `${claimant}:${nonce}`
 
-/**
- * Makes an in-memory action log, which is lost when the process ends. `known` are the signers that are known at the
- * start.
- */
-export const make = Effect.fnUntraced(
-  function*(options: ActionLog.Options = {}, known: ActionLogQuota.Signers = ActionLogQuota.makeSigners()) {
-    const { capacity, keep, maxBytes, settledCapacity } = ActionLog.resolveLimits(options)
-    const context = yield* Effect.context()
-    const unanswered = new Map<string, Entry>()
-    const answered = { familiar: makeQueue<Answered>(), strangers: makeQueue<Answered>() }
-    const room = ActionLogQuota.make({ capacity, maxBytes })
-    const index = makeIndex()
-    const isUnknownNew = Latch.makeUnsafe(false)
-    let prunedAt = yield* Clock.currentTimeMillis
-    // the earliest time at which an unanswered action expires
-    let firstExpiry = Infinity
-    let inFlight = 0
+/** Makes the store of the entries of one process. */
+export const makeDriver = (): ActionLog.Driver<never> => {
+  const unanswered = new Map<string, Stored>()
+  const answered = { familiar: makeQueue<Stored>(), strangers: makeQueue<Stored>() }
+  const index = makeIndex()
+  const isUnknownNew = Latch.makeUnsafe(false)
+  // the earliest time at which an unanswered action expires
+  let firstExpiry = Infinity
 
-    const report = () => {
-      ActionLog.gauges.sent.updateUnsafe(inFlight, context)
-      ActionLog.gauges.unknown.updateUnsafe(Math.max(0, unanswered.size - inFlight), context)
-    }
+  const get = (name: string): Stored | undefined =>
+    unanswered.get(name) ?? answered.familiar.get(name) ?? answered.strangers.get(name)
 
-    // scans all entries, so it is called only when the number of unknown outcomes changes
-    const reportOldest = () => {
-      const unknown = [...unanswered.values()].filter(({ state }) => state === "unknown")
-      ActionLog.gauges.oldest.updateUnsafe(ActionLog.oldestSeconds(unknown.map(({ openedAt }) => openedAt)), context)
-    }
+  const forgetNames = (name: string, { names }: Stored): void => {
+    for (const each of names) index.remove(each, name)
+  }
 
-    const find = (key: string): Entry | Answered | undefined =>
-      unanswered.get(key) ?? answered.familiar.get(key) ?? answered.strangers.get(key)
+  const remove = (name: string, entry: Stored): void => {
+    unanswered.delete(name)
+    forgetNames(name, entry)
+  }
 
-    const indexed = (key: string, cloids: ReadonlyArray<string>, { fingerprint }: Pick<Signed, "fingerprint">) => {
-      index.add(fingerprint, key)
-      for (const cloid of cloids) index.add(cloid, key)
-    }
-
-    const unindexed = (key: string, cloids: ReadonlyArray<string>, { fingerprint }: Pick<Signed, "fingerprint">) => {
-      index.remove(fingerprint, key)
-      for (const cloid of cloids) index.remove(cloid, key)
-    }
-
-    const remove = (key: string): boolean => {
-      const entry = unanswered.get(key)
-      if (entry !== undefined) {
-        room.remove(entry.holding)
-        unindexed(key, entry.cloids, entry)
-      }
-      return unanswered.delete(key)
-    }
-
-    const remember = (key: string, entry: Entry, state: State, settled?: Settled) => {
-      const { cloids, expiry, fingerprint, holding, nonce, signer, trace: { vault = "" } } = entry
-      const { part } = holding
-      if (signer === undefined) {
-        remove(key)
-        return
-      }
-      // the index keeps the names of the entry
-      room.remove(holding)
-      unanswered.delete(key)
-      if (state === "accepted") known.add(signer.toLowerCase())
-      answered[state === "accepted" ? "familiar" : part].set(key, {
+  const insert = ({ expiresAt, key, now, part, sending, token }: ActionLog.Opening, guard: LoggedAction.Guard) => {
+    const name = nameOf(key)
+    const found = get(name)
+    const earlier = found?.body === undefined && (found?.expiresAt ?? 0) <= now ? undefined : found
+    if (earlier !== undefined && !LoggedAction.isMet(guard, earlier)) return earlier
+    if (earlier !== undefined && earlier.expiresAt <= now) return earlier
+    const { actionType, body, fingerprint, nonce, signer, trace = { legs: [] } } = sending
+    const entry: Stored = {
+      ...(earlier ?? {
         signer,
         nonce,
-        state,
-        expiry,
+        actionType,
         fingerprint,
-        cloids,
-        settled,
-        vault
-      })
+        body,
+        trace,
+        vault: trace.vault ?? "",
+        names: [fingerprint, ...LoggedAction.listCloids(trace)],
+        holding: LoggedAction.holdingFor(part, sending),
+        openedAt: now,
+        lookUpAt: 0
+      }),
+      state: "sent",
+      token,
+      expiresAt,
+      // this process itself settles each attempt
+      leaseUntil: Infinity
     }
+    for (const each of earlier === undefined ? entry.names : []) index.add(each, name)
+    firstExpiry = Math.min(firstExpiry, expiresAt)
+    unanswered.set(name, entry)
+    return earlier === undefined ? "new" : "repeat"
+  }
 
-    const dropAnswered = (part: ActionLogQuota.Part, now: number) =>
+  const update = (key: LoggedAction.EntryKey, guard: LoggedAction.Guard, change: ActionLog.Change): boolean => {
+    const name = nameOf(key)
+    const entry = unanswered.get(name)
+    if (entry === undefined || !LoggedAction.isMet(guard, entry)) return false
+    if ("lookUpAt" in change) {
+      unanswered.set(name, { ...entry, lookUpAt: change.lookUpAt ?? Infinity })
+    } else if (change.state === "gone") {
+      remove(name, entry)
+    } else if (change.state === "sent" || change.state === "unknown") {
+      unanswered.set(name, { ...entry, state: change.state })
+      if (change.state === "unknown") isUnknownNew.openUnsafe()
+    } else {
+      // the index keeps the names of the entry
+      unanswered.delete(name)
+      const part = change.part ?? (change.state === "accepted" ? "familiar" : entry.holding.part)
+      const { settled, state } = change
+      answered[part].set(name, { ...entry, body: undefined, trace: undefined, state, settled })
+    }
+    return true
+  }
+
+  const select = (selection: ActionLog.Selection): ReadonlyArray<Stored> => {
+    if ("open" in selection) {
+      const { open } = selection
+      const all = [...unanswered.values()]
+      return open === "all" ? all : all.filter(({ fingerprint }) => fingerprint === open.fingerprint)
+    }
+    if ("due" in selection) {
+      const found: Array<Stored> = []
+      for (const entry of unanswered.values()) {
+        if (found.length === ActionLog.lookupsAtOnce) break
+        if (entry.state === "unknown" && entry.lookUpAt <= selection.due) found.push(entry)
+      }
+      return found
+    }
+    const names = "key" in selection
+      ? [nameOf(selection.key)]
+      : "id" in selection
+      ? index.find(selection.id)
+      : "cloid" in selection
+      ? index.find(selection.cloid.toLowerCase())
+      : [`${selection.signer.toLowerCase()}:${selection.nonce}`]
+    return names.flatMap((name) => get(name) ?? [])
+  }
+
+  const trim = (now: number, settled?: { readonly familiar: number; readonly strangers: number }): number => {
+    for (const part of ["familiar", "strangers"] as const) {
       answered[part].drop(
-        ({ expiry }, size) => expiry > now && size <= settledCapacity[part],
-        (key, past) => unindexed(key, past.cloids, past)
-      )
-
-    const recorded = (entry: Entry | Answered): Recorded =>
-      LoggedAction.recordedFrom(
-        "trace" in entry
-          ? {
-            ...entry,
-            settled: undefined,
-            expiresAfter: entry.trace.expiresAfter,
-            vault: entry.trace.vault ?? ""
-          }
-          : { ...entry, expiresAfter: undefined }
-      )
-
-    const prune = (now: number) =>
-      Effect.suspend(() => {
-        prunedAt = now
-        const count = [...unanswered].filter(([key, { expiry }]) => expiry <= now && remove(key)).length
-        firstExpiry = Infinity
-        for (const { expiry } of unanswered.values()) firstExpiry = Math.min(firstExpiry, expiry)
-        report()
-        reportOldest()
-        return ActionLog.warnExpired(count)
-      })
-
-    const settle = (key: string, entry: Entry, remains: Remains, settled: Settled | undefined) => {
-      inFlight -= 1
-      // another attempt with the same content may have replaced the entry, or an operator may have removed it
-      if (unanswered.get(key) === entry) {
-        if (remains === "unknown") unanswered.set(key, { ...entry, state: "unknown" })
-        else if (remains === "gone") remove(key)
-        else remember(key, entry, remains, settled)
-      }
-      report()
-      if (remains === "unknown") {
-        reportOldest()
-        isUnknownNew.openUnsafe()
-      }
-    }
-
-    const attempt = (key: string, sending: Sending, now: number): Result.Result<Claim, ClaimRefusal> => {
-      const { actionType, body, fingerprint, isListed, nonce, signer, trace = { legs: [] } } = sending
-      dropAnswered("familiar", now)
-      dropAnswered("strangers", now)
-      const earlier = unanswered.get(key)
-      const past = answered.familiar.get(key) ?? answered.strangers.get(key)
-      const standing = past !== undefined && past.expiry > now ? past : earlier
-      const state = standing?.state
-      const isRepeat = earlier !== undefined
-      if (
-        signer !== undefined && state !== undefined &&
-        !(state === "unknown" && earlier?.fingerprint === fingerprint)
-      ) {
-        return Result.fail(LoggedAction.alreadyUsed(signer, nonce, state, standing?.fingerprint === fingerprint))
-      }
-      const holding = earlier?.holding ??
-        ActionLogQuota.holdingFor(
-          signer !== undefined && (isListed || known.has(signer.toLowerCase())) ? "familiar" : "strangers",
-          sending
-        )
-      const scarcity = isRepeat ? undefined : room.scarcity(holding.part, holding.holder, holding.bytes)
-      if (scarcity !== undefined) return Result.fail(ActionLogQuota.overQuota(scarcity))
-      const expiry = LoggedAction.expiryTime(nonce, now, keep)
-      const entry: Entry = {
-        ...(earlier ?? {
-          ...(signer === undefined ? {} : { signer }),
-          nonce,
-          actionType,
-          fingerprint,
-          body,
-          trace,
-          cloids: ActionTrace.cloids(trace),
-          holding,
-          openedAt: now,
-          lookUpAt: 0
-        }),
-        state: "sent",
-        expiry
-      }
-      if (!isRepeat) {
-        room.add(holding)
-        indexed(key, entry.cloids, entry)
-      }
-      firstExpiry = Math.min(firstExpiry, expiry)
-      unanswered.set(key, entry)
-      inFlight += 1
-      report()
-      if (isRepeat) reportOldest()
-      return Result.succeed(
-        LoggedAction.makeClaim(
-          sending,
-          isRepeat,
-          (remains, settled) => Effect.sync(() => settle(key, entry, remains, settled))
-        )
+        ({ expiresAt }, size) => expiresAt > now && (settled === undefined || size <= settled[part]),
+        forgetNames
       )
     }
+    if (firstExpiry > now) return 0
+    const expired = [...unanswered].filter(([, { expiresAt }]) => expiresAt <= now)
+    for (const [name, entry] of expired) remove(name, entry)
+    firstExpiry = Infinity
+    for (const { expiresAt } of unanswered.values()) firstExpiry = Math.min(firstExpiry, expiresAt)
+    return expired.length
+  }
 
-    return ActionLog.ActionLog.of({
-      backing: "memory",
-      tryClaim: (sending, now) =>
-        now - prunedAt > ActionLog.pruneInterval || firstExpiry <= now
-          ? undefined
-          : attempt(LoggedAction.entryKey(sending), sending, now),
-      claim: (sending) =>
-        Effect.flatMap(
-          Effect.tap(Clock.currentTimeMillis, prune),
-          (now) => Effect.fromResult(attempt(LoggedAction.entryKey(sending), sending, now))
-        ),
-      unanswered: Effect.map(Effect.flatMap(Clock.currentTimeMillis, prune), () =>
-        [...unanswered.values()]
-          .map((
-            { cloids: _cloids, expiry: _expiry, holding: _holding, lookUpAt: _lookUpAt, trace: _trace, ...entry }
-          ) => entry)
-          .toSorted((one, other) => one.openedAt - other.openedAt)),
-      forget: (fingerprint) =>
-        Effect.sync(() => {
-          const found = [...unanswered].find(([, entry]) => entry.fingerprint === fingerprint)
-          if (found === undefined) return false
-          remember(...found, "forgotten")
-          report()
-          reportOldest()
-          return true
-        }),
-      find: (reference) =>
-        Effect.sync(() =>
-          LoggedAction.entryKeys(reference, index.find).flatMap((key) => find(key) ?? []).map(recorded).filter((each) =>
-            LoggedAction.isNamed(reference, each)
-          )
-        ),
-      takeUnknown: Effect.map(Clock.currentTimeMillis, (now) => {
-        const taken: Array<Unsettled> = []
-        for (const [key, entry] of unanswered) {
-          if (taken.length === ActionLog.lookupsAtOnce) break
-          if (entry.state !== "unknown" || entry.lookUpAt > now) continue
-          unanswered.set(key, { ...entry, lookUpAt: LoggedAction.nextLookup(entry.openedAt, now) })
-          const { fingerprint, nonce, openedAt, signer, trace } = entry
-          taken.push({ fingerprint, nonce, openedAt, trace, ...(signer === undefined ? {} : { signer }) })
-        }
-        return taken
-      }),
-      // no timer runs while there are no unknown outcomes
-      untilTurn: Effect.gen(function*() {
-        let next = Infinity
-        for (const { lookUpAt, state } of unanswered.values()) {
-          if (state === "unknown") next = Math.min(next, lookUpAt)
-        }
-        const isNew = isUnknownNew.await
-        const wait = next - (yield* Clock.currentTimeMillis)
-        yield* wait === Infinity ? isNew : Effect.timeoutOption(isNew, Math.max(0, wait))
-        isUnknownNew.closeUnsafe()
-        yield* Effect.sleep(ActionLog.turnEvery)
-      }),
-      conclude: (fingerprint, conclusion) =>
-        Effect.sync(() => {
-          const found = index.find(fingerprint).flatMap((key) => {
-            const entry = unanswered.get(key)
-            return entry?.state === "unknown" ? [[key, entry] as const] : []
-          })
-          for (const [key, entry] of found) {
-            remember(key, entry, LoggedAction.storedState(conclusion), conclusion.settled)
-          }
-          report()
-          reportOldest()
-          return found.length > 0
-        }),
-      used: Effect.sync(room.used),
-      isUp: Effect.succeed(true)
+  return {
+    backing: "memory",
+    isLocal: true,
+    insert: (opening, guard) => Effect.sync(() => insert(opening, guard)),
+    update: (key, guard, change) => Effect.sync(() => update(key, guard, change)),
+    find: (selection) => Effect.sync(() => select(selection)),
+    count: () =>
+      Effect.sync(() =>
+        Array.from(unanswered.values(), ({ expiresAt, holding, openedAt, state }) => {
+          const [unknown, oldestUnknown] = state === "unknown" ? [1, openedAt] : [0, null]
+          return { ...holding, unknown, oldestUnknown, firstExpiry: expiresAt }
+        })
+      ),
+    trim: (now, settled) => Effect.sync(() => trim(now, settled)),
+    isKnown: () => Effect.succeed(false),
+    know: () => Effect.void,
+    step: identity,
+    write: identity,
+    isUp: Effect.succeed(true),
+    // no timer runs while there are no unknown outcomes
+    untilTurn: Effect.gen(function*() {
+      let next = Infinity
+      for (const { lookUpAt, state } of unanswered.values()) {
+        if (state === "unknown") next = Math.min(next, lookUpAt)
+      }
+      const isNew = isUnknownNew.await
+      const wait = next - (yield* Clock.currentTimeMillis)
+      yield* wait === Infinity ? isNew : Effect.timeoutOption(isNew, Math.max(0, wait))
+      isUnknownNew.closeUnsafe()
+      yield* Effect.sleep(ActionLog.turnEvery)
     })
   }
-)
+}
+
+/** Makes an action log in memory, which is lost when the process ends. */
+export const make = (options: ActionLog.Options = {}) =>
+  Effect.map(ActionLog.make(makeDriver(), options), ({ log }) => log)
 
 /**
  * Provides an action log in the memory of this process. Each call returns a new layer with a separate log.

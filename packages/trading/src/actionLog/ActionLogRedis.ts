@@ -3,33 +3,33 @@
  * that sends them. The data for looking up an action's effect at the venue is shared too, so that any replica can
  * settle an action.
  *
- * Each process claims a nonce first in its own log, then in Redis in one atomic step. While Redis is unreachable or
+ * Each process claims a nonce first in its own memory, then in Redis in one atomic step. While Redis is unreachable or
  * late, signed actions are refused and nothing is sent. If the option `alone` is set, a process instead continues with
- * its own log, and does not know which actions other replicas sent. `isUp`, a log line and metrics report this state.
+ * its own memory, and does not know which actions other replicas sent. `isUp`, a log line and metrics report this state.
+ *
+ * A script changes an entry, with its indexes, if the entry meets a condition; each script is atomic.
  *
  * After a crash the claims are still in Redis, but the bodies are lost. Each process has its own capacity for
  * unanswered actions; the known signers are shared.
  */
-import type { ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
+import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
+import { Settled } from "@trigate/domain/actions/ActionRecord"
+import { Address } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import { Millis } from "@trigate/domain/Time"
 import * as SharedState from "@trigate/upstream/SharedState"
-import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
 import * as Predicate from "effect/Predicate"
-import * as Random from "effect/Random"
-import * as Schedule from "effect/Schedule"
-import type * as Schema from "effect/Schema"
-import * as ActionLogScripts from "../internal/actionLog/ActionLogScripts.ts"
+import * as Schema from "effect/Schema"
 import * as ActionLog from "./ActionLog.ts"
 import * as ActionLogMemory from "./ActionLogMemory.ts"
-import { metrics } from "./ActionLogMetrics.ts"
-import * as ActionLogQuota from "./ActionLogQuota.ts"
-import * as ActionTrace from "./ActionTrace.ts"
 import * as LoggedAction from "./LoggedAction.ts"
 
 /** The retention limits, the key prefix in Redis, and the timeouts. */
@@ -50,13 +50,290 @@ export interface Options extends ActionLog.Options {
   readonly alone?: boolean
 }
 
-const unsharedCounter = metrics.actionLogUnshared.series({})
-const awayGauge = metrics.actionLogDegraded.series({})
+const unsharedCounter = ActionLog.metrics.actionLogUnshared.series({})
+const awayGauge = ActionLog.metrics.actionLogDegraded.series({})
 
-const make = Effect.fnUntraced(function*(options: Options) {
+// The value of a key is "state fingerprint lease expiry token"; the token distinguishes successive attempts.
+const read = `local function read(key)
+  local value = redis.call('GET', key)
+  if not value then return {} end
+  local state, fingerprint, lease, expiry, token = string.match(value, '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  return { value = value, state = state, fingerprint = fingerprint, lease = lease, expiry = expiry, token = token }
+end
+`
+
+// whether an entry meets the condition in ARGV[1] to ARGV[4]: states, time, fingerprint, token
+const meets = `local function meets(found)
+  local state = found.state
+  if state == 'sent' and ARGV[2] ~= '' and tonumber(found.lease) <= tonumber(ARGV[2]) then state = 'unknown' end
+  return state and string.find(ARGV[1], ' ' .. state .. ' ', 1, true)
+    and (ARGV[3] == '' or ARGV[3] == found.fingerprint) and (ARGV[4] == '' or ARGV[4] == found.token)
+end
+`
+
+/** Returns the arguments that `meets` reads. */
+const guardArguments = ({ fingerprint = "", now, states, token = "" }: LoggedAction.Guard) => [
+  ` ${states.join(" ")} `,
+  now ?? "",
+  fingerprint,
+  token
+]
+
+/**
+ * The data of an action in a second Redis key, as JSON. Replicas of the gateway's preceding version do not need this
+ * data.
+ */
+const About = Schema.fromJsonString(Schema.Struct({
+  id: Schema.String,
+  openedAt: Millis,
+  trace: LoggedAction.ActionTrace
+}))
+const encodeAbout = Schema.encodeSync(About)
+
+const memberOf = ({ claimant, nonce }: LoggedAction.EntryKey): string => `${claimant}:${nonce}`
+
+interface InsertArguments {
+  /** The prefix of the Redis keys. */
+  readonly prefix: string
+  readonly opening: ActionLog.Opening
+  readonly guard: LoggedAction.Guard
+}
+
+const insertScript = Redis.script(
+  ({ guard, opening: { expiresAt, key, leaseUntil, now, sending, token }, prefix }: InsertArguments) => {
+    const { fingerprint, trace = { legs: [] } } = sending
+    const member = memberOf(key)
+    return [
+      `${prefix}${member}`,
+      `${prefix}open`,
+      `${prefix}about:${member}`,
+      `${prefix}id:${fingerprint}`,
+      ...LoggedAction.listCloids(trace).map((cloid) => `${prefix}cloid:${cloid}`),
+      ...guardArguments(guard),
+      `sent ${fingerprint} ${leaseUntil} ${expiresAt} ${token}`,
+      leaseUntil,
+      expiresAt - now,
+      member,
+      encodeAbout({ id: fingerprint, openedAt: now, trace })
+    ]
+  },
+  {
+    numberOfKeys: ({ opening: { sending: { trace } } }) =>
+      4 + (trace === undefined ? 0 : LoggedAction.listCloids(trace).length),
+    lua: `${read}${meets}
+local found, lease, life, member = read(KEYS[1]), ARGV[6], tonumber(ARGV[7]), ARGV[8]
+if found.state and tonumber(found.expiry) <= tonumber(ARGV[2]) then found = {} end
+if found.state and not meets(found) then return found.value end
+redis.call('SET', KEYS[1], ARGV[5], 'PX', ARGV[7])
+redis.call('ZADD', KEYS[2], lease, member)
+if redis.call('PTTL', KEYS[2]) < life then redis.call('PEXPIRE', KEYS[2], ARGV[7]) end
+redis.call('PEXPIRE', KEYS[3], ARGV[7])
+redis.call('PEXPIRE', KEYS[4], ARGV[7])
+if found.state then return 'repeat' end
+redis.call('SET', KEYS[3], ARGV[9], 'PX', ARGV[7])
+redis.call('SET', KEYS[4], member, 'PX', ARGV[7])
+for at = 5, #KEYS do
+  redis.call('SADD', KEYS[at], member)
+  if redis.call('PTTL', KEYS[at]) < life then redis.call('PEXPIRE', KEYS[at], ARGV[7]) end
+end
+return 'new'`
+  }
+).withReturnType<unknown>()
+
+interface UpdateArguments extends Pick<Extract<ActionLog.Change, { readonly state: unknown }>, "settled" | "state"> {
+  readonly prefix: string
+  readonly key: LoggedAction.EntryKey
+  readonly guard: LoggedAction.Guard
+  readonly part: LoggedAction.Part
+  /** The number of settled entries of this part that are retained. */
+  readonly settledCapacity: number
+}
+
+const updateScript = Redis.script(
+  ({ guard, key, part, prefix, settled, settledCapacity, state }: UpdateArguments) => {
+    const member = memberOf(key)
+    return [
+      `${prefix}${member}`,
+      // the settled entries, scored by expiry
+      `${prefix}answered${part === "familiar" ? "" : `:${part}`}`,
+      `${prefix}open`,
+      `${prefix}settled:${member}`,
+      `${prefix}about:${member}`,
+      ...guardArguments(guard),
+      state,
+      settledCapacity,
+      prefix,
+      member,
+      settled === undefined ? "" : Json.stringify(settled)
+    ]
+  },
+  {
+    numberOfKeys: 5,
+    lua: `${read}${meets}
+local key, answered, state, prefix, member = KEYS[1], KEYS[2], ARGV[5], ARGV[7], ARGV[8]
+local found = read(key)
+if not meets(found) then return 0 end
+if state == 'unknown' then redis.call('ZADD', KEYS[3], 0, member) else redis.call('ZREM', KEYS[3], member) end
+if state == 'gone' then return redis.call('DEL', key, KEYS[5]) end
+local value = table.concat({ state, found.fingerprint, found.lease, found.expiry, found.token }, ' ')
+redis.call('SET', key, value, 'KEEPTTL')
+if state == 'unknown' then return 1 end
+if ARGV[9] ~= '' then redis.call('SET', KEYS[4], ARGV[9], 'PX', math.max(1, redis.call('PTTL', key))) end
+redis.call('ZADD', answered, found.expiry, key)
+-- drops the oldest settled entries beyond the limit, and their other keys
+for _ = 1, redis.call('ZCARD', answered) - tonumber(ARGV[6]) do
+  local oldest = redis.call('ZPOPMIN', answered)[1]
+  local name = string.sub(oldest, #prefix + 1)
+  local about = redis.call('GET', prefix .. 'about:' .. name)
+  if about then
+    local decoded = cjson.decode(about)
+    redis.call('DEL', prefix .. 'id:' .. decoded.id)
+    for _, leg in ipairs(decoded.trace.legs) do
+      if leg.cloid then redis.call('SREM', prefix .. 'cloid:' .. leg.cloid, name) end
+    end
+  end
+  redis.call('DEL', oldest, prefix .. 'about:' .. name, prefix .. 'settled:' .. name)
+end
+redis.call('PEXPIRE', answered, math.max(redis.call('PTTL', answered), redis.call('PTTL', key)))
+return 1`
+  }
+).withReturnType<unknown>()
+
+interface MoveArguments {
+  readonly prefix: string
+  readonly key: LoggedAction.EntryKey
+  /** The time of the entry's next lookup so far. */
+  readonly from: number | undefined
+  readonly to: number | undefined
+}
+
+const moveScript = Redis.script(
+  ({ from, key, prefix, to }: MoveArguments) => [`${prefix}open`, memberOf(key), from ?? "", to ?? ""],
+  {
+    numberOfKeys: 1,
+    lua: `local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not score or tonumber(score) ~= tonumber(ARGV[2]) then return 0 end
+if ARGV[3] == '' then redis.call('ZREM', KEYS[1], ARGV[1]) else redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1]) end
+return 1`
+  }
+).withReturnType<unknown>()
+
+interface FindArguments {
+  readonly prefix: string
+  readonly selection: ActionReference | { readonly due: number }
+}
+
+/** Returns the key that names the entries, its kind, the start of their names, and the maximum number of entries. */
+const placeOf = ({ prefix, selection }: FindArguments) => {
+  if ("due" in selection) return [`${prefix}open`, "due", selection.due, ActionLog.lookupsAtOnce]
+  if ("id" in selection) return [`${prefix}id:${selection.id}`, "id", "", 1]
+  const { signer = "" } = selection
+  return "cloid" in selection
+    ? [
+      `${prefix}cloid:${selection.cloid.toLowerCase()}`,
+      "cloid",
+      signer === "" ? "" : `${signer.toLowerCase()}:`,
+      LoggedAction.mostFound
+    ]
+    : [`${prefix}${signer.toLowerCase()}:${selection.nonce}`, "member", "", 1]
+}
+
+const findScript = Redis.script(
+  (found: FindArguments) => [...placeOf(found), found.prefix],
+  {
+    numberOfKeys: 1,
+    lua: `${read}
+local kind, start, limit, prefix, members, rows = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], {}, {}
+if kind == 'member' then
+  members = { string.sub(KEYS[1], #prefix + 1) }
+elseif kind == 'id' then
+  members = { redis.call('GET', KEYS[1]) or nil }
+elseif kind == 'cloid' then
+  members = redis.call('SMEMBERS', KEYS[1])
+else
+  members, start = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', start, 'LIMIT', 0, limit), ''
+end
+for _, member in ipairs(members) do
+  if #rows >= limit then break end
+  local found = string.sub(member, 1, #start) == start and read(prefix .. member) or {}
+  if found.state or kind == 'due' then
+    table.insert(rows, {
+      member,
+      found.state and found.value or '',
+      redis.call('GET', prefix .. 'about:' .. member) or '',
+      redis.call('GET', prefix .. 'settled:' .. member) or '',
+      redis.call('ZSCORE', prefix .. 'open', member) or '0'
+    })
+  end
+end
+return rows`
+  }
+).withReturnType<unknown>()
+
+const Value = Schema.TemplateLiteralParser([
+  Schema.Literals(["sent", "accepted", "rejected", "unknown"]),
+  " ",
+  Schema.String,
+  " ",
+  Schema.Finite,
+  " ",
+  Schema.Finite,
+  " ",
+  Schema.String
+])
+
+const parseValue = ([state, , fingerprint, , leaseUntil, , expiresAt, , token]: typeof Value.Type) => ({
+  state,
+  fingerprint,
+  leaseUntil,
+  expiresAt,
+  token
+})
+
+const Inserted = Schema.Union([Schema.Literals(["new", "repeat"]), Value])
+const decodeAnswer = Schema.decodeUnknownEffect(Inserted)
+
+const decodeInserted = (answer: unknown) =>
+  Effect.map(decodeAnswer(answer), (inserted) => Predicate.isString(inserted) ? inserted : parseValue(inserted))
+
+const Found = Schema.Tuple([
+  Schema.String,
+  Schema.Union([Schema.Literal(""), Value]),
+  Schema.Union([Schema.Literal(""), About]),
+  Schema.Union([Schema.Literal(""), Schema.fromJsonString(Settled)]),
+  Schema.FiniteFromString
+])
+const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Found))
+
+const decodeCount = Schema.decodeUnknownEffect(Schema.Natural)
+
+const isAddress = Schema.is(Address)
+
+/** The value of an entry that expired, but is still listed for a lookup. */
+const expired = { state: "forgotten", fingerprint: "", leaseUntil: 0, expiresAt: 0, token: "" } as const
+
+const entryFrom = ([member, value, about, settled, lookUpAt]: typeof Found.Type): LoggedAction.Entry => {
+  const [signer = "", nonce = "0"] = member.split(":")
+  return {
+    nonce: Number(nonce),
+    signer: isAddress(signer) ? signer : undefined,
+    ...(value === "" ? expired : parseValue(value)),
+    openedAt: about === "" ? 0 : about.openedAt,
+    lookUpAt,
+    trace: about === "" ? undefined : about.trace,
+    vault: about === "" ? undefined : about.trace.vault ?? "",
+    settled: settled === "" ? undefined : settled
+  }
+}
+
+const unreachable = "is unreachable (Redis is not connected, or did not respond in time)"
+
+/** Returns whether the entry of a key is shared: an action without a signer is only in the memory of its process. */
+const isShared = ({ claimant }: LoggedAction.EntryKey): boolean => isAddress(claimant)
+
+const makeDriver = Effect.fnUntraced(function*(options: Options) {
   const redis = yield* Redis.Redis
-  const known = ActionLogQuota.makeSigners()
-  const own = yield* ActionLogMemory.make(options, known)
+  const own = ActionLogMemory.makeDriver()
   const { alone = false } = options
   const scope = yield* Effect.scope
   const shared = yield* SharedState.make({
@@ -66,13 +343,13 @@ const make = Effect.fnUntraced(function*(options: Options) {
       // without a pause, because waiting for a store that may be reachable again is better than refusing an action
       : { deadline: options.deadline ?? "1 second", pause: 0, meanwhile: "signed actions are refused" })
   })
-  const { keep, settledCapacity } = ActionLog.resolveLimits(options)
+  const { settledCapacity } = ActionLog.resolveLimits(options)
   const prefix = options.prefix ?? "trigate:{actions}:"
-  const lease = ActionLog.leaseMillis(options.lease)
-  const run = (yield* Random.nextInt).toString(36)
-  const evaluateClaim = redis.eval(ActionLogScripts.claimScript)
-  const evaluateSettle = redis.eval(ActionLogScripts.settleScript)
-  let claims = 0
+  const signerKey = (signer: string) => `${prefix}signer:${signer}`
+  const evaluateInsert = redis.eval(insertScript)
+  const evaluateUpdate = redis.eval(updateScript)
+  const evaluateMove = redis.eval(moveScript)
+  const evaluateFind = redis.eval(findScript)
 
   const ask = <A>(asked: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
     asked.pipe(
@@ -80,227 +357,152 @@ const make = Effect.fnUntraced(function*(options: Options) {
       // a settlement at the end of a scope must not wait for an uninterruptible step
       Effect.interruptible
     )
+  /** Runs an operation in Redis within the deadline of a step. */
+  const inTime = <A>(asked: Effect.Effect<A, SharedState.SharedStoreUnreachable>) =>
+    shared.orElse<A, string, never>(asked, Effect.fail(unreachable))
 
-  /**
-   * Writes the state of an action whose attempt has ended. While Redis is unreachable, retries in the background until
-   * the action's lease ends. After that, other replicas consider the outcome unknown.
-   */
-  const writeEnd = (
-    claim: Pick<ActionLogScripts.SettleArguments, "key" | "member" | "token">,
-    remains: LoggedAction.Remains,
-    part: ActionLogQuota.Part = "familiar",
-    settled?: Settled
-  ) => {
-    const answered = `${prefix}answered${part === "familiar" ? "" : `:${part}`}`
-    const write = ask(
-      evaluateSettle({
-        ...claim,
-        prefix,
-        answered,
-        remains,
-        settled: ActionLogScripts.printSettled(settled),
-        settledCapacity: settledCapacity[part]
-      })
-    )
-    const later = write.pipe(Effect.retry(Schedule.spaced("1 second")), Effect.timeoutOption(lease()))
-    return shared.orElse(Effect.asVoid(write), Effect.asVoid(Effect.forkIn(later, scope)))
-  }
-
-  const signerKey = (signer: string) => `${prefix}signer:${signer.toLowerCase()}`
-
-  /** Checks whether another process recorded an accepted action of the signer. */
-  const learn = Effect.fnUntraced(function*({ isListed, signer }: LoggedAction.Sending) {
-    if (signer === undefined || isListed || known.has(signer.toLowerCase())) return
-    const found = Effect.flatMap(
-      redis.send("EXISTS", signerKey(signer)),
-      (count) => ActionLogScripts.decodeCount(count)
-    )
-    if ((yield* shared.orElse(ask(found), Effect.succeed(0))) > 0) known.add(signer.toLowerCase())
-  })
-
-  /** Notifies the other processes of an accepted action of the signer. */
-  const teach = (signer: string) =>
-    shared.orElse(
-      Effect.asVoid(ask(redis.send("SET", signerKey(signer), "1", "PX", String(ActionLogQuota.knownFor)))),
-      Effect.void
+  const updateShared = (
+    key: LoggedAction.EntryKey,
+    guard: LoggedAction.Guard,
+    { part = "familiar", settled, state }: Extract<ActionLog.Change, { readonly state: unknown }>
+  ) =>
+    Effect.map(
+      ask(Effect.flatMap(
+        evaluateUpdate({ prefix, key, guard, state, settled, part, settledCapacity: settledCapacity[part] }),
+        (answer) => decodeCount(answer)
+      )),
+      (count) => count > 0
     )
 
-  const claim = Effect.fn("ActionLog.claim")(
-    function*(sending: LoggedAction.Sending): Effect.fn.Return<LoggedAction.Claim, LoggedAction.ClaimRefusal> {
-      const { fingerprint, nonce, signer } = sending
-      yield* learn(sending)
-      const mine = yield* LoggedAction.take(own, sending)
-      if (signer === undefined) return mine
-      const now = yield* Clock.currentTimeMillis
-      const member = LoggedAction.entryKey(sending)
-      const key = `${prefix}${member}`
-      const { trace = { legs: [] } } = sending
-      claims += 1
-      const token = `${run}.${claims}`
-      const expiry = LoggedAction.expiryTime(nonce, now, keep)
-      let asking: Fiber.Fiber<typeof ActionLogScripts.Answer.Type, SharedState.SharedStoreUnreachable> | undefined
-      const asked = Effect.flatMap(
-        Effect.forkIn(
-          ask(Effect.flatMap(
-            evaluateClaim({
-              key,
-              prefix,
-              member,
-              about: ActionLogScripts.encodeAbout({ id: fingerprint, openedAt: now, trace }),
-              cloids: ActionTrace.cloids(trace),
-              fingerprint,
-              now,
-              lease: now + lease(),
-              expiry,
-              token
-            }),
-            (answered) => ActionLogScripts.decodeAnswer(answered)
-          )),
-          scope,
-          { startImmediately: true }
-        ),
-        (fiber) => {
-          asking = fiber
-          return Fiber.join(fiber)
-        }
+  const insertShared = Effect.fnUntraced(function*(
+    opening: ActionLog.Opening,
+    guard: LoggedAction.Guard,
+    mine: "new" | "repeat"
+  ) {
+    const { key, token } = opening
+    const attempt = { states: LoggedAction.statesBefore.released, token }
+    const revert = (answer: "new" | "repeat") =>
+      ({ state: LoggedAction.nextState("sent", answer === "repeat", "released") ?? "unknown" }) as const
+    const revertOwn = own.update(key, attempt, revert(mine))
+    const asking = yield* Effect.forkIn(
+      ask(
+        Effect.flatMap(evaluateInsert({ prefix, opening, guard }), (answer) => decodeInserted(answer))
+      ),
+      scope,
+      { startImmediately: true }
+    )
+    /** Releases the nonce, even if Redis records the claim only after the deadline. */
+    const withdraw = Effect.andThen(
+      revertOwn,
+      Effect.forkIn(
+        Effect.flatMap(Fiber.await(asking), (exit) =>
+          Exit.isSuccess(exit) && ActionLog.isWritten(exit.value)
+            ? Effect.ignore(updateShared(key, attempt, revert(exit.value)))
+            : Effect.void),
+        scope
       )
-      /** Releases the nonce, even if Redis records the claim only after the deadline. */
-      const withdraw = Effect.suspend(() =>
-        Effect.andThen(
-          mine.settle("released"),
-          asking === undefined ? Effect.void : Effect.forkIn(
-            Effect.flatMap(Fiber.await(asking), (exit) => {
-              const late = Exit.isSuccess(exit) ? exit.value : undefined
-              if (late !== "claimed" && late !== "repeated") return Effect.void
-              return writeEnd({ key, member, token }, late === "claimed" ? "gone" : "unknown")
-            }),
-            scope
-          )
-        )
-      )
-      const answer = yield* shared.orElse<typeof ActionLogScripts.Answer.Type | undefined, never, never>(
-        asked,
-        Effect.undefined
-      ).pipe(
-        Effect.onInterrupt(() => withdraw)
-      )
-      if (answer === undefined && alone) {
-        yield* Metric.update(unsharedCounter, 1)
-        return mine
-      }
-      yield* Metric.update(awayGauge, answer === undefined ? 1 : 0)
-      if (answer === undefined) {
-        yield* withdraw
-        return yield* LoggedAction.notSent("is unreachable (Redis is not connected, or did not respond in time)")
-      }
-      if (answer !== "claimed" && answer !== "repeated") {
-        yield* mine.settle("released")
-        if (answer === "accepted same") return yield* LoggedAction.alreadyUsed(signer, nonce, "accepted", true)
-        if (answer === "rejected same") return yield* LoggedAction.alreadyUsed(signer, nonce, "rejected", true)
-        return yield* LoggedAction.alreadyUsed(signer, nonce, answer, false)
-      }
-      return LoggedAction.makeClaim(
-        sending,
-        mine.isRepeat || answer === "repeated",
-        Effect.fnUntraced(function*(remains, settled) {
-          const isKnown = known.has(signer.toLowerCase())
-          yield* mine.settle(remains === "gone" ? "released" : remains, undefined, settled?.entries)
-          const part = isKnown || sending.isListed || remains === "accepted" ? "familiar" : "strangers"
-          yield* writeEnd({ key, member, token }, remains, part, settled)
-          if (remains === "accepted" && !isKnown) yield* teach(signer)
-        })
-      )
+    )
+    const answer = yield* shared.orElse<"new" | "repeat" | ActionLog.Standing | undefined, never, never>(
+      Fiber.join(asking),
+      Effect.undefined
+    ).pipe(Effect.onInterrupt(() => withdraw))
+    if (answer === undefined && alone) {
+      yield* Metric.update(unsharedCounter, 1)
+      return mine
     }
-  )
-
-  /** Runs a query in Redis within the deadline of a step. */
-  const askShared = <A>(question: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
-    shared.orElse<A | undefined, never, never>(ask(question), Effect.undefined).pipe(
-      Effect.filterOrFail(
-        Predicate.isNotUndefined,
-        () => LoggedAction.unreadable("is unreachable (Redis is not connected, or did not respond in time)")
-      )
-    )
-
-  const find = Effect.fnUntraced(function*(reference: ActionReference) {
-    const now = yield* Clock.currentTimeMillis
-    const named = "id" in reference
-      ? { kind: "id" as const, key: `${prefix}id:${reference.id}` }
-      : "cloid" in reference
-      ? { kind: "cloid" as const, key: `${prefix}cloid:${reference.cloid.toLowerCase()}` }
-      : { kind: "member" as const, key: `${prefix}${reference.signer.toLowerCase()}:${reference.nonce}` }
-    const rows = yield* askShared(
-      Effect.flatMap(
-        redis.eval(ActionLogScripts.findScript)({
-          ...named,
-          claimant: "cloid" in reference && reference.signer !== undefined ? `${reference.signer.toLowerCase()}:` : "",
-          prefix,
-          now
-        }),
-        (answer) => ActionLogScripts.decodeFound(answer)
-      )
-    )
-    const found = rows.map(ActionLogScripts.recordedFrom).filter((each) => LoggedAction.isNamed(reference, each))
-    // an action without a signer is only in this process's log
-    return found.length > 0 ? found : (yield* own.find(reference)).filter(({ signer }) => signer === undefined)
+    yield* Metric.update(awayGauge, answer === undefined ? 1 : 0)
+    if (answer === undefined) {
+      yield* withdraw
+      return yield* Effect.fail(unreachable)
+    }
+    if (!ActionLog.isWritten(answer)) yield* revertOwn
+    return answer === "new" ? mine : answer
   })
+
+  const select = (selection: ActionReference | { readonly due: number }) =>
+    inTime(ask(Effect.map(
+      Effect.flatMap(evaluateFind({ prefix, selection }), (answer) => decodeFound(answer)),
+      (rows) => rows.map(entryFrom)
+    )))
 
   /** Reads the outcomes that other replicas determined for actions of this process. */
-  const learnOutcomes = Effect.gen(function*() {
-    for (const { fingerprint } of yield* own.takeUnknown) {
-      const [found] = yield* find({ id: fingerprint })
-      if (found?.settled === undefined) continue
-      if (found.state !== "accepted" && found.state !== "neverArrived") continue
-      yield* own.conclude(fingerprint, { state: found.state, settled: found.settled })
+  const learnOutcomes = Effect.fnUntraced(function*(now: number) {
+    for (const { fingerprint, lookUpAt, openedAt, ...action } of yield* own.find({ due: now }, now)) {
+      const key = LoggedAction.entryKey({ fingerprint, ...action })
+      yield* own.update(key, { states: ["unknown"], lookUpAt }, { lookUpAt: LoggedAction.nextLookup(openedAt, now) })
+      const [found] = isShared(key) ? yield* select({ id: fingerprint }) : []
+      if (found?.settled === undefined || (found.state !== "accepted" && found.state !== "rejected")) continue
+      yield* own.update(key, { states: ["unknown"] }, { state: found.state, settled: found.settled })
     }
   })
 
-  const takeUnknown = Effect.gen(function*() {
-    yield* learnOutcomes
-    const now = yield* Clock.currentTimeMillis
-    const taken = yield* askShared(
-      Effect.flatMap(
-        redis.eval(ActionLogScripts.takeScript)({ prefix, now, count: ActionLog.lookupsAtOnce }),
-        (answer) => ActionLogScripts.decodeTaken(answer)
-      )
-    )
-    return taken.map(ActionLogScripts.unsettledFrom)
-  })
-
-  const conclude = Effect.fnUntraced(function*(fingerprint: string, conclusion: LoggedAction.Conclusion) {
-    const now = yield* Clock.currentTimeMillis
-    const concluded = yield* askShared(
-      Effect.flatMap(
-        redis.eval(ActionLogScripts.concludeScript)({
-          prefix,
-          fingerprint,
-          now,
-          state: LoggedAction.storedState(conclusion),
-          settled: ActionLogScripts.printSettled(conclusion.settled),
-          settledCapacity: settledCapacity.familiar
-        }),
-        (answer) => ActionLogScripts.decodeCount(answer)
-      )
-    )
-    if (concluded === 0) return false
-    yield* own.conclude(fingerprint, conclusion)
-    return true
-  })
-
-  return ActionLog.ActionLog.of({
+  const driver: ActionLog.Driver<string> = {
     ...own,
-    find,
-    takeUnknown,
-    untilTurn: Effect.sleep(ActionLog.turnEvery),
-    conclude,
     backing: "Redis",
-    tryClaim: () => undefined,
-    claim,
+    insert: Effect.fnUntraced(function*(opening, guard) {
+      const mine = yield* own.insert(opening, guard)
+      return !ActionLog.isWritten(mine) || !isShared(opening.key) ? mine : yield* insertShared(opening, guard, mine)
+    }),
+    update: Effect.fnUntraced(function*(key, guard, change) {
+      const ofOwn = own.update(key, guard, change)
+      if (!isShared(key)) return yield* ofOwn
+      if ("lookUpAt" in change) {
+        return (yield* inTime(ask(Effect.flatMap(
+          evaluateMove({ prefix, key, from: guard.lookUpAt, to: change.lookUpAt }),
+          (answer) => decodeCount(answer)
+        )))) > 0
+      }
+      // an operator removes an action only from the list of one process
+      if (change.state === "forgotten") return yield* ofOwn
+      // the end of an attempt counts in this process, even while Redis is unreachable
+      if (guard.token === undefined) {
+        return (yield* inTime(updateShared(key, guard, change))) && ((yield* ofOwn) || true)
+      }
+      const isChanged = yield* ofOwn
+      yield* inTime(updateShared(key, guard, change))
+      return isChanged
+    }),
+    find: Effect.fnUntraced(function*(selection, now) {
+      if ("key" in selection || "open" in selection) return yield* own.find(selection, now)
+      if ("due" in selection) {
+        yield* learnOutcomes(now)
+        return yield* select(selection)
+      }
+      const found = (yield* select(selection)).filter((entry) =>
+        entry.expiresAt > now && LoggedAction.isNamed(selection, entry)
+      )
+      return found.length > 0
+        ? found
+        : (yield* own.find(selection, now)).filter(({ signer }) => signer === undefined)
+    }),
+    // while Redis is unreachable, a signer counts as unknown
+    isKnown: (signer) =>
+      Effect.map(
+        shared.orElse(
+          ask(Effect.flatMap(redis.send("EXISTS", signerKey(signer)), (count) => decodeCount(count))),
+          Effect.succeed(0)
+        ),
+        (count) => count > 0
+      ),
+    know: (signer) =>
+      shared.orElse(
+        Effect.asVoid(ask(redis.send("SET", signerKey(signer), "1", "PX", String(LoggedAction.knownFor)))),
+        Effect.void
+      ),
+    step: identity,
+    write: identity,
     isUp: Effect.tap(
       shared.orElse(Effect.as(ask(redis.send("PING")), true), Effect.succeed(false)),
       (up) => Metric.update(awayGauge, alone || up ? 0 : 1)
-    )
-  })
+    ),
+    untilTurn: Effect.sleep(ActionLog.turnEvery)
+  }
+  return driver
+})
+
+const make = Effect.fnUntraced(function*(options: Options) {
+  const { log } = yield* ActionLog.make(yield* makeDriver(options), options)
+  return ActionLog.ActionLog.of({ ...log, claim: Effect.fn("ActionLog.claim")(log.claim) })
 })
 
 /**

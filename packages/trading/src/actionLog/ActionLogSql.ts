@@ -4,21 +4,23 @@
  * The primary key (network, claimant, nonce) lets only one replica claim a nonce, so a Postgres is all that replicas
  * need to share. Every step has a deadline. While the database is unreachable, signed actions are refused and nothing
  * is sent.
+ *
+ * A migration only adds tables and columns, so that replicas of the preceding version can continue during a rolling
+ * update.
  */
+import { Settled } from "@trigate/domain/actions/ActionRecord"
+import { Address } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
 import * as SqlStep from "@trigate/domain/SqlStep"
-import * as Clock from "effect/Clock"
+import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
-import * as Random from "effect/Random"
-import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
-import * as ActionLogTable from "../internal/actionLog/ActionLogTable.ts"
 import * as ActionLog from "./ActionLog.ts"
-import { metrics } from "./ActionLogMetrics.ts"
-import * as ActionLogQuota from "./ActionLogQuota.ts"
-import * as ActionTrace from "./ActionTrace.ts"
 import * as LoggedAction from "./LoggedAction.ts"
 
 /** The retention limits, and the timeouts of the database. */
@@ -39,10 +41,7 @@ export interface Options extends ActionLog.Options {
   readonly countEvery?: Duration.Input
 }
 
-// milliseconds between counts of the unsettled actions while the log is full
-const countInterval = 1000
-
-const awayGauge = metrics.actionLogDegraded.series({})
+const awayGauge = ActionLog.metrics.actionLogDegraded.series({})
 
 /** Returns why a database step failed. Omits the message of a Postgres server, which may contain its host name. */
 const describeFault = (fault: SqlStep.SqlFault, isFile: boolean): string => {
@@ -53,27 +52,126 @@ const describeFault = (fault: SqlStep.SqlFault, isFile: boolean): string => {
   })`
 }
 
-const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
+const createTable = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  const scope = yield* Effect.scope
-  const inScope = SqlStep.runIn(scope)
-  const { capacity, keep, maxBytes, settledCapacity } = ActionLog.resolveLimits(options)
-  const lease = ActionLog.leaseMillis(options.lease)
+  const bytes = sql.literal(sql.onDialectOrElse({ sqlite: () => "BLOB", orElse: () => "BYTEA" }))
+  // the claimant is the signer, or the fingerprint if the signer is unknown; the body is stored until the action is
+  // settled
+  yield* sql`CREATE TABLE trigate_actions (
+    network TEXT NOT NULL,
+    claimant TEXT NOT NULL,
+    nonce BIGINT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    action_type TEXT NOT NULL,
+    body ${bytes},
+    size INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    sendings INTEGER NOT NULL,
+    token TEXT NOT NULL,
+    opened_at BIGINT NOT NULL,
+    lease_until BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    PRIMARY KEY (network, claimant, nonce)
+  )`
+  yield* sql`CREATE INDEX trigate_actions_unanswered ON trigate_actions (network, expires_at, size, state)
+    WHERE body IS NOT NULL`
+  yield* sql`CREATE INDEX trigate_actions_answered ON trigate_actions (network, expires_at) WHERE body IS NULL`
+})
+
+const divideActions = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN part TEXT NOT NULL DEFAULT 'familiar'`
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN caller TEXT NOT NULL DEFAULT ''`
+  // the signers with an accepted action
+  yield* sql`CREATE TABLE trigate_signers (
+    network TEXT NOT NULL,
+    signer TEXT NOT NULL,
+    accepted_at BIGINT NOT NULL,
+    PRIMARY KEY (network, signer)
+  )`
+  yield* sql`INSERT INTO trigate_signers (network, signer, accepted_at)
+    SELECT network, claimant, MAX(opened_at) FROM trigate_actions WHERE state = 'accepted' GROUP BY network, claimant`
+})
+
+// replicas of the preceding version neither write nor read the added columns
+const settleActions = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  // how the outcome was determined, as JSON
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN settled TEXT`
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN look_up_at BIGINT NOT NULL DEFAULT 0`
+  yield* sql`CREATE INDEX trigate_actions_fingerprint ON trigate_actions (network, fingerprint)`
+  yield* sql`CREATE TABLE trigate_action_cloids (
+    network TEXT NOT NULL,
+    cloid TEXT NOT NULL,
+    claimant TEXT NOT NULL,
+    nonce BIGINT NOT NULL,
+    PRIMARY KEY (network, cloid, claimant, nonce)
+  )`
+})
+
+// the account for which an action was signed; empty for the signer's own, null if the preceding version wrote the row
+const addVaults = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN vault TEXT`
+})
+
+/** Creates the tables. If they are from an earlier version of the gateway, adds the missing tables and columns. */
+const migrate = Migrator.make({})({
+  loader: Migrator.fromRecord({
+    "0002_create_actions": createTable,
+    "0003_divide_actions": divideActions,
+    "0004_settle_actions": settleActions,
+    "0005_add_vaults": addVaults
+  }),
+  table: "trigate_migrations"
+})
+
+const State = Schema.Literals(LoggedAction.states)
+const decodeInserted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ sendings: SqlStep.BigintColumn })))
+const decodeCounted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
+  part: Schema.Literals(["familiar", "strangers"]),
+  holder: Schema.String,
+  count: SqlStep.BigintColumn,
+  bytes: SqlStep.BigintColumn,
+  unknown: SqlStep.BigintColumn,
+  oldestUnknown: Schema.NullOr(SqlStep.BigintColumn),
+  firstExpiry: SqlStep.BigintColumn
+})))
+const Found = Schema.Struct({
+  claimant: Schema.String,
+  nonce: SqlStep.BigintColumn,
+  fingerprint: Schema.String,
+  state: State,
+  token: Schema.String,
+  attempts: SqlStep.BigintColumn,
+  openedAt: SqlStep.BigintColumn,
+  leaseUntil: SqlStep.BigintColumn,
+  expiresAt: SqlStep.BigintColumn,
+  lookUpAt: SqlStep.BigintColumn,
+  actionType: Schema.String,
+  body: Schema.NullOr(Schema.Uint8Array),
+  settled: Schema.NullOr(Schema.fromJsonString(Settled)),
+  vault: Schema.NullOr(Schema.String)
+})
+const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Found))
+const isAddress = Schema.is(Address)
+
+const entryFrom = ({ body, claimant, settled, vault, ...row }: typeof Found.Type): LoggedAction.Entry => ({
+  ...row,
+  signer: isAddress(claimant) ? claimant : undefined,
+  ...(body === null ? {} : { body, trace: LoggedAction.readTrace(body) }),
+  settled: settled ?? undefined,
+  vault: vault ?? undefined
+})
+
+const hasRows = (rows: ReadonlyArray<unknown>): boolean => rows.length > 0
+
+const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
+  const sql = yield* SqlClient.SqlClient
+  const inScope = SqlStep.runIn(yield* Effect.scope)
+  const network = options.network ?? "mainnet"
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "1 second")
-  const table = ActionLogTable.make(sql, options.network ?? "mainnet")
   const isFile = sql.onDialectOrElse({ sqlite: () => true, orElse: () => false })
-  const start = yield* Clock.currentTimeMillis
-  const run = `${start.toString(36)}.${(yield* Random.nextInt).toString(36)}`
-  const claimsBetweenPrunes = Math.min(1000, settledCapacity.familiar)
-  const signers = ActionLogQuota.makeSigners()
-  let claims = 0
-  let inFlight = 0
-  // the unanswered actions of all replicas: counted in the table, then updated with this process's own claims
-  const room = ActionLogQuota.make({ capacity, maxBytes })
-  let countedAt = 0
-  // the earliest time at which a counted action expires
-  let firstExpiry = 0
-  let prunedAt = start
   let isAway = false
 
   const tell = Effect.fnUntraced(function*(isNowAway: boolean, why: string) {
@@ -84,11 +182,6 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
       ? Effect.logError(`Signed actions are refused: the action log ${why}`)
       : Effect.logInfo("The action log is reachable again")
   })
-
-  /**
-   * Runs one step within the deadline. Fails with a message. If the step exceeds the deadline, the effect `late` runs
-   * after the step has ended.
-   */
   const step = <A>(effect: Effect.Effect<A, SqlStep.SqlFault>, late?: Effect.Effect<void>) =>
     inScope(Effect.retry(effect, { schedule: SqlStep.lockedSchedule, while: SqlStep.isLocked }), late).pipe(
       Effect.mapError((fault) => describeFault(fault, isFile)),
@@ -98,196 +191,213 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
         orElse: () => Effect.fail(`is unreachable (no response within ${Duration.format(deadline)})`)
       })
     )
-
   const told = <A>(stepped: Effect.Effect<A, string>) =>
     Effect.tapError(Effect.tap(stepped, () => tell(false, "")), (why) => tell(true, why))
 
-  const deferred = new Map<string, Effect.Effect<unknown, SqlStep.SqlFault>>()
-  const writeFirst = Effect.suspend(() => {
-    const [first] = deferred
-    if (first === undefined) return Effect.void
-    const [token, write] = first
-    return Effect.andThen(told(step(write)), Effect.sync(() => deferred.delete(token)))
-  })
-  const writeDeferred = writeFirst.pipe(
-    Effect.retry(Schedule.spaced("1 second")),
-    Effect.ignore,
-    Effect.repeat({ while: () => deferred.size > 0 })
-  )
+  const ours = sql`network = ${network}`
+  const at = ({ claimant, nonce }: LoggedAction.EntryKey) =>
+    sql`${ours} AND claimant = ${claimant} AND nonce = ${nonce}`
+  const meets = ({ fingerprint, lookUpAt, now, states, token }: LoggedAction.Guard) =>
+    sql.and([
+      now === undefined
+        ? sql`trigate_actions.state IN ${sql.in(states)}`
+        : sql`CASE WHEN trigate_actions.state = 'sent' AND trigate_actions.lease_until <= ${now} THEN 'unknown'
+            ELSE trigate_actions.state END IN ${sql.in(states)}`,
+      ...(fingerprint === undefined ? [] : [sql`trigate_actions.fingerprint = ${fingerprint}`]),
+      ...(token === undefined ? [] : [sql`trigate_actions.token = ${token}`]),
+      ...(lookUpAt === undefined ? [] : [sql`trigate_actions.look_up_at = ${lookUpAt}`])
+    ])
 
-  /** Retries a failed write later. */
-  const defer = (token: string, write: Effect.Effect<unknown, SqlStep.SqlFault>) =>
-    Effect.suspend(() => {
-      const isFirst = deferred.size === 0
-      // if too many writes are deferred, this write is dropped: the settled action stays `sent`, and becomes `unknown`
-      // after its lease
-      if (deferred.size < capacity) deferred.set(token, write)
-      return isFirst ? Effect.asVoid(Effect.forkIn(Effect.delay(writeDeferred, "1 second"), scope)) : Effect.void
-    })
-
-  const reportInFlight = (change: number) => {
-    inFlight += change
-    return Metric.update(ActionLog.gauges.sent, inFlight)
+  /** Stores the client order IDs of an action, so that `find` can look up the action by them. */
+  const noteCloids = (
+    { claimant, nonce }: LoggedAction.EntryKey,
+    trace: LoggedAction.ActionTrace | undefined
+  ): Effect.Effect<unknown, SqlStep.SqlFault> => {
+    const cloids = trace === undefined ? [] : LoggedAction.listCloids(trace)
+    const rows: ReadonlyArray<Record<string, unknown>> = cloids.map((cloid) => ({ network, cloid, claimant, nonce }))
+    return Arr.isReadonlyArrayNonEmpty(rows)
+      ? sql`INSERT INTO trigate_action_cloids ${sql.insert(rows)} ON CONFLICT DO NOTHING`
+      : Effect.void
   }
 
-  const counting = Effect.gen(function*() {
-    countedAt = yield* Clock.currentTimeMillis
-    const holdings = yield* table.holdings(countedAt)
-    room.reset(holdings)
-    firstExpiry = holdings.reduce((first, holding) => Math.min(first, holding.firstExpiry), Infinity)
-    yield* Metric.update(ActionLog.gauges.unknown, holdings.reduce((sum, { unknown }) => sum + unknown, 0))
-    const oldest = holdings.flatMap(({ oldestUnknown }) => oldestUnknown ?? [])
-    yield* Metric.update(ActionLog.gauges.oldest, ActionLog.oldestSeconds(oldest))
-  })
-  const recount = Effect.ignore(step(counting))
-
-  const makeRoom = Effect.gen(function*() {
-    yield* ActionLog.warnExpired(yield* table.dropExpired(yield* Clock.currentTimeMillis))
-    yield* counting
-  })
-  // limits how often the actions are counted while the log is full
-  const makeRoomAgain = Effect.flatMap(
-    Clock.currentTimeMillis,
-    (now) => now < firstExpiry && now - countedAt < countInterval ? Effect.void : makeRoom
-  )
-  const prune = Effect.gen(function*() {
-    yield* table.dropAnswered("familiar", settledCapacity.familiar)
-    yield* table.dropAnswered("strangers", settledCapacity.strangers)
-    yield* table.dropSigners(yield* Clock.currentTimeMillis)
-    yield* makeRoom
-    yield* table.dropCloids
-  })
-
-  let isReady = !prepare
-  const prepared = Effect.gen(function*() {
-    yield* ActionLogTable.migrate
-    if (isFile) yield* table.orphan
-    yield* prune
-    isReady = true
-  }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
-  const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
-
-  const quotaPart = Effect.fnUntraced(function*({ isListed, signer }: LoggedAction.Sending) {
-    if (signer === undefined) return "strangers"
-    if (isListed || signers.has(signer.toLowerCase())) return "familiar"
-    if (!(yield* table.isKnown(signer))) return "strangers"
-    signers.add(signer.toLowerCase())
-    return "familiar"
-  })
-
-  /**
-   * Claims a nonce. On success, returns the number of attempts including this one, and the log capacity that they use.
-   * Otherwise returns the state of the action that has the nonce, or the exceeded limit of the action log.
-   */
-  const write = Effect.fnUntraced(function*(sending: LoggedAction.Sending, token: string, now: number) {
-    yield* ready
-    const part = yield* quotaPart(sending)
-    const holding = ActionLogQuota.holdingFor(part, sending)
-    let scarcity: ActionLogQuota.Scarcity | undefined
-    for (const isLast of [false, true]) {
-      scarcity = room.scarcity(part, holding.holder, holding.bytes)
-      // an action that is already in the log needs no capacity
-      if (scarcity === undefined || (yield* table.standing(sending)).length > 0) {
-        const [inserted] = yield* table.insert(sending, part, token, now, lease(), keep)
-        if (inserted !== undefined) {
-          const cloids = sending.trace === undefined ? [] : ActionTrace.cloids(sending.trace)
-          const { nonce } = sending
-          if (inserted.sendings === 1) {
-            yield* table.noteCloids({ claimant: LoggedAction.claimantId(sending), nonce }, cloids)
-          }
-          return { sendings: inserted.sendings, holding }
-        }
-        const [standing] = yield* table.standing(sending)
-        if (standing !== undefined && standing.expiresAt > now) {
-          return {
-            state: standing.state === "sent" && standing.leaseUntil <= now ? "unknown" as const : standing.state,
-            isSame: standing.fingerprint === sending.fingerprint
-          }
-        }
-        // the entry that has the nonce has expired
-        if (!isLast) yield* makeRoom
-      } else if (!isLast) yield* makeRoomAgain
+  const select = (selection: ActionLog.Selection, now: number) => {
+    if ("key" in selection) return at(selection.key)
+    if ("open" in selection) {
+      const { open } = selection
+      return sql`${ours} AND body IS NOT NULL ${open === "all" ? sql`` : sql`AND fingerprint = ${open.fingerprint}`}
+        ORDER BY opened_at, fingerprint`
     }
-    return { scarcity: scarcity ?? "full" }
-  })
-
-  const claim = Effect.fn("ActionLog.claim")(
-    function*(sending: LoggedAction.Sending): Effect.fn.Return<LoggedAction.Claim, LoggedAction.ClaimRefusal> {
-      const now = yield* Clock.currentTimeMillis
-      claims += 1
-      const token = `${run}.${claims.toString(36)}`
-      const withdrawal = defer(token, table.withdraw(sending, token))
-      const written = yield* told(step(write(sending, token, now), withdrawal)).pipe(
-        // the statement may have been executed even though the connection broke
-        Effect.tapError(() => isFile ? Effect.void : withdrawal),
-        Effect.mapError(LoggedAction.notSent)
-      )
-      const { nonce, signer } = sending
-      if ("state" in written) {
-        return yield* signer === undefined
-          ? ActionLogQuota.overQuota("full")
-          : LoggedAction.alreadyUsed(signer, nonce, written.state, written.isSame === true)
-      }
-      if ("scarcity" in written) return yield* ActionLogQuota.overQuota(written.scarcity)
-      yield* reportInFlight(1)
-      if (now - prunedAt > ActionLog.pruneInterval || claims % claimsBetweenPrunes === 0) {
-        prunedAt = now
-        yield* Effect.forkIn(Effect.ignore(step(prune)), scope)
-      }
-      const isRepeat = written.sendings > 1
-      if (!isRepeat) room.add(written.holding)
-      return LoggedAction.makeClaim(sending, isRepeat, (remains, settled) =>
-        Effect.gen(function*() {
-          const isNew = remains === "accepted" && signer !== undefined && !signers.has(signer.toLowerCase())
-          const settlement = isNew
-            ? Effect.andThen(
-              table.settle(sending, token, remains, settled),
-              table.know(signer, yield* Clock.currentTimeMillis)
-            )
-            : table.settle(sending, token, remains, settled)
-          yield* reportInFlight(-1)
-          if (remains !== "unknown") room.remove(written.holding)
-          if (isNew) signers.add(signer.toLowerCase())
-          const later = defer(token, settlement)
-          yield* told(step(settlement, later)).pipe(Effect.catch(() => later))
-          if (remains === "unknown" || isRepeat) yield* recount
-        }))
+    if ("due" in selection) {
+      return sql`${ours} AND body IS NOT NULL AND look_up_at <= ${now} AND expires_at > ${now}
+        AND ${meets({ states: ["unknown"], now })} ORDER BY look_up_at, opened_at LIMIT ${ActionLog.lookupsAtOnce}`
     }
-  )
-
-  const probe = Effect.andThen(ready, sql`SELECT 1`)
-
-  const ask = <A>(effect: Effect.Effect<A, SqlStep.SqlFault>) => Effect.mapError(step(effect), LoggedAction.unreadable)
-
-  // creates the table before the first action, so that a failure is reported at startup
-  if (prepare) {
-    yield* Effect.ignore(told(step(ready)))
-    const watch = Effect.suspend(() => isReady ? recount : Effect.void)
-    yield* Effect.forkScoped(Effect.forever(Effect.delay(watch, options.countEvery ?? "15 seconds")))
+    const named = "id" in selection
+      ? sql`fingerprint = ${selection.id}`
+      : "cloid" in selection
+      ? sql`(claimant, nonce) IN (SELECT claimant, nonce FROM trigate_action_cloids
+          WHERE ${ours} AND cloid = ${selection.cloid.toLowerCase()})
+          ${selection.signer === undefined ? sql`` : sql`AND claimant = ${selection.signer.toLowerCase()}`}`
+      : sql`claimant = ${selection.signer.toLowerCase()} AND nonce = ${selection.nonce}`
+    return sql`${ours} AND ${named} AND expires_at > ${now} LIMIT ${LoggedAction.mostFound}`
   }
 
-  return ActionLog.ActionLog.of({
+  const find = Effect.fnUntraced(function*(
+    selection: ActionLog.Selection,
+    now: number
+  ): Effect.fn.Return<ReadonlyArray<LoggedAction.Entry>, SqlStep.SqlFault> {
+    if ("due" in selection && isAway) return []
+    // a tool can list the actions of an earlier version, whose table lacks the later columns
+    const later = "open" in selection
+      ? sql`0 AS "lookUpAt", NULL AS settled, NULL AS vault`
+      : sql`look_up_at AS "lookUpAt", settled, vault`
+    const rows = yield* Effect.flatMap(
+      sql`SELECT claimant, nonce, fingerprint, state, token, sendings AS attempts, opened_at AS "openedAt",
+          lease_until AS "leaseUntil", expires_at AS "expiresAt", action_type AS "actionType", body, ${later}
+        FROM trigate_actions WHERE ${select(selection, now)}`,
+      decodeFound
+    )
+    const entries = rows.map(entryFrom)
+    // replicas of the preceding version do not store client order IDs
+    if ("due" in selection) {
+      yield* Effect.forEach(entries, (entry) => noteCloids(LoggedAction.entryKey(entry), entry.trace), {
+        discard: true
+      })
+    }
+    return entries
+  })
+
+  const insert = Effect.fnUntraced(function*(
+    { expiresAt, key, leaseUntil, now, part, sending, token }: ActionLog.Opening,
+    guard: LoggedAction.Guard
+  ) {
+    const { actionType, body, caller, fingerprint, trace } = sending
+    const row = {
+      network,
+      claimant: key.claimant,
+      part,
+      caller,
+      nonce: key.nonce,
+      fingerprint,
+      action_type: actionType,
+      vault: trace?.vault ?? "",
+      body,
+      size: body.length,
+      state: "sent",
+      sendings: 1,
+      token,
+      opened_at: now,
+      lease_until: leaseUntil,
+      expires_at: expiresAt
+    }
+    const [inserted] = yield* Effect.flatMap(
+      sql`INSERT INTO trigate_actions ${sql.insert(row)}
+        ON CONFLICT (network, claimant, nonce) DO UPDATE SET
+          state = 'sent', sendings = trigate_actions.sendings + 1, token = excluded.token,
+          lease_until = excluded.lease_until, expires_at = excluded.expires_at
+        WHERE trigate_actions.expires_at > excluded.opened_at AND ${meets(guard)}
+        RETURNING sendings`,
+      decodeInserted
+    )
+    if (inserted === undefined) {
+      const [standing] = yield* find({ key }, now)
+      // an entry that was dropped in the meantime counts as expired
+      return standing ?? { state: "forgotten" as const, fingerprint, leaseUntil: 0, expiresAt: 0 }
+    }
+    if (inserted.sendings > 1) return "repeat" as const
+    yield* noteCloids(key, trace)
+    return "new" as const
+  })
+
+  const update = (key: LoggedAction.EntryKey, guard: LoggedAction.Guard, change: ActionLog.Change) => {
+    const entry = sql`${at(key)} AND ${meets(guard)} RETURNING nonce`
+    if ("lookUpAt" in change) {
+      const lookUpAt = change.lookUpAt ?? Number.MAX_SAFE_INTEGER
+      return Effect.map(sql`UPDATE trigate_actions SET look_up_at = ${lookUpAt} WHERE ${entry}`, hasRows)
+    }
+    const { part, settled, state } = change
+    if (state === "gone") return Effect.map(sql`DELETE FROM trigate_actions WHERE ${entry}`, hasRows)
+    const settlement = settled === undefined ? null : Json.stringify(settled)
+    const moved = part === undefined ? sql`` : sql`, part = ${part}`
+    const ended = state === "sent" || state === "unknown"
+      ? sql``
+      : sql`, body = NULL, size = 0, settled = ${settlement}${moved}`
+    return Effect.map(sql`UPDATE trigate_actions SET state = ${state}${ended} WHERE ${entry}`, hasRows)
+  }
+
+  const dropAnswered = (part: LoggedAction.Part, limit: number) =>
+    sql`DELETE FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL AND expires_at <= (
+      SELECT expires_at FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL
+      ORDER BY expires_at DESC LIMIT 1 OFFSET ${limit})`
+
+  const trim = Effect.fnUntraced(function*(now: number, settled?: { readonly [P in LoggedAction.Part]: number }) {
+    if (settled !== undefined) {
+      yield* dropAnswered("familiar", settled.familiar)
+      yield* dropAnswered("strangers", settled.strangers)
+      yield* sql`DELETE FROM trigate_signers WHERE ${ours} AND (accepted_at <= ${now - LoggedAction.knownFor}
+        OR accepted_at <= (SELECT accepted_at FROM trigate_signers WHERE ${ours}
+          ORDER BY accepted_at DESC LIMIT 1 OFFSET ${LoggedAction.maxSigners}))`
+    }
+    yield* sql`DELETE FROM trigate_actions WHERE ${ours} AND body IS NULL AND expires_at <= ${now}`
+    const gone = yield* sql`DELETE FROM trigate_actions
+      WHERE ${ours} AND body IS NOT NULL AND expires_at <= ${now} RETURNING nonce`
+    if (settled !== undefined) {
+      yield* sql`DELETE FROM trigate_action_cloids WHERE ${ours} AND NOT EXISTS (
+        SELECT 1 FROM trigate_actions WHERE trigate_actions.network = trigate_action_cloids.network
+          AND trigate_actions.claimant = trigate_action_cloids.claimant
+          AND trigate_actions.nonce = trigate_action_cloids.nonce)`
+    }
+    return gone.length
+  })
+
+  const driver: ActionLog.Driver<SqlStep.SqlFault> = {
     backing: isFile ? "SQLite" : "Postgres",
-    tryClaim: () => undefined,
-    claim,
-    unanswered: ask(Effect.flatMap(Clock.currentTimeMillis, table.list)),
-    forget: (fingerprint) => Effect.tap(ask(table.forget(fingerprint)), () => recount),
-    find: (reference) => ask(Effect.flatMap(Clock.currentTimeMillis, (now) => table.find(reference, now))),
-    // before the table exists, there are no actions
-    takeUnknown: Effect.suspend(() =>
-      isReady && !isAway ? ask(Effect.flatMap(Clock.currentTimeMillis, table.takeUnknown)) : Effect.succeed([])
-    ),
-    untilTurn: Effect.sleep(ActionLog.turnEvery),
-    conclude: (fingerprint, conclusion) =>
-      Effect.tap(
-        ask(Effect.flatMap(Clock.currentTimeMillis, (now) => table.conclude(fingerprint, conclusion, now))),
-        () => recount
+    isLocal: false,
+    insert,
+    update,
+    find,
+    count: (now) => {
+      const unknown = sql`state = 'unknown' OR lease_until <= ${now}`
+      return Effect.flatMap(
+        sql`SELECT part, CASE part WHEN 'familiar' THEN claimant ELSE caller END AS holder, COUNT(*) AS count,
+            SUM(size) AS bytes, SUM(CASE WHEN ${unknown} THEN 1 ELSE 0 END) AS unknown,
+            MIN(CASE WHEN ${unknown} THEN opened_at END) AS "oldestUnknown", MIN(expires_at) AS "firstExpiry"
+          FROM trigate_actions WHERE ${ours} AND body IS NOT NULL GROUP BY 1, 2`,
+        decodeCounted
+      )
+    },
+    trim,
+    isKnown: (signer) => Effect.map(sql`SELECT 1 FROM trigate_signers WHERE ${ours} AND signer = ${signer}`, hasRows),
+    know: (signer, now) =>
+      sql`INSERT INTO trigate_signers ${sql.insert({ network, signer, accepted_at: now })}
+        ON CONFLICT (network, signer) DO UPDATE SET accepted_at = excluded.accepted_at`,
+    step,
+    write: (operations, late = Effect.void) =>
+      told(step(operations, late)).pipe(
+        // the statement may have been executed even though the connection broke
+        Effect.tapError(() => isFile ? Effect.void : late)
       ),
-    used: Effect.sync(room.used),
+    ...(prepare
+      ? {
+        prepare: Effect.gen(function*() {
+          yield* migrate
+          // an earlier, ended process of this gateway left these actions
+          if (isFile) yield* sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`
+        }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+      }
+      : {}),
     // a file that can be read may refuse writes, for example if the disk is full, so a successful read does not reset
     // `isAway` for a file
-    isUp: Effect.map(Effect.isSuccess(isFile ? step(probe) : told(step(probe))), (answers) => answers && !isAway)
-  })
+    isUp: Effect.map(
+      Effect.isSuccess(isFile ? step(sql`SELECT 1`) : told(step(sql`SELECT 1`))),
+      (answers) => answers && !isAway
+    )
+  }
+  return driver
+})
+
+const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
+  const { log } = yield* ActionLog.make(yield* makeDriver(options, prepare), options)
+  return ActionLog.ActionLog.of({ ...log, claim: Effect.fn("ActionLog.claim")(log.claim) })
 })
 
 /**

@@ -29,11 +29,9 @@ import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import type { OrderEvents } from "../accounts/OrderEvents.ts"
 import { Info } from "../Info.ts"
-import { ActionLog } from "./ActionLog.ts"
-import { metrics } from "./ActionLogMetrics.ts"
-import * as ActionTrace from "./ActionTrace.ts"
-import { mostFound } from "./LoggedAction.ts"
-import type { Conclusion, Recorded, Unsettled } from "./LoggedAction.ts"
+import { ActionLog, metrics } from "./ActionLog.ts"
+import { listCloids, mostFound } from "./LoggedAction.ts"
+import type { Conclusion, Leg, Recorded, Unsettled } from "./LoggedAction.ts"
 
 /**
  * Milliseconds after an action's `expiresAfter`, by the venue's clock, at which an action that is not found counts as
@@ -69,7 +67,7 @@ const numeric = (text: string): string => text.includes(".") ? text.replace(/\.?
  * Returns whether an order at the venue matches an order as it was signed. The client order ID alone is not sufficient,
  * because an earlier order may have had that ID.
  */
-const agrees = (leg: ActionTrace.Leg, { order }: OrderRecord, openedAt: number): boolean =>
+const agrees = (leg: Leg, { order }: OrderRecord, openedAt: number): boolean =>
   order.side === (leg.isBuy ? "B" : "A") &&
   numeric(order.limitPx) === numeric(leg.price) &&
   numeric(order.origSz) === numeric(leg.size) &&
@@ -159,7 +157,7 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
   })
 
   const lookUp = Effect.fnUntraced(
-    function*(user: Address, leg: ActionTrace.Leg, own: Unsettled) {
+    function*(user: Address, leg: Leg, own: Unsettled) {
       const { cloid } = leg
       if (cloid === undefined) return "unknowable" as const
       const answer = yield* info.orderStatus({ user, oid: cloid })
@@ -180,7 +178,7 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
     const { signer, trace } = action
     const user = trace.vault ?? (signer === undefined ? undefined : yield* tradingAccount(signer))
     if (user === undefined) return undefined
-    const search = (leg: ActionTrace.Leg) => lookUp(user, leg, action)
+    const search = (leg: Leg) => lookUp(user, leg, action)
     const first = yield* Effect.forEach(trace.legs, search)
     if (!first.some(Predicate.isObject)) {
       return past && first.every((found) => found === "absent") ? "absent" as const : undefined
@@ -198,7 +196,7 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
 
   const findConclusion = Effect.fnUntraced(function*(action: Unsettled) {
     const { trace } = action
-    if (ActionTrace.cloids(trace).length === 0) return undefined
+    if (listCloids(trace).length === 0) return undefined
     const { expiresAfter } = trace
     // the time must be read before the orders are looked up, so that an order that arrives between the two steps is
     // found
@@ -215,7 +213,7 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
   const awaited = new Map<string, ReadonlyArray<Unsettled>>()
 
   const stopAwaiting = ({ fingerprint, trace }: Unsettled): void => {
-    for (const cloid of ActionTrace.cloids(trace)) {
+    for (const cloid of listCloids(trace)) {
       const others = (awaited.get(cloid) ?? []).filter((each) => each.fingerprint !== fingerprint)
       if (others.length === 0) awaited.delete(cloid)
       else awaited.set(cloid, others)
@@ -224,7 +222,7 @@ const turns = Effect.fnUntraced(function*({ orders }: Options) {
 
   const awaitEvents = (action: Unsettled): void => {
     stopAwaiting(action)
-    for (const cloid of ActionTrace.cloids(action.trace)) {
+    for (const cloid of listCloids(action.trace)) {
       awaited.set(cloid, [...awaited.get(cloid) ?? [], action].slice(-mostOfCloid))
     }
     for (const oldest of awaited.keys()) {

@@ -1,23 +1,113 @@
 /**
- * An action in the action log: its identity, its states, the right to send it (a claim), and the errors that refuse a
- * claim. Every implementation of the log uses these rules.
+ * An action in the action log: its identity, its trace, its states, its share of the log's capacity, and the errors that
+ * refuse to send it. Pure rules, which are the same for every store.
  *
- * State transitions: `sent` → `accepted`, `rejected` or `unknown`. `unknown` → `sent` when a body with equal signed
- * content is sent again. `unknown` → `accepted` or `rejected` when the venue's state shows the outcome. `sent` or
- * `unknown` → `forgotten` by an operator. Each nonce of a signer has one entry, so the log also prevents a nonce from
- * being sent twice.
+ * Each nonce of a signer has one entry, so the log also prevents a nonce from being sent twice. {@link nextState} lists
+ * the transitions between the states of an entry.
+ *
+ * A random signature recovers to some address, so a client can present any number of new signers. The capacity of the
+ * log is therefore divided into two parts:
+ *
+ * - The part for known signers, which have an accepted action or are on an allow-list. Each known signer is allowed a
+ *   tenth of this part's free capacity.
+ * - The part for all other signers, a tenth of the first part's size. Each caller is allowed a quarter of this part's
+ *   free capacity.
+ *
+ * A signer or caller without an unanswered action in the log is admitted as long as its part has any free capacity.
  */
+import { actionCatalog, isActionType, isSentAction } from "@trigate/domain/actions/ActionCatalog"
+import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
 import { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
+import { Cloid } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionReference, ActionState, Settled } from "@trigate/domain/actions/ActionRecord"
-import type { Address } from "@trigate/domain/encoding/Hex"
+import { local } from "@trigate/domain/Caller"
+import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
+import { Millis } from "@trigate/domain/Time"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Result from "effect/Result"
-import type * as ActionTrace from "./ActionTrace.ts"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+
+/** One order of an action, as it was signed. */
+export const Leg = Schema.Struct({
+  cloid: Schema.optionalKey(Cloid),
+  isBuy: Schema.Boolean,
+  price: Schema.String,
+  size: Schema.String
+})
+export type Leg = typeof Leg.Type
+
+/** The expiry and the orders of an action, by which its effect can be looked up at the venue. */
+export const ActionTrace = Schema.Struct({
+  /** The vault or sub-account on whose behalf the action is signed, in lower case. */
+  vault: Schema.optionalKey(Address),
+  /**
+   * Time in milliseconds, by the venue's clock, after which the venue refuses the action; absent if the action has no
+   * expiry.
+   */
+  expiresAfter: Schema.optionalKey(Millis),
+  /** The orders that the action places; empty for an action of another type. */
+  legs: Schema.Array(Leg)
+})
+export type ActionTrace = typeof ActionTrace.Type
+
+const Envelope = Schema.Struct({
+  vaultAddress: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  expiresAfter: Schema.optionalKey(Schema.NullOr(Millis))
+})
+const decodeEnvelope = Schema.decodeUnknownOption(Envelope)
+
+const Order = Schema.Struct({
+  b: Schema.Boolean,
+  p: Schema.String,
+  s: Schema.String,
+  c: Schema.optionalKey(Schema.NullOr(Cloid))
+})
+const decodeOrders = Schema.decodeUnknownOption(Schema.Array(Order))
+
+const isAddress = Schema.is(Address)
+
+const legFrom = ({ b, c, p, s }: typeof Order.Type): Leg => ({
+  ...(c === undefined || c === null ? {} : { cloid: lowerCase(c) }),
+  isBuy: b,
+  price: p,
+  size: s
+})
+
+const listLegs = ({ orders, type }: SentAction): ReadonlyArray<Leg> =>
+  type === "order" ? Option.getOrElse(decodeOrders(orders), () => []).map(legFrom) : []
+
+/** Returns whether signatures of this type of action cover `expiresAfter`. */
+const signsExpiry = ({ type }: SentAction): boolean => isActionType(type) && actionCatalog[type].scheme === "l1"
+
+/** Returns the trace of a signed action. */
+export const makeTrace = (signed: { readonly action: SentAction }): ActionTrace => {
+  const { expiresAfter, vaultAddress }: typeof Envelope.Type = Option.getOrElse(decodeEnvelope(signed), () => ({}))
+  const vault = vaultAddress?.replace(/^(?!0x)/u, "0x").toLowerCase()
+  return {
+    ...(isAddress(vault) ? { vault } : {}),
+    ...(expiresAfter === undefined || expiresAfter === null || !signsExpiry(signed.action) ? {} : { expiresAfter }),
+    legs: listLegs(signed.action)
+  }
+}
+
+const isBody = (value: unknown): value is { readonly action: SentAction } =>
+  Predicate.hasProperty(value, "action") && isSentAction(value.action)
+
+/** Returns the trace of a body; an empty trace if the bytes are not a body. */
+export const readTrace = (body: Uint8Array): ActionTrace => {
+  const value = Json.of(Utf8.decodeLossy(body)).valueOrUndefined
+  return isBody(value) ? makeTrace(value) : { legs: [] }
+}
+
+/** Returns the client order IDs of the orders, without duplicates. */
+export const listCloids = ({ legs }: ActionTrace): ReadonlyArray<Cloid> => [
+  ...new Set(legs.flatMap(({ cloid }) => cloid === undefined ? [] : [cloid]))
+]
 
 /** A signed action. */
 export interface Signed {
@@ -43,7 +133,7 @@ export interface Sending extends Signed {
    * The action's orders and expiry, by which its effect can be looked up at the venue; absent if the action has neither
    * orders nor expiry.
    */
-  readonly trace?: ActionTrace.ActionTrace
+  readonly trace?: ActionTrace
 }
 
 /**
@@ -56,6 +146,9 @@ export interface Sending extends Signed {
  * - `forgotten`: an operator who knows the outcome removed the action from the log's unanswered actions.
  */
 export type State = "sent" | "accepted" | "rejected" | "unknown" | "forgotten"
+
+/** A part of the action log's capacity: `familiar` for known signers, `strangers` for all other signers. */
+export type Part = "familiar" | "strangers"
 
 /** An action in state `sent` or `unknown`: the venue may have accepted it. */
 export interface Unanswered extends Signed {
@@ -91,7 +184,7 @@ export const mostFound = 100
 export interface Unsettled extends Pick<Signed, "fingerprint" | "nonce" | "signer"> {
   /** The time at which the action was first sent, in milliseconds. */
   readonly openedAt: number
-  readonly trace: ActionTrace.ActionTrace
+  readonly trace: ActionTrace
 }
 
 /** The outcome of an action, as shown by the venue's state. */
@@ -162,31 +255,30 @@ export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame
     detail: `An action of ${signer} with nonce ${nonce} ${reasons[state]}`
   })
 
-/** Returns the ID under which an action's nonce is claimed: the signer, or the fingerprint if the signer is unknown. */
-export const claimantId = ({ fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">): string =>
-  signer?.toLowerCase() ?? fingerprint
-
-/** Returns the key of an entry in the action log. Each nonce of a signer has one key; see {@link claimantId}. */
-export const entryKey = (sending: Signed): string => `${claimantId(sending)}:${sending.nonce}`
-
-/**
- * Returns the keys of the entries that a reference can identify. `find` returns the keys for a fingerprint or a client
- * order ID.
- */
-export const entryKeys = (
-  reference: ActionReference,
-  find: (by: string) => ReadonlyArray<string>
-): ReadonlyArray<string> => {
-  if ("id" in reference) return find(reference.id)
-  return "cloid" in reference
-    ? find(reference.cloid.toLowerCase())
-    : [`${reference.signer.toLowerCase()}:${reference.nonce}`]
+/** The parts of an action that identify it. */
+export interface Identity {
+  readonly signer?: Address | undefined
+  readonly nonce: number
+  readonly fingerprint: string
 }
+
+/** The key of an entry: the ID under which the nonce is claimed, and the nonce. */
+export interface EntryKey {
+  /** The signer, or the fingerprint if the signer is unknown. */
+  readonly claimant: string
+  readonly nonce: number
+}
+
+/** Returns the key of an action's entry. Each nonce of a signer has one key. */
+export const entryKey = ({ fingerprint, nonce, signer }: Identity): EntryKey => ({
+  claimant: signer?.toLowerCase() ?? fingerprint,
+  nonce
+})
 
 /** Returns whether a reference identifies an action. */
 export const isNamed = (
   reference: ActionReference,
-  { fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">
+  { fingerprint, signer }: Identity
 ): boolean =>
   "id" in reference
     ? fingerprint === reference.id
@@ -198,9 +290,6 @@ export const isNamed = (
  */
 export const expiryTime = (nonce: number, now: number, keep: number): number => Math.max(nonce, now) + keep
 
-/** The state of an entry in the action log after an attempt to send the action. `gone`: the entry is removed. */
-export type Remains = "accepted" | "rejected" | "unknown" | "gone"
-
 /**
  * Returns the next time at which an action of unknown outcome is looked up at the venue; all times are in milliseconds.
  */
@@ -208,78 +297,294 @@ export const nextLookup = (openedAt: number, now: number): number =>
   now + Math.max(1000, Math.min(300_000, Math.ceil((now - openedAt) / 2)))
 
 /**
- * Returns the state to store for an action whose outcome was looked up at the venue. An earlier version of the gateway
- * can also read that state.
+ * An event in the life of an action.
+ *
+ * - `sent`: a body with this signed content is about to be sent.
+ * - A {@link Settlement}: the result of the attempt that is being sent.
+ * - `orderStatus`: the venue's state shows the action; `expiry`: it does not, and the action can no longer take effect.
+ * - `forgotten`: an operator removes the action.
  */
-export const storedState = ({ state }: Conclusion): "accepted" | "rejected" =>
-  state === "accepted" ? "accepted" : "rejected"
+export type Attempted = "sent" | Settlement | "orderStatus" | "expiry" | "forgotten"
+
+/**
+ * Returns the state of an action after an event, `gone` if the entry is removed, or `undefined` if the event must not
+ * happen in this state. `isRepeat`: the venue may have accepted an earlier attempt.
+ */
+export const nextState = (
+  state: State | undefined,
+  isRepeat: boolean,
+  attempted: Attempted
+): State | "gone" | undefined => {
+  if (attempted === "sent") return state === undefined || state === "unknown" ? "sent" : undefined
+  if (attempted === "forgotten") return state === "sent" || state === "unknown" ? "forgotten" : undefined
+  // an earlier version of the gateway can also read these states
+  if (attempted === "orderStatus") return state === "unknown" ? "accepted" : undefined
+  if (attempted === "expiry") return state === "unknown" ? "rejected" : undefined
+  if (state !== "sent") return undefined
+  switch (attempted) {
+    case "refused":
+      return isRepeat ? "unknown" : "rejected"
+    case "released":
+      return isRepeat ? "unknown" : "gone"
+    default:
+      return attempted
+  }
+}
+
+/** The states of an entry. */
+export const states: ReadonlyArray<State> = ["sent", "accepted", "rejected", "unknown", "forgotten"]
+
+const before = (attempted: Attempted): ReadonlyArray<State> =>
+  states.filter((state) => nextState(state, false, attempted) !== undefined)
+
+/** The states in which each event can happen. */
+export const statesBefore: { readonly [A in Attempted]: ReadonlyArray<State> } = {
+  sent: before("sent"),
+  accepted: before("accepted"),
+  rejected: before("rejected"),
+  refused: before("refused"),
+  released: before("released"),
+  unknown: before("unknown"),
+  orderStatus: before("orderStatus"),
+  expiry: before("expiry"),
+  forgotten: before("forgotten")
+}
+
+/** An entry of the action log, as a store returns it. Times are in milliseconds. */
+export interface Entry extends Identity {
+  readonly actionType?: string
+  /** The bytes of the body; absent if the outcome is known, or if the store does not have them. */
+  readonly body?: Uint8Array | undefined
+  /** The stored state; see {@link stateAt}. */
+  readonly state: State
+  /** The attempt that sends the action, or sent it last. */
+  readonly token: string
+  /** The number of attempts; absent if the store does not count them. */
+  readonly attempts?: number
+  readonly openedAt: number
+  readonly leaseUntil: number
+  readonly expiresAt: number
+  /** The time at which the action is looked up at the venue next. */
+  readonly lookUpAt: number
+  /** Absent if the outcome is known, or if an earlier version of the gateway recorded the action. */
+  readonly trace?: ActionTrace | undefined
+  readonly vault?: string | undefined
+  readonly settled?: Settled | undefined
+}
+
+/** Returns the state of an entry at the time `now`: an action whose lease has ended is `unknown`. */
+export const stateAt = ({ leaseUntil, state }: Pick<Entry, "leaseUntil" | "state">, now: number): State =>
+  state === "sent" && leaseUntil <= now ? "unknown" : state
+
+/** A condition on a stored entry. A write changes nothing unless the entry meets it. */
+export interface Guard {
+  readonly states: ReadonlyArray<State>
+  /** If given, an action whose lease has ended at this time is `unknown`; otherwise the stored state counts. */
+  readonly now?: number
+  readonly fingerprint?: string
+  readonly token?: string
+  readonly lookUpAt?: number
+}
+
+/** Returns whether an entry meets a condition. */
+export const isMet = (
+  guard: Guard,
+  entry: Pick<Entry, "fingerprint" | "leaseUntil" | "lookUpAt" | "state" | "token">
+) =>
+  guard.states.includes(guard.now === undefined ? entry.state : stateAt(entry, guard.now)) &&
+  (guard.fingerprint ?? entry.fingerprint) === entry.fingerprint &&
+  (guard.token ?? entry.token) === entry.token &&
+  (guard.lookUpAt ?? entry.lookUpAt) === entry.lookUpAt
 
 /** Returns the state that callers see for a stored state: `neverArrived` if the action expired without effect. */
 const shownState = (state: State, settled: Settled | undefined): ActionState =>
   state === "rejected" && settled?.by === "expiry" ? "neverArrived" : state
 
-/** Converts an entry of the action log to the form that `find` returns. */
-export const recordedFrom = (
-  { expiresAfter, fingerprint, nonce, settled, signer, state, vault }:
-    & Pick<Signed, "fingerprint" | "nonce" | "signer">
-    & {
-      readonly state: State
-      readonly settled: Settled | undefined
-      readonly expiresAfter: number | undefined
-      readonly vault: string | undefined
-    }
-): Recorded => ({
-  fingerprint,
-  nonce,
-  ...(signer === undefined ? {} : { signer }),
-  state: shownState(state, settled),
-  ...(settled === undefined ? {} : { settled }),
-  ...(expiresAfter === undefined ? {} : { expiresAfter }),
-  ...(vault === undefined ? {} : { vault })
-})
-
-const entryRemains = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
-  if (settlement === "unknown") return "unknown"
-  if (isRepeat && (settlement === "refused" || settlement === "released")) return "unknown"
-  // an action without a signer does not claim a nonce
-  if (settlement === "released" || signer === undefined) return "gone"
-  return settlement === "accepted" ? "accepted" : "rejected"
-}
-
-/**
- * Makes a claim (the right to make one attempt to send an action). Its first `settle` calls `write` with the resulting
- * state of the log entry; later calls do nothing.
- */
-export const makeClaim = (
-  { signer }: Signed,
-  isRepeat: boolean,
-  write: (remains: Remains, settled: Settled | undefined) => Effect.Effect<void>
-): Claim => {
-  let isOpen = true
+/** Converts an entry to the form in which callers of the action log see an action. */
+export const recordedFrom = (entry: Entry, now: number): Recorded => {
+  const { fingerprint, nonce, settled, signer, trace, vault } = entry
+  const state = stateAt(entry, now)
+  const expiresAfter = state === "sent" || state === "unknown" ? trace?.expiresAfter : undefined
   return {
-    isRepeat,
-    settle: (settlement, _status, entries) =>
-      Effect.suspend(() => {
-        if (!isOpen) return Exit.void
-        isOpen = false
-        const remains = entryRemains(signer, isRepeat, settlement)
-        return write(
-          remains,
-          remains === "accepted" || remains === "rejected"
-            ? { by: "response", ...(entries === undefined ? {} : { entries }) }
-            : undefined
-        )
-      })
+    fingerprint,
+    nonce,
+    ...(signer === undefined ? {} : { signer }),
+    state: shownState(state, settled),
+    ...(settled === undefined ? {} : { settled }),
+    ...(expiresAfter === undefined ? {} : { expiresAfter }),
+    ...(vault === undefined ? {} : { vault })
   }
 }
 
-/** The functions of an action log that record actions before they are sent. */
+/**
+ * The capacity that some actions use: the part of the action log, the signer or caller that owns the actions, the
+ * number of actions, and the total size of their bodies.
+ */
+export interface Holding {
+  readonly part: Part
+  readonly holder: string
+  readonly count: number
+  readonly bytes: number
+}
+
+/**
+ * The exceeded limit of the action log. `full`: the part for known signers is full. `share`: the known signer has used
+ * its share. `strangers`: the part for unknown signers is full, or the caller has used its share of that part.
+ */
+export type Scarcity = "full" | "share" | "strangers"
+
+/** The used fraction of each part of the action log's capacity, from 0 to 1. */
+export type Used = { readonly [P in Part]: number }
+
+/** The capacity of one part of the action log. */
+export interface Limits {
+  readonly capacity: number
+  readonly maxBytes: number
+}
+
+/** Returns the limits of the action log's part for unknown signers: a tenth of the given limits. */
+export const strangersLimits = ({ capacity, maxBytes }: Limits): Limits => ({
+  capacity: Math.ceil(capacity / 10),
+  maxBytes: Math.ceil(maxBytes / 10)
+})
+
+/**
+ * Returns the fraction that one signer or caller is allowed to use of the free capacity of a part of the action log.
+ * Actions that the program itself submits, without a client, have no such limit.
+ */
+const holderShare = (part: Part, holder: string): number =>
+  part === "familiar" ? 1 / 10 : holder === local.id ? Infinity : 1 / 4
+
+interface Amount {
+  readonly count: number
+  readonly bytes: number
+}
+
+const nothing: Amount = { count: 0, bytes: 0 }
+
+const plus = (one: Amount, other: Amount, sign: 1 | -1): Amount => ({
+  count: Math.max(0, one.count + sign * other.count),
+  bytes: Math.max(0, one.bytes + sign * other.bytes)
+})
+
+const makePart = ({ capacity, maxBytes }: Limits, part: Part) => {
+  let held = nothing
+  let holders = new Map<string, Amount>()
+  const change = (holding: Holding, sign: 1 | -1) => {
+    held = plus(held, holding, sign)
+    const own = plus(holders.get(holding.holder) ?? nothing, holding, sign)
+    if (own.count === 0) holders.delete(holding.holder)
+    else holders.set(holding.holder, own)
+  }
+  return {
+    change,
+    clear: () => {
+      held = nothing
+      holders = new Map()
+    },
+    used: () => Math.min(1, Math.max(held.count / capacity, held.bytes / maxBytes)),
+    scarcity: (holder: string, size: number): Scarcity | undefined => {
+      const free = capacity - held.count
+      const freeBytes = maxBytes - held.bytes
+      if (free < 1 || size > freeBytes) return part === "familiar" ? "full" : "strangers"
+      const own = holders.get(holder)
+      const share = holderShare(part, holder)
+      return own === undefined || (own.count < free * share && own.bytes + size <= freeBytes * share)
+        ? undefined
+        : part === "familiar"
+        ? "share"
+        : "strangers"
+    }
+  }
+}
+
+/** Tracks how much of an action log's capacity is used. */
+export interface Room {
+  readonly add: (holding: Holding) => void
+  readonly remove: (holding: Holding) => void
+  /** Discards the tracked use, and counts the given actions instead. */
+  readonly reset: (holdings: ReadonlyArray<Holding>) => void
+  /** Returns why a body of `size` bytes exceeds the capacity; `undefined` if it fits. */
+  readonly scarcity: (part: Part, holder: string, size: number) => Scarcity | undefined
+  readonly used: () => Used
+}
+
+/**
+ * Makes the tracker of an action log's used capacity, initially empty. `limits` are the limits of the part for known
+ * signers.
+ */
+export const makeRoom = (limits: Limits): Room => {
+  const parts = { familiar: makePart(limits, "familiar"), strangers: makePart(strangersLimits(limits), "strangers") }
+  return {
+    add: (holding) => parts[holding.part].change(holding, 1),
+    remove: (holding) => parts[holding.part].change(holding, -1),
+    reset: (holdings) => {
+      parts.familiar.clear()
+      parts.strangers.clear()
+      for (const holding of holdings) parts[holding.part].change(holding, 1)
+    },
+    scarcity: (part, holder, size) => parts[part].scarcity(holder, size),
+    used: () => ({ familiar: parts.familiar.used(), strangers: parts.strangers.used() })
+  }
+}
+
+/**
+ * Maximum number of signers known to the action log. Above this number, the signer whose latest accepted action is the
+ * oldest is dropped.
+ */
+export const maxSigners = 100_000
+
+/**
+ * How long a signer remains known after an accepted action, in milliseconds. Applies only to an action log that stores
+ * its known signers outside the process.
+ */
+export const knownFor = 30 * 86_400_000
+
+/** The signers with an accepted action. */
+export interface Signers {
+  readonly has: (signer: string) => boolean
+  readonly add: (signer: string) => void
+}
+
+/** Makes an empty set of known signers. */
+export const makeSigners = (): Signers => {
+  const found = new Set<string>()
+  return {
+    has: (signer) => found.has(signer),
+    add: (signer) => {
+      // the signer moves to the end, because the set is ordered by the last accepted action
+      found.delete(signer)
+      found.add(signer)
+      if (found.size <= maxSigners) return
+      const [oldest = signer] = found
+      found.delete(oldest)
+    }
+  }
+}
+
+const scarcities: { readonly [S in Scarcity]: string } = {
+  full: "is full of unanswered actions; resolve or forget some",
+  share: "contains the maximum number of unanswered actions of this signer; resolve or forget some",
+  strangers: "contains the maximum number of unanswered actions of unknown signers: a signer is known after an " +
+    "accepted action, or if it is on an allow-list"
+}
+
+/** Makes the error for an action that exceeds its quota of the action log. */
+export const overQuota = (scarcity: Scarcity): UpstreamUnavailable => notSent(scarcities[scarcity])
+
+/**
+ * Returns the capacity of the action log that an action uses, and the owner of the action: the signer, or the caller if
+ * the signer is unknown.
+ */
+export const holdingFor = (part: Part, sending: Sending): Holding => ({
+  part,
+  holder: part === "familiar" ? entryKey(sending).claimant : sending.caller,
+  count: 1,
+  bytes: sending.body.length
+})
+
+/** The part of an action log that records actions before they are sent. */
 export interface Claims {
-  /**
-   * Records an action as `sent` at the time `now` (milliseconds), like `claim`, but synchronously. Returns `undefined`
-   * if the log cannot record the action synchronously.
-   */
-  readonly tryClaim: (sending: Sending, now: number) => Result.Result<Claim, ClaimRefusal> | undefined
   /**
    * Records an action as `sent`. Must succeed before any byte of the action is sent.
    *
@@ -290,25 +595,6 @@ export interface Claims {
   readonly claim: (sending: Sending) => Effect.Effect<Claim, ClaimRefusal>
 }
 
-/** Returns the functions of an action log, extended so that `wrap` converts each claim. */
-export const wrapClaims = (
-  log: Claims,
-  wrap: (sending: Sending) => (claim: Claim) => Claim
-): Claims => ({
-  tryClaim: (sending, now) => {
-    const claimed = log.tryClaim(sending, now)
-    return claimed === undefined ? undefined : Result.map(claimed, wrap(sending))
-  },
-  claim: (sending) => Effect.map(log.claim(sending), wrap(sending))
-})
-
-/** Records an action as `sent`, in one synchronous step if possible; see {@link Claims}. */
-export const take = (log: Claims, sending: Sending): Effect.Effect<Claim, ClaimRefusal> =>
-  Effect.contextWith((context) => {
-    const claimed = log.tryClaim(sending, Context.get(context, Clock.Clock).currentTimeMillisUnsafe())
-    return claimed === undefined ? log.claim(sending) : Effect.fromResult(claimed)
-  })
-
 /**
  * Claims the right to send an action for the duration of an effect. If the result is not recorded when the effect ends,
  * the action becomes `unknown`.
@@ -318,4 +604,4 @@ export const claimed = <A, E>(
   sending: Sending,
   use: (claim: Claim) => Effect.Effect<A, E>
 ): Effect.Effect<A, E | ClaimRefusal> =>
-  Effect.acquireUseRelease(take(log, sending), use, (claim) => claim.settle("unknown"))
+  Effect.acquireUseRelease(log.claim(sending), use, (claim) => claim.settle("unknown"))

@@ -28,7 +28,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as ActionTrace from "../actionLog/ActionTrace.ts"
+import * as LoggedAction from "../actionLog/LoggedAction.ts"
 import type { Settings } from "../TradingSettings.ts"
 import { settings } from "../TradingSettings.ts"
 import * as ActionDecoder from "./ActionDecoder.ts"
@@ -43,7 +43,7 @@ export interface Admitted {
   /** The number of legs: the venue's response has a status for each. */
   readonly legs: number
   /** The orders and the expiry, by which the effect of the action can be looked up at the venue. */
-  readonly trace: ActionTrace.ActionTrace
+  readonly trace: LoggedAction.ActionTrace
   /** The signer, the vault and the accounts that the body names, in lower case. */
   readonly accounts: ReadonlyArray<string>
   /** The decoded body. Its action has every member that was sent. */
@@ -316,7 +316,7 @@ export const make = (
       actionType: signed.action.type,
       operation: operationFor(signed.action),
       legs: legCount(signed.action),
-      trace: ActionTrace.make(signed),
+      trace: LoggedAction.makeTrace(signed),
       accounts: accountsIn(signed, signer, respelled.success),
       signed,
       action,

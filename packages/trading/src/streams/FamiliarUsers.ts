@@ -6,7 +6,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ActionLog } from "../actionLog/ActionLog.ts"
 import type { Claim, Sending } from "../actionLog/LoggedAction.ts"
-import { wrapClaims } from "../actionLog/LoggedAction.ts"
 
 /** Maximum number of remembered users. The venue allows subscriptions for ten users at a time. */
 const most = 1000
@@ -41,6 +40,6 @@ export const layerNoting = (familiar: Set<string>): Layer.Layer<ActionLog, never
     Effect.map(ActionLog, (log) =>
       ActionLog.of({
         ...log,
-        ...wrapClaims(log, (sending) => noting(familiar, sending))
+        claim: (sending) => Effect.map(log.claim(sending), noting(familiar, sending))
       }))
   )
