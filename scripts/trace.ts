@@ -42,6 +42,8 @@ interface Kind {
   /** The most files that the call may enter. */
   readonly limit?: number
   readonly process: Traced
+  /** Waits until the next call takes the path that is traced. What runs in the background meanwhile is not recorded. */
+  readonly prepare?: () => Promise<void>
   readonly send: Send
 }
 
@@ -179,12 +181,13 @@ const settled = async (send: Send): Promise<void> => {
 }
 
 /** The functions that run in each of the recorded calls, with the counts of the last one. */
-const record = async ({ process: { inspector }, send }: Kind): Promise<Taken> => {
+const record = async ({ prepare, process: { inspector }, send }: Kind): Promise<Taken> => {
   await inspector.command("Profiler.enable")
   await inspector.command("Profiler.startPreciseCoverage", { callCount: true, detailed: false })
   let common: ReadonlyArray<Entered> | undefined
   let calls: Calls = new Map()
   for (let call = 0; call < recordedCalls; call++) {
+    await prepare?.()
     await take(inspector)
     await settled(send)
     const earlier = common === undefined ? undefined : new Set(common.map(({ key }) => key))
@@ -208,7 +211,7 @@ const evaluate = async (inspector: Inspector, expression: string): Promise<unkno
 
 /** The functions in the order in which one further call enters them. */
 const inOrder = async (
-  { process: { inspector }, send }: Kind,
+  { prepare, process: { inspector }, send }: Kind,
   entered: ReadonlyArray<Entered>
 ): Promise<ReadonlyArray<Entered>> => {
   await evaluate(inspector, "globalThis.enteredFunctions = new Set(), true")
@@ -225,6 +228,8 @@ const inOrder = async (
       condition: `globalThis.enteredFunctions.add(${index}), false`
     })
   }))
+  await prepare?.()
+  await evaluate(inspector, "globalThis.enteredFunctions.clear(), true")
   await settled(send)
   const order = Schema.decodeUnknownSync(Schema.Array(Schema.Number))(
     await evaluate(inspector, "[...globalThis.enteredFunctions]")
@@ -281,15 +286,17 @@ const candleQuery = (): string => {
   return JSON.stringify({ type: "candleSnapshot", req: { coin: "BTC", interval: "1h", startTime, endTime: began } })
 }
 
-/** A window whose closed bars the gateway has, after its forming bar is no longer fresh. */
-const rollingQuery = async (): Promise<string> => {
-  await new Promise((resolve) => setTimeout(resolve, formingFresh + 100))
+/** A window whose closed bars the gateway has. */
+const rollingQuery = (): string => {
   const startTime = began - 100 * hour + fresh()
   return JSON.stringify({
     type: "candleSnapshot",
     req: { coin: everTraded, interval: "1h", startTime, endTime: began }
   })
 }
+
+/** Waits until the forming bar is no longer fresh. */
+const formingIsStale = () => new Promise<void>((resolve) => setTimeout(resolve, formingFresh + 100))
 
 const storageRead = (): string =>
   JSON.stringify({
@@ -364,7 +371,7 @@ try {
     { name: "order", limit: 61, process: gateway, send: post(`${gateway.ready}/exchange`, order) },
     { name: "signed action", limit: 61, process: gateway, send: post(`${gateway.ready}/exchange`, bigBlocks) },
     { name: "candle query", limit: 48, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
-    { name: "rolling candle query", limit: 69, process: gateway, send: post(`${gateway.ready}/info`, rollingQuery) },
+    { name: "rolling candle query", limit: 69, process: gateway, prepare: formingIsStale, send: post(`${gateway.ready}/info`, rollingQuery) },
     { name: "JSON-RPC read", limit: 42, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
     {
       name: "client call",

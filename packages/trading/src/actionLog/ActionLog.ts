@@ -340,6 +340,8 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
   const reportInFlight = (change: number): void => {
     inFlight += change
     gauges.sent.updateUnsafe(inFlight, context)
+    // a store without `prepare` is empty until its first count
+    if (countedAt === 0) gauges.unknown.updateUnsafe(0, context)
   }
 
   const counting = Effect.gen(function*() {
