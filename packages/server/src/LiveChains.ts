@@ -13,7 +13,6 @@ import * as OrderEvents from "@trigate/trading/accounts/OrderEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as Admission from "@trigate/trading/admission/Admission"
 import type { Info } from "@trigate/trading/Info"
-import * as FamiliarUsers from "@trigate/trading/streams/FamiliarUsers"
 import * as Streams from "@trigate/trading/streams/Streams"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import * as Trading from "@trigate/trading/Trading"
@@ -237,7 +236,7 @@ export const layer = (
     const kept = Layer.effect(Chains, make).pipe(
       Layer.provideMerge(GatewayStatus.layerStoreReadiness),
       Layer.provide(
-        Layer.provide(FamiliarUsers.layerNoting(familiar), audited(ActionLogStore.layer(first, redis, () => longest)))
+        Layer.provide(ActionLog.layerNoting(familiar), audited(ActionLogStore.layer(first, redis, () => longest)))
       ),
       Layer.provide(archiveLayer(first)),
       Layer.provide([MetadataFetchUndici.layer(), SharedTransactions.layer()]),

@@ -206,12 +206,6 @@ export * as CandleRecording from "./candles/CandleRecording.ts"
 export * as CoinCatalog from "./streams/CoinCatalog.ts"
 
 /**
- * The users whose signed actions the venue accepted through this process. When the venue's maximum number of users is
- * reached, these users have priority over others.
- */
-export * as FamiliarUsers from "./streams/FamiliarUsers.ts"
-
-/**
  * The subscriptions of one connection (a seat) whose caller can resume them after the connection is lost. Events of
  * watched accounts are read from the event log and carry their log position. All other frames come from the hub, in
  * which callers share subscriptions.

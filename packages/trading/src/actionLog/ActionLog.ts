@@ -15,6 +15,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
@@ -170,7 +171,7 @@ export const metrics = {
 export type Lease = Duration.Input | (() => Duration.Input)
 
 /** Returns a function that returns the current lease of a claim, in milliseconds. Default: 1 minute. */
-export const leaseMillis = (lease: Lease = "1 minute"): () => number => {
+const leaseMillis = (lease: Lease = "1 minute"): () => number => {
   const millis = (input: Duration.Input) => Duration.toMillis(input)
   if (Predicate.isFunction(lease)) return () => millis(lease())
   const fixed = millis(lease)
@@ -278,7 +279,7 @@ export interface Driver<E> {
   readonly find: (selection: Selection, now: number) => Effect.Effect<ReadonlyArray<Entry>, E>
   readonly count: (now: number) => Effect.Effect<ReadonlyArray<Counted>, E>
   /**
-   * Drops the expired entries; if `settled` is given, also what exceeds these numbers of settled entries, oldest first.
+   * Drops the expired entries. With `settled`, also drops the oldest settled entries beyond these numbers.
    * Returns the number of dropped entries that were unanswered.
    */
   readonly trim: (now: number, settled?: { readonly [P in Part]: number }) => Effect.Effect<number, E>
@@ -391,7 +392,12 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
     const [first] = deferred
     if (first === undefined) return Effect.void
     const [token, write] = first
-    return Effect.map(driver.write(write), () => deferred.delete(token))
+    return Effect.onExit(driver.write(write), (exit) =>
+      Effect.sync(() => {
+        deferred.delete(token)
+        // the next attempt is for another write, in case this one can never succeed
+        if (Exit.isFailure(exit)) deferred.set(token, write)
+      }))
   })
   const writeDeferred = writeFirst.pipe(
     Effect.retry(Schedule.spaced("1 second")),
@@ -579,10 +585,9 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
     return taken.flat()
   })
 
-  if (!isReady) {
-    // prepares the store before the first action, so that a failure is reported at startup
-    yield* Effect.ignore(driver.write(ready))
-  }
+  if (driver.isLocal) yield* recount
+  // prepares the store before the first action, so that a failure is reported at startup
+  if (!isReady) yield* Effect.ignore(driver.write(ready))
   if (driver.prepare !== undefined) {
     const watch = Effect.suspend(() => isReady ? recount : Effect.void)
     yield* Effect.forkScoped(Effect.forever(Effect.delay(watch, options.countEvery ?? "15 seconds")))
@@ -678,19 +683,27 @@ export class AuditLog extends Context.Service<AuditLog, {
   readonly write: (entry: AuditEntry) => void
 }>()("@trigate/trading/actionLog/ActionLog/AuditLog") {}
 
-const audited = ({ write }: AuditLog["Service"], sending: Sending) => (claim: Claim): Claim => {
-  const { actionType, caller, fingerprint, nonce, requestId, signer } = sending
-  let isOpen = true
-  return {
-    ...claim,
-    settle: (outcome, status, entries) =>
-      Effect.flatMap(Clock.currentTimeMillis, (time) => {
-        if (isOpen) write({ time, requestId, caller, signer, nonce, digest: fingerprint, actionType, outcome, status })
-        isOpen = false
-        return claim.settle(outcome, status, entries)
+/** Returns an action log that reports the first result of each attempt. */
+const observed = (
+  log: ActionLog["Service"],
+  report: (sending: Sending, outcome: Settlement, time: number, status: number | undefined) => void
+): ActionLog["Service"] =>
+  ActionLog.of({
+    ...log,
+    claim: (sending) =>
+      Effect.map(log.claim(sending), (claim) => {
+        let isOpen = true
+        return {
+          ...claim,
+          settle: (outcome, status, entries) =>
+            Effect.flatMap(Clock.currentTimeMillis, (time) => {
+              if (isOpen) report(sending, outcome, time, status)
+              isOpen = false
+              return claim.settle(outcome, status, entries)
+            })
+        }
       })
-  }
-}
+  })
 
 /**
  * Provides the action log of the context, and adds an audit entry for each attempt to send an action.
@@ -701,9 +714,36 @@ const audited = ({ write }: AuditLog["Service"], sending: Sending) => (claim: Cl
 export const layerAudited = (): Layer.Layer<ActionLog, never, ActionLog | AuditLog> =>
   Layer.effect(
     ActionLog,
-    Effect.zipWith(ActionLog, AuditLog, (log, audit) =>
-      ActionLog.of({
-        ...log,
-        claim: (sending) => Effect.map(log.claim(sending), audited(audit, sending))
+    Effect.zipWith(ActionLog, AuditLog, (log, { write }) =>
+      observed(log, ({ actionType, caller, fingerprint, nonce, requestId, signer }, outcome, time, status) =>
+        write({ time, requestId, caller, signer, nonce, digest: fingerprint, actionType, outcome, status })))
+  )
+
+/** Maximum number of remembered signers. The venue allows subscriptions for ten users at a time. */
+const mostFamiliar = 1000
+
+/**
+ * Provides the action log of the context, and adds the signer of each accepted action to the set `familiar`. When the
+ * venue's maximum number of users is reached, these users have priority over others.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { ActionLog, ActionLogMemory } from "@trigate/trading"
+ * import { Layer } from "effect"
+ *
+ * const familiar = new Set<string>()
+ *
+ * export const log = Layer.provide(ActionLog.layerNoting(familiar), ActionLogMemory.layer())
+ * ```
+ */
+export const layerNoting = (familiar: Set<string>): Layer.Layer<ActionLog, never, ActionLog> =>
+  Layer.effect(
+    ActionLog,
+    Effect.map(ActionLog, (log) =>
+      observed(log, ({ signer }, outcome) => {
+        if (outcome !== "accepted" || signer === undefined || familiar.size >= mostFamiliar) return
+        familiar.add(signer.toLowerCase())
       }))
   )

@@ -80,8 +80,6 @@ interface Stored extends LoggedAction.Entry {
   readonly names: ReadonlyArray<string>
 }
 
-const nameOf = ({ claimant, nonce }: LoggedAction.EntryKey): string => `${claimant}:${nonce}`
-
 /** Makes the store of the entries of one process. */
 export const makeDriver = (): ActionLog.Driver<never> => {
   const unanswered = new Map<string, Stored>()
@@ -104,7 +102,7 @@ export const makeDriver = (): ActionLog.Driver<never> => {
   }
 
   const insert = ({ expiresAt, key, now, part, sending, token }: ActionLog.Opening, guard: LoggedAction.Guard) => {
-    const name = nameOf(key)
+    const name = LoggedAction.formatKey(key)
     const found = get(name)
     const earlier = found?.body === undefined && (found?.expiresAt ?? 0) <= now ? undefined : found
     if (earlier !== undefined && !LoggedAction.isMet(guard, earlier)) return earlier
@@ -137,7 +135,7 @@ export const makeDriver = (): ActionLog.Driver<never> => {
   }
 
   const update = (key: LoggedAction.EntryKey, guard: LoggedAction.Guard, change: ActionLog.Change): boolean => {
-    const name = nameOf(key)
+    const name = LoggedAction.formatKey(key)
     const entry = unanswered.get(name)
     if (entry === undefined || !LoggedAction.isMet(guard, entry)) return false
     if ("lookUpAt" in change) {
@@ -172,7 +170,7 @@ export const makeDriver = (): ActionLog.Driver<never> => {
       return found
     }
     const names = "key" in selection
-      ? [nameOf(selection.key)]
+      ? [LoggedAction.formatKey(selection.key)]
       : "id" in selection
       ? index.find(selection.id)
       : "cloid" in selection

@@ -90,8 +90,6 @@ const About = Schema.fromJsonString(Schema.Struct({
 }))
 const encodeAbout = Schema.encodeSync(About)
 
-const memberOf = ({ claimant, nonce }: LoggedAction.EntryKey): string => `${claimant}:${nonce}`
-
 interface InsertArguments {
   /** The prefix of the Redis keys. */
   readonly prefix: string
@@ -102,7 +100,7 @@ interface InsertArguments {
 const insertScript = Redis.script(
   ({ guard, opening: { expiresAt, key, leaseUntil, now, sending, token }, prefix }: InsertArguments) => {
     const { fingerprint, trace = { legs: [] } } = sending
-    const member = memberOf(key)
+    const member = LoggedAction.formatKey(key)
     return [
       `${prefix}${member}`,
       `${prefix}open`,
@@ -151,7 +149,7 @@ interface UpdateArguments extends Pick<Extract<ActionLog.Change, { readonly stat
 
 const updateScript = Redis.script(
   ({ guard, key, part, prefix, settled, settledCapacity, state }: UpdateArguments) => {
-    const member = memberOf(key)
+    const member = LoggedAction.formatKey(key)
     return [
       `${prefix}${member}`,
       // the settled entries, scored by expiry
@@ -208,7 +206,7 @@ interface MoveArguments {
 }
 
 const moveScript = Redis.script(
-  ({ from, key, prefix, to }: MoveArguments) => [`${prefix}open`, memberOf(key), from ?? "", to ?? ""],
+  ({ from, key, prefix, to }: MoveArguments) => [`${prefix}open`, LoggedAction.formatKey(key), from ?? "", to ?? ""],
   {
     numberOfKeys: 1,
     lua: `local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
@@ -224,7 +222,7 @@ interface FindArguments {
 }
 
 /** Returns the key that names the entries, its kind, the start of their names, and the maximum number of entries. */
-const placeOf = ({ prefix, selection }: FindArguments) => {
+const searchArguments = ({ prefix, selection }: FindArguments) => {
   if ("due" in selection) return [`${prefix}open`, "due", selection.due, ActionLog.lookupsAtOnce]
   if ("id" in selection) return [`${prefix}id:${selection.id}`, "id", "", 1]
   const { signer = "" } = selection
@@ -239,7 +237,7 @@ const placeOf = ({ prefix, selection }: FindArguments) => {
 }
 
 const findScript = Redis.script(
-  (found: FindArguments) => [...placeOf(found), found.prefix],
+  (found: FindArguments) => [...searchArguments(found), found.prefix],
   {
     numberOfKeys: 1,
     lua: `${read}
@@ -425,14 +423,22 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
       (rows) => rows.map(entryFrom)
     )))
 
+  const know = (signer: string) =>
+    shared.orElse(
+      Effect.asVoid(ask(redis.send("SET", signerKey(signer), "1", "PX", String(LoggedAction.knownFor)))),
+      Effect.void
+    )
+
   /** Reads the outcomes that other replicas determined for actions of this process. */
   const learnOutcomes = Effect.fnUntraced(function*(now: number) {
-    for (const { fingerprint, lookUpAt, openedAt, ...action } of yield* own.find({ due: now }, now)) {
-      const key = LoggedAction.entryKey({ fingerprint, ...action })
+    for (const entry of yield* own.find({ due: now }, now)) {
+      const { fingerprint, lookUpAt, openedAt, signer } = entry
+      const key = LoggedAction.entryKey(entry)
       yield* own.update(key, { states: ["unknown"], lookUpAt }, { lookUpAt: LoggedAction.nextLookup(openedAt, now) })
-      const [found] = isShared(key) ? yield* select({ id: fingerprint }) : []
+      const [found] = signer === undefined ? [] : yield* select({ id: fingerprint })
       if (found?.settled === undefined || (found.state !== "accepted" && found.state !== "rejected")) continue
       yield* own.update(key, { states: ["unknown"] }, { state: found.state, settled: found.settled })
+      if (signer !== undefined && found.state === "accepted") yield* know(signer.toLowerCase())
     }
   })
 
@@ -455,11 +461,9 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
       // an operator removes an action only from the list of one process
       if (change.state === "forgotten") return yield* ofOwn
       // the end of an attempt counts in this process, even while Redis is unreachable
-      if (guard.token === undefined) {
-        return (yield* inTime(updateShared(key, guard, change))) && ((yield* ofOwn) || true)
-      }
-      const isChanged = yield* ofOwn
-      yield* inTime(updateShared(key, guard, change))
+      if (guard.token !== undefined) return yield* Effect.tap(ofOwn, () => inTime(updateShared(key, guard, change)))
+      const isChanged = yield* inTime(updateShared(key, guard, change))
+      if (isChanged) yield* ofOwn
       return isChanged
     }),
     find: Effect.fnUntraced(function*(selection, now) {
@@ -484,11 +488,7 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
         ),
         (count) => count > 0
       ),
-    know: (signer) =>
-      shared.orElse(
-        Effect.asVoid(ask(redis.send("SET", signerKey(signer), "1", "PX", String(LoggedAction.knownFor)))),
-        Effect.void
-      ),
+    know,
     step: identity,
     write: identity,
     isUp: Effect.tap(
@@ -501,8 +501,13 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
 })
 
 const make = Effect.fnUntraced(function*(options: Options) {
-  const { log } = yield* ActionLog.make(yield* makeDriver(options), options)
-  return ActionLog.ActionLog.of({ ...log, claim: Effect.fn("ActionLog.claim")(log.claim) })
+  const { log, recount } = yield* ActionLog.make(yield* makeDriver(options), options)
+  return ActionLog.ActionLog.of({
+    ...log,
+    claim: Effect.fn("ActionLog.claim")(log.claim),
+    // the driver may have learned outcomes from other replicas
+    takeUnknown: Effect.tap(log.takeUnknown, () => recount)
+  })
 })
 
 /**

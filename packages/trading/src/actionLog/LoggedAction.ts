@@ -275,6 +275,9 @@ export const entryKey = ({ fingerprint, nonce, signer }: Identity): EntryKey => 
   nonce
 })
 
+/** Returns the text of a key. */
+export const formatKey = ({ claimant, nonce }: EntryKey): string => `${claimant}:${nonce}`
+
 /** Returns whether a reference identifies an action. */
 export const isNamed = (
   reference: ActionReference,
