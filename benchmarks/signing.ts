@@ -1,11 +1,11 @@
 /** Recovering and signing actions, beside what viem takes for the same digests. */
-import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
-import * as Json from "@trigate/domain/encoding/Json"
+import { SignedEnvelope } from "@trigate/domain/actions/Action"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
-import * as Signable from "@trigate/signing/actions/Signable"
+import * as Signable from "@trigate/signing/actions/ActionHash"
+import * as SignerRecovery from "@trigate/signing/actions/CanonicalAction"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import { mainnet, Venue } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -48,7 +48,7 @@ const program = Effect.gen(function*() {
     (index) => Effect.provideService(bodyOf(index), Signer.Signer, signer)
   ).pipe(Effect.provideService(Venue, mainnet))
   const texts = bodies.map(Json.stringify)
-  const signables = bodies.map((body) => Result.getOrThrow(SignerRecovery.signable(mainnet, body)).outer)
+  const signables = bodies.map((body) => Result.getOrThrow(SignerRecovery.requestSignable(mainnet, body)).outer)
   const typed = signables.map(Signable.typedData)
   const signed = bodies.map(({ signature: { r, s, v } }) => serializeSignature({ r, s, yParity: v === 27 ? 0 : 1 }))
 

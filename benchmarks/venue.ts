@@ -6,7 +6,7 @@
  * is not hidden. Then as fast as replies arrive, for the highest rate, in turns with the same requests to a constant response of
  * Fastify: the ratio of the processor times depends less on the machine than either.
  */
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { signAction } from "@trigate/sandbox/SandboxSigner"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"

@@ -9,8 +9,7 @@
  * of which only the outer members are compared.
  */
 import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
-import { infoOperations } from "@trigate/domain/info/InfoOperations"
-import { passthroughQueries } from "@trigate/domain/info/InfoQueryTable"
+import { infoOperations, passthroughQueries } from "@trigate/domain/info/InfoOperations"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"

@@ -2,8 +2,8 @@
  * The calls of the typed client that follow from the tables of operations: one function each, so that a page loads those
  * that it calls.
  */
-import { evmOperations } from "@trigate/domain/evm/EvmOperations"
-import { evmReads } from "@trigate/domain/evm/EvmReads"
+import { evmReads } from "@trigate/domain/evm/EvmMethods"
+import { evmOperations } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type { Operation } from "@trigate/domain/operations/Operation"
@@ -64,6 +64,9 @@ const calls = (
     `/**\n${docstring(group, name, operation)}\n */\nexport const ${name} = ${made(name)}`
   )
 
+/** The modules that declare the calls of an EVM chain, where the name of a call's group is not that of its module. */
+const joined: ReadonlyMap<string, string> = new Map([["EvmReads", "EvmMethods"], ["EvmOperations", "EvmProtocol"]])
+
 const evmCalls = (
   title: string,
   group: string,
@@ -73,7 +76,9 @@ const evmCalls = (
 ) =>
   module(title, [
     `import * as Paths from "@trigate/api/Paths"`,
-    ...["EvmReads", declared].toSorted().map((name) => `import * as ${name} from "@trigate/domain/evm/${name}"`),
+    ...["EvmReads", declared].toSorted().map((name) =>
+      `import * as ${name} from "@trigate/domain/evm/${joined.get(name) ?? name}"`
+    ),
     `import { callAt } from "./internal/JsonRpc.ts"`
   ], [
     `const method = callAt(Paths.${path}, ${declared}.serving.chain)`,

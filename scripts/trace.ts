@@ -10,8 +10,8 @@
  * work and is left out. Coverage has no order: a further call runs with a breakpoint at the start of each function, whose
  * condition notes the function and lets it go on.
  */
-import * as Json from "@trigate/domain/encoding/Json"
-import { formingFresh } from "@trigate/domain/info/InfoQueryTable"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { formingFresh } from "@trigate/domain/info/InfoOperations"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
@@ -371,7 +371,13 @@ try {
     { name: "order", limit: 59, process: gateway, send: post(`${gateway.ready}/exchange`, order) },
     { name: "signed action", limit: 59, process: gateway, send: post(`${gateway.ready}/exchange`, bigBlocks) },
     { name: "candle query", limit: 48, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
-    { name: "rolling candle query", limit: 69, process: gateway, prepare: formingIsStale, send: post(`${gateway.ready}/info`, rollingQuery) },
+    {
+      name: "rolling candle query",
+      limit: 69,
+      process: gateway,
+      prepare: formingIsStale,
+      send: post(`${gateway.ready}/info`, rollingQuery)
+    },
     { name: "JSON-RPC read", limit: 42, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
     {
       name: "client call",

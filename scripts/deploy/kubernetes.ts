@@ -2,7 +2,7 @@
  * Checks the manifests for Kubernetes: the schemas and types of its API, the restricted pod security standard, names that lead
  * somewhere, the time that a pod has to end, and the gateway's settings.
  */
-import { maxDrainWait } from "@trigate/server/process/NodeServer"
+import { maxDrainWait } from "@trigate/server/requests/Listener"
 import * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"

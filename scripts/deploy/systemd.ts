@@ -1,5 +1,5 @@
 /** Checks the unit: what systemd itself finds, where it is installed, and the gateway's settings. */
-import { maxDrainWait } from "@trigate/server/process/NodeServer"
+import { maxDrainWait } from "@trigate/server/requests/Listener"
 import * as Duration from "effect/Duration"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"

@@ -1,11 +1,15 @@
 /** docs/errors.md: every error, its group and its fields. */
 import { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
 import { StillUnknown } from "@trigate/domain/actions/Resolution"
-import type { ErrorGroup } from "@trigate/domain/errors/ErrorGroup"
-import { errorGroups } from "@trigate/domain/errors/ErrorGroup"
-import { callerFailures, gatewayErrors, rpcCodes } from "@trigate/domain/errors/GatewayError"
-import { requestReasons } from "@trigate/domain/errors/RequestError"
-import { upstreamReasons } from "@trigate/domain/errors/UpstreamError"
+import {
+  callerFailures,
+  gatewayErrors,
+  requestReasons,
+  rpcCodes,
+  upstreamReasons
+} from "@trigate/domain/errors/GatewayError"
+import { errorGroups } from "@trigate/domain/errors/Problem"
+import type { ErrorGroup } from "@trigate/domain/errors/Problem"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"

@@ -1,6 +1,6 @@
 /** docs/metrics.md: every metric. */
 import { labels } from "@trigate/domain/DeclaredMetric"
-import { passthroughQueries } from "@trigate/domain/info/InfoOperations"
+import { passthroughOperations } from "@trigate/domain/info/InfoOperations"
 import { rows } from "@trigate/server/process/Metrics"
 import { code, codes, document, table } from "./markdown.ts"
 
@@ -27,5 +27,5 @@ export const metricsText = document(
   table(["Label", "Value"], Object.entries(labels).map(([name, value]) => [code(name), value])),
   "## Known queries",
   "A pass-through query of one of these types is counted under its type, any other one under `info`:",
-  `${codes(passthroughQueries.map(({ name }) => name))}.`
+  `${codes(passthroughOperations.map(({ name }) => name))}.`
 )

@@ -1,10 +1,9 @@
 /** docs/operations.md: every operation, by route. */
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import { exchangeOperations } from "@trigate/domain/actions/ExchangeOperations"
+import { exchangeOperations } from "@trigate/domain/actions/Action"
 import { callerFailures, commonFailures } from "@trigate/domain/errors/GatewayError"
-import { configuredReads } from "@trigate/domain/evm/EvmMethods"
-import { families, standardMethods } from "@trigate/domain/evm/EvmMethodTable"
-import { evmMethods, serving } from "@trigate/domain/evm/EvmOperations"
+import { configuredReads, families, standardMethods } from "@trigate/domain/evm/EvmMethods"
+import { evmMethods, serving } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Methods } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations, passthroughQuery } from "@trigate/domain/info/InfoOperations"
 import type { Cost, Operation } from "@trigate/domain/operations/Operation"

@@ -1,5 +1,5 @@
 /** The parts of docs/sandbox.md that list what the sandbox does not support. The rest of the page is written by hand. */
-import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
+import { actionCatalog } from "@trigate/domain/actions/Action"
 import { playedTypes } from "@trigate/sandbox/venue/VenueExchange"
 import { unplayedQueries } from "@trigate/sandbox/venue/VenueInfo"
 import * as fs from "node:fs"

@@ -3,10 +3,9 @@
  * the schemas of the catalog, and refuses the rest in words that say so.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { actionCatalog, innerAction } from "@trigate/domain/actions/ActionCatalog"
+import { actionCatalog, innerAction } from "@trigate/domain/actions/Action"
 import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import * as SandboxState from "@trigate/sandbox/SandboxState"
 import * as VenueExchange from "@trigate/sandbox/venue/VenueExchange"
@@ -45,11 +44,11 @@ describe("the actions of client libraries", () => {
           seen.add(action.type)
           const schema = schemas[action.type]
           if (schema === undefined || !Schema.is(Schema.toEncoded(schema))(action)) {
-            mistakes.push(`${sample.name}: ${action.type} is not of its schema: ${Json.stringify(action)}`)
+            mistakes.push(`${sample.name}: ${action.type} is not of its schema: ${Encoding.stringify(action)}`)
           }
         }
         const profile = sample.network === "mainnet" ? VenueProfile.mainnet : VenueProfile.testnet
-        const body = Utf8.encode(Json.stringify(sample.body))
+        const body = Encoding.encode(Encoding.stringify(sample.body))
         const { status, text } = yield* VenueExchange.submit(profile, state, body)
         const isPlayed = VenueExchange.playedTypes.has(type)
         if (isPlayed ? status !== 200 : !text.endsWith(`the sandbox does not support "${type}"`)) {

@@ -1,6 +1,6 @@
 /** The console of a sandbox in a real browser. */
 import { afterAll, assert, describe, it, layer } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import { keys, tokens, transactions } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import type { Gateway } from "@trigate/testing/Gateway"

@@ -1,10 +1,10 @@
 /** Valid requests of every route, from a seed and the time: queries, candle windows, JSON-RPC, token calls and signed actions. */
-import * as Json from "@trigate/domain/encoding/Json"
-import { passthroughQueries } from "@trigate/domain/info/InfoQueryTable"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { passthroughQueries } from "@trigate/domain/info/InfoOperations"
 import { keys, tokens, transactions } from "@trigate/sandbox/SandboxExamples"
+import * as SignerRecovery from "@trigate/signing/actions/CanonicalAction"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -252,7 +252,7 @@ export const make = Effect.gen(function*() {
         ...(some.roll(10) === 0 ? { expiresAfter: now + some.pick([60_000, 1, -1]) } : {})
       }
       const signer = some.pick(signers)
-      const signable = SignerRecovery.signable(mainnet, { action: members, nonce, ...context })
+      const signable = SignerRecovery.requestSignable(mainnet, { action: members, nonce, ...context })
       if (Result.isFailure(signable)) return Json.stringify(some.pick(samples).body)
       const signature = run(signer.sign(signable.success.outer))
       const body = Json.stringify({ action: members, nonce, signature, ...context })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import type { Inspection } from "@trigate/domain/Inspection"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SigningMistake from "@trigate/signing/inspection/SigningMistake"

@@ -1,6 +1,6 @@
 /** Limits, posts and callers of `/ws`, over real sockets in front of the fake venue. */
 import { assert, describe, layer as tests } from "@effect/vitest"
-import { Address } from "@trigate/domain/encoding/Hex"
+import { Address } from "@trigate/domain/encoding/Encoding"
 import { keys as sandboxKeys } from "@trigate/sandbox/SandboxExamples"
 import { get, post, send } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"

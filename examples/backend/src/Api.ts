@@ -1,6 +1,6 @@
 /** The backend's own HTTP API. */
 import { CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import { Address, Hash } from "@trigate/domain/encoding/Hex"
+import { Address, Hash } from "@trigate/domain/encoding/Encoding"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"

@@ -1,5 +1,5 @@
 /** What the backend answers for errors of the chains: one error of its own for each group, whatever the chain. */
-import type { Grouped } from "@trigate/domain/errors/ErrorGroup"
+import type { Grouped } from "@trigate/domain/errors/Problem"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"

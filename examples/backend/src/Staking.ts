@@ -1,9 +1,9 @@
 /** Signs a delegation, submits it, and finds out what became of it. */
-import type { SignedAction } from "@trigate/domain/actions/SignedAction"
-import type { Address } from "@trigate/domain/encoding/Hex"
-import type { Grouped } from "@trigate/domain/errors/ErrorGroup"
+import type { SignedAction } from "@trigate/domain/actions/Action"
+import type { Address } from "@trigate/domain/encoding/Encoding"
+import type { Grouped } from "@trigate/domain/errors/Problem"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
-import * as Hype from "@trigate/signing/Hype"
+import * as Hype from "@trigate/signing/Decimal"
 import { NonceSource } from "@trigate/signing/NonceSource"
 import { Signer } from "@trigate/signing/Signer"
 import { Venue } from "@trigate/signing/VenueProfile"

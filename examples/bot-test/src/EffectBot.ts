@@ -2,7 +2,7 @@
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
 import { isOpen } from "@trigate/domain/actions/ActionRecord"
 import * as OrderOutcome from "@trigate/domain/actions/OrderOutcome"
-import type { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
+import type { OutcomeUnknown } from "@trigate/domain/errors/GatewayError"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import type { Cloid, Order } from "@trigate/signing/actions/OrderAction"
 import * as Decimal from "@trigate/signing/Decimal"

@@ -3,7 +3,6 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Connection from "@trigate/client/Connection"
 import * as Exchange from "@trigate/client/Exchange"
-import * as MultiSigApproval from "@trigate/signing/multisig/MultiSigApproval"
 import * as MultiSigProposal from "@trigate/signing/multisig/MultiSigProposal"
 import * as Signer from "@trigate/signing/Signer"
 import { Config, Console, Effect, FileSystem, Layer } from "effect"
@@ -15,9 +14,9 @@ const program = Effect.gen(function*() {
   const proposal = yield* Effect.flatMap(files.readFileString(proposalFile), MultiSigProposal.fromJson)
   const approvals = yield* Effect.forEach(
     approvalFiles,
-    (file) => Effect.flatMap(files.readFileString(file), MultiSigApproval.fromJson)
+    (file) => Effect.flatMap(files.readFileString(file), MultiSigProposal.approvalFromJson)
   )
-  const signed = yield* MultiSigApproval.assemble(proposal, approvals, yield* Signer.Signer)
+  const signed = yield* MultiSigProposal.assemble(proposal, approvals, yield* Signer.Signer)
   const { response, status } = yield* Exchange.submit(signed)
   yield* Console.log(JSON.stringify({ status, response }))
 })

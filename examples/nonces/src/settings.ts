@@ -1,4 +1,4 @@
-import { Address } from "@trigate/domain/encoding/Hex"
+import { Address } from "@trigate/domain/encoding/Encoding"
 import { Config, Redacted, Schema } from "effect"
 
 /** Where the processes meet. */

@@ -1,5 +1,5 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as NodeServer from "@trigate/server/process/NodeServer"
+import * as NodeServer from "@trigate/server/requests/Listener"
 import { Config, Effect, Layer } from "effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Routes from "./Routes.ts"

@@ -1,5 +1,5 @@
 /** One signed body for each action, as the sandbox's accounts would send it. */
-import * as SignedAction from "@trigate/domain/actions/SignedAction"
+import * as SignedAction from "@trigate/domain/actions/Action"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import * as Effect from "effect/Effect"

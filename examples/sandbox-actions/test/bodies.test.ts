@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { Exchange } from "@trigate/trading/Exchange"
 import { TradingEvm } from "@trigate/trading/TradingEvm"

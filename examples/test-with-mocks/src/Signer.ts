@@ -1,5 +1,4 @@
-import type { Action } from "@trigate/domain/actions/Action"
-import type { SignedAction } from "@trigate/domain/actions/SignedAction"
+import type { Action, SignedAction } from "@trigate/domain/actions/Action"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { Context, Effect, Layer } from "effect"

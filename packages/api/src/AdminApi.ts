@@ -4,13 +4,16 @@
  * They are served on the admin listener (a separate port), or on the callers' listener if it has a loopback address.
  */
 import { ActionId } from "@trigate/domain/actions/ActionRecord"
-import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
-import { upstreamLabels } from "@trigate/domain/Chain"
-import { Address } from "@trigate/domain/encoding/Hex"
-import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
-import { PayloadTooLarge } from "@trigate/domain/errors/RequestError"
-import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import { Millis } from "@trigate/domain/Time"
+import { CallerName, Quota, Scope, upstreamLabels } from "@trigate/domain/Caller"
+import { Address, Millis } from "@trigate/domain/encoding/Encoding"
+import {
+  NotPermitted,
+  Overloaded,
+  PayloadTooLarge,
+  QuotaExceeded,
+  Unauthorized,
+  UpstreamUnavailable
+} from "@trigate/domain/errors/GatewayError"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"

@@ -3,7 +3,7 @@
  *
  * The initial state of every sandbox contains the contracts, tokens, transactions and signers that the requests name.
  */
-import type { SignedAction } from "@trigate/domain/actions/SignedAction"
+import type { SignedAction } from "@trigate/domain/actions/Action"
 
 const token = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
 const wallet = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"

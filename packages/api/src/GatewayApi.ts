@@ -1,17 +1,13 @@
 /** The complete HTTP contract of the gateway. The server, the client and the OpenAPI document are derived from it. */
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as OpenApi from "effect/http-api/OpenApi"
-import { ActionsApi } from "./ActionsApi.ts"
 import { AdminApi } from "./AdminApi.ts"
-import { CandlesApi } from "./CandlesApi.ts"
-import { ExchangeApi } from "./ExchangeApi.ts"
 import { HealthApi } from "./HealthApi.ts"
-import { InfoApi } from "./InfoApi.ts"
 import { NodeApi } from "./NodeApi.ts"
-import { EvmApi, Layer2Api } from "./RpcApi.ts"
+import { EvmApi, Layer2Api, StreamsApi } from "./RpcApi.ts"
 import { SandboxApi } from "./SandboxApi.ts"
-import { StreamsApi } from "./StreamsApi.ts"
 import { TokensApi } from "./TokensApi.ts"
+import { ActionsApi, CandlesApi, ExchangeApi, InfoApi } from "./TradingApi.ts"
 
 /** The contract without the routes for health, administration and control of a sandbox. */
 export class ChainsApi extends HttpApi.make("gateway")

@@ -5,19 +5,34 @@
  * Operations that only the official API serves fail with `UnavailableOnNode`, and nothing is sent.
  */
 import { ActionRecord } from "@trigate/domain/actions/ActionRecord"
-import { SpotMeta } from "@trigate/domain/info/SpotMeta"
+import { SpotMeta } from "@trigate/domain/info/Market"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
-import { actionErrors, ActionPath, ById, ByIdentity } from "./ActionsApi.ts"
 import { KeyedPath } from "./EndpointKey.ts"
-import { exchangeErrors, SignedBody } from "./ExchangeApi.ts"
-import { infoErrors, InfoRequest } from "./InfoApi.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
-import { evmParts, layer2Parts, socketParts } from "./RpcApi.ts"
-import { eventErrors, eventQuery, Events, socketErrors, Upgraded } from "./StreamsApi.ts"
+import {
+  eventErrors,
+  eventQuery,
+  Events,
+  evmParts,
+  layer2Parts,
+  socketErrors,
+  socketParts,
+  Upgraded
+} from "./RpcApi.ts"
 import { keyedTokenEndpoints } from "./TokensApi.ts"
+import {
+  actionErrors,
+  ActionPath,
+  ById,
+  ByIdentity,
+  exchangeErrors,
+  infoErrors,
+  InfoRequest,
+  SignedBody
+} from "./TradingApi.ts"
 
 export class NodeApi extends HttpApiGroup.make("node").add(
   HttpApiEndpoint.post("exchange", `/:endpointKey${Paths.exchange}`, {

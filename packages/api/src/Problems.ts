@@ -1,5 +1,5 @@
 /** The middleware of all route groups: converts typed errors, and requests that cannot be decoded, to responses. */
-import { InvalidRequest } from "@trigate/domain/errors/RequestError"
+import { InvalidRequest } from "@trigate/domain/errors/GatewayError"
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 
 /**

@@ -3,12 +3,16 @@
  *
  * They are served on the same listener as the admin routes. A gateway with upstream addresses has none of these routes.
  */
-import { Address } from "@trigate/domain/encoding/Hex"
-import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
-import { PayloadTooLarge } from "@trigate/domain/errors/RequestError"
-import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import { SandboxFaults } from "@trigate/domain/SandboxFaults"
-import { Millis } from "@trigate/domain/Time"
+import { Address, Millis } from "@trigate/domain/encoding/Encoding"
+import {
+  NotPermitted,
+  Overloaded,
+  PayloadTooLarge,
+  QuotaExceeded,
+  Unauthorized,
+  UpstreamUnavailable
+} from "@trigate/domain/errors/GatewayError"
+import { SandboxFaults } from "@trigate/domain/Sandbox"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"

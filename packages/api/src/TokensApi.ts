@@ -1,7 +1,5 @@
 /** The token chain: `GET /api/v2/getTokenData`, `POST /api/v2/jsonRPC` and `GET /api/v2/streams/…`. */
-import { servedFailures } from "@trigate/domain/errors/GatewayError"
-import { HistoryUnavailable } from "@trigate/domain/errors/ResourceError"
-import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
+import { HistoryUnavailable, OutcomeUnknown, servedFailures } from "@trigate/domain/errors/GatewayError"
 import { TokenData } from "@trigate/domain/tokens/TokenData"
 import {
   getTokenData,

@@ -5,14 +5,8 @@
  * `@trigate/api/…`: Node then loads only those.
  */
 
-/** `GET /actions/{id}`: the outcome of a signed action. */
-export * as ActionsApi from "./ActionsApi.ts"
-
 /** The operator's routes: the action log, callers' keys, the use of rate limits, and the latest requests. */
 export * as AdminApi from "./AdminApi.ts"
-
-/** `GET /candles`: the candle history that the gateway stores. */
-export * as CandlesApi from "./CandlesApi.ts"
 
 /**
  * The endpoint key, which identifies a caller on the node routes (routes with URLs like those of a node provider). It
@@ -23,17 +17,11 @@ export * as EndpointKey from "./EndpointKey.ts"
 /** Example requests for the reference page. The sandbox serves all of them, so the *Send* button works for each. */
 export * as Examples from "./Examples.ts"
 
-/** `POST /exchange`: checks signed actions, and relays each at most once. */
-export * as ExchangeApi from "./ExchangeApi.ts"
-
 /** The complete HTTP contract of the gateway. The server, the client and the OpenAPI document are derived from it. */
 export * as GatewayApi from "./GatewayApi.ts"
 
 /** Liveness, readiness and metrics. */
 export * as HealthApi from "./HealthApi.ts"
-
-/** `POST /info`: queries of the trading chain. */
-export * as InfoApi from "./InfoApi.ts"
 
 /**
  * The node routes, with URLs like those of a node provider. A path consists of the caller's endpoint key and the path
@@ -47,17 +35,14 @@ export * as Paths from "./Paths.ts"
 /** The middleware of all route groups: converts typed errors, and requests that cannot be decoded, to responses. */
 export * as Problems from "./Problems.ts"
 
-/** `POST /evm` and `POST /l2`: JSON-RPC of the trading chain's EVM and of an EVM layer 2. */
+/** `POST /evm` and `POST /l2`: JSON-RPC of the EVM chains; and the streams `GET /ws` and `GET /streams`. */
 export * as RpcApi from "./RpcApi.ts"
 
 /** The routes that control the sandbox's venue: its clock, prices, faults and accounts. */
 export * as SandboxApi from "./SandboxApi.ts"
 
-/**
- * `GET /ws`: the venue's WebSocket, shared by all callers, and `GET /streams`: the same subscriptions as Server-Sent
- * Events.
- */
-export * as StreamsApi from "./StreamsApi.ts"
-
 /** The token chain: `GET /api/v2/getTokenData`, `POST /api/v2/jsonRPC` and `GET /api/v2/streams/…`. */
 export * as TokensApi from "./TokensApi.ts"
+
+/** The trading chain: `POST /info`, `POST /exchange`, `GET /actions/{id}` and `GET /candles`. */
+export * as TradingApi from "./TradingApi.ts"

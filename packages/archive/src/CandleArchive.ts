@@ -8,7 +8,6 @@
  *
  * The layers differ in their {@link Backend}: a store of chunks in memory, in SQLite or in Postgres.
  */
-import type { BarRange, BarRanges, Series } from "@trigate/domain/candles/Candle"
 import {
   addRange,
   barAt,
@@ -18,12 +17,16 @@ import {
   coinsPerPage,
   hasBar,
   rangesWithin,
+  seriesKey,
   unionRanges
 } from "@trigate/domain/candles/Candle"
-import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
+import type { BarRange, BarRanges, Series } from "@trigate/domain/candles/Candle"
+import { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as BarChunk from "./BarChunk.ts"
 
@@ -92,7 +95,7 @@ export const page = <One extends Series>(all: Iterable<One>, after = ""): Readon
  * @category services
  * @example
  * ```ts
- * import { CandleArchive, CandleArchiveMemory } from "@trigate/archive"
+ * import { CandleArchive } from "@trigate/archive"
  * import { Console, Effect } from "effect"
  *
  * const bar = { t: 60_000, T: 119_999, s: "BTC", i: "1m", o: "1", c: "2", h: "3", l: "0.5", v: "7.25", n: 4 } as const
@@ -105,7 +108,7 @@ export const page = <One extends Series>(all: Iterable<One>, after = ""): Readon
  *   yield* Console.log(bars.map(({ c }) => c))
  * })
  *
- * await Effect.runPromise(Effect.provide(program, CandleArchiveMemory.layer()))
+ * await Effect.runPromise(Effect.provide(program, CandleArchive.layer()))
  * ```
  * ```text
  * [ '2' ]
@@ -396,3 +399,136 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
     list: backend.list
   })
 }
+
+/** Memory limits. */
+export interface Options {
+  /** Maximum total size of the encoded bars, in bytes. Default: 32 MiB, enough for about three million bars. */
+  readonly maxBytes?: number
+  /** Maximum number of earlier versions of bars. Default: 1000. Beyond this number, the oldest ones are dropped. */
+  readonly maxVersions?: number
+}
+
+interface Shelf {
+  readonly series: Series
+  readonly chunks: Map<number, Chunk>
+}
+
+interface Version extends EarlierVersion {
+  readonly key: string
+}
+
+/** The assumed size of a stored chunk in addition to its encoded bars, in bytes. */
+const OVERHEAD = 200
+
+const chunkBytes = ({ body }: Chunk): number => body.length + OVERHEAD
+
+/** Makes an independent store. */
+export const makeMemory = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Options = {}): CandleArchive[
+  "Service"
+] => {
+  const shelves = new Map<string, Shelf>()
+  // ordered by last use, oldest first
+  const used = new Map<Chunk, Shelf>()
+  const versions: Array<Version> = []
+  let bytes = 0
+
+  const remove = (chunk: Chunk, shelf: Shelf): void => {
+    used.delete(chunk)
+    shelf.chunks.delete(chunk.chunk)
+    if (shelf.chunks.size === 0) shelves.delete(seriesKey(shelf.series))
+    bytes -= chunkBytes(chunk)
+  }
+
+  const touch = (chunk: Chunk, shelf: Shelf): void => {
+    used.delete(chunk)
+    used.set(chunk, shelf)
+  }
+
+  const found = (series: Series, from: number, to: number): ReadonlyArray<Chunk> => {
+    const shelf = shelves.get(seriesKey(series))
+    if (shelf === undefined) return []
+    // iterates over whichever is smaller: the chunk numbers of the range, or the stored chunks
+    const chunks = to - from < shelf.chunks.size
+      ? Array.from({ length: to - from + 1 }, (_, index) => shelf.chunks.get(from + index)).filter(
+        Predicate.isNotUndefined
+      )
+      : [...shelf.chunks.values()].filter(({ chunk }) => chunk >= from && chunk <= to)
+        .toSorted((a, b) => a.chunk - b.chunk)
+    for (const chunk of chunks) touch(chunk, shelf)
+    return chunks
+  }
+
+  return make({
+    chunks: (series, from, to) => Effect.sync(() => found(series, from, to)),
+    heads: (series, from, to) => Effect.sync(() => found(series, from, to)),
+    put: (series, chunks, replaced) =>
+      Effect.sync(() => {
+        const key = seriesKey(series)
+        const old = shelves.get(key)
+        const follows = chunks.every(({ chunk, revision }) => (old?.chunks.get(chunk)?.revision ?? 0) === revision - 1)
+        if (!follows) return false
+        const shelf = old ?? { series, chunks: new Map<number, Chunk>() }
+        shelves.set(key, shelf)
+        for (const chunk of chunks) {
+          const before = shelf.chunks.get(chunk.chunk)
+          if (before !== undefined) {
+            used.delete(before)
+            bytes -= chunkBytes(before)
+          }
+          shelf.chunks.set(chunk.chunk, chunk)
+          used.set(chunk, shelf)
+          bytes += chunkBytes(chunk)
+        }
+        for (const [chunk, shelf] of used) {
+          if (bytes <= maxBytes) break
+          remove(chunk, shelf)
+        }
+        versions.push(...replaced.map((version) => ({ ...version, key })))
+        versions.splice(0, Math.max(0, versions.length - maxVersions))
+        return true
+      }),
+    earlierVersions: (series, { from, to }) =>
+      Effect.sync(() =>
+        versions.flatMap(({ bar, key, replacedAt }) => {
+          const at = barAt(series.interval, bar.t)
+          return key === seriesKey(series) && at >= from && at <= to ? [{ bar, replacedAt }] : []
+        })
+      ),
+    list: (after) =>
+      Effect.sync(() =>
+        page([...shelves.values()].map(({ series }) => series), after).map((series) => {
+          const chunks = [...shelves.get(seriesKey(series))?.chunks.values() ?? []]
+          return {
+            coin: series.coin,
+            interval: series.interval,
+            bars: chunks.reduce((sum, { bars }) => sum + bars, 0),
+            bytes: chunks.reduce((sum, { body }) => sum + body.length, 0),
+            known: unionRanges(chunks.map(({ known }) => known))
+          }
+        })
+      )
+  })
+}
+
+/**
+ * Provides an archive in memory.
+ *
+ * Each call returns a new layer with a separate archive.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { CandleArchive } from "@trigate/archive"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = CandleArchive.CandleArchive.use((archive) => Effect.flatMap(archive.list(), Console.log))
+ *
+ * await Effect.runPromise(Effect.provide(program, CandleArchive.layer()))
+ * ```
+ * ```text
+ * []
+ * ```
+ */
+export const layer = (options: Options = {}): Layer.Layer<CandleArchive> =>
+  Layer.sync(CandleArchive, () => makeMemory(options))

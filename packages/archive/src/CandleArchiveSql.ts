@@ -17,9 +17,9 @@ import {
   seriesKey,
   unionRanges
 } from "@trigate/domain/candles/Candle"
-import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
+import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as SqlStep from "@trigate/domain/SqlStep"
-import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -29,8 +29,8 @@ import * as Semaphore from "effect/Semaphore"
 import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
 import { barsPerChunk } from "./BarChunk.ts"
-import type { SeriesStatus } from "./CandleArchive.ts"
 import * as CandleArchive from "./CandleArchive.ts"
+import type { SeriesStatus } from "./CandleArchive.ts"
 
 /** The options of an archive in a database. */
 export interface Options {

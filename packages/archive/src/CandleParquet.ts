@@ -9,7 +9,7 @@ import type { FileMetaData } from "hyparquet"
 import { parquetMetadataAsync, parquetReadObjects } from "hyparquet"
 import type { ColumnSource, SchemaElement } from "hyparquet-writer"
 import { ByteWriter, ParquetWriter } from "hyparquet-writer"
-import type { Row } from "./CandleImport.ts"
+import type { Row } from "./CandleFiles.ts"
 
 /**
  * The key under which the file's metadata contains the known (complete) ranges: `from-to` in milliseconds, separated by

@@ -1,6 +1,9 @@
 /**
  * Records candle history: fetches all bars that the venue retains, follows new bars, and fills missed ranges.
  *
+ * A stream sends the current bar repeatedly. A bar is final as soon as the stream has sent the bar with the next
+ * number. If the stream skips that number, the bar does not become final, and the recorder requests it from the venue.
+ *
  * The recorder follows one interval of each coin. It builds larger intervals from the bars of this interval, and
  * compares the built bars with the venue's own bars once a day. It sends one request at a time, and first requests the
  * range that the venue will drop first. If the venue has dropped a range before it was recorded, the range stays a gap
@@ -9,35 +12,200 @@
  * If the venue's streams are available, the bars of a coin are received from a stream. Once an hour, they are compared
  * with requested bars.
  */
-import type {
-  BarRange,
-  BarRanges,
-  Candle,
-  CandleInterval,
-  CandleWindowRequest,
-  Series
-} from "@trigate/domain/candles/Candle"
 import {
   addRange,
   barAt,
   belongsTo,
-  CandleInterval as Interval,
+  CandleInterval,
   closeTime,
   firstCompleteBar,
+  intervalLengths,
   missingRanges,
   openTime,
   retainedBars,
   seriesKey
 } from "@trigate/domain/candles/Candle"
-import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
+import type { BarRange, BarRanges, Candle, CandleWindowRequest, Series } from "@trigate/domain/candles/Candle"
+import { counter, gauge } from "@trigate/domain/DeclaredMetric"
+import type { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
-import { metrics } from "./ArchiveMetrics.ts"
-import * as CandleAggregate from "./CandleAggregate.ts"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import { CandleArchive } from "./CandleArchive.ts"
-import * as LiveBars from "./LiveBars.ts"
+
+/** The metrics, by member name. */
+export const metrics = {
+  archiveBars: counter("trigate_archive_bars_total", "Bars that the recorder added to the candle archive", [
+    "interval"
+  ]),
+  archiveCorrections: counter(
+    "trigate_archive_corrections_total",
+    "Closed bars that the venue changed afterwards; the archive keeps both versions",
+    ["interval"]
+  ),
+  archiveDifferences: counter(
+    "trigate_archive_differences_total",
+    "Bars built from smaller bars and then replaced, because the venue's own bars differed",
+    ["interval"]
+  ),
+  recording: gauge("trigate_archive_recording", "1 while this process records candles, otherwise 0"),
+  archiveBehind: gauge(
+    "trigate_archive_behind_seconds",
+    "Seconds since the last recorded bar closed, for the coin that is furthest behind"
+  ),
+  archiveDegraded: gauge("trigate_archive_degraded", "1 while the candle archive cannot be used, otherwise 0")
+} as const
+
+const day = intervalLengths["1d"]
+
+/** Returns whether every bar of the larger interval begins and ends together with bars of the smaller interval. */
+export const builds = (smaller: CandleInterval, larger: CandleInterval): boolean => {
+  if (smaller === "1M") return false
+  const length = intervalLengths[smaller]
+  // a month can begin at any midnight (UTC), so a smaller interval must divide a day
+  return larger === "1M"
+    ? day % length === 0
+    : intervalLengths[larger] > length && intervalLengths[larger] % length === 0
+}
+
+/** A decimal as a whole number of units of 10^-scale. */
+interface Units {
+  readonly units: bigint
+  readonly scale: number
+}
+
+const parseUnits = (text: string): Units => {
+  const point = text.indexOf(".")
+  return point < 0
+    ? { units: BigInt(text), scale: 0 }
+    : { units: BigInt(text.slice(0, point) + text.slice(point + 1)), scale: text.length - point - 1 }
+}
+
+const at = ({ scale, units }: Units, larger: number): bigint => units * 10n ** BigInt(larger - scale)
+
+const isMore = (a: string, b: string): boolean => {
+  const [left, right] = [parseUnits(a), parseUnits(b)]
+  const scale = Math.max(left.scale, right.scale)
+  return at(left, scale) > at(right, scale)
+}
+
+/** Adds decimals. The sum is formatted like the venue's volumes: no trailing zeros, but at least one decimal place. */
+const sum = (texts: ReadonlyArray<string>): string => {
+  const all = texts.map(parseUnits)
+  const scale = Math.max(1, ...all.map(({ scale }) => scale))
+  const total = all.reduce((sum, each) => sum + at(each, scale), 0n)
+  const digits = String(total < 0n ? -total : total).padStart(scale + 1, "0")
+  const decimals = digits.slice(-scale).replace(/(?<=[0-9])0+$/u, "")
+  return `${total < 0n ? "-" : ""}${digits.slice(0, -scale)}.${decimals}`
+}
+
+const joined = (interval: CandleInterval, bar: number, first: Candle, bars: ReadonlyArray<Candle>): Candle => ({
+  t: openTime(interval, bar),
+  T: closeTime(interval, bar),
+  s: first.s,
+  i: interval,
+  o: first.o,
+  c: bars.at(-1)?.c ?? first.c,
+  h: bars.reduce((high, { h }) => isMore(h, high) ? h : high, first.h),
+  l: bars.reduce((low, { l }) => isMore(low, l) ? l : low, first.l),
+  v: sum(bars.map(({ v }) => v)),
+  n: bars.reduce((count, { n }) => count + n, 0)
+})
+
+/**
+ * Builds the bars of an interval from bars of a smaller interval, which must be in order. If there are no smaller bars
+ * in the period of a larger bar, the larger bar is omitted.
+ */
+export const buildBars = (interval: CandleInterval, bars: ReadonlyArray<Candle>): ReadonlyArray<Candle> =>
+  [...Map.groupBy(bars, ({ t }) => barAt(interval, t))].flatMap(([bar, parts]) => {
+    const [first] = parts
+    return first === undefined ? [] : [joined(interval, bar, first, parts)]
+  })
+
+/** Converts a range of larger bars to the range of smaller bars with the same period. */
+export const smallerRange = (smaller: CandleInterval, larger: CandleInterval, { from, to }: BarRange): BarRange => ({
+  from: barAt(smaller, openTime(larger, from)),
+  to: barAt(smaller, closeTime(larger, to))
+})
+
+/** Returns the ranges of larger bars that can be built: those whose smaller bars are all in the ranges `known`. */
+export const wholeBars = (smaller: CandleInterval, larger: CandleInterval, known: BarRanges): BarRanges =>
+  known.flatMap(({ from, to }) => {
+    const open = openTime(smaller, from)
+    const first = barAt(larger, open)
+    const range = {
+      from: openTime(larger, first) === open ? first : first + 1,
+      to: barAt(larger, closeTime(smaller, to) + 1) - 1
+    }
+    return range.from <= range.to ? [range] : []
+  })
+
+/** Returns the stream of a series' bars. The stream also sends the current bar, each time that it changes. */
+export type Listen = (series: Series) => Stream.Stream<Candle, { readonly message: string }>
+
+/** The bars received for followed series. */
+export interface LiveBars {
+  /**
+   * Follows a series until the scope ends. Does nothing if the maximum number of series is already followed. After a
+   * failure, subscribes again.
+   */
+  readonly follow: (series: Series) => Effect.Effect<void, never, Scope.Scope>
+  /** Returns whether the stream of a series is open and has sent at least one bar. */
+  readonly isLive: (series: Series) => boolean
+  /** Removes and returns the final bars of a series up to the bar number `last`, oldest first. */
+  readonly takeFinal: (series: Series, last: number) => ReadonlyArray<Candle>
+}
+
+/** Maximum number of pending bars of a series. Beyond this number, bars are dropped and requested later. */
+const mostPending = 100
+
+/** The pause before a failed stream is opened again. */
+const pause = "1 minute"
+
+/** Makes the `LiveBars`. If `listen` is `undefined`, no series is live. */
+export const make = (listen: Listen | undefined, maxSeries: number): LiveBars => {
+  const followed = new Set<string>()
+  /** The pending bars of each live series (one whose stream has sent a bar), by bar number. */
+  const live = new Map<string, Map<number, Candle>>()
+
+  const receive = (series: Series, bar: Candle): void => {
+    if (!belongsTo(series, bar)) return
+    const key = seriesKey(series)
+    const bars = live.get(key) ?? new Map<number, Candle>()
+    live.set(key, bars)
+    bars.set(barAt(series.interval, bar.t), bar)
+    if (bars.size > mostPending) bars.delete(Math.min(...bars.keys()))
+  }
+
+  return {
+    follow: (series) => {
+      const key = seriesKey(series)
+      if (listen === undefined || followed.has(key) || followed.size >= maxSeries) return Effect.void
+      followed.add(key)
+      const listening = Effect.suspend(() =>
+        Stream.runForEach(listen(series), (bar) => Effect.sync(() => receive(series, bar)))
+      ).pipe(
+        Effect.catch(({ message }) =>
+          Effect.logDebug(`The recorder has no stream of ${series.coin} ${series.interval}: ${message}`)
+        ),
+        Effect.ensuring(Effect.sync(() => live.delete(key))),
+        Effect.andThen(Effect.sleep(pause))
+      )
+      return Effect.asVoid(Effect.forkScoped(Effect.forever(listening)))
+    },
+    isLive: (series) => live.has(seriesKey(series)),
+    takeFinal: (series, last) => {
+      const bars = live.get(seriesKey(series))
+      if (bars === undefined) return []
+      const final = [...bars].filter(([number]) => number <= last && bars.has(number + 1)).toSorted(([a], [b]) => a - b)
+      for (const [number] of final) bars.delete(number)
+      return final.map(([, bar]) => bar)
+    }
+  }
+}
 
 /** The coin to record, or all coins, and the interval to follow. */
 export interface Wish {
@@ -59,7 +227,7 @@ export interface Source {
   /** Returns all traded coins. */
   readonly coins: Effect.Effect<ReadonlyArray<string>, string>
   /** Returns the stream of a series. If this member is absent, the recorder requests each closed bar. */
-  readonly listen?: LiveBars.Listen
+  readonly listen?: Listen
 }
 
 /** The series to record, and the venue's retention. */
@@ -135,7 +303,7 @@ const start = Effect.fnUntraced(function*(
   { maxLive = MAX_LIVE, retained = retainedBars, wishes }: Options
 ) {
   const archive = yield* CandleArchive
-  const live = LiveBars.make(source.listen, maxLive)
+  const live = make(source.listen, maxLive)
   const tracks = new Map<string, Track>()
   const everyCoin = wishes.find(({ coin }) => coin === "*")
   const named = new Map(wishes.flatMap(({ coin, interval }) => coin === "*" ? [] : [[coin, interval]]))
@@ -165,9 +333,9 @@ const start = Effect.fnUntraced(function*(
 
   const add = Effect.fnUntraced(function*(coin: string, followed: CandleInterval, now: number) {
     if (tracks.has(seriesKey({ coin, interval: followed }))) return
-    for (const interval of Interval.literals) {
+    for (const interval of CandleInterval.literals) {
       const isFollowed = interval === followed
-      if (!isFollowed && !CandleAggregate.builds(followed, interval)) continue
+      if (!isFollowed && !builds(followed, interval)) continue
       const track: Track = {
         coin,
         interval,
@@ -271,13 +439,13 @@ const start = Effect.fnUntraced(function*(
     for (const larger of tracks.values()) {
       if (larger.coin !== followed.coin || larger.base !== followed.interval || isFirst(larger)) continue
       const { interval, known } = larger
-      const whole = CandleAggregate.whole(followed.interval, interval, followed.known)
+      const whole = wholeBars(followed.interval, interval, followed.known)
       for (const { from, to } of whole.flatMap((range) => missingRanges(known, range))) {
-        const parts = CandleAggregate.smallerRange(followed.interval, interval, { from, to: from })
+        const parts = smallerRange(followed.interval, interval, { from, to: from })
         const few = Math.max(1, Math.floor(PARTS / (parts.to - parts.from + 1)))
         const range = { from, to: Math.min(to, from + few - 1) }
-        const { bars } = yield* archive.read(followed, CandleAggregate.smallerRange(followed.interval, interval, range))
-        yield* write(larger, range, CandleAggregate.build(interval, bars))
+        const { bars } = yield* archive.read(followed, smallerRange(followed.interval, interval, range))
+        yield* write(larger, range, buildBars(interval, bars))
       }
     }
   })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as CandleAggregate from "@trigate/archive/CandleAggregate"
+import * as CandleAggregate from "@trigate/archive/CandleRecorder"
 import { barAt, Candle, CandleInterval, closeTime, openTime } from "@trigate/domain/candles/Candle"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -127,7 +127,7 @@ describe("larger bars", () => {
         const last = barAt(interval, at)
         const range = { from: last - 2, to: last }
         const parts = barsOf(coin, "1m", CandleAggregate.smallerRange("1m", interval, range))
-        assert.deepStrictEqual(CandleAggregate.build(interval, parts), barsOf(coin, interval, range))
+        assert.deepStrictEqual(CandleAggregate.buildBars(interval, parts), barsOf(coin, interval, range))
       }),
     { arbitrary: { runs: 40 } }
   )
@@ -150,7 +150,7 @@ describe("larger bars", () => {
         const bar = { ...recorded[row] ?? minute(0, {}), t, T, i: interval }
         const parts = cut(bar, dice)
         assert.strictEqual(parts.reduce((count, { n }) => count + n, 0), bar.n)
-        assert.deepStrictEqual(CandleAggregate.build(interval, parts), [bar])
+        assert.deepStrictEqual(CandleAggregate.buildBars(interval, parts), [bar])
       }),
     { arbitrary: { runs: 200 } }
   )
@@ -160,17 +160,17 @@ describe("larger bars", () => {
       const last = barAt(interval, 1_790_000_000_000)
       const range = { from: last - 2, to: last }
       const hours = barsOf("ETH", "1h", CandleAggregate.smallerRange("1h", interval, range))
-      const built = CandleAggregate.build(interval, hours)
+      const built = CandleAggregate.buildBars(interval, hours)
       assert.deepStrictEqual(built, barsOf("ETH", interval, range))
     }
     // a week opens on Thursday, a month on its first day
-    const [week] = CandleAggregate.build("1w", [minute(29_800_000, {})])
-    const [month] = CandleAggregate.build("1M", [minute(29_800_000, {})])
+    const [week] = CandleAggregate.buildBars("1w", [minute(29_800_000, {})])
+    const [month] = CandleAggregate.buildBars("1M", [minute(29_800_000, {})])
     assert.deepStrictEqual([week?.t, month?.t], [Date.UTC(2026, 7, 27), Date.UTC(2026, 7, 1)])
   })
 
   it("compare and add decimals, not doubles", () => {
-    const [bar] = CandleAggregate.build("3m", [
+    const [bar] = CandleAggregate.buildBars("3m", [
       minute(0, { o: "9.95", h: "10.0", l: "9.0", c: "9.5", v: "0.1", n: 1 }),
       minute(1, { o: "9.5", h: "9.99999999999999999999", l: "8.99999999999999999999", c: "9.1", v: "0.2", n: 2 }),
       minute(2, { o: "9.1", h: "10.00", l: "9.00", c: "9.2", v: "90071992547409.93", n: 3 })
@@ -191,7 +191,7 @@ describe("larger bars", () => {
 
   it("spell volumes as the venue does", () => {
     const volume = (...volumes: ReadonlyArray<string>) =>
-      CandleAggregate.build("15m", volumes.map((v, at) => minute(at, { v })))[0]?.v
+      CandleAggregate.buildBars("15m", volumes.map((v, at) => minute(at, { v })))[0]?.v
     assert.strictEqual(volume("0.5", "0.5"), "1.0")
     assert.strictEqual(volume("520665683.0", "1"), "520665684.0")
     assert.strictEqual(volume("0.25", "0.15"), "0.4")
@@ -200,13 +200,13 @@ describe("larger bars", () => {
 
   it("exist where a smaller one does, and are whole where all smaller ones are known", () => {
     assert.deepStrictEqual(
-      CandleAggregate.build("5m", [minute(1, {}), minute(11, {})]).map(({ t }) => barAt("5m", t)),
+      CandleAggregate.buildBars("5m", [minute(1, {}), minute(11, {})]).map(({ t }) => barAt("5m", t)),
       [0, 2]
     )
     const known = [{ from: 3, to: 19 }, { from: 21, to: 29 }, { from: 31, to: 33 }]
-    assert.deepStrictEqual(CandleAggregate.whole("1m", "5m", known), [{ from: 1, to: 3 }, { from: 5, to: 5 }])
+    assert.deepStrictEqual(CandleAggregate.wholeBars("1m", "5m", known), [{ from: 1, to: 3 }, { from: 5, to: 5 }])
     const year = { from: barAt("1d", Date.UTC(2026, 0, 1)), to: barAt("1d", Date.UTC(2026, 2, 30)) }
     const january = barAt("1M", Date.UTC(2026, 0, 1))
-    assert.deepStrictEqual(CandleAggregate.whole("1d", "1M", [year]), [{ from: january, to: january + 1 }])
+    assert.deepStrictEqual(CandleAggregate.wholeBars("1d", "1M", [year]), [{ from: january, to: january + 1 }])
   })
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as CandleArchiveMemory from "@trigate/archive/CandleArchive"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
-import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { btc, origin, read, suite, write } from "./archiveSuite.ts"

@@ -1,13 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as CandleArchiveMemory from "@trigate/archive/CandleArchive"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
-import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
-import * as CandleExport from "@trigate/archive/CandleExport"
-import * as CandleImport from "@trigate/archive/CandleImport"
+import * as CandleFiles from "@trigate/archive/CandleFiles"
 import * as CandleParquet from "@trigate/archive/CandleParquet"
 import type { BarRange, BarRanges, Candle, Series } from "@trigate/domain/candles/Candle"
 import { closeTime, openTime, unionRanges } from "@trigate/domain/candles/Candle"
 import { CandleFormat, csvHeadings } from "@trigate/domain/candles/CandleText"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -19,8 +18,8 @@ import { barsOf } from "./market.ts"
 const inNew = <A, E>(body: Effect.Effect<A, E, CandleArchive>) => Effect.provide(body, CandleArchiveMemory.layer())
 
 interface Imported {
-  readonly report: CandleImport.Report
-  readonly told: ReadonlyArray<CandleImport.Finding>
+  readonly report: CandleFiles.Report
+  readonly told: ReadonlyArray<CandleFiles.Finding>
 }
 
 /** Imports the bytes of a file. */
@@ -28,28 +27,28 @@ const imported = Effect.fnUntraced(function*(
   series: Series,
   format: CandleFormat,
   bytes: Uint8Array,
-  known?: CandleImport.Options["known"]
+  known?: CandleFiles.Options["known"]
 ) {
-  const told: Array<CandleImport.Finding> = []
+  const told: Array<CandleFiles.Finding> = []
   const options = {
-    onFinding: (finding: CandleImport.Finding) => Effect.sync(() => told.push(finding)),
+    onFinding: (finding: CandleFiles.Finding) => Effect.sync(() => told.push(finding)),
     progress: () => Effect.void
   }
   const given = known === undefined ? {} : { known }
   if (format !== "parquet") {
-    const rows = CandleImport.textRows(series, format, Stream.make(bytes))
-    return { report: yield* CandleImport.run(series, rows, { ...options, ...given }), told } satisfies Imported
+    const rows = CandleFiles.textRows(series, format, Stream.make(bytes))
+    return { report: yield* CandleFiles.run(series, rows, { ...options, ...given }), told } satisfies Imported
   }
   const file = yield* CandleParquet.read(series, bytes)
   const own = file.known === undefined ? given : { known: file.known }
-  return { report: yield* CandleImport.run(series, file.rows, { ...options, ...own }), told } satisfies Imported
+  return { report: yield* CandleFiles.run(series, file.rows, { ...options, ...own }), told } satisfies Imported
 })
 
 /** All that the archive holds of a series, as a file. */
 const exported = Effect.fnUntraced(function*(series: Series, format: CandleFormat) {
   const archive = yield* CandleArchive
-  const known = yield* CandleExport.known(archive, series)
-  return Utf8.joined(yield* Stream.runCollect(CandleExport.file(archive, series, known ?? [], format)))
+  const known = yield* CandleFiles.known(archive, series)
+  return Utf8.joined(yield* Stream.runCollect(CandleFiles.file(archive, series, known ?? [], format)))
 })
 
 /** All that the archive holds of a series. */

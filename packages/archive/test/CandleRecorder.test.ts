@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as CandleArchiveMemory from "@trigate/archive/CandleArchive"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
-import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as CandleRecorder from "@trigate/archive/CandleRecorder"
 import type { BarRange, Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import { barAt, CandleInterval as Interval, gapsBetween, openTime } from "@trigate/domain/candles/Candle"
-import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
+import { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -258,7 +258,7 @@ describe("the recorder", () => {
   it.effect("goes on when the archive comes back, and ends where it may not write", () =>
     Effect.gen(function*() {
       const venue = FakeVenue.make({ retained: 50, listed: begin - hour })
-      const memory = CandleArchiveMemory.make()
+      const memory = CandleArchiveMemory.makeMemory()
       const faults: Array<ArchiveUnavailable | undefined> = []
       const known: CandleArchive["Service"]["known"] = (...args) => {
         const fault = faults.shift()

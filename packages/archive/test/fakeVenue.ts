@@ -1,5 +1,5 @@
 /** A venue that keeps few bars, goes away, is full, corrects bars and delists coins. */
-import * as CandleAggregate from "@trigate/archive/CandleAggregate"
+import * as CandleAggregate from "@trigate/archive/CandleRecorder"
 import type { Source } from "@trigate/archive/CandleRecorder"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { barAt, closeTime, intervalLengths, openTime } from "@trigate/domain/candles/Candle"
@@ -70,7 +70,7 @@ export const make = (
     const { from, to } = CandleAggregate.smallerRange(step, interval, { from: bar, to: bar })
     const parts: Array<Candle> = []
     for (let at = Math.max(from, barAt(step, listed)); at <= to; at++) parts.push(...part(coin, at))
-    const built = CandleAggregate.build(interval, parts)
+    const built = CandleAggregate.buildBars(interval, parts)
     memo.set(key, built)
     return built
   }

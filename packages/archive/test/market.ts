@@ -2,8 +2,8 @@
 import type { BarRange, Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import { openTime } from "@trigate/domain/candles/Candle"
 import { defaultSeed } from "@trigate/sandbox/Seed"
+import * as CandleMarket from "@trigate/sandbox/venue/Assets"
 import * as CandleBars from "@trigate/sandbox/venue/CandleBars"
-import * as CandleMarket from "@trigate/sandbox/venue/CandleMarket"
 
 const marketOf = (coin: string): CandleMarket.CandleMarket => {
   const market = CandleMarket.markets.find((market) => market.coin === coin)

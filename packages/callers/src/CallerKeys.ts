@@ -1,11 +1,19 @@
 /** Authenticates the key of a request. Returns the caller and the scope of the key. */
 import type { Caller } from "@trigate/domain/Caller"
-import type { Unauthorized } from "@trigate/domain/errors/CallerError"
-import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import { gauge } from "@trigate/domain/DeclaredMetric"
+import type { Unauthorized, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
+
+/** The metrics, by member name. */
+export const metrics = {
+  callerKeysDegraded: gauge(
+    "trigate_caller_keys_degraded",
+    "1 while the keys of callers cannot be read, otherwise 0; keys that were read before remain valid"
+  )
+} as const
 
 /**
  * The keys of callers.

@@ -5,8 +5,7 @@
  * changes every second, and immediately after a request with an unknown key. Therefore a new key works immediately.
  */
 import type { Caller } from "@trigate/domain/Caller"
-import { Unauthorized } from "@trigate/domain/errors/CallerError"
-import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import { Unauthorized, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -17,9 +16,8 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
-import { CallerKeys } from "./CallerKeys.ts"
-import { metrics } from "./CallerMetrics.ts"
-import * as Key from "./Key.ts"
+import { CallerKeys, metrics } from "./CallerKeys.ts"
+import * as Key from "./KeyStore.ts"
 import { isValid, KeyStore, KeyStoreFault } from "./KeyStore.ts"
 import type { KeyRecord } from "./KeyStore.ts"
 

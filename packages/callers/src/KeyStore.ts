@@ -1,11 +1,16 @@
 /**
- * The store of a gateway's keys: creates, lists, rotates and revokes keys.
+ * The store of a gateway's keys and their format: creates, lists, rotates and revokes keys.
+ *
+ * The characters of a key need no escaping in a path, a header or a query. Only the SHA-256 of a key is stored. A slow
+ * hash is not needed, because 256 random bits cannot be guessed.
  *
  * A name identifies one caller, which can have several keys. This module computes all changes from the records; a
  * backend only stores the result.
  */
+import { sha256 } from "@noble/hashes/sha2"
+import { bytesToHex } from "@noble/hashes/utils"
 import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
-import { Millis } from "@trigate/domain/Time"
+import { Millis } from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as SecureRandom from "effect/crypto/SecureRandom"
@@ -13,12 +18,61 @@ import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Struct from "effect/Struct"
-import * as Key from "./Key.ts"
+
+/** The parts of a key, in hex. */
+export interface Parts {
+  /** Identifies the key in logs and lists; 10 digits. */
+  readonly prefix: string
+  /** The secret part of the key; 64 digits. */
+  readonly secret: string
+}
+
+/** Formats a key. */
+export const format = ({ prefix, secret }: Parts): string => `tg_${prefix}_${secret}`
+
+/** The length of a key in characters. */
+export const length = format({ prefix: "0".repeat(10), secret: "0".repeat(64) }).length
+
+const pattern = /^tg_(?<prefix>[0-9a-f]{10})_(?<secret>[0-9a-f]{64})$/u
+
+/** Parses a key; `undefined` if the text is not a key. */
+export const parse = (text: string): Parts | undefined => {
+  const { prefix, secret } = pattern.exec(text)?.groups ?? {}
+  return prefix === undefined || secret === undefined ? undefined : { prefix, secret }
+}
+
+/** Returns the SHA-256 of a key's text in hex. */
+export const hashKey = (key: string): string => bytesToHex(sha256(key))
+
+/**
+ * Returns the SHA-256 of a text in hex, without caching. Default: {@link hashKey}. A program can replace it, for
+ * example with Node's faster implementation.
+ */
+export const Hasher = Context.Reference<(text: string) => string>("@trigate/callers/KeyStore/Hasher", {
+  defaultValue: () => hashKey
+})
+
+/** A new key, with the prefix and the hash to store for it. */
+export interface Generated {
+  readonly key: Redacted.Redacted
+  readonly prefix: string
+  readonly hash: string
+}
+
+/** Generates a key from random bytes. */
+export const generate: Effect.Effect<Generated, never, SecureRandom.SecureRandom> = Effect.map(
+  SecureRandom.SecureRandom.use(({ randomBytes }) => randomBytes(37)),
+  (bytes) => {
+    const prefix = bytesToHex(bytes.subarray(0, 5))
+    const key = format({ prefix, secret: bytesToHex(bytes.subarray(5)) })
+    return { key: Redacted.make(key), prefix, hash: hashKey(key) }
+  }
+)
 
 const Hex = (digits: number) => Schema.String.check(Schema.isPattern(new RegExp(`^[0-9a-f]{${digits}}$`, "u")))
 
@@ -194,7 +248,7 @@ export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
 > =>
   Effect.map(SecureRandom.SecureRandom, (random) => {
     const generated = Effect.zip(
-      Effect.provideService(Key.generate, SecureRandom.SecureRandom, random),
+      Effect.provideService(generate, SecureRandom.SecureRandom, random),
       Clock.currentTimeMillis
     )
     const list = Effect.map(since(undefined), (snapshot) => snapshot?.records ?? [])

@@ -5,7 +5,7 @@
  * file next to it, and then renames the temporary file to the name of the key file. While the temporary file exists, no
  * other change can start.
  */
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -10,8 +10,8 @@
  */
 import type { Caller, Quota } from "@trigate/domain/Caller"
 import { quotaExceeded } from "@trigate/domain/DeclaredMetric"
-import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
-import { monotonicMillis } from "@trigate/domain/Time"
+import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import { QuotaExceeded } from "@trigate/domain/errors/GatewayError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

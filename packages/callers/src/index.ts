@@ -11,13 +11,7 @@ export * as CallerKeys from "./CallerKeys.ts"
 /** `CallerKeys` that checks keys against a `KeyStore`. */
 export * as CallerKeysStored from "./CallerKeysStored.ts"
 
-/** The metrics about callers' keys. */
-export * as CallerMetrics from "./CallerMetrics.ts"
-
-/** The format of a caller's key: `tg_`, ten hex digits that can appear in logs, `_`, and 256 random bits in hex. */
-export * as Key from "./Key.ts"
-
-/** The store of a gateway's keys: creates, lists, rotates and revokes keys. */
+/** The store of a gateway's keys and their format: creates, lists, rotates and revokes keys. */
 export * as KeyStore from "./KeyStore.ts"
 
 /** `KeyStore` in a JSON file, for gateways without a database. */

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import * as CallerKeysStored from "@trigate/callers/CallerKeysStored"
-import * as Key from "@trigate/callers/Key"
+import * as Key from "@trigate/callers/KeyStore"
 import { KeyStore, KeyStoreFault, layerMemory } from "@trigate/callers/KeyStore"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Key from "@trigate/callers/Key"
+import * as Key from "@trigate/callers/KeyStore"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"

@@ -1,8 +1,8 @@
 /** What every store of keys does, whatever keeps it. */
 import { assert } from "@effect/vitest"
-import * as Key from "@trigate/callers/Key"
-import type { Issued, KeyRefusal, KeyStoreFault } from "@trigate/callers/KeyStore"
+import * as Key from "@trigate/callers/KeyStore"
 import { KeyStore } from "@trigate/callers/KeyStore"
+import type { Issued, KeyRefusal, KeyStoreFault } from "@trigate/callers/KeyStore"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"

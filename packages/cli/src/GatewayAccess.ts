@@ -3,14 +3,15 @@
  * unreachable.
  */
 import * as Connection from "@trigate/client/Connection"
-import { notJson } from "@trigate/domain/encoding/Json"
-import { unwrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
+import { notJson } from "@trigate/domain/encoding/Encoding"
 import {
-  type UpstreamError,
+  unwrapReason,
   UpstreamMalformed,
   UpstreamTimeout,
-  UpstreamUnavailable
-} from "@trigate/domain/errors/UpstreamError"
+  UpstreamUnavailable,
+  wrapReason
+} from "@trigate/domain/errors/GatewayError"
+import type { UpstreamError } from "@trigate/domain/errors/GatewayError"
 import { commandLine } from "@trigate/server/settings/Settings"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -26,8 +27,8 @@ import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { fault, type UsageFault } from "./Input.ts"
-import { AsJson } from "./Output.ts"
+import { AsJson, fault } from "./Output.ts"
+import type { UsageFault } from "./Output.ts"
 
 const defaultAddress = "http://127.0.0.1:8080"
 

@@ -4,7 +4,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"
 import * as MutableRef from "effect/MutableRef"
 import * as Stdio from "effect/Stdio"
-import * as ExitCode from "./ExitCode.ts"
+import * as ExitCode from "./Report.ts"
 import * as Trigate from "./Trigate.ts"
 
 // `trigate … | head` closes standard output early, which is not an error to report

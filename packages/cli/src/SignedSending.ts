@@ -1,15 +1,19 @@
-/** Signs and sends actions: loads the key, checks the gateway, shows the action, signs it, and sends it at most once. */
+/**
+ * Signs and sends actions: loads the key, checks the gateway, shows the action, signs it, and sends it at most once.
+ */
 import { Connection } from "@trigate/client/Connection"
 import * as Exchange from "@trigate/client/Exchange"
 import * as Health from "@trigate/client/Health"
-import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
+import * as Info from "@trigate/client/Info"
+import { resendAdvice } from "@trigate/domain/actions/Action"
+import type { AnySignedAction } from "@trigate/domain/actions/Action"
 import { ActionEntry, requireAll } from "@trigate/domain/actions/ActionOutcome"
-import { resendAdvice } from "@trigate/domain/actions/ExchangeOperations"
-import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
-import type { Address } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import { printable } from "@trigate/domain/encoding/TerminalEscape"
-import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
+import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { printable } from "@trigate/domain/encoding/Encoding"
+import type { Address } from "@trigate/domain/encoding/Encoding"
+import { OutcomeUnknown, UnknownAsset } from "@trigate/domain/errors/GatewayError"
+import { closestWord } from "@trigate/domain/errors/Problem"
 import { commandLine } from "@trigate/server/settings/Settings"
 import * as Signer from "@trigate/signing/Signer"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
@@ -24,7 +28,6 @@ import * as Schema from "effect/Schema"
 import * as Stdio from "effect/Stdio"
 import * as Terminal from "effect/Terminal"
 import * as GatewayAccess from "./GatewayAccess.ts"
-import * as Input from "./Input.ts"
 import * as Output from "./Output.ts"
 import * as Report from "./Report.ts"
 
@@ -73,11 +76,11 @@ export interface Options extends KeyOptions {
 const keyFromEnvironment = (name: string) =>
   Config.Redacted(name).pipe(
     Effect.mapError(() =>
-      Input.fault(`No private key: set ${name}, or name another variable with --key-env or a file with --key-file`)
+      Output.fault(`No private key: set ${name}, or name another variable with --key-env or a file with --key-file`)
     ),
     Effect.filterOrFail(
       (key) => Redacted.value(key).trim() !== "",
-      () => Input.fault(`${name} is empty: set it to a private key`)
+      () => Output.fault(`${name} is empty: set it to a private key`)
     )
   )
 
@@ -85,27 +88,27 @@ const readableByOthers = 0o077
 
 /** Reads a key file. Refuses a file that other users of the machine can read. */
 const readKeyFile = Effect.fnUntraced(function*(path: string) {
-  if (path === "-" || process.platform === "win32") return yield* Input.text(path)
+  if (path === "-" || process.platform === "win32") return yield* Output.text(path)
   const files = yield* FileSystem.FileSystem
-  const { mode, type } = yield* Effect.mapError(files.stat(path), () => Input.fault(`${path} cannot be read`))
+  const { mode, type } = yield* Effect.mapError(files.stat(path), () => Output.fault(`${path} cannot be read`))
   return type === "File" && (mode & readableByOthers) !== 0
-    ? yield* Input.fault(`Other users can read ${path}; restrict it to its owner: chmod 600 ${path}`)
-    : yield* Input.text(path)
+    ? yield* Output.fault(`Other users can read ${path}; restrict it to its owner: chmod 600 ${path}`)
+    : yield* Output.text(path)
 })
 
 /** Makes the signer of the private key in the options. Fails with `UsageFault`, which never contains the key. */
 export const loadSigner = Effect.fnUntraced(function*({ keyEnv, keyFile }: KeyOptions) {
   const name = Option.getOrElse(keyEnv, () => commandLine.privateKey)
   if (Option.isSome(keyFile) && Option.isSome(keyEnv)) {
-    return yield* Input.fault("--key-env and --key-file are mutually exclusive; omit one")
+    return yield* Output.fault("--key-env and --key-file are mutually exclusive; omit one")
   }
   const key = Option.isSome(keyFile)
     ? Redacted.make(yield* readKeyFile(keyFile.value))
     : yield* keyFromEnvironment(name)
-  const place = Option.match(keyFile, { onNone: () => name, onSome: Input.displayName })
+  const place = Option.match(keyFile, { onNone: () => name, onSome: Output.displayName })
   return yield* Effect.mapError(
     Signer.makePrivateKey(Redacted.make(Redacted.value(key).trim())),
-    ({ message }) => Input.fault(`${place}: ${message}`)
+    ({ message }) => Output.fault(`${place}: ${message}`)
   )
 })
 
@@ -119,7 +122,7 @@ export interface Signed {
 const checkNetwork = Effect.fnUntraced(function*(access: GatewayAccess.Access, network: VenueProfile["name"]) {
   const ready = yield* GatewayAccess.over(access, Health.ready())
   if (ready.network !== network) {
-    return yield* Input.fault(
+    return yield* Output.fault(
       `The gateway expects signatures for ${ready.network}, and this signature would be for ${network}; nothing was sent. ` +
         `Name the network with --network, or another gateway with --gateway`
     )
@@ -222,4 +225,43 @@ export const run = Effect.fnUntraced(function*<E, R>(
     ], ...legRows(result)])
   })
   yield* requireAll(result)
+})
+
+/** Declares the option `--dex`. */
+export const dexFlag = (otherwise: string) =>
+  Flag.String("dex").pipe(
+    Flag.withMetavar("name"),
+    Flag.optional,
+    Flag.withDescription(`A builder-deployed dex of perpetuals (default: ${otherwise})`)
+  )
+
+/**
+ * Returns the dexes of perpetuals that a command covers: the one in {@link dexFlag}, or all, the venue's own first. The
+ * name of the venue's own is empty. Fails with `UnknownAsset` for a dex that the venue does not list.
+ */
+export const dexes = Effect.fnUntraced(function*(dex: Option.Option<string>) {
+  const listed = (yield* GatewayAccess.ask(Info.perpDexs())).flatMap((each) => each?.name ?? [])
+  if (Option.isNone(dex)) return ["", ...listed]
+  if (listed.includes(dex.value)) return [dex.value]
+  const meant = closestWord(dex.value, listed)
+  const hint = meant === undefined ? "" : `: did you mean "${meant}"?`
+  return yield* new UnknownAsset({ coin: dex.value, detail: `Unknown dex "${dex.value}"${hint}` })
+})
+
+/** Returns the query field that selects a dex; an empty object for the venue's own. */
+export const inDex = (dex: string): { readonly dex?: string } => dex === "" ? {} : { dex }
+
+/** Returns the account for which a key signs: the key's own account, or the master account of an API wallet. */
+export const ofSigner = Effect.fnUntraced(function*(signer: Address) {
+  const { data, role } = yield* GatewayAccess.ask(Info.userRole({ user: signer }))
+  return role === "agent" ? data?.user ?? signer : signer
+})
+
+/** Returns the account in the argument; without an argument, the account of the private key in the options. */
+export const find = Effect.fnUntraced(function*(
+  address: Option.Option<Address>,
+  key: KeyOptions
+) {
+  if (Option.isSome(address)) return address.value
+  return yield* ofSigner((yield* loadSigner(key)).address)
 })

@@ -5,10 +5,10 @@
  * target depends on the machine and the folder in which the command runs.
  */
 import * as Connection from "@trigate/client/Connection"
-import type { Settings as Decoded } from "@trigate/server/settings/Settings"
 import { commandLine } from "@trigate/server/settings/Settings"
+import type { Settings as Decoded } from "@trigate/server/settings/Settings"
 import * as Settings from "@trigate/server/settings/SettingsSources"
-import * as CallerStore from "@trigate/server/stores/CallerStore"
+import * as CallerStore from "@trigate/server/stores/Stores"
 import * as Flag from "effect/cli/Flag"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -17,7 +17,6 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Option from "effect/Option"
 import * as ServeCommand from "./commands/ServeCommand.ts"
 import * as GatewayAccess from "./GatewayAccess.ts"
-import * as Input from "./Input.ts"
 import * as Output from "./Output.ts"
 
 /** The flags for settings files, as in `trigate serve`. */
@@ -62,10 +61,10 @@ const adminKey = Config.option(Config.Redacted(commandLine.adminKey))
 export const admin = Effect.fnUntraced(function*(what: string, address: string) {
   const baseUrl = yield* Effect.mapError(
     GatewayAccess.parseBaseUrl(address),
-    () => Input.fault("--admin must be an http(s) URL without a query")
+    () => Output.fault("--admin must be an http(s) URL without a query")
   )
   const client = yield* HttpClient.HttpClient
-  const key = yield* Effect.mapError(adminKey, () => Input.fault(`${commandLine.adminKey} cannot be read`))
+  const key = yield* Effect.mapError(adminKey, () => Output.fault(`${commandLine.adminKey} cannot be read`))
   const keyed = Option.match(key, {
     onNone: () => client,
     onSome: (secret) => HttpClient.mapRequest(client, HttpClientRequest.bearerToken(secret))

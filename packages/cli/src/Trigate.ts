@@ -6,14 +6,15 @@ import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
-import * as SandboxCommand from "./commands/SandboxCommand.ts"
 import * as ServeCommand from "./commands/ServeCommand.ts"
 import * as Output from "./Output.ts"
 import * as Report from "./Report.ts"
 
 // only `serve` and `sandbox`: the other commands load the client and the signer, which would double the time to start a
 // gateway
-const serveAlone = Command.make("trigate").pipe(Command.withSubcommands([ServeCommand.command, SandboxCommand.command]))
+const serveAlone = Command.make("trigate").pipe(
+  Command.withSubcommands([ServeCommand.command, ServeCommand.sandboxCommand])
+)
 
 const loadHome = Effect.promise(() => import("./commands/HomeCommand.ts"))
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Address } from "@trigate/domain/encoding/Hex"
+import { Address } from "@trigate/domain/encoding/Encoding"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { gateway, get, post } from "@trigate/testing/Gateway"

@@ -1,10 +1,10 @@
 /** What `trigate check --live` finds at a venue, and how much of the rate limit it uses. */
 import { assert, describe, it } from "@effect/vitest"
 import { compareVenue } from "@trigate/cli/commands/CheckCommand"
-import { catalogDate } from "@trigate/domain/actions/ActionCatalog"
+import { catalogDate } from "@trigate/domain/actions/Action"
 import { driftQueries, findDrift } from "@trigate/domain/info/InfoDrift"
-import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { refusingUrl } from "@trigate/testing/RecordingUpstream"

@@ -1,6 +1,6 @@
 /** `trigate keys` on a key file, SQLite and Postgres: what it prints where, and that a gateway on them follows. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Key from "@trigate/callers/Key"
+import * as Key from "@trigate/callers/KeyStore"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { isInstalled, postgresDatabase } from "@trigate/testing/PostgresServer"

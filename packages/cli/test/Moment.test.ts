@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Input from "@trigate/cli/Input"
+import * as Input from "@trigate/cli/Output"
 import * as Option from "effect/Option"
 
 const now = Date.UTC(2026, 10, 21, 12)

@@ -1,6 +1,6 @@
 /** `trigate order`, `cancel`, `positions` and `watch`, in a sandbox. */
 import { assert, layer } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { gateway, post } from "@trigate/testing/Gateway"

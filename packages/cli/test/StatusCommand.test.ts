@@ -1,6 +1,6 @@
 /** `trigate status`: what it prints of gateways in several states, and its exit code. */
 import { assert, describe, it } from "@effect/vitest"
-import { catalogDate } from "@trigate/domain/actions/ActionCatalog"
+import { catalogDate } from "@trigate/domain/actions/Action"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { recordingUpstream, refusingUrl, type Reply } from "@trigate/testing/RecordingUpstream"

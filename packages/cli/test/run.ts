@@ -1,6 +1,6 @@
 /** The command line in this process, and as a process of its own: what it prints on each stream, and its exit code. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import * as ExitCode from "@trigate/cli/ExitCode"
+import * as ExitCode from "@trigate/cli/Report"
 import * as Trigate from "@trigate/cli/Trigate"
 import * as Settings from "@trigate/server/settings/SettingsSources"
 import { bundledProgram } from "@trigate/testing/Bundle"

@@ -19,8 +19,10 @@ import {
   UnansweredAction
 } from "@trigate/api/AdminApi"
 import * as Paths from "@trigate/api/Paths"
-import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
-import { type AnyCodec, encodeRequest } from "@trigate/domain/operations/Operation"
+import { wrapReason } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure } from "@trigate/domain/errors/GatewayError"
+import { encodeRequest } from "@trigate/domain/operations/Operation"
+import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Connection } from "./Connection.ts"

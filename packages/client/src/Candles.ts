@@ -1,15 +1,20 @@
 /** The candle history that a gateway stores. */
-import { CandleSeries } from "@trigate/api/CandlesApi"
 import * as Paths from "@trigate/api/Paths"
+import { CandleSeries } from "@trigate/api/TradingApi"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import { coinsPerPage } from "@trigate/domain/candles/Candle"
 import type { CandleFormat } from "@trigate/domain/candles/CandleText"
 import { readNdjson } from "@trigate/domain/candles/CandleText"
-import { ArchiveNotConfigured, ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
-import { type CallFailure, servedFailures, wrapReason } from "@trigate/domain/errors/GatewayError"
-import { UnknownAsset } from "@trigate/domain/errors/ResourceError"
-import * as Protocol from "@trigate/domain/operations/Protocol"
-import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
+import {
+  ArchiveNotConfigured,
+  ArchiveUnavailable,
+  servedFailures,
+  UnknownAsset,
+  wrapReason
+} from "@trigate/domain/errors/GatewayError"
+import type { CallFailure } from "@trigate/domain/errors/GatewayError"
+import * as Protocol from "@trigate/domain/operations/Operation"
+import type { UpstreamResponse } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"

@@ -1,6 +1,6 @@
 /** The connection to a gateway: its URL and keys, over any Effect `HttpClient`. */
 import { sourcesHeader } from "@trigate/domain/candles/Candle"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -1,22 +1,17 @@
 /** The streams of the EVM chains of a gateway, over its WebSockets: blocks, logs and receipts. */
 import * as Paths from "@trigate/api/Paths"
-import { nodeLabels } from "@trigate/domain/Chain"
-import * as Json from "@trigate/domain/encoding/Json"
-import { type CallFailure, unwrapReason, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
-import type { LogRangeTooWide } from "@trigate/domain/errors/RequestError"
-import type { UpstreamMalformed } from "@trigate/domain/errors/UpstreamError"
+import { nodeLabels } from "@trigate/domain/Caller"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { unwrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure, LogRangeTooWide, UpstreamMalformed, WrapReason } from "@trigate/domain/errors/GatewayError"
+import * as EvmReads from "@trigate/domain/evm/EvmMethods"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
-import * as EvmOperations from "@trigate/domain/evm/EvmOperations"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import * as EvmReads from "@trigate/domain/evm/EvmReads"
 import * as EvmStreams_ from "@trigate/domain/evm/EvmStreams"
-import * as EvmSubscriptions from "@trigate/domain/evm/EvmSubscriptions"
-import type { EvmSubscription } from "@trigate/domain/evm/EvmSubscriptions"
-import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
+import type { EvmSubscription } from "@trigate/domain/evm/EvmStreams"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
-import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import { encodeRequest } from "@trigate/domain/operations/Operation"
-import type { StreamLost } from "@trigate/domain/streams/StreamError"
+import type { StreamLost } from "@trigate/domain/streams/Subscription"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -76,7 +71,7 @@ type SocketFailure = StreamLost | UpstreamMalformed
 
 /** A JSON-RPC WebSocket of a gateway. */
 interface RpcSocket {
-  readonly ask: EvmTypedCalls.Ask<SocketFailure>
+  readonly ask: EvmProtocol.Ask<SocketFailure>
   /** The notifications of the subscription on this socket. */
   readonly notifications: Stream.Stream<unknown, StreamLost>
 }
@@ -85,15 +80,15 @@ const connect = Effect.fnUntraced(
   function*(construct: Socket.WebSocketConstructor["Service"], options: Options, path: string) {
     const { texts, write } = yield* GatewaySocket.open(construct, options, path)
     const notifications = yield* Queue.unbounded<unknown, StreamLost>()
-    const calls = new Map<number, Deferred.Deferred<JsonRpc.RpcAnswer, SocketFailure>>()
+    const calls = new Map<number, Deferred.Deferred<EvmProtocol.RpcAnswer, SocketFailure>>()
     let ids = 0
     const receive = (text: string): void => {
       const json = Json.of(text)
-      const id = JsonRpc.member(json.valueOrUndefined, "id")
+      const id = EvmProtocol.member(json.valueOrUndefined, "id")
       if (!Predicate.isNumber(id)) return void Queue.offerUnsafe(notifications, json.valueOrUndefined)
       const call = calls.get(id)
       calls.delete(id)
-      if (call !== undefined) Deferred.doneUnsafe(call, Effect.fromResult(JsonRpc.readAnswer(label, json, id)))
+      if (call !== undefined) Deferred.doneUnsafe(call, Effect.fromResult(EvmProtocol.readAnswer(label, json, id)))
     }
     yield* Stream.runForEach(texts, (text) => Effect.sync(() => receive(text))).pipe(
       Effect.catch((error) =>
@@ -107,7 +102,7 @@ const connect = Effect.fnUntraced(
     const socket: RpcSocket = {
       ask: Effect.fnUntraced(function*(call) {
         const id = ++ids
-        const answer = Deferred.makeUnsafe<JsonRpc.RpcAnswer, SocketFailure>()
+        const answer = Deferred.makeUnsafe<EvmProtocol.RpcAnswer, SocketFailure>()
         calls.set(id, answer)
         yield* write(EvmProtocol.body(id, call))
         return yield* Deferred.await(answer)
@@ -119,7 +114,7 @@ const connect = Effect.fnUntraced(
 )
 
 const isRetried = (error: unknown): boolean =>
-  Predicate.isTagged(error, "StreamLost") || JsonRpc.member(unwrapReason(error), "group") === "retry-later"
+  Predicate.isTagged(error, "StreamLost") || EvmProtocol.member(unwrapReason(error), "group") === "retry-later"
 
 /** Makes the streams of the chain at a path. */
 const streamsAt = (
@@ -128,9 +123,9 @@ const streamsAt = (
   path: string,
   serving: Serving
 ): Methods => {
-  const blockNumber = EvmTypedCalls.makeRead(EvmReads.blockNumber(serving))
-  const subscribe = EvmTypedCalls.makeRead(EvmStreams_.subscribeOperation(serving))
-  const getReceipt = EvmTypedCalls.makeRead(EvmReads.getTransactionReceipt(serving))
+  const blockNumber = EvmProtocol.makeRead(EvmReads.blockNumber(serving))
+  const subscribe = EvmProtocol.makeRead(EvmStreams_.subscribeOperation(serving))
+  const getReceipt = EvmProtocol.makeRead(EvmReads.getTransactionReceipt(serving))
 
   /** Streams the items of a subscription, each converted by the function `each`. */
   const stream = <S extends EvmSubscription, A>(
@@ -169,11 +164,11 @@ const streamsAt = (
   }
 
   return {
-    blocks: stream(EvmSubscriptions.blocks, EvmResumption.resumeBlocks, Effect.succeed),
-    logs: stream(EvmSubscriptions.logs, EvmResumption.resumeLogs, Effect.succeed),
+    blocks: stream(EvmStreams_.blocks, EvmResumption.resumeBlocks, Effect.succeed),
+    logs: stream(EvmStreams_.logs, EvmResumption.resumeLogs, Effect.succeed),
     receipt: (transaction) =>
       EvmStreams_.firstReceipt(
-        stream(EvmSubscriptions.blocks, EvmResumption.resumeBlocks, (_, { ask }) =>
+        stream(EvmStreams_.blocks, EvmResumption.resumeBlocks, (_, { ask }) =>
           EvmStreams_.pollReceipt(
             Effect.mapError(getReceipt(nodeLabels[serving.chain], ask)(transaction), wrapReason)
           ))()
@@ -211,7 +206,7 @@ export const layer = (options: Options): Layer.Layer<EvmStreams, never, Socket.W
     EvmStreams,
     Effect.map(Socket.WebSocketConstructor, (construct) =>
       EvmStreams.of({
-        evm: streamsAt(construct, options, Paths.evm, EvmOperations.serving),
+        evm: streamsAt(construct, options, Paths.evm, EvmProtocol.serving),
         layer2: streamsAt(construct, options, Paths.layer2, Layer2Operations.serving)
       }))
   )

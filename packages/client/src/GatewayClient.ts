@@ -5,8 +5,7 @@
  * Each call is also a function in the module of its group (`Info.spotMeta`), which requires a `Connection`. A page that
  * imports such a function loads only the calls it uses; this module loads all of them.
  */
-import type { CallFailure, GatewayError, WrapReason } from "@trigate/domain/errors/GatewayError"
-import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
+import type { CallFailure, GatewayError, InvalidAddress, WrapReason } from "@trigate/domain/errors/GatewayError"
 import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
 import type { TokenRpcOperation } from "@trigate/domain/tokens/TokenOperations"
 import * as Context from "effect/Context"

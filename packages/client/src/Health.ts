@@ -1,8 +1,9 @@
 /** Readiness and metrics of the gateway. */
 import { Readiness } from "@trigate/api/HealthApi"
 import * as Paths from "@trigate/api/Paths"
-import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
-import * as Protocol from "@trigate/domain/operations/Protocol"
+import { wrapReason } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure } from "@trigate/domain/errors/GatewayError"
+import * as Protocol from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./Connection.ts"
 import { ask, ownReader } from "./internal/Served.ts"

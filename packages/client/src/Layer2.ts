@@ -1,6 +1,6 @@
 /** The layer 2. Written by `npm run docs:generate` from the operations; change the operations, not this file. */
 import * as Paths from "@trigate/api/Paths"
-import * as EvmReads from "@trigate/domain/evm/EvmReads"
+import * as EvmReads from "@trigate/domain/evm/EvmMethods"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import { callAt } from "./internal/JsonRpc.ts"
 

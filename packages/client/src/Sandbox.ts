@@ -9,9 +9,10 @@ import {
   SandboxReset,
   SandboxStatus
 } from "@trigate/api/SandboxApi"
-import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
-import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import { wrapReason } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import { encodeRequest } from "@trigate/domain/operations/Operation"
+import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./Connection.ts"
 import { ask, ownReader } from "./internal/Served.ts"

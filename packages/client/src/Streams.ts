@@ -1,10 +1,8 @@
 /** The streams of a gateway over its WebSocket: trades, books, bars, orders and fills. */
 import * as Paths from "@trigate/api/Paths"
-import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
-import { StreamLost, SubscriptionRefused } from "@trigate/domain/streams/StreamError"
-import type { MalformedFrame } from "@trigate/domain/streams/StreamError"
-import * as StreamItems from "@trigate/domain/streams/StreamItems"
 import * as Subscription from "@trigate/domain/streams/Subscription"
+import { StreamLost, SubscriptionRefused } from "@trigate/domain/streams/Subscription"
+import type { MalformedFrame } from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -67,8 +65,8 @@ const pingEvery = "30 seconds"
 const ping = "{\"method\":\"ping\"}"
 
 /** Returns the path and query of a stream that resumes at a position. */
-const resumedAt = (position: ResumePosition.ResumePosition | undefined): string =>
-  `${Paths.socket}?${Paths.resume}=${position === undefined ? "" : encodeURIComponent(ResumePosition.print(position))}`
+const resumedAt = (position: Subscription.ResumePosition | undefined): string =>
+  `${Paths.socket}?${Paths.resume}=${position === undefined ? "" : encodeURIComponent(Subscription.print(position))}`
 
 const hole = new StreamLost({
   code: 1006,
@@ -77,12 +75,12 @@ const hole = new StreamLost({
 
 const typed =
   (construct: Socket.WebSocketConstructor["Service"], options: Options) => (declaration: Subscription.Subscription) => {
-    const readItems = StreamItems.reader(declaration)
+    const readItems = Subscription.itemReader(declaration)
     const channels = new Set(Subscription.channelNames(declaration))
 
     /** Runs a stream over successive connections. */
     const resuming = (subscription: string): Stream.Stream<unknown, StreamFailure> => {
-      let position: ResumePosition.ResumePosition | undefined
+      let position: Subscription.ResumePosition | undefined
 
       const read = (text: string): Effect.Effect<ReadonlyArray<unknown>, StreamFailure> => {
         const frame = Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
@@ -92,8 +90,8 @@ const typed =
           return Effect.fail(new SubscriptionRefused({ message, subscription }))
         }
         const wasResuming = position !== undefined
-        position = ResumePosition.ofFrame(frame) ?? position
-        if (channel === ResumePosition.channel) {
+        position = Subscription.ofFrame(frame) ?? position
+        if (channel === Subscription.channel) {
           // a stream of whole states loses nothing, because each state replaces the earlier ones
           return wasResuming && declaration.delivery !== "state" &&
               Subscription.valueAt(frame, "data.recovered") !== true

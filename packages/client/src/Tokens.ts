@@ -1,23 +1,23 @@
 /** Calls of the token chain. Addresses are validated before anything is sent. */
 import * as Paths from "@trigate/api/Paths"
-import { nodeLabels } from "@trigate/domain/Chain"
-import * as Json from "@trigate/domain/encoding/Json"
-import { type CallFailure, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
-import { InvalidAddress } from "@trigate/domain/errors/RequestError"
-import { HistoryUnavailable, TokenNotFound } from "@trigate/domain/errors/ResourceError"
-import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import { nodeLabels } from "@trigate/domain/Caller"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { HistoryUnavailable, InvalidAddress, TokenNotFound, wrapReason } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure, WrapReason } from "@trigate/domain/errors/GatewayError"
+import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
+import * as Protocol from "@trigate/domain/operations/Operation"
 import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
-import * as Protocol from "@trigate/domain/operations/Protocol"
-import { AccountTransaction, formatPosition, JettonTransfer } from "@trigate/domain/tokens/AccountTransaction"
+import { AccountTransaction, formatPosition, JettonTransfer } from "@trigate/domain/tokens/TokenData"
 import type {
+  DetectedAddress,
   JettonTransfersRequest,
   StartPosition,
+  TokenContract,
+  TokenData,
   TransactionsRequest
-} from "@trigate/domain/tokens/AccountTransaction"
-import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/tokens/TokenData"
+} from "@trigate/domain/tokens/TokenData"
 import * as TokenOperations from "@trigate/domain/tokens/TokenOperations"
 import * as TokenProtocol from "@trigate/domain/tokens/TokenProtocol"
-import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { Connection } from "./Connection.ts"
@@ -72,13 +72,13 @@ const method = <Request extends AnyCodec, Response extends AnyCodec, const Failu
   operation: Operation<string, "read", Request, Response, Failures>
 ) => {
   const check = TokenProtocol.requestCheck(operation)
-  const read = TokenRpc.makeReader(served(operation))
+  const read = TokenProtocol.makeReader(served(operation))
   return Effect.fn(`GatewayClient.${operation.name}`)(function*(params: Request["Encoded"]) {
     const json = Json.write(params)
     const request = yield* check(json)
     const body = JsonRpc.requestText(1, operation.name, json.text)
     const answer = yield* ask(({ chains }) => chains.post(Paths.tokenRpc, body))
-    return yield* read(request, nodeLabels.tokens, yield* TokenRpc.readAnswer(answer))
+    return yield* read(request, nodeLabels.tokens, yield* TokenProtocol.readAnswer(answer))
   }, Effect.mapError(wrapReason))
 }
 

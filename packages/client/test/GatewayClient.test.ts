@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import type * as GatewayClient from "@trigate/client/GatewayClient"
-import { resendAdvice } from "@trigate/domain/actions/ExchangeOperations"
+import { resendAdvice } from "@trigate/domain/actions/Action"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
 import { flipReason } from "@trigate/testing/Reason"
 import * as Effect from "effect/Effect"

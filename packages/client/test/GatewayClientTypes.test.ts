@@ -1,16 +1,14 @@
 /** What the compiler knows of each method: its request, its result and the exact union of its errors. */
 import { describe, expectTypeOf, it } from "@effect/vitest"
-import type { CandleSeries } from "@trigate/api/CandlesApi"
 import type { Readiness } from "@trigate/api/HealthApi"
+import type { CandleSeries } from "@trigate/api/TradingApi"
 import type { CandleFileRequest, CandlesFailure } from "@trigate/client/Candles"
 import type { GatewayClient } from "@trigate/client/GatewayClient"
 import type { RawQuery } from "@trigate/client/Info"
-import type { ActionNotFound } from "@trigate/domain/actions/ActionError"
+import type { AnySignedAction, SubmitFailure } from "@trigate/domain/actions/Action"
 import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionRecord, ActionReference } from "@trigate/domain/actions/ActionRecord"
-import type { SubmitFailure } from "@trigate/domain/actions/ExchangeOperations"
 import type { Resolution, StillUnknown } from "@trigate/domain/actions/Resolution"
-import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
 import type {
   Candle,
   CandleStretch,
@@ -19,16 +17,21 @@ import type {
   WalkOptions
 } from "@trigate/domain/candles/Candle"
 import type { CandleFormat } from "@trigate/domain/candles/CandleText"
-import type { Address, Hash, StorageSlot } from "@trigate/domain/encoding/Hex"
-import type { CallError, CallFailure } from "@trigate/domain/errors/GatewayError"
-import type { InvalidAddress, UnsupportedBlock } from "@trigate/domain/errors/RequestError"
-import type { TokenNotFound, UnknownAsset } from "@trigate/domain/errors/ResourceError"
-import type { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import type { Address, Hash, StorageSlot } from "@trigate/domain/encoding/Encoding"
+import type {
+  ActionNotFound,
+  CallError,
+  CallFailure,
+  InvalidAddress,
+  TokenNotFound,
+  UnknownAsset,
+  UnsupportedBlock
+} from "@trigate/domain/errors/GatewayError"
+import type { evmOperations } from "@trigate/domain/evm/EvmProtocol"
+import type { Receipt } from "@trigate/domain/evm/EvmResources"
 import type { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
-import type { Receipt } from "@trigate/domain/evm/Receipt"
 import type { infoOperations } from "@trigate/domain/info/InfoOperations"
-import type { Book } from "@trigate/domain/info/Market"
-import type { SpotMeta } from "@trigate/domain/info/SpotMeta"
+import type { Book, SpotMeta } from "@trigate/domain/info/Market"
 import type { Inspection } from "@trigate/domain/Inspection"
 import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/tokens/TokenData"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"

@@ -2,12 +2,10 @@
 import { useSignal } from "@preact/signals"
 import type { ActionResolution, UnansweredAction } from "@trigate/api/AdminApi"
 import * as Admin from "@trigate/client/Admin"
-import { Confirm } from "./Confirm.tsx"
 import * as Gateway from "./Gateway.ts"
-import { readiness } from "./Live.ts"
-import { usePolled } from "./Polled.ts"
-import { Grid } from "./Table.tsx"
-import * as Words from "./Words.ts"
+import { readiness, usePolled } from "./Live.ts"
+import * as Words from "./Table.tsx"
+import { Confirm, Grid } from "./Table.tsx"
 
 const describeResolution = (found: ActionResolution): string => {
   switch (found._tag) {

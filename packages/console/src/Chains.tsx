@@ -1,8 +1,8 @@
 /** The chains and their addresses: mode, latency, failures and ejections; the newest blocks of the EVM chains. */
+import * as Metrics from "./Live.ts"
 import { lastMinute, readiness, snapshots } from "./Live.ts"
-import * as Metrics from "./Metrics.ts"
+import * as Words from "./Table.tsx"
 import { Grid, Table } from "./Table.tsx"
-import * as Words from "./Words.ts"
 
 const upstreamsByChain: { readonly [chain: string]: ReadonlyArray<string> } = {
   trading: ["trading-api", "trading-node"],

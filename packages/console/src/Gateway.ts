@@ -1,6 +1,10 @@
-/** The gateway that served this page: every call of the console is sent to it, and to no other origin. */
+/**
+ * The gateway that served this page, its streams, and the place in the page: every call of the console is sent to it,
+ * and to no other origin.
+ */
 import { computed, effect, signal } from "@preact/signals"
 import * as Connection from "@trigate/client/Connection"
+import * as Info from "@trigate/client/Info"
 import * as Effect from "effect/Effect"
 import * as Sse from "effect/encoding/Sse"
 import * as Exit from "effect/Exit"
@@ -132,3 +136,50 @@ export const post = (path: string, body: string) =>
   Effect.flatMap(Connection.Connection, ({ own }) => own.post(path, body)).pipe(
     Effect.map(({ status, text }) => ({ status, text }))
   )
+
+/** Subscriptions of a stream, in the venue's form. */
+export type Subscriptions = ReadonlyArray<{ readonly type: string; readonly [member: string]: string }>
+
+/** Reads the frames of subscriptions until `stop` of the result is called. */
+export const follow = (subscriptions: Subscriptions, onFrame: (text: string) => void): Listening => {
+  const query = new URLSearchParams(subscriptions.map((each) => ["subscribe", JSON.stringify(each)]))
+  return listen(`/streams?${query.toString()}`, onFrame)
+}
+
+/** The names of the coins; empty until they are loaded. */
+export const coins = signal<ReadonlyArray<string>>([])
+
+/** Loads the coins that have a price, except spot pairs whose only name is an index. */
+export const loadCoins = async (): Promise<void> => {
+  const outcome = await run(Info.allMids({}))
+  if ("value" in outcome) coins.value = Object.keys(outcome.value).filter((coin) => !coin.startsWith("@"))
+}
+
+/** A panel and its parameters. */
+export interface PanelLocation {
+  readonly panel: string
+  readonly params: { readonly [name: string]: string }
+}
+
+const read = (): PanelLocation => {
+  const [panel = "", query = ""] = location.hash.slice(1).split("?")
+  return { panel: panel === "" ? "overview" : panel, params: Object.fromEntries(new URLSearchParams(query)) }
+}
+
+/** The current panel and its parameters. */
+export const place = signal<PanelLocation>(read())
+
+addEventListener("hashchange", () => {
+  place.value = read()
+})
+
+/** Returns the link to a panel. */
+export const linkTo = (panel: string, params: PanelLocation["params"] = {}): string => {
+  const query = new URLSearchParams(params).toString()
+  return `#${panel}${query === "" ? "" : `?${query}`}`
+}
+
+/** Navigates to a panel, like a click on its link. */
+export const go = (panel: string, params: PanelLocation["params"] = {}): void => {
+  location.hash = linkTo(panel, params)
+}

@@ -4,9 +4,8 @@ import * as Paths from "@trigate/api/Paths"
 import { Inspection } from "@trigate/domain/Inspection"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
-import { Grid } from "./Table.tsx"
+import { formTexts, Grid } from "./Table.tsx"
 
 type Seen = { readonly inspection: Inspection } | { readonly refusal: string }
 

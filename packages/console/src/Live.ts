@@ -1,11 +1,100 @@
 /** The live state of the gateway: readiness and metrics, read every two seconds while the page is visible. */
-import { computed, signal } from "@preact/signals"
+import { computed, signal, useSignal } from "@preact/signals"
 import type { Readiness } from "@trigate/api/HealthApi"
 import * as Admin from "@trigate/client/Admin"
+import type { Connection } from "@trigate/client/Connection"
 import * as Health from "@trigate/client/Health"
 import * as Effect from "effect/Effect"
+import { useEffect } from "preact/hooks"
 import * as Gateway from "./Gateway.ts"
-import * as Metrics from "./Metrics.ts"
+import type { CallResult } from "./Gateway.ts"
+
+/** A series of a metric at one time. */
+export interface Series {
+  readonly labels: { readonly [name: string]: string }
+  readonly value: number
+}
+
+/** The series of one `GET /metrics` response by metric name, and the time of the response. */
+export interface Snapshot {
+  readonly time: number
+  readonly series: ReadonlyMap<string, ReadonlyArray<Series>>
+}
+
+const line = /^(?<name>[a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(?<labels>.*)\})? (?<value>\S+)/u
+const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/gu
+
+const unescaped = (text: string): string => text.replace(/\\(.)/gu, (_, next: string) => next === "n" ? "\n" : next)
+
+/** Parses Prometheus text. Ignores lines that are not series. */
+export const readMetrics = (text: string, time: number): Snapshot => {
+  const series = new Map<string, Array<Series>>()
+  for (const each of text.split("\n")) {
+    const { labels = "", name, value } = line.exec(each)?.groups ?? {}
+    if (name === undefined) continue
+    const found = series.get(name) ?? []
+    found.push({
+      labels: Object.fromEntries(
+        [...labels.matchAll(label)].map(([, key = "", quoted = ""]) => [key, unescaped(quoted)])
+      ),
+      value: Number(value)
+    })
+    series.set(name, found)
+  }
+  return { time, series }
+}
+
+/** Makes a snapshot from series of any metrics. */
+export const group = (rows: ReadonlyArray<Series & { readonly name: string }>, time: number): Snapshot => ({
+  time,
+  series: Map.groupBy(rows, ({ name }) => name)
+})
+
+type Labels = { readonly [name: string]: string }
+
+const matches = ({ labels }: Series, wanted: Labels): boolean =>
+  Object.entries(wanted).every(([name, value]) => labels[name] === value)
+
+/** Returns the metric's series with the given labels. */
+export const of = ({ series }: Snapshot, name: string, wanted: Labels = {}): ReadonlyArray<Series> =>
+  (series.get(name) ?? []).filter((each) => matches(each, wanted))
+
+/** Returns the sum of the metric's series with the given labels. */
+export const sum = (snapshot: Snapshot, name: string, wanted: Labels = {}): number =>
+  of(snapshot, name, wanted).reduce((total, { value }) => total + value, 0)
+
+/**
+ * Returns the increase of a counter between two snapshots. If the gateway restarted between them, returns the
+ * counter's value in the second snapshot.
+ */
+export const growth = (from: Snapshot, to: Snapshot, name: string, wanted: Labels = {}): number => {
+  const grown = sum(to, name, wanted) - sum(from, name, wanted)
+  return grown < 0 ? sum(to, name, wanted) : grown
+}
+
+/**
+ * Returns a quantile of a histogram's observations between two snapshots, in the histogram's unit; `undefined` if there
+ * are no observations.
+ *
+ * The result is the upper bound of the bucket that contains the quantile.
+ */
+export const quantile = (
+  from: Snapshot,
+  to: Snapshot,
+  name: string,
+  share: number,
+  wanted: Labels = {}
+): number | undefined => {
+  const bounds = [...new Set(of(to, `${name}_bucket`, wanted).map(({ labels }) => labels["le"] ?? ""))]
+    .map((le) => ({ le, bound: le === "+Inf" ? Infinity : Number(le) }))
+    .toSorted((one, other) => one.bound - other.bound)
+  const counts = bounds.map(({ bound, le }) => ({
+    bound,
+    count: growth(from, to, `${name}_bucket`, { ...wanted, le })
+  }))
+  const all = counts.at(-1)?.count ?? 0
+  return all === 0 ? undefined : counts.find(({ count }) => count >= all * share)?.bound
+}
 
 /** Milliseconds between two queries of readiness and metrics. */
 export const period = 2000
@@ -14,7 +103,7 @@ export const period = 2000
 const kept = 150
 
 /** The snapshots of the gateway's metrics, oldest first. */
-export const snapshots = signal<ReadonlyArray<Metrics.Snapshot>>([])
+export const snapshots = signal<ReadonlyArray<Snapshot>>([])
 
 /** The gateway's readiness, with the mode of each chain. */
 export const readiness = signal<Readiness | undefined>(undefined)
@@ -39,10 +128,10 @@ export const lastMinute = computed(() => {
 const reading = Effect.all({ ready: Health.ready(), metrics: Health.metrics() })
 
 /** The gateway's own snapshots of the last minute, before this page was opened. Empty unless the caller is an admin. */
-const readEarlier = async (): Promise<ReadonlyArray<Metrics.Snapshot>> => {
+const readEarlier = async (): Promise<ReadonlyArray<Snapshot>> => {
   const outcome = await Gateway.run(Admin.minute())
   const now = performance.now()
-  return "failure" in outcome ? [] : outcome.value.map(({ age, series }) => Metrics.group(series, now - age * 1000))
+  return "failure" in outcome ? [] : outcome.value.map(({ age, series }) => group(series, now - age * 1000))
 }
 
 const read = async (): Promise<void> => {
@@ -52,7 +141,7 @@ const read = async (): Promise<void> => {
     return
   }
   const { metrics, ready } = outcome.value
-  const now = Metrics.read(metrics, performance.now())
+  const now = readMetrics(metrics, performance.now())
   const last = snapshots.value.at(-1)
   // the page was just opened, or was hidden
   const isGap = last === undefined || last.time < now.time - 60_000
@@ -83,3 +172,18 @@ export const whileVisible = (act: () => Promise<void>, every = period): () => vo
 
 /** Starts the queries of readiness and metrics. */
 export const start = (): void => void whileVisible(read)
+
+/**
+ * Returns the latest response to a call, and a function that repeats the call immediately. The response is `undefined`
+ * until the first one arrives.
+ */
+export const usePolled = <A, E>(
+  call: () => Effect.Effect<A, E, Connection>
+): readonly [last: CallResult<A> | undefined, ask: () => Promise<void>] => {
+  const last = useSignal<CallResult<A> | undefined>(undefined)
+  const ask = async (): Promise<void> => {
+    last.value = await Gateway.run(call())
+  }
+  useEffect(() => whileVisible(ask), [])
+  return [last.value, ask]
+}

@@ -2,17 +2,16 @@
 import { signal, useSignalEffect } from "@preact/signals"
 import * as Layer2 from "@trigate/client/Layer2"
 import * as Tokens from "@trigate/client/Tokens"
-import { Hash } from "@trigate/domain/encoding/Hex"
-import * as Gas from "@trigate/domain/evm/Gas"
-import * as Receipt from "@trigate/domain/evm/Receipt"
+import { Hash } from "@trigate/domain/encoding/Encoding"
+import * as EvmResources from "@trigate/domain/evm/EvmResources"
 import type { TokenData } from "@trigate/domain/tokens/TokenData"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
-import { go, place } from "./Place.ts"
+import { go, place } from "./Gateway.ts"
+import { formTexts } from "./Table.tsx"
 
-type Found = { readonly receipt: Receipt.Receipt } | { readonly token: TokenData } | { readonly nothing: string }
+type Found = { readonly receipt: EvmResources.Receipt } | { readonly token: TokenData } | { readonly nothing: string }
 
 const found = signal<Found | undefined>(undefined)
 
@@ -46,9 +45,9 @@ const Facts = ({ pairs }: { readonly pairs: ReadonlyArray<readonly [name: string
   </dl>
 )
 
-const ReceiptFacts = ({ receipt }: { readonly receipt: Receipt.Receipt }) => {
+const ReceiptFacts = ({ receipt }: { readonly receipt: EvmResources.Receipt }) => {
   const { blockHash, blockNumber, contractAddress, effectiveGasPrice, from, gasUsed, logs, status, to } = receipt
-  const fee = Option.getOrUndefined(Receipt.receiptFee(receipt))
+  const fee = Option.getOrUndefined(EvmResources.receiptFee(receipt))
   return (
     <section class="card" aria-labelledby="receipt-title">
       <h2 id="receipt-title">
@@ -58,15 +57,15 @@ const ReceiptFacts = ({ receipt }: { readonly receipt: Receipt.Receipt }) => {
         pairs={[
           [
             "Block",
-            Receipt.isPreconfirmed(receipt) ? `${blockNumber} (not sealed yet)` : `${blockNumber} ${blockHash}`
+            EvmResources.isPreconfirmed(receipt) ? `${blockNumber} (not sealed yet)` : `${blockNumber} ${blockHash}`
           ],
           ["From", from],
           ["To", to ?? "none: it created a contract"],
           ["Created", contractAddress ?? undefined],
           ["Gas used", String(gasUsed)],
-          ["Gas price", effectiveGasPrice == null ? undefined : `${Gas.formatGwei(effectiveGasPrice)} gwei`],
-          ["Fee", fee === undefined ? undefined : Gas.formatEther(fee.total)],
-          ["Layer-1 fee", fee?.layer1 === undefined ? undefined : Gas.formatEther(fee.layer1)]
+          ["Gas price", effectiveGasPrice == null ? undefined : `${EvmResources.formatGwei(effectiveGasPrice)} gwei`],
+          ["Fee", fee === undefined ? undefined : EvmResources.formatEther(fee.total)],
+          ["Layer-1 fee", fee?.layer1 === undefined ? undefined : EvmResources.formatEther(fee.layer1)]
         ]}
       />
       <h3>{logs.length} logs</h3>
@@ -90,7 +89,7 @@ const TokenFacts = ({ token }: { readonly token: TokenData }) => (
     <Facts
       pairs={[
         ["Address", token.address],
-        ["Supply", Gas.formatUnits(BigInt(token.totalSupply), token.decimals)],
+        ["Supply", EvmResources.formatUnits(BigInt(token.totalSupply), token.decimals)],
         ["Units", `${token.totalSupply} (${token.decimals} decimals)`],
         ["Mintable", token.mintable ? "yes" : "no"],
         ["Burnable", token.burnable ? "yes" : "no"],

@@ -1,24 +1,53 @@
 /** The console: one page about one gateway. */
 import { computed, signal } from "@preact/signals"
-import type { ComponentType } from "preact"
 import { render } from "preact"
+import type { ComponentType } from "preact"
 import { useEffect } from "preact/hooks"
 import { Actions } from "./Actions.tsx"
 import { Callers } from "./Callers.tsx"
 import { Candles } from "./candles/Candles.tsx"
 import { Chains } from "./Chains.tsx"
 import * as Gateway from "./Gateway.ts"
+import { linkTo, place } from "./Gateway.ts"
 import { Inspector } from "./Inspector.tsx"
-import { KeyForm } from "./KeyForm.tsx"
 import * as Live from "./Live.ts"
 import { Lookup } from "./Lookup.tsx"
 import { Overview } from "./Overview.tsx"
-import { linkTo, place } from "./Place.ts"
 import { Requests } from "./Requests.tsx"
 import { Settings } from "./Settings.tsx"
 import { Streams } from "./Streams.tsx"
+import * as Words from "./Table.tsx"
+import { formTexts } from "./Table.tsx"
 import { Weight } from "./Weight.tsx"
-import * as Words from "./Words.ts"
+
+/** The form for the caller's key. The page shows it instead of a panel until the gateway accepts the key. */
+export const KeyForm = () => (
+  <section class="card" aria-labelledby="key-title">
+    <h2 id="key-title">This gateway requires a key</h2>
+    {Gateway.hasKey.value ? <p class="bad" role="alert">The gateway does not accept that key.</p> : null}
+    <p class="muted">
+      The action log, the callers and the requests require a key with the class{" "}
+      <code>admin</code>, all other panels a key with <code>read</code> and{" "}
+      <code>inspect</code>. The page stores the key in memory only and sends it to this gateway only. The key is lost
+      when you close or reload the page.
+    </p>
+    <form onSubmit={(event) => Gateway.useKey(formTexts(event)["key"])}>
+      <label>
+        Key
+        <input
+          name="key"
+          type="password"
+          size={44}
+          required
+          autocomplete="off"
+          spellcheck={false}
+          placeholder="tg_…"
+        />
+      </label>
+      <button type="submit">Use the key</button>
+    </form>
+  </section>
+)
 
 interface Panel {
   readonly title: string

@@ -1,16 +1,268 @@
 /**
  * The console's first view: traffic, errors and slow routes of the last minute, the traffic of the last hour, and how
- * to connect a client.
+ * to connect a program.
  */
+import { signal } from "@preact/signals"
+import { sampleSeconds } from "@trigate/api/AdminApi"
+import type { HistorySample } from "@trigate/api/AdminApi"
+import * as Admin from "@trigate/client/Admin"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { useEffect } from "preact/hooks"
 import { modes, titles } from "./Chains.tsx"
-import { History } from "./History.tsx"
+import * as Gateway from "./Gateway.ts"
+import { linkTo } from "./Gateway.ts"
+import type { CallResult } from "./Gateway.ts"
+import * as Live from "./Live.ts"
 import { lastMinute, readiness, snapshots } from "./Live.ts"
-import { Market } from "./Market.tsx"
-import * as Metrics from "./Metrics.ts"
-import { linkTo } from "./Place.ts"
-import { Snippets } from "./Snippets.tsx"
-import { Table } from "./Table.tsx"
-import * as Words from "./Words.ts"
+import * as Words from "./Table.tsx"
+import { Spark, Table } from "./Table.tsx"
+
+interface Snippet {
+  readonly title: string
+  readonly text: (url: string) => string
+}
+
+/** The snippets, each a complete program. A test runs every snippet except the Python one, which needs a package. */
+const snippets: { readonly [name: string]: Snippet } = {
+  curl: {
+    title: "curl",
+    text: (url) => `curl -s ${url}/info -H 'content-type: application/json' -d '{"type":"allMids"}'`
+  },
+  nktkas: {
+    title: "@nktkas/hyperliquid (TypeScript)",
+    text: (url) =>
+      `import { HttpTransport, InfoClient } from "@nktkas/hyperliquid"
+
+const info = new InfoClient({ transport: new HttpTransport({ apiUrl: "${url}" }) })
+console.log(await info.allMids())`
+  },
+  ccxt: {
+    title: "ccxt (TypeScript)",
+    text: (url) =>
+      `import { hyperliquid } from "ccxt"
+
+const gateway = "${url}"
+const exchange = new hyperliquid({ urls: { api: { public: gateway, private: gateway } } })
+console.log(await exchange.fetchTicker("ETH/USDC:USDC"))`
+  },
+  python: {
+    title: "hyperliquid-python-sdk (Python)",
+    text: (url) =>
+      `from hyperliquid.info import Info
+
+info = Info("${url}", skip_ws=True)
+print(info.all_mids())`
+  },
+  viem: {
+    title: "viem (HyperEVM and the layer 2)",
+    text: (url) =>
+      `import { createPublicClient, http } from "viem"
+
+const hyperEvm = createPublicClient({ transport: http("${url}/evm") })
+const layer2 = createPublicClient({ transport: http("${url}/l2") })
+console.log(await hyperEvm.getGasPrice(), await layer2.getBlockNumber())`
+  },
+  ton: {
+    title: "@ton/ton (TON)",
+    text: (url) =>
+      `import { Address } from "@ton/core"
+import { TonClient } from "@ton/ton"
+
+const ton = new TonClient({ endpoint: "${url}/api/v2/jsonRPC" })
+console.log(await ton.getBalance(Address.parse("EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz")))`
+  }
+}
+
+const chosen = signal("curl")
+
+/** The card with the snippets. */
+export const Snippets = () => {
+  const { text, title } = snippets[chosen.value] ?? { title: "", text: () => "" }
+  const program = text(Gateway.address)
+  return (
+    <section class="card" aria-labelledby="connect-title">
+      <h2 id="connect-title">Connect your client</h2>
+      <div class="row">
+        <label>
+          Client{" "}
+          <select value={chosen.value} onChange={({ currentTarget: { value } }) => (chosen.value = value)}>
+            {Object.entries(snippets).map(([name, { title }]) => <option key={name} value={name}>{title}</option>)}
+          </select>
+        </label>
+        <button type="button" aria-label={`Copy: ${title}`} onClick={() => void navigator.clipboard.writeText(program)}>
+          Copy
+        </button>
+      </div>
+      <pre tabIndex={0} aria-label={`Program: ${title}`}>{program}</pre>
+      <p class="muted">
+        {Gateway.hasKey.value
+          ? "Callers send their key as Authorization: Bearer, or as the first segment of the path. "
+          : ""}
+        The program uses the address of this page. If the gateway has an admin listener, use the address of the other
+        listener.
+      </p>
+    </section>
+  )
+}
+
+const coins = ["BTC", "ETH", "HYPE", "SOL"]
+
+/** Maximum number of stored prices of a coin. */
+const most = 120
+
+const prices = signal<{ readonly [coin: string]: ReadonlyArray<number> }>({})
+
+const decodeFrame = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({
+    channel: Schema.Literal("allMids"),
+    data: Schema.Struct({ mids: Schema.Record(Schema.String, Schema.String) })
+  }))
+)
+
+const add = (text: string): void => {
+  const frame = decodeFrame(text)
+  if (Option.isNone(frame)) return
+  const { mids } = frame.value.data
+  prices.value = Object.fromEntries(coins.flatMap((coin) => {
+    const mid = mids[coin]
+    return mid === undefined ? [] : [[coin, [...prices.value[coin] ?? [], Number(mid)].slice(-most)]]
+  }))
+}
+
+/** The card with the live mid prices. */
+export const Market = () => {
+  useEffect(() => Gateway.follow([{ type: "allMids" }], add).stop, [])
+  const shown = Object.entries(prices.value)
+  return (
+    <section class="card" aria-labelledby="market-title">
+      <h2 id="market-title">The market now</h2>
+      {shown.length === 0 ? <p class="muted">Waiting for the first prices …</p> : (
+        <dl class="tiles market">
+          {shown.map(([coin, values]) => {
+            const bottom = Math.min(...values)
+            const height = Math.max(...values) - bottom
+            return (
+              <div key={coin}>
+                <dt>
+                  <a href={linkTo("candles", { coin, interval: "15m" })}>{coin}</a>
+                </dt>
+                <dd>
+                  <strong>{values.at(-1)}</strong>
+                  <Spark
+                    label={`Mid price of ${coin}`}
+                    top={height === 0 ? 1 : height}
+                    values={values.map((value) => value - bottom)}
+                  />
+                </dd>
+              </div>
+            )
+          })}
+        </dl>
+      )}
+      <p>
+        <a href={linkTo("trade")}>Place a paper order</a>{" "}
+        <span class="muted">
+          The sandbox checks the order's signature, and fills or refuses the order. Its messages are the venue's.
+        </span>
+      </p>
+    </section>
+  )
+}
+
+const found = signal<CallResult<ReadonlyArray<HistorySample>> | undefined>(undefined)
+
+type Step = readonly [from: HistorySample, to: HistorySample]
+
+/**
+ * Returns the growth of a total per second. If the total is smaller than before, a restart of the gateway has reset it.
+ */
+const rate = (name: "requests" | "failed" | "deliveries") => ([from, to]: Step): number =>
+  Math.max(0, to[name] - from[name]) / Math.max(1, (to.time - from.time) / 1000)
+
+const cachedShare = ([from, to]: Step): number => {
+  const cached = Math.max(0, to.cached - from.cached)
+  const all = cached + Math.max(0, to.attempts - from.attempts)
+  return all === 0 ? 0 : cached / all
+}
+
+const samplesPerSecond = (value: number): string => `${value.toFixed(1)} /s`
+
+interface Line {
+  readonly title: string
+  readonly value: (step: Step) => number
+  readonly format: (value: number) => string
+  readonly isShown?: (last: HistorySample) => boolean
+}
+
+const lines: ReadonlyArray<Line> = [
+  { title: "Requests", value: rate("requests"), format: samplesPerSecond },
+  { title: "Failed requests", value: rate("failed"), format: samplesPerSecond },
+  { title: "Reads from cache", value: cachedShare, format: Words.percent },
+  {
+    title: "Weight left",
+    value: ([, { weightLeft = 0 }]) => weightLeft,
+    format: Words.count,
+    isShown: ({ weightLeft }) => weightLeft !== undefined
+  },
+  { title: "WebSockets", value: ([, { sockets }]) => sockets, format: Words.count },
+  { title: "Deliveries of streams", value: rate("deliveries"), format: samplesPerSecond }
+]
+
+const Lines = ({ samples }: { readonly samples: ReadonlyArray<HistorySample> }) => {
+  const steps = samples.slice(1).flatMap((to, at): ReadonlyArray<Step> => {
+    const from = samples[at]
+    return from === undefined ? [] : [[from, to]]
+  })
+  const last = samples.at(-1)
+  if (last === undefined || steps.length === 0) {
+    return <p class="muted">The first values appear {sampleSeconds} seconds after the start of the gateway.</p>
+  }
+  const [first] = samples
+  return (
+    <>
+      <dl class="tiles hour">
+        {lines.filter(({ isShown }) => isShown?.(last) ?? true).map(({ format, title, value }) => {
+          const values = steps.map(value)
+          const top = Math.max(...values)
+          return (
+            <div key={title}>
+              <dt>{title}</dt>
+              <dd>
+                <strong>{format(values.at(-1) ?? 0)}</strong> <span class="muted">at most {format(top)}</span>
+                <Spark label={`${title} in the last hour, at most ${format(top)}`} top={top} values={values} />
+              </dd>
+            </div>
+          )
+        })}
+      </dl>
+      <p class="muted">
+        {Words.clock(first?.time ?? last.time).slice(0, 5)} to {Words.clock(last.time).slice(0, 8)} UTC, a sample every
+        {" "}
+        {sampleSeconds} seconds, of this gateway only.
+      </p>
+    </>
+  )
+}
+
+/** The card with the traffic of the last hour. */
+export const History = () => {
+  useEffect(() =>
+    Live.whileVisible(async () => {
+      found.value = await Gateway.run(Admin.history())
+    }, sampleSeconds * 1000), [])
+  const samples = found.value
+  return (
+    <section class="card" aria-labelledby="hour-title">
+      <h2 id="hour-title">The last hour</h2>
+      {samples === undefined
+        ? <p class="muted">Reading …</p>
+        : "failure" in samples
+        ? <p class="bad" role="alert">{samples.failure}</p>
+        : <Lines samples={samples.value} />}
+    </section>
+  )
+}
 
 const requests = "trigate_requests_total"
 const requestSeconds = "trigate_request_seconds"
@@ -19,10 +271,10 @@ const upstream = "trading-api"
 /** Matches the routes that the console itself uses. Their requests are not counted as callers' traffic. */
 const ownRoutes = /^(?:health|admin|sandbox)\.|^other$/u
 
-const isTraffic = ({ labels }: Metrics.Series): boolean => !ownRoutes.test(labels["route"] ?? "")
+const isTraffic = ({ labels }: Live.Series): boolean => !ownRoutes.test(labels["route"] ?? "")
 
-const trafficAt = (snapshot: Metrics.Snapshot): number =>
-  Metrics.of(snapshot, requests).filter(isTraffic).reduce((sum, { value }) => sum + value, 0)
+const trafficAt = (snapshot: Live.Snapshot): number =>
+  Live.of(snapshot, requests).filter(isTraffic).reduce((sum, { value }) => sum + value, 0)
 
 const Tile = ({ name, note, value }: { readonly name: string; readonly value: string; readonly note?: string }) => (
   <div>
@@ -33,7 +285,7 @@ const Tile = ({ name, note, value }: { readonly name: string; readonly value: st
   </div>
 )
 
-const perSecond = (count: number, { from, to }: { readonly from: Metrics.Snapshot; readonly to: Metrics.Snapshot }) =>
+const perSecond = (count: number, { from, to }: { readonly from: Live.Snapshot; readonly to: Live.Snapshot }) =>
   `${(count / ((to.time - from.time) / 1000)).toFixed(1)} /s`
 
 const Tiles = () => {
@@ -42,13 +294,13 @@ const Tiles = () => {
   const span = lastMinute.value ?? { from: last, to: last }
   const { from, to } = span
   const isSpan = lastMinute.value !== undefined
-  const grown = (name: string, labels = {}) => Metrics.growth(from, to, name, labels)
+  const grown = (name: string, labels = {}) => Live.growth(from, to, name, labels)
   const cached = (labels = {}) => grown("trigate_response_cache_total", labels)
   const hits = cached() - cached({ outcome: "refreshed" }) - cached({ outcome: "refresh_failed" })
   const attempts = grown("trigate_upstream_calls_total")
-  const [left] = Metrics.of(to, "trigate_upstream_rate_limit_available", { upstream, share: "common" })
-  const [build] = Metrics.of(to, "trigate_build_info")
-  const started = Metrics.sum(to, "process_start_time_seconds")
+  const [left] = Live.of(to, "trigate_upstream_rate_limit_available", { upstream, share: "common" })
+  const [build] = Live.of(to, "trigate_build_info")
+  const started = Live.sum(to, "process_start_time_seconds")
   return (
     <dl class="tiles">
       <Tile name="Requests" value={isSpan ? perSecond(trafficAt(to) - trafficAt(from), span) : "–"} />
@@ -64,7 +316,7 @@ const Tiles = () => {
           note={`${Words.count(grown("trigate_upstream_weight_saved_total"))} saved`}
         />
       )}
-      <Tile name="WebSockets" value={Words.count(Metrics.sum(to, "trigate_stream_sockets"))} />
+      <Tile name="WebSockets" value={Words.count(Live.sum(to, "trigate_stream_sockets"))} />
       <Tile name="Deliveries" value={isSpan ? perSecond(grown("trigate_stream_deliveries_total"), span) : "–"} />
       <Tile name="Up for" value={started === 0 ? "–" : Words.age(started * 1000)} />
       <Tile name="Version" value={build?.labels["version"] ?? "–"} />
@@ -76,12 +328,12 @@ const Tiles = () => {
 const errors = () => {
   const span = lastMinute.value
   if (span === undefined) return []
-  return Metrics.of(span.to, requests)
+  return Live.of(span.to, requests)
     .filter((series) => isTraffic(series) && series.labels["outcome"] !== "ok")
     .map(({ labels }) => ({
       route: labels["route"] ?? "",
       outcome: labels["outcome"] ?? "",
-      count: Metrics.growth(span.from, span.to, requests, labels)
+      count: Live.growth(span.from, span.to, requests, labels)
     }))
     .filter(({ count }) => count > 0)
     .toSorted((one, other) => other.count - one.count)
@@ -93,13 +345,13 @@ const slowest = () => {
   const span = lastMinute.value
   if (span === undefined) return []
   const { from, to } = span
-  return Metrics.of(to, `${requestSeconds}_count`)
+  return Live.of(to, `${requestSeconds}_count`)
     .filter(isTraffic)
     .flatMap(({ labels: { route = "" } }) => {
-      const p95 = Metrics.quantile(from, to, requestSeconds, 0.95, { route })
+      const p95 = Live.quantile(from, to, requestSeconds, 0.95, { route })
       return p95 === undefined
         ? []
-        : [{ route, p95, count: Metrics.growth(from, to, `${requestSeconds}_count`, { route }) }]
+        : [{ route, p95, count: Live.growth(from, to, `${requestSeconds}_count`, { route }) }]
     })
     .toSorted((one, other) => other.p95 - one.p95)
     .slice(0, 6)
@@ -110,7 +362,7 @@ const ejectedAt = (upstreams: { readonly [name: string]: number }): number => {
   return last === undefined
     ? 0
     : Object.keys(upstreams).reduce(
-      (sum, name) => sum + Metrics.sum(last, "trigate_upstream_ejected", { upstream: name }),
+      (sum, name) => sum + Live.sum(last, "trigate_upstream_ejected", { upstream: name }),
       0
     )
 }
@@ -121,9 +373,9 @@ const ejectedAt = (upstreams: { readonly [name: string]: number }): number => {
  */
 const describeHead = (chain: string): string => {
   const last = snapshots.value.at(-1)
-  if (last === undefined || Metrics.sum(last, "trigate_evm_subscriptions", { chain }) === 0) return ""
+  if (last === undefined || Live.sum(last, "trigate_evm_subscriptions", { chain }) === 0) return ""
   const [head, age] = ["trigate_evm_head", "trigate_evm_head_age_seconds"].map((name) =>
-    Metrics.sum(last, name, { chain })
+    Live.sum(last, name, { chain })
   )
   return ` block ${Words.count(head ?? 0)}, ${Words.duration(age)} old`
 }

@@ -3,12 +3,11 @@ import { useSignal } from "@preact/signals"
 import type { NotedRequest } from "@trigate/api/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import { useEffect } from "preact/hooks"
-import { formTexts } from "./Form.ts"
 import * as Gateway from "./Gateway.ts"
+import { go, place } from "./Gateway.ts"
 import * as Live from "./Live.ts"
-import { go, place } from "./Place.ts"
-import { Grid } from "./Table.tsx"
-import * as Words from "./Words.ts"
+import * as Words from "./Table.tsx"
+import { formTexts, Grid } from "./Table.tsx"
 
 /** Maximum number of stored requests. */
 const held = 500

@@ -2,9 +2,9 @@
 import type { SettingValue } from "@trigate/api/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import { useEffect, useState } from "preact/hooks"
-import type { CallResult } from "./Gateway.ts"
 import * as Gateway from "./Gateway.ts"
-import { go, place } from "./Place.ts"
+import { go, place } from "./Gateway.ts"
+import type { CallResult } from "./Gateway.ts"
 import { Table } from "./Table.tsx"
 
 type Found = CallResult<ReadonlyArray<SettingValue>>

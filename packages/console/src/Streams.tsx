@@ -2,10 +2,10 @@
  * The streams: callers' WebSockets, the venue subscriptions that these WebSockets share, and the frames of each
  * subscription.
  */
+import * as Metrics from "./Live.ts"
 import { lastMinute, snapshots } from "./Live.ts"
-import * as Metrics from "./Metrics.ts"
+import * as Words from "./Table.tsx"
 import { Table } from "./Table.tsx"
-import * as Words from "./Words.ts"
 
 /** The gauges that the panel shows: the metric of each gauge, by its title. */
 const totals = {

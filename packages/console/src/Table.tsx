@@ -1,5 +1,98 @@
-/** Tables. A table that is wider than the window scrolls; the rest of the page does not. */
+/** The elements of the page: tables, forms, line charts, confirmations and number formats. */
 import type { ComponentChildren } from "preact"
+import { useEffect, useRef } from "preact/hooks"
+
+/** Formats a duration: in milliseconds with at most one decimal, or from 10 seconds in whole seconds. */
+export const duration = (seconds: number | undefined): string => {
+  if (seconds === undefined) return "–"
+  if (seconds === Infinity) return "> 10 s"
+  return seconds >= 10 ? `${seconds.toFixed(0)} s` : `${Number((seconds * 1000).toFixed(1))} ms`
+}
+
+/** Formats a fraction as a percentage. */
+export const percent = (share: number): string => `${Number((share * 100).toFixed(1))} %`
+
+/** Formats a count with narrow spaces between thousands. */
+export const count = (value: number): string =>
+  Math.round(value).toString().replace(/\B(?=(?:\d{3})+(?!\d))/gu, "\u202f")
+
+/** Formats the time since `millis` (milliseconds since 1970) in one unit: seconds, minutes, hours or days. */
+export const age = (millis: number): string => {
+  const seconds = Math.max(0, (Date.now() - millis) / 1000)
+  if (seconds < 90) return `${Math.round(seconds)} s`
+  if (seconds < 90 * 60) return `${Math.round(seconds / 60)} min`
+  return seconds < 36 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`
+}
+
+/** Formats a date and time of day in UTC. */
+export const instant = (millis: number): string => new Date(millis).toISOString().slice(0, 16).replace("T", " ")
+
+/** Formats a time of day in UTC, to the millisecond. */
+export const clock = (millis: number): string => new Date(millis).toISOString().slice(11, 23)
+
+/** Shortens a long name to its beginning and end. */
+export const short = (text: string): string => text.length < 16 ? text : `${text.slice(0, 8)}…${text.slice(-4)}`
+
+/** Returns the trimmed values of a submitted form, by field name. */
+export const formTexts = (event: SubmitEvent): { readonly [name: string]: string } => {
+  event.preventDefault()
+  return event.currentTarget instanceof HTMLFormElement
+    ? Object.fromEntries(
+      [...new FormData(event.currentTarget)].map((
+        [name, value]
+      ) => [name, typeof value === "string" ? value.trim() : ""])
+    )
+    : {}
+}
+
+const width = 240
+const height = 48
+
+/** Draws numbers as a filled line on a scale from 0 to `top`, oldest number first. `label` is the text alternative. */
+export const Spark = (
+  { label, top, values }: { readonly label: string; readonly top: number; readonly values: ReadonlyArray<number> }
+) => {
+  const scale = top <= 0 ? 1 : top
+  const step = width / Math.max(1, values.length - 1)
+  const points = values.map((value, at) =>
+    `${(at * step).toFixed(1)},${(height - (Math.min(value, scale) / scale) * height).toFixed(1)}`
+  )
+  return (
+    <svg class="spark" viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" role="img" aria-label={label}>
+      {values.length < 2 ? null : (
+        <>
+          <polygon points={`0,${height} ${points.join(" ")} ${width},${height}`} />
+          <polyline points={points.join(" ")} />
+        </>
+      )}
+    </svg>
+  )
+}
+
+/**
+ * A modal dialog with focus on its cancel button. The browser traps the focus in the dialog, and closes the dialog with
+ * Escape.
+ */
+export const Confirm = ({ children, onCancel, onConfirm, title, verb }: {
+  readonly title: string
+  readonly verb: string
+  readonly onConfirm: () => void
+  readonly onCancel: () => void
+  readonly children: ComponentChildren
+}) => {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => dialog.current?.showModal(), [])
+  return (
+    <dialog ref={dialog} class="card" aria-labelledby="confirm-title" onClose={onCancel}>
+      <h2 id="confirm-title">{title}</h2>
+      {children}
+      <p class="row">
+        <button type="button" onClick={onConfirm}>{verb}</button>
+        <button type="button" class="plain" autofocus onClick={onCancel}>Cancel</button>
+      </p>
+    </dialog>
+  )
+}
 
 /** The columns and rows of a table. The first cell of a row is its heading. */
 export interface Content {

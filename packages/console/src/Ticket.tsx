@@ -1,12 +1,15 @@
 /**
- * Paper trading in a sandbox: an order ticket for the sandbox's trader, and the trader's orders, positions and fills.
+ * Paper trading in a sandbox: an order ticket for the sandbox's trader, its orders, positions and fills, and the faults
+ * of the venue.
  */
 import { signal } from "@preact/signals"
 import * as Exchange from "@trigate/client/Exchange"
 import * as Info from "@trigate/client/Info"
+import * as Sandbox from "@trigate/client/Sandbox"
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
-import { adviceFor } from "@trigate/domain/actions/RejectionAdvice"
-import { trader } from "@trigate/domain/SandboxAccounts"
+import { adviceFor } from "@trigate/domain/actions/OrderOutcome"
+import { longestLatency, none, trader } from "@trigate/domain/Sandbox"
+import type { SandboxFaults } from "@trigate/domain/Sandbox"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as OrderAction from "@trigate/signing/actions/OrderAction"
 import * as Signer from "@trigate/signing/Signer"
@@ -14,15 +17,74 @@ import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import * as Struct from "effect/Struct"
 import { useEffect } from "preact/hooks"
-import * as AccountState from "./account/AccountState.ts"
-import { AccountTables } from "./account/AccountTables.tsx"
-import { coins, loadCoins } from "./Coins.ts"
-import { Faults } from "./Faults.tsx"
-import { formTexts } from "./Form.ts"
+import * as AccountState from "./account/AccountState.tsx"
+import { AccountTables } from "./account/AccountState.tsx"
 import * as Gateway from "./Gateway.ts"
+import { coins, loadCoins } from "./Gateway.ts"
 import { readiness } from "./Live.ts"
-import * as Words from "./Words.ts"
+import * as Words from "./Table.tsx"
+import { formTexts } from "./Table.tsx"
+
+const current = signal<SandboxFaults | undefined>(undefined)
+const failure = signal<string | undefined>(undefined)
+
+const names: { readonly [Name in keyof SandboxFaults]: string } = {
+  latency: "Latency, milliseconds",
+  lostReplies: "Actions whose reply is lost",
+  lostRequests: "Actions lost before the venue",
+  rateLimited: "Requests refused with 429",
+  rejectedLegs: "Orders rejected",
+  droppedSockets: "WebSockets cut each second"
+}
+
+const change = async (call: ReturnType<typeof Sandbox.status>): Promise<void> => {
+  const outcome = await Gateway.runOnPaper(call)
+  failure.value = "failure" in outcome ? outcome.failure : undefined
+  if ("value" in outcome) current.value = outcome.value.faults
+}
+
+const Slider = ({ name, value }: { readonly name: keyof SandboxFaults; readonly value: number }) => {
+  const isShare = name !== "latency"
+  const most = isShare ? 1 : Math.min(2000, longestLatency)
+  return (
+    <label>
+      {names[name]}: {isShare ? `${Math.round(value * 100)} %` : `${value} ms`}
+      <input
+        type="range"
+        min={0}
+        max={most}
+        step={most / 20}
+        value={value}
+        onChange={({ currentTarget }) => void change(Sandbox.setFaults({ [name]: Number(currentTarget.value) }))}
+      />
+    </label>
+  )
+}
+
+/** The card with the switches for faults of the sandbox's venue. */
+export const Faults = () => {
+  useEffect(() => void change(Sandbox.status()), [])
+  const faults = current.value
+  const isAny = faults !== undefined && Object.values(faults).some((value) => value > 0)
+  return (
+    <details class="card">
+      <summary>
+        Faults of the venue: {faults === undefined ? "…" : isAny ? <strong class="bad">on</strong> : "off"}
+      </summary>
+      {failure.value === undefined ? null : <p class="bad" role="alert">{failure.value}</p>}
+      {faults === undefined ? null : (
+        <form class="grid" onSubmit={(event) => event.preventDefault()}>
+          {Struct.keys(names).map((name) => <Slider key={name} name={name} value={faults[name]} />)}
+          <button type="button" class="plain" disabled={!isAny} onClick={() => void change(Sandbox.setFaults(none))}>
+            All off
+          </button>
+        </form>
+      )}
+    </details>
+  )
+}
 
 /** The result of the latest action: whether the venue accepted the action, and sentences for the page. */
 interface Report {

@@ -1,11 +1,9 @@
 /** The venue's API weight: how much remains in this minute, use by caller, and savings by caching and coalescing. */
 import * as Admin from "@trigate/client/Admin"
-import { lastMinute, snapshots } from "./Live.ts"
-import * as Metrics from "./Metrics.ts"
-import { usePolled } from "./Polled.ts"
-import { Spark } from "./Spark.tsx"
-import { Table } from "./Table.tsx"
-import * as Words from "./Words.ts"
+import * as Metrics from "./Live.ts"
+import { lastMinute, snapshots, usePolled } from "./Live.ts"
+import * as Words from "./Table.tsx"
+import { Spark, Table } from "./Table.tsx"
 
 const upstream = "trading-api"
 const available = "trigate_upstream_rate_limit_available"

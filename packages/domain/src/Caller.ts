@@ -1,11 +1,35 @@
-/** The caller of a request, its scope, and its quota. */
+/**
+ * The caller of a request, its scope and its quota; and the chains of the gateway by their roles, which a scope names.
+ */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
 import * as Schema from "effect/Schema"
-import { chains } from "./Chain.ts"
-import { Address } from "./encoding/Hex.ts"
+import { Address } from "./encoding/Encoding.ts"
+
+/** The three upstream chains, by role. */
+export const chains = ["trading", "tokens", "layer2"] as const
+export type Chain = (typeof chains)[number]
+
+/** The labels that name the chains' upstreams in errors, metrics and the readiness response. */
+export const upstreamLabels = ["trading-api", "trading-node", "token-chain", "layer2"] as const
+export type UpstreamLabel = (typeof upstreamLabels)[number]
+
+/** The label of the nodes that serve a chain's JSON-RPC. */
+export const nodeLabels = {
+  trading: "trading-node",
+  tokens: "token-chain",
+  layer2: "layer2"
+} as const satisfies { readonly [Of in Chain]: UpstreamLabel }
+
+/** Builds a record with one value for each upstream label. */
+export const perUpstream = <A>(make: (upstream: UpstreamLabel) => A): { readonly [Label in UpstreamLabel]: A } => ({
+  "trading-api": make("trading-api"),
+  "trading-node": make("trading-node"),
+  "token-chain": make("token-chain"),
+  layer2: make("layer2")
+})
 
 /** The name of a caller. Its characters need no escaping in logs, lists, paths and command lines. */
 export const CallerName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/u))

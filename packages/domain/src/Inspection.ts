@@ -1,7 +1,6 @@
 /** The response of `POST /exchange/inspect`, which describes a signed body without relaying it. */
 import * as Schema from "effect/Schema"
-import { Address, Data, Hash } from "./encoding/Hex.ts"
-import { Millis } from "./Time.ts"
+import { Address, Data, Hash, Millis } from "./encoding/Encoding.ts"
 
 /** A recovered signer, and the digest that its signature covers. A wrong signature recovers to an unrelated address. */
 export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).annotate({

@@ -7,7 +7,7 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 import type * as Scope from "effect/Scope"
 import type * as Migrator from "effect/sql/Migrator"
 import type { SqlError } from "effect/sql/SqlError"
-import { Millis } from "./Time.ts"
+import { Millis } from "./encoding/Encoding.ts"
 
 /** A failed step: the statement, the migration of the tables, or the decoding of the rows. */
 export type SqlFault = SqlError | Migrator.MigrationError | Schema.SchemaError

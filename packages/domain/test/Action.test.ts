@@ -1,7 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Action, actionForms, documentedFormAdvice } from "@trigate/domain/actions/Action"
-import { SignedAction, signedActionSchema } from "@trigate/domain/actions/SignedAction"
-import * as Json from "@trigate/domain/encoding/Json"
+import {
+  Action,
+  actionForms,
+  documentedFormAdvice,
+  SignedAction,
+  signedActionSchema
+} from "@trigate/domain/actions/Action"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"

@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import type { GatewayError } from "@trigate/domain/errors/GatewayError"
-import { GatewayError as GatewayErrorSchema, upstreamFailures } from "@trigate/domain/errors/GatewayError"
-import { UnknownAsset } from "@trigate/domain/errors/ResourceError"
-import { UpstreamMalformed, UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import {
+  GatewayError,
+  UnknownAsset,
+  upstreamFailures,
+  UpstreamMalformed,
+  UpstreamRateLimited
+} from "@trigate/domain/errors/GatewayError"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import * as Operation from "@trigate/domain/operations/Operation"
-import * as Protocol from "@trigate/domain/operations/Protocol"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { samples } from "./gatewayErrorSamples.ts"
@@ -24,11 +24,11 @@ const operation = Operation.read({
   response: Schema.Struct({ wei: Schema.Union([Schema.Int, Schema.BigInt]) }),
   failures: [UnknownAsset]
 })
-const read = (answer: UpstreamResponse.UpstreamResponse) => Protocol.makeReader(operation)(undefined, answer)
+const read = (answer: Operation.UpstreamResponse) => Operation.makeReader(operation)(undefined, answer)
 
-const problem = (error: GatewayError): UpstreamResponse.UpstreamResponse => {
-  const body = Schema.encodeSync(GatewayErrorSchema)(error)
-  return UpstreamResponse.json("trading-api", body.status ?? 0, Json.stringify(body)).with({
+const problem = (error: GatewayError): Operation.UpstreamResponse => {
+  const body = Schema.encodeSync(GatewayError)(error)
+  return Operation.json("trading-api", body.status ?? 0, Encoding.stringify(body)).with({
     contentType: "application/problem+json"
   })
 }
@@ -36,7 +36,7 @@ const problem = (error: GatewayError): UpstreamResponse.UpstreamResponse => {
 describe("readerOf", () => {
   it.effect("reads an answer digit for digit", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* read(UpstreamResponse.json("trading-api", 200, "{\"wei\":18446744073709551615}")), {
+      assert.deepStrictEqual(yield* read(Operation.json("trading-api", 200, "{\"wei\":18446744073709551615}")), {
         wei: 2n ** 64n - 1n
       })
     }))
@@ -51,7 +51,7 @@ describe("readerOf", () => {
     ] as const
   )("%s is the upstream's fault", ([, body]) =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(read(UpstreamResponse.json("trading-api", 200, body)))
+      const error = yield* Effect.flip(read(Operation.json("trading-api", 200, body)))
       assert.instanceOf(error, UpstreamMalformed)
       assert.strictEqual(error.upstream, "trading-api")
       assert.strictEqual(error.detail, `trading-api sent a response that does not decode: ${error.issue}`)
@@ -60,8 +60,8 @@ describe("readerOf", () => {
 
   it.effect("an issue holds no more than an excerpt of the answer", () =>
     Effect.gen(function*() {
-      const readNumbers = Protocol.decodeJson(Schema.Record(Schema.String, Schema.Int))
-      const error = yield* Effect.flip(readNumbers("trading-api", Json.of(`{"${"x".repeat(10_000)}":null}`)))
+      const readNumbers = Operation.decodeJson(Schema.Record(Schema.String, Schema.Int))
+      const error = yield* Effect.flip(readNumbers("trading-api", Encoding.of(`{"${"x".repeat(10_000)}":null}`)))
       assert.strictEqual(error.issue.length, 240)
     }))
 
@@ -92,12 +92,12 @@ describe("readerOf", () => {
       ["an error that the operation does not have", problem(samples.NonceMismatch), "InvalidRequest"],
       [
         "a problem of somebody else",
-        problem(samples.UnknownAsset).with({ status: 503, body: Utf8.encode("{\"type\":\"about:blank\"}") }),
+        problem(samples.UnknownAsset).with({ status: 503, body: Encoding.encode("{\"type\":\"about:blank\"}") }),
         "UpstreamUnavailable"
       ],
       [
         "a problem that is no JSON",
-        problem(samples.UnknownAsset).with({ status: 503, body: Utf8.encode("{") }),
+        problem(samples.UnknownAsset).with({ status: 503, body: Encoding.encode("{") }),
         "UpstreamUnavailable"
       ]
     ] as const
@@ -108,14 +108,14 @@ describe("readerOf", () => {
 
   it.effect("an answer that means a typed error is one, whatever its status says", () =>
     Effect.gen(function*() {
-      const readCandles = Protocol.makeReader(candleSnapshot)
+      const readCandles = Operation.makeReader(candleSnapshot)
       const request = { coin: "NOPE", interval: "1m", startTime: 0 } as const
-      const error = yield* Effect.flip(readCandles(request, UpstreamResponse.json("trading-api", 500, " null\n")))
+      const error = yield* Effect.flip(readCandles(request, Operation.json("trading-api", 500, " null\n")))
       assert.instanceOf(error, UnknownAsset)
       assert.strictEqual(error.coin, "NOPE")
-      const fault = yield* Effect.flip(readCandles(request, UpstreamResponse.json("trading-api", 500, "{}")))
+      const fault = yield* Effect.flip(readCandles(request, Operation.json("trading-api", 500, "{}")))
       assert.strictEqual(fault._tag, "UpstreamUnavailable")
-      const notCandles = yield* Effect.flip(readCandles(request, UpstreamResponse.json("trading-api", 200, "null")))
+      const notCandles = yield* Effect.flip(readCandles(request, Operation.json("trading-api", 200, "null")))
       assert.strictEqual(notCandles._tag, "UpstreamMalformed")
     }))
 })
@@ -137,26 +137,26 @@ describe("failureOfStatus", () => {
   ]
 
   it.each(rows)("HTTP %i is %s, in the upstream's words", (status, tag) => {
-    const error = Protocol.failureOfStatus(UpstreamResponse.plain("trading-api", status, "Failed  to\n deserialize"))
+    const error = Operation.failureOfStatus(Operation.plain("trading-api", status, "Failed  to\n deserialize"))
     assert.strictEqual(error._tag, tag)
     assert.strictEqual(error.detail, `trading-api responded with HTTP ${status}: Failed to deserialize`)
   })
 
   it("has no words where there are none, and no more than an excerpt", () => {
     assert.strictEqual(
-      Protocol.failureOfStatus(UpstreamResponse.plain("layer2", 503, "")).detail,
+      Operation.failureOfStatus(Operation.plain("layer2", 503, "")).detail,
       "layer2 responded with HTTP 503"
     )
-    const long = Protocol.failureOfStatus(UpstreamResponse.plain("layer2", 503, "x".repeat(10_000)))
+    const long = Operation.failureOfStatus(Operation.plain("layer2", 503, "x".repeat(10_000)))
     assert.strictEqual(long.detail, `layer2 responded with HTTP 503: ${"x".repeat(200)}`)
   })
 
   it("passes the time to wait on", () => {
-    const limited = Protocol.failureOfStatus(UpstreamResponse.plain("layer2", 429, "").with({ retryAfter: 7 }))
+    const limited = Operation.failureOfStatus(Operation.plain("layer2", 429, "").with({ retryAfter: 7 }))
     assert.instanceOf(limited, UpstreamRateLimited)
     assert.strictEqual(limited.retryAfter, 7)
-    assert.isFalse("retryAfter" in Protocol.failureOfStatus(UpstreamResponse.plain("layer2", 429, "")))
-    const unavailable = Protocol.failureOfStatus(UpstreamResponse.plain("layer2", 503, "").with({ retryAfter: 9 }))
+    assert.isFalse("retryAfter" in Operation.failureOfStatus(Operation.plain("layer2", 429, "")))
+    const unavailable = Operation.failureOfStatus(Operation.plain("layer2", 503, "").with({ retryAfter: 9 }))
     assert.strictEqual(unavailable._tag === "UpstreamUnavailable" ? unavailable.retryAfter : undefined, 9)
   })
 })

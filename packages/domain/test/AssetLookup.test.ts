@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { closestWord } from "@trigate/domain/ClosestWord"
-import * as AssetLookup from "@trigate/domain/info/AssetLookup"
+import { closestWord } from "@trigate/domain/errors/Problem"
+import * as AssetLookup from "@trigate/domain/info/Market"
 import * as Option from "effect/Option"
 
 const perpetual = (name: string, szDecimals: number) => ({ name, szDecimals, maxLeverage: 5 })

@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { gasPrice, getStorageAt } from "@trigate/domain/evm/EvmOperations"
-import { checkBlock } from "@trigate/domain/evm/EvmProtocol"
+import { checkBlock, gasPrice, getStorageAt } from "@trigate/domain/evm/EvmProtocol"
 import type { Operation } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

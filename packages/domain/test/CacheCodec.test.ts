@@ -1,13 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
-import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
-import type { CacheCodec } from "@trigate/domain/operations/Protocol"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
+import type { CacheCodec } from "@trigate/domain/operations/Operation"
 
-const textOf = (body: string | Uint8Array) => typeof body === "string" ? body : Utf8.decodeLossy(body)
+const textOf = (body: string | Uint8Array) => typeof body === "string" ? body : Encoding.decodeLossy(body)
 
 const comesBack = <A>(codec: CacheCodec<A>, answer: A) => {
   const content = codec.store(answer)
@@ -42,12 +41,15 @@ describe("CacheCodec", () => {
   })
 
   it("gives JSON-RPC results back, digits and all; keeps no error", () => {
-    comesBack(EvmProtocol.reads.codec, { _tag: "Result", result: Json.of("{\"n\":123456789012345678901234567890}") })
+    comesBack(EvmProtocol.reads.codec, {
+      _tag: "Result",
+      result: Encoding.of("{\"n\":123456789012345678901234567890}")
+    })
     const error = (code: number): RpcAnswer => ({
       _tag: "Error",
       code,
       message: "x",
-      error: Json.of(`{"code":${code}}`)
+      error: Encoding.of(`{"code":${code}}`)
     })
     assert.isUndefined(EvmProtocol.reads.codec.store(error(-32000)))
     assert.deepStrictEqual(

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

@@ -3,8 +3,7 @@ import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle
 import * as Candles from "@trigate/domain/candles/Candle"
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import * as CandleText from "@trigate/domain/candles/CandleText"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -35,7 +34,7 @@ const barOf = (interval: CandleInterval, bar: number): Candle => ({
 })
 
 /** Whether bars are cacheable: as recognized in a response, and the same as parsed. */
-const isCacheable = (request: CandleWindowRequest, answer: Json.Json): boolean => {
+const isCacheable = (request: CandleWindowRequest, answer: Encoding.Json): boolean => {
   const parsed = CandleText.isCacheable(request, answer)
   assert.include([undefined, parsed], CandleText.isInWindow(request, [answer.bytes]))
   return parsed
@@ -59,8 +58,8 @@ describe("Answers to a window of bars", () => {
     }
     const months = { ...window(0, Number.MAX_SAFE_INTEGER), interval: "1M" as const }
     assert.isUndefined(Candles.cachePolicy(months, now))
-    assert.isFalse(isCacheable({ ...months, startTime: 9e15, endTime: 1 }, Json.of("[]")))
-    assert.isFalse(isCacheable(months, Json.of(JSON.stringify([{ s: "BTC", i: "1M", t: 9e15 }]))))
+    assert.isFalse(isCacheable({ ...months, startTime: 9e15, endTime: 1 }, Encoding.of("[]")))
+    assert.isFalse(isCacheable(months, Encoding.of(JSON.stringify([{ s: "BTC", i: "1M", t: 9e15 }]))))
   })
 
   it("are kept only while the venue has the whole window for a minute to come", () => {
@@ -76,10 +75,10 @@ describe("Answers to a window of bars", () => {
   it("are kept only where every row is one of the window, in order", () => {
     const request = window((newest - 3) * hour, (newest - 1) * hour)
     const bar = (offset: number) => barOf("1h", newest - offset)
-    const isKept = (rows: unknown) => isCacheable(request, Json.of(JSON.stringify(rows)))
+    const isKept = (rows: unknown) => isCacheable(request, Encoding.of(JSON.stringify(rows)))
     for (const rows of [[], [bar(2)], [bar(3), bar(2), bar(1)], [bar(3), bar(1)]]) {
       assert.isTrue(isKept(rows))
-      assert.isTrue(CandleText.isInWindow(request, [Utf8.encode(JSON.stringify(rows))]))
+      assert.isTrue(CandleText.isInWindow(request, [Encoding.encode(JSON.stringify(rows))]))
     }
     const others = [
       null,
@@ -94,7 +93,7 @@ describe("Answers to a window of bars", () => {
       [{ ...bar(2), t: "x" }]
     ]
     for (const rows of others) assert.isFalse(isKept(rows))
-    assert.isFalse(isCacheable(request, Json.of("[{\"s\":\"BTC\"")))
+    assert.isFalse(isCacheable(request, Encoding.of("[{\"s\":\"BTC\"")))
   })
 
   it.effect.prop(
@@ -133,8 +132,8 @@ describe("Answers to a window of bars", () => {
         }
         const whole = Array.from({ length: last - first + 1 }, (_, offset) => first + offset).filter(traded)
         assert.deepStrictEqual(rows.map(({ t }) => t), whole.map((bar) => Candles.openTime(interval, bar)))
-        assert.isTrue(isCacheable(request, Json.of(JSON.stringify(rows))))
-        assert.isTrue(CandleText.isInWindow(request, [Utf8.encode(JSON.stringify(rows))]))
+        assert.isTrue(isCacheable(request, Encoding.of(JSON.stringify(rows))))
+        assert.isTrue(CandleText.isInWindow(request, [Encoding.encode(JSON.stringify(rows))]))
         const read = Candles.fromSnapshot(request, rows, at)
         assert.deepStrictEqual([read.coverage, read.forming], ["complete", undefined])
       })

@@ -1,10 +1,9 @@
 /** What each typed operation declares, whichever it is: it reads what the upstream writes, and loses nothing of it. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { evmOperations } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
-import { infoOperations } from "@trigate/domain/info/InfoOperations"
-import { passthroughQueries } from "@trigate/domain/info/InfoQueryTable"
+import { infoOperations, passthroughQueries } from "@trigate/domain/info/InfoOperations"
 import type { Operation } from "@trigate/domain/operations/Operation"
 import { table } from "@trigate/domain/streams/Subscriptions"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Address } from "@trigate/domain/encoding/Hex"
-import { Uint64 } from "@trigate/domain/encoding/Integer"
+import { Address, Uint64 } from "@trigate/domain/encoding/Encoding"
 import { decodeValue, invalidRequest, parseRequest } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
-import { type ErrorGroup, errorGroups } from "@trigate/domain/errors/ErrorGroup"
 import type { GatewayError } from "@trigate/domain/errors/GatewayError"
+import { errorGroups } from "@trigate/domain/errors/Problem"
+import type { ErrorGroup } from "@trigate/domain/errors/Problem"
 import { samples } from "./gatewayErrorSamples.ts"
 
 /** Which errors are of which group. */

@@ -1,26 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
-import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
-import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
-import { NonceOutOfWindow } from "@trigate/domain/actions/ActionError"
-import * as ExchangeOperations from "@trigate/domain/actions/ExchangeOperations"
-import * as ExchangeProtocol from "@trigate/domain/actions/ExchangeProtocol"
-import { gatewayErrors } from "@trigate/domain/errors/GatewayError"
+import * as Action from "@trigate/domain/actions/Action"
+import { actionCatalog } from "@trigate/domain/actions/Action"
+import type { SentAction } from "@trigate/domain/actions/Action"
+import { gatewayErrors, NonceOutOfWindow } from "@trigate/domain/errors/GatewayError"
 import * as Operation from "@trigate/domain/operations/Operation"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import recorded from "./fixtures/exchange-bodies.json" with { type: "json" }
 
-const outcome = (answer: UpstreamResponse.UpstreamResponse) =>
-  Effect.runSync(Effect.result(ExchangeProtocol.readOutcome(answer)))
-const failure = (answer: UpstreamResponse.UpstreamResponse) =>
+const outcome = (answer: Operation.UpstreamResponse) => Effect.runSync(Effect.result(Action.readOutcome(answer)))
+const failure = (answer: Operation.UpstreamResponse) =>
   Result.match(outcome(answer), { onFailure: (error) => error, onSuccess: () => assert.fail("accepted") })
-const rejection = (answer: UpstreamResponse.UpstreamResponse) => {
+const rejection = (answer: Operation.UpstreamResponse) => {
   const error = failure(answer)
   return error._tag === "ActionRejected" ? error : assert.fail(error._tag)
 }
-const venue = (status: number, body: unknown) => UpstreamResponse.json("trading-api", status, JSON.stringify(body))
+const venue = (status: number, body: unknown) => Operation.json("trading-api", status, JSON.stringify(body))
 const recordedBody = (id: string) => {
   const found = recorded.bodies.find((body) => body.id === id) ?? assert.fail(id)
   return venue(found.http, found.body)
@@ -28,16 +24,16 @@ const recordedBody = (id: string) => {
 const problem = (
   status: number,
   body: unknown
-): UpstreamResponse.UpstreamResponse => (venue(status, body).with({
+): Operation.UpstreamResponse => (venue(status, body).with({
   contentType: "application/problem+json; charset=utf-8"
 }))
 
 describe("the operations", () => {
   it("every action of the catalog is sent at most once, by the official API only, for a weight of one", () => {
-    const operations = ExchangeOperations.exchangeOperations
+    const operations = Action.exchangeOperations
     assert.deepStrictEqual(operations.map(({ name }) => name), Object.keys(actionCatalog))
     for (const operation of operations) {
-      assert.strictEqual(ExchangeOperations.findOperation(operation.name), operation)
+      assert.strictEqual(Action.findOperation(operation.name), operation)
       assert.strictEqual(operation.class, "once")
       assert.deepStrictEqual(operation.sources, ["official-api"])
       assert.strictEqual(Operation.responseWeight(operation, 0), 1)
@@ -47,12 +43,12 @@ describe("the operations", () => {
 
   it("the types outside the catalog share one name", () => {
     for (const type of ["fromTheFuture", "Order", "toString", "__proto__", ""]) {
-      assert.strictEqual(ExchangeOperations.findOperation(type).name, "exchange")
+      assert.strictEqual(Action.findOperation(type).name, "exchange")
     }
   })
 
   it("a batch of n entries weighs 1 + n / 40, rounded down, inside a multi-sig too", () => {
-    const weight = (action: SentAction) => Operation.responseWeight(ExchangeOperations.operationFor(action), 0)
+    const weight = (action: SentAction) => Operation.responseWeight(Action.operationFor(action), 0)
     for (const [n, expected] of [[0, 1], [1, 1], [39, 1], [40, 2], [79, 2], [80, 3], [1000, 26]] as const) {
       const entries = Array.from({ length: n }, () => ({}))
       for (
@@ -106,38 +102,38 @@ describe("readOutcome", () => {
 
   it("HTTP 422 is a refused shape, whatever the words", () => {
     const text = "Failed to deserialize the JSON body into the target type: missing field `wei`"
-    assert.strictEqual(rejection(UpstreamResponse.plain("trading-api", 422, text)).reason, "ShapeRefused")
-    assert.strictEqual(rejection(UpstreamResponse.plain("trading-api", 422, text)).message, text)
-    assert.strictEqual(rejection(UpstreamResponse.plain("trading-api", 422, "?")).reason, "ShapeRefused")
+    assert.strictEqual(rejection(Operation.plain("trading-api", 422, text)).reason, "ShapeRefused")
+    assert.strictEqual(rejection(Operation.plain("trading-api", 422, text)).message, text)
+    assert.strictEqual(rejection(Operation.plain("trading-api", 422, "?")).reason, "ShapeRefused")
   })
 
   it("HTTP 429 is the upstream's limit, with what it said about waiting", () => {
-    const error = failure(UpstreamResponse.json("trading-api", 429, "null").with({ retryAfter: 7 }))
+    const error = failure(Operation.json("trading-api", 429, "null").with({ retryAfter: 7 }))
     assert.strictEqual(error._tag, "UpstreamRateLimited")
     if (error._tag === "UpstreamRateLimited") assert.strictEqual(error.retryAfter, 7)
   })
 
   it("other 4xx are certain refusals", () => {
-    assert.strictEqual(failure(UpstreamResponse.plain("trading-api", 400, "bad"))._tag, "InvalidRequest")
-    assert.strictEqual(failure(UpstreamResponse.plain("trading-api", 404, "no"))._tag, "UpstreamUnavailable")
+    assert.strictEqual(failure(Operation.plain("trading-api", 400, "bad"))._tag, "InvalidRequest")
+    assert.strictEqual(failure(Operation.plain("trading-api", 404, "no"))._tag, "UpstreamUnavailable")
   })
 
   it("a server fault and an answer that does not decode leave the outcome open", () => {
     const answers = [
-      UpstreamResponse.json("trading-api", 500, "null"),
-      UpstreamResponse.plain("trading-api", 502, "Bad gateway"),
-      UpstreamResponse.plain("trading-api", 200, "not json"),
-      UpstreamResponse.json("trading-api", 200, "{\"status\":\"ok\"}"),
-      UpstreamResponse.json("trading-api", 200, "[]"),
-      UpstreamResponse.json("trading-api", 204, ""),
+      Operation.json("trading-api", 500, "null"),
+      Operation.plain("trading-api", 502, "Bad gateway"),
+      Operation.plain("trading-api", 200, "not json"),
+      Operation.json("trading-api", 200, "{\"status\":\"ok\"}"),
+      Operation.json("trading-api", 200, "[]"),
+      Operation.json("trading-api", 204, ""),
       problem(503, { type: "urn:other:problem" })
     ]
     for (const answer of answers) {
-      const error = Effect.runSync(Effect.flip(ExchangeProtocol.readOutcome(answer, { nonce: 17 })))
+      const error = Effect.runSync(Effect.flip(Action.readOutcome(answer, { nonce: 17 })))
       assert.strictEqual(error._tag, "OutcomeUnknown")
       if (error._tag === "OutcomeUnknown") {
         assert.strictEqual(error.nonce, 17)
-        assert.strictEqual(error.advice, ExchangeOperations.resendAdvice)
+        assert.strictEqual(error.advice, Action.resendAdvice)
       }
     }
   })
@@ -157,16 +153,16 @@ describe("readOutcome", () => {
 
   it.effect.prop(
     "every error that the operation lists comes back from a gateway as itself",
-    [ExchangeOperations.ExchangeFailure],
+    [Action.ExchangeFailure],
     ([error]) =>
       Effect.sync(() => {
-        const body = Schema.encodeSync(ExchangeOperations.ExchangeFailure)(error)
+        const body = Schema.encodeSync(Action.ExchangeFailure)(error)
         assert.strictEqual(failure(problem(error.status, body))._tag, ofThisGateway.get(error._tag) ?? error._tag)
       })
   )
 
   it("lists every error of an action that travels", () => {
-    const listed = new Set<unknown>(ExchangeOperations.exchangeFailures)
+    const listed = new Set<unknown>(Action.exchangeFailures)
     for (
       const tag of ["NonceOutOfWindow", "NonceMismatch", "NonceAlreadyUsed", "InvalidSignature", "SignerNotAllowed"]
     ) {

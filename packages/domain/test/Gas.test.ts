@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Gas from "@trigate/domain/evm/Gas"
+import * as Gas from "@trigate/domain/evm/EvmResources"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

@@ -1,24 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import { QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import {
   callerFailures,
   commonFailures,
   GatewayError,
   gatewayErrors,
+  OutcomeUnknown,
+  QuotaExceeded,
+  requestReasons,
   rpcCodes,
   servedFailures,
+  Unauthorized,
   unwrapReason,
   upstreamFailures,
+  UpstreamRateLimited,
+  upstreamReasons,
   wrapReason
 } from "@trigate/domain/errors/GatewayError"
-import { type RequestError, requestReasons } from "@trigate/domain/errors/RequestError"
-import {
-  OutcomeUnknown,
-  type UpstreamError,
-  UpstreamRateLimited,
-  upstreamReasons
-} from "@trigate/domain/errors/UpstreamError"
+import type { RequestError, UpstreamError } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Hex from "@trigate/domain/encoding/Hex"
+import * as Hex from "@trigate/domain/encoding/Encoding"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

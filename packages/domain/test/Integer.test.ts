@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Uint64 } from "@trigate/domain/encoding/Integer"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { Uint64 } from "@trigate/domain/encoding/Encoding"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

@@ -1,15 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Quantity } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import { of as json } from "@trigate/domain/encoding/Json"
-import type { GatewayError } from "@trigate/domain/errors/GatewayError"
-import { GatewayError as GatewayErrorSchema, gatewayErrors, rpcCodes } from "@trigate/domain/errors/GatewayError"
-import { CallReverted } from "@trigate/domain/errors/UpstreamError"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { of as json, Quantity } from "@trigate/domain/encoding/Encoding"
+import { CallReverted, GatewayError, gatewayErrors, rpcCodes } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
-import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import * as Operation from "@trigate/domain/operations/Operation"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -17,17 +11,17 @@ import * as Schema from "effect/Schema"
 import { samples } from "./gatewayErrorSamples.ts"
 import { Choices, JsonKey, JsonValue, spell } from "./json.ts"
 
-const readCall = (text: string) => JsonRpc.readCall(json(text))
+const readCall = (text: string) => EvmProtocol.readCall(json(text))
 
 describe("envelopes", () => {
   it("are written member by member", () => {
     assert.strictEqual(
-      JsonRpc.requestText(7, "eth_\"odd\"", "[ 1.0 ]"),
+      EvmProtocol.requestText(7, "eth_\"odd\"", "[ 1.0 ]"),
       "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"eth_\\\"odd\\\"\",\"params\":[ 1.0 ]}"
     )
-    assert.strictEqual(JsonRpc.resultText("\"a\"", "null"), "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":null}")
+    assert.strictEqual(EvmProtocol.resultText("\"a\"", "null"), "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":null}")
     assert.strictEqual(
-      JsonRpc.errorText("null", "{\"code\":3}"),
+      EvmProtocol.errorText("null", "{\"code\":3}"),
       "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":3}}"
     )
   })
@@ -105,7 +99,7 @@ describe("readCall", () => {
   )
 })
 
-const readAnswer = (text: string) => Effect.succeed(JsonRpc.readAnswer("layer2", json(text), 7))
+const readAnswer = (text: string) => Effect.succeed(EvmProtocol.readAnswer("layer2", json(text), 7))
 
 describe("readAnswer", () => {
   it.effect.each(
@@ -208,7 +202,7 @@ describe("readAnswer", () => {
     ] as const
   )("%s is malformed: %s", ([text, issue]) =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(Effect.fromResult(JsonRpc.readAnswer("layer2", json(text), 7)))
+      const error = yield* Effect.flip(Effect.fromResult(EvmProtocol.readAnswer("layer2", json(text), 7)))
       assert.deepStrictEqual([error._tag, error.upstream, error.issue], ["UpstreamMalformed", "layer2", issue])
     }))
 })
@@ -218,46 +212,46 @@ describe("answerOf", () => {
   const problem = (
     status: number,
     body: string
-  ) => (UpstreamResponse.json("layer2", status, body).with({ contentType: "application/problem+json" }))
+  ) => (Operation.json("layer2", status, body).with({ contentType: "application/problem+json" }))
 
   it.effect.each([200, 400, 401, 404, 500, 503])(
     "an error object counts with HTTP %i",
     (status) =>
       Effect.gen(function*() {
-        const answer = yield* JsonRpc.parseAnswer(UpstreamResponse.json("layer2", status, busy), 7)
+        const answer = yield* EvmProtocol.parseAnswer(Operation.json("layer2", status, busy), 7)
         assert.strictEqual(answer._tag === "Error" ? answer.message : undefined, "busy")
       })
   )
 
   it.effect("HTTP 200 without an envelope is malformed", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(JsonRpc.parseAnswer(UpstreamResponse.json("layer2", 200, "{}"), 7))
+      const error = yield* Effect.flip(EvmProtocol.parseAnswer(Operation.json("layer2", 200, "{}"), 7))
       assert.strictEqual(error._tag, "UpstreamMalformed")
     }))
 
   it.effect("without an envelope the status says what happened", () =>
     Effect.gen(function*() {
-      const wrongId = yield* Effect.flip(JsonRpc.parseAnswer(UpstreamResponse.json("layer2", 503, busy), 8))
+      const wrongId = yield* Effect.flip(EvmProtocol.parseAnswer(Operation.json("layer2", 503, busy), 8))
       assert.strictEqual(wrongId._tag, "UpstreamUnavailable")
       assert.strictEqual(wrongId.detail, `layer2 responded with HTTP 503: ${busy}`)
     }))
 
   it.effect("HTTP 429 is a reached rate limit whatever the body says", () =>
     Effect.gen(function*() {
-      const answer = UpstreamResponse.json("layer2", 429, busy).with({ retryAfter: 7 })
-      const error = yield* Effect.flip(JsonRpc.parseAnswer(answer, 7))
+      const answer = Operation.json("layer2", 429, busy).with({ retryAfter: 7 })
+      const error = yield* Effect.flip(EvmProtocol.parseAnswer(answer, 7))
       assert.strictEqual(error._tag === "UpstreamRateLimited" ? error.retryAfter : undefined, 7)
     }))
 
   it.effect("the problem document of a gateway upstream is the error it was", () =>
     Effect.gen(function*() {
-      const quota = Json.stringify(Schema.encodeSync(GatewayErrorSchema)(samples.QuotaExceeded))
+      const quota = Json.stringify(Schema.encodeSync(GatewayError)(samples.QuotaExceeded))
       assert.deepStrictEqual<GatewayError>(
-        yield* Effect.flip(JsonRpc.parseAnswer(problem(429, quota), 7)),
+        yield* Effect.flip(EvmProtocol.parseAnswer(problem(429, quota), 7)),
         samples.QuotaExceeded
       )
-      const foreign = Json.stringify(Schema.encodeSync(GatewayErrorSchema)(samples.NonceMismatch))
-      const error = yield* Effect.flip(JsonRpc.parseAnswer(problem(503, foreign), 7))
+      const foreign = Json.stringify(Schema.encodeSync(GatewayError)(samples.NonceMismatch))
+      const error = yield* Effect.flip(EvmProtocol.parseAnswer(problem(503, foreign), 7))
       assert.strictEqual(error._tag, "UpstreamUnavailable")
     }))
 })
@@ -274,22 +268,22 @@ const operation = Operation.read({
   failures: []
 })
 
-const reader = EvmTypedCalls.makeReader(operation)
-const readerOfAll = EvmTypedCalls.makeReader({ ...operation, failures: gatewayErrors })
+const reader = EvmProtocol.makeReader(operation)
+const readerOfAll = EvmProtocol.makeReader({ ...operation, failures: gatewayErrors })
 
-const errorAnswer = (code: number, message: string, error: string): JsonRpc.RpcAnswer => ({
+const errorAnswer = (code: number, message: string, error: string): EvmProtocol.RpcAnswer => ({
   _tag: "Error",
   code,
   message,
   error: json(error)
 })
 
-const calls = EvmTypedCalls.makeReader({ ...operation, failures: [CallReverted] })
+const calls = EvmProtocol.makeReader({ ...operation, failures: [CallReverted] })
 
 /** Reads the error of a node that answers with a status. */
 const refusalOf = (status: number, error: string, read: typeof calls | typeof reader = calls) =>
   Effect.gen(function*() {
-    const response = UpstreamResponse.plain("layer2", status, `{"jsonrpc":"2.0","id":7,"error":${error}}`)
+    const response = Operation.plain("layer2", status, `{"jsonrpc":"2.0","id":7,"error":${error}}`)
     const judged = EvmProtocol.judge(7, operation.name)(response)
     assert(judged._tag !== "Refused" && judged.answer !== undefined)
     return yield* Effect.flip(read("layer2", judged.answer))
@@ -347,8 +341,8 @@ describe("readerOf", () => {
     "gives back $_tag that travelled in data",
     (error) =>
       Effect.gen(function*() {
-        const text = JsonRpc.errorText("7", JsonRpc.errorObject(error))
-        const answer = yield* Effect.fromResult(JsonRpc.readAnswer("layer2", json(text), 7))
+        const text = EvmProtocol.errorText("7", EvmProtocol.errorObject(error))
+        const answer = yield* Effect.fromResult(EvmProtocol.readAnswer("layer2", json(text), 7))
         assert.strictEqual(answer._tag === "Error" ? answer.code : undefined, rpcCodes[error._tag])
         assert.strictEqual(answer._tag === "Error" ? answer.message : undefined, error.message)
         const again = yield* Effect.flip(readerOfAll("layer2", answer))
@@ -358,7 +352,7 @@ describe("readerOf", () => {
   )
 
   it("an error may travel under a code that says more", () => {
-    const object = Result.getOrThrow(Json.parse(JsonRpc.errorObject(samples.InvalidRequest, -32700)))
+    const object = Result.getOrThrow(Json.parse(EvmProtocol.errorObject(samples.InvalidRequest, -32700)))
     assert.deepStrictEqual(object, {
       code: -32700,
       message: samples.InvalidRequest.message,
@@ -375,7 +369,7 @@ describe("readerOf", () => {
 
   it.effect("an error that the operation does not have is read by its code", () =>
     Effect.gen(function*() {
-      const answer = errorAnswer(-32603, "m", JsonRpc.errorObject(samples.UnknownAsset))
+      const answer = errorAnswer(-32603, "m", EvmProtocol.errorObject(samples.UnknownAsset))
       const error = yield* Effect.flip(reader("layer2", answer))
       assert.strictEqual(error._tag, "UpstreamUnavailable")
     }))
@@ -420,11 +414,11 @@ const parsedCall = (text: string) =>
   Result.getOrUndefined(
     Result.flatMap(
       Json.parseStrict(text),
-      (value) => Result.mapError(JsonRpc.readCall(Json.parsed(text, value)), () => ({ path: [], message: "" }))
+      (value) => Result.mapError(EvmProtocol.readCall(Json.parsed(text, value)), () => ({ path: [], message: "" }))
     )
   )
 
-const plain = (call: JsonRpc.RpcCall | undefined) =>
+const plain = (call: EvmProtocol.RpcCall | undefined) =>
   call === undefined ? undefined : { ...call, params: [call.params.text, call.params.valueOrUndefined] }
 
 const strange = ["0", "1", "-", "\"", "\\", ",", ":", ".", " ", "\n", "[", "]", "{", "}", "e", "\ufeff"]
@@ -445,21 +439,21 @@ const usualTexts = [
 
 describe("usualCall", () => {
   it.each(usualTexts)("reads %s as a parser does", (text) => {
-    const call = JsonRpc.usualCall(text)
+    const call = EvmProtocol.usualCall(text)
     assert.isDefined(call)
     assert.deepStrictEqual(plain(call), plain(parsedCall(text)))
   })
 
   it.each(usualTexts)("never reads a text otherwise than a parser: changes of %s", (text) => {
     for (const changed of mutations(text)) {
-      const call = JsonRpc.usualCall(changed)
+      const call = EvmProtocol.usualCall(changed)
       if (call !== undefined) assert.deepStrictEqual(plain(call), plain(parsedCall(changed)), changed)
     }
   })
 
   it.prop("never reads params otherwise than a parser", [Schema.Array(JsonValue)], ([params]) => {
     const text = `{"jsonrpc":"2.0","id":7,"method":"m","params":${Json.stringify(params)}}`
-    const call = JsonRpc.usualCall(text)
+    const call = EvmProtocol.usualCall(text)
     if (call !== undefined) assert.deepStrictEqual(plain(call), plain(parsedCall(text)))
   })
 
@@ -471,13 +465,13 @@ describe("usualCall", () => {
     `{"jsonrpc":"2.0","id":1,"method":"m","params":[${"1,".repeat(2500)}1]}`,
     `{"jsonrpc":"2.0","id":1,"method":"m","params":[${"1".repeat(1025)}]}`
   ])("leaves %s to the parser", (text) => {
-    assert.isUndefined(JsonRpc.usualCall(text))
+    assert.isUndefined(EvmProtocol.usualCall(text))
   })
 })
 
 describe("an answer as nodes usually write it", () => {
   const read = (text: string) => {
-    const answer = Result.getOrUndefined(JsonRpc.readAnswer("layer2", json(text), 7))
+    const answer = Result.getOrUndefined(EvmProtocol.readAnswer("layer2", json(text), 7))
     return answer?._tag === "Result" ? [answer.result.text, answer.result.valueOrUndefined] : answer?._tag
   }
   // a space in front leaves it to the parser
@@ -509,14 +503,14 @@ describe("an answer as nodes usually write it", () => {
 
 describe("a batch's answers as nodes usually write them", () => {
   const ids = [7, 8, 9]
-  const show = (answer: JsonRpc.BatchMember) =>
+  const show = (answer: EvmProtocol.BatchMember) =>
     Result.match(answer, {
       onFailure: ({ issue }) => issue,
       onSuccess: (known) => known._tag === "Result" ? [known.result.text, known.result.valueOrUndefined] : known.message
     })
   const read = (text: string) =>
     Json.stringify(
-      Result.match(JsonRpc.readBatch("layer2", json(text), ids), {
+      Result.match(EvmProtocol.readBatch("layer2", json(text), ids), {
         onFailure: ({ issue }) => issue,
         onSuccess: (each) => each.map(show)
       })

@@ -1,9 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Hash } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { Hash } from "@trigate/domain/encoding/Encoding"
+import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import { getTransactionReceipt } from "@trigate/domain/evm/Layer2Operations"
-import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -53,11 +52,13 @@ describe("eth_getTransactionReceipt", () => {
 
   it.effect("answers a receipt, or null for a transaction that is in no block", () =>
     Effect.gen(function*() {
-      const read = EvmTypedCalls.makeReader(getTransactionReceipt)
+      const read = EvmProtocol.makeReader(getTransactionReceipt)
       assert.isNull(yield* read("layer2", { _tag: "Result", result: Json.of("null") }))
       const recorded = anvil.records.find(({ name }) => name === "call with 3 logs")
       assert.isDefined(recorded)
-      const answer = yield* Effect.fromResult(JsonRpc.readAnswer("layer2", Json.of(JSON.stringify(recorded.body)), 1))
+      const answer = yield* Effect.fromResult(
+        EvmProtocol.readAnswer("layer2", Json.of(JSON.stringify(recorded.body)), 1)
+      )
       const receipt = yield* read("layer2", answer)
       assert.strictEqual(receipt?.status, "success")
       assert.deepStrictEqual(receipt?.logs.map(({ logIndex }) => logIndex), [0n, 1n, 2n])

@@ -1,20 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
-import { LogRangeTooWide } from "@trigate/domain/errors/RequestError"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { LogRangeTooWide, QuotaExceeded } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import { readLogRefusal } from "@trigate/domain/evm/LogRefusal"
-import type { LogRefusal } from "@trigate/domain/evm/LogRefusal"
-import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import { readLogRefusal } from "@trigate/domain/evm/EvmProtocol"
+import type { LogRefusal } from "@trigate/domain/evm/EvmProtocol"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 
 const asked = { blocks: 5000, alternatives: 1500 }
 
-const gatewayError = (error: QuotaExceeded | LogRangeTooWide): JsonRpc.RpcAnswer => ({
+const gatewayError = (error: QuotaExceeded | LogRangeTooWide): EvmProtocol.RpcAnswer => ({
   _tag: "Error",
   code: -32005,
   message: error.message,
-  error: Json.of(JsonRpc.errorObject(error))
+  error: Json.of(EvmProtocol.errorObject(error))
 })
 
 describe("a node's refusal of logs", () => {
@@ -54,9 +52,9 @@ describe("a node's refusal of logs", () => {
   ]
   for (const [message, reason, limit, code = -32602] of refusals) {
     it(`is of ${reason}: ${message}`, () => {
-      assert.deepStrictEqual(readLogRefusal(JsonRpc.error(code, message), asked), { reason, limit })
+      assert.deepStrictEqual(readLogRefusal(EvmProtocol.error(code, message), asked), { reason, limit })
       // a query of one block, one address and one topic cannot be split
-      assert.isUndefined(readLogRefusal(JsonRpc.error(code, message), { blocks: 1, alternatives: 1 }))
+      assert.isUndefined(readLogRefusal(EvmProtocol.error(code, message), { blocks: 1, alternatives: 1 }))
     })
   }
 
@@ -85,7 +83,7 @@ describe("a node's refusal of logs", () => {
   ]
   for (const [message, code = -32602] of others) {
     it(`is not seen in: ${message}`, () => {
-      assert.isUndefined(readLogRefusal(JsonRpc.error(code, message), asked))
+      assert.isUndefined(readLogRefusal(EvmProtocol.error(code, message), asked))
     })
   }
 
@@ -116,7 +114,7 @@ describe("a node's refusal of logs", () => {
   })
 
   it("is not seen in an error with HTTP 401 or 403", () => {
-    const forbidden = { ...JsonRpc.error(-32000, "block range too large"), isForbidden: true } as const
+    const forbidden = { ...EvmProtocol.error(-32000, "block range too large"), isForbidden: true } as const
     assert.isUndefined(readLogRefusal(forbidden, asked))
   })
 })

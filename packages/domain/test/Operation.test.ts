@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import { evmOperations } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { candleSnapshot, infoOperations, spotMeta } from "@trigate/domain/info/InfoOperations"
 import * as Operation from "@trigate/domain/operations/Operation"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import { isPreconfirmed, Receipt, ReceiptLog, ReceiptStatus } from "@trigate/domain/evm/Receipt"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { isPreconfirmed, Receipt, ReceiptLog, ReceiptStatus } from "@trigate/domain/evm/EvmResources"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"

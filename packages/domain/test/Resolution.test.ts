@@ -1,14 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
-import { NonceAlreadyUsed, NonceOutOfWindow, SignerNotAllowed } from "@trigate/domain/actions/ActionError"
+import { readOutcome, resendAdvice } from "@trigate/domain/actions/Action"
 import { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
-import { resendAdvice } from "@trigate/domain/actions/ExchangeOperations"
-import { readOutcome } from "@trigate/domain/actions/ExchangeProtocol"
 import * as Resolution from "@trigate/domain/actions/Resolution"
-import type { Address } from "@trigate/domain/encoding/Hex"
-import { Unauthorized } from "@trigate/domain/errors/CallerError"
-import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
-import { OutcomeUnknown, UpstreamRateLimited, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import type { Address } from "@trigate/domain/encoding/Encoding"
+import {
+  ChainNotConfigured,
+  NonceAlreadyUsed,
+  NonceOutOfWindow,
+  OutcomeUnknown,
+  SignerNotAllowed,
+  Unauthorized,
+  UpstreamRateLimited,
+  UpstreamUnavailable
+} from "@trigate/domain/errors/GatewayError"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 
 const venue = (body: string, status = 200) => UpstreamResponse.json("trading-api", status, body)

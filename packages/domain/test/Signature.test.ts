@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Signature } from "@trigate/domain/actions/Signature"
+import { Signature } from "@trigate/domain/actions/Action"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

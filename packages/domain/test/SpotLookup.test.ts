@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as SpotLookup from "@trigate/domain/info/SpotLookup"
-import { SpotMeta } from "@trigate/domain/info/SpotMeta"
-import type { SpotToken } from "@trigate/domain/info/SpotMeta"
+import * as SpotLookup from "@trigate/domain/info/Market"
+import { SpotMeta } from "@trigate/domain/info/Market"
+import type { SpotToken } from "@trigate/domain/info/Market"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import recorded from "./fixtures/spotMeta-testnet-full.json" with { type: "json" }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { SpotMeta, SpotToken } from "@trigate/domain/info/SpotMeta"
+import { SpotMeta, SpotToken } from "@trigate/domain/info/Market"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

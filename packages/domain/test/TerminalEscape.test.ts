@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { oneLine, printable, printableLines } from "@trigate/domain/encoding/TerminalEscape"
+import { oneLine, printable, printableLines } from "@trigate/domain/encoding/Encoding"
 
 /** What a terminal acts on, with its escape. */
 const acting: ReadonlyArray<readonly [what: string, text: string, escaped: string]> = [

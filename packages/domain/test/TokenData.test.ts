@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/tokens/TokenData"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

@@ -1,10 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import { responseWeight } from "@trigate/domain/operations/Operation"
+import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import * as TokenOperations from "@trigate/domain/tokens/TokenOperations"
 import * as TokenProtocol from "@trigate/domain/tokens/TokenProtocol"
-import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -122,7 +121,7 @@ describe("readParams", () => {
     Effect.gen(function*() {
       for (const { body } of clients.requests) {
         const text = JSON.stringify(body)
-        const call = yield* Effect.fromResult(TokenRpc.readCall(Json.of(text)))
+        const call = yield* Effect.fromResult(TokenProtocol.readCall(Json.of(text)))
         assert.strictEqual(call.id, JSON.stringify(body.id))
         const operation = Object.values(tokenRpcOperations).find(({ name }) => name === call.method)
         assert.isDefined(operation)

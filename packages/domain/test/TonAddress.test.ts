@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Address } from "@ton/core"
-import * as TonAddress from "@trigate/domain/tokens/TonAddress"
+import * as TonAddress from "@trigate/domain/tokens/TokenData"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

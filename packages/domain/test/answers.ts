@@ -5,7 +5,7 @@
  * `schema` the declared response of nktkas/hyperliquid db80d59, `specs` the tests of ethereum/execution-apis 033ca6e.
  */
 import type { GatewayError } from "@trigate/domain/errors/GatewayError"
-import type { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import type { evmOperations } from "@trigate/domain/evm/EvmProtocol"
 import type { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import type { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type * as Effect from "effect/Effect"

@@ -1,11 +1,6 @@
 /** One error of every class, with every field that it can have. */
-import * as ActionError from "@trigate/domain/actions/ActionError"
-import * as ArchiveError from "@trigate/domain/errors/ArchiveError"
-import * as CallerError from "@trigate/domain/errors/CallerError"
+import * as ActionError from "@trigate/domain/errors/GatewayError"
 import type { GatewayError } from "@trigate/domain/errors/GatewayError"
-import * as RequestError from "@trigate/domain/errors/RequestError"
-import * as ResourceError from "@trigate/domain/errors/ResourceError"
-import * as UpstreamError from "@trigate/domain/errors/UpstreamError"
 
 const detail = "what happened, with \"quotes\" and \u20ac"
 const signer = "0x17281460228691b044e080a5f5257dce8e47f79c"
@@ -13,25 +8,25 @@ const other = "0xF44938b0125a6662f9536281aD2cd6c499f22004"
 const nonce = 1_700_000_000_000
 
 export const samples: { readonly [Tag in GatewayError["_tag"]]: Extract<GatewayError, { readonly _tag: Tag }> } = {
-  InvalidRequest: new RequestError.InvalidRequest({
+  InvalidRequest: new ActionError.InvalidRequest({
     detail,
     errors: [{ path: ["action", "signatures", 0, "r"], message: "Expected 0x hex" }]
   }),
-  UnsupportedAction: new RequestError.UnsupportedAction({ detail, actionType: "order", supported: ["multiSig"] }),
-  UnsupportedMethod: new RequestError.UnsupportedMethod({ detail, method: "eth_call" }),
-  UnsupportedBlock: new RequestError.UnsupportedBlock({
+  UnsupportedAction: new ActionError.UnsupportedAction({ detail, actionType: "order", supported: ["multiSig"] }),
+  UnsupportedMethod: new ActionError.UnsupportedMethod({ detail, method: "eth_call" }),
+  UnsupportedBlock: new ActionError.UnsupportedBlock({
     detail,
     method: "eth_getStorageAt",
     block: "0x1",
     supported: ["latest"]
   }),
-  LogRangeTooWide: new RequestError.LogRangeTooWide({ detail, requested: 100_000, served: 2000 }),
-  UnavailableOnNode: new RequestError.UnavailableOnNode({
+  LogRangeTooWide: new ActionError.LogRangeTooWide({ detail, requested: 100_000, served: 2000 }),
+  UnavailableOnNode: new ActionError.UnavailableOnNode({
     detail,
     operation: "candleSnapshot",
     availableOn: ["official-api"]
   }),
-  ChainNotConfigured: new RequestError.ChainNotConfigured({ detail, chain: "tokens" }),
+  ChainNotConfigured: new ActionError.ChainNotConfigured({ detail, chain: "tokens" }),
   NonceOutOfWindow: new ActionError.NonceOutOfWindow({
     detail,
     nonce,
@@ -49,37 +44,37 @@ export const samples: { readonly [Tag in GatewayError["_tag"]]: Extract<GatewayE
   }),
   SignerNotAllowed: new ActionError.SignerNotAllowed({ detail, signer }),
   ActionNotFound: new ActionError.ActionNotFound({ detail }),
-  Unauthorized: new CallerError.Unauthorized({ detail }),
-  NotPermitted: new CallerError.NotPermitted({ detail, missing: "classes", needed: "sign" }),
-  QuotaExceeded: new CallerError.QuotaExceeded({ detail, retryAfter: 7 }),
-  Overloaded: new CallerError.Overloaded({ detail, retryAfter: 1 }),
-  InvalidAddress: new RequestError.InvalidAddress({ detail, address: "EQ…", reason: "checksum" }),
-  TokenNotFound: new ResourceError.TokenNotFound({ detail, address: "0:ab", contractType: "nft_item" }),
-  UnknownAsset: new ResourceError.UnknownAsset({ detail, coin: "NOPE" }),
-  HistoryUnavailable: new ResourceError.HistoryUnavailable({
+  Unauthorized: new ActionError.Unauthorized({ detail }),
+  NotPermitted: new ActionError.NotPermitted({ detail, missing: "classes", needed: "sign" }),
+  QuotaExceeded: new ActionError.QuotaExceeded({ detail, retryAfter: 7 }),
+  Overloaded: new ActionError.Overloaded({ detail, retryAfter: 1 }),
+  InvalidAddress: new ActionError.InvalidAddress({ detail, address: "EQ…", reason: "checksum" }),
+  TokenNotFound: new ActionError.TokenNotFound({ detail, address: "0:ab", contractType: "nft_item" }),
+  UnknownAsset: new ActionError.UnknownAsset({ detail, coin: "NOPE" }),
+  HistoryUnavailable: new ActionError.HistoryUnavailable({
     detail,
     address: `0:${"11".repeat(32)}`,
     after: `48756545000001:${"22".repeat(32)}`
   }),
-  ArchiveNotConfigured: new ArchiveError.ArchiveNotConfigured({ detail, setting: "TRIGATE_ARCHIVE" }),
-  ArchiveUnavailable: new ArchiveError.ArchiveUnavailable({ detail, reason: "away" }),
-  PayloadTooLarge: new RequestError.PayloadTooLarge({ detail, limit: 1_048_576 }),
-  UpstreamUnavailable: new UpstreamError.UpstreamUnavailable({
+  ArchiveNotConfigured: new ActionError.ArchiveNotConfigured({ detail, setting: "TRIGATE_ARCHIVE" }),
+  ArchiveUnavailable: new ActionError.ArchiveUnavailable({ detail, reason: "away" }),
+  PayloadTooLarge: new ActionError.PayloadTooLarge({ detail, limit: 1_048_576 }),
+  UpstreamUnavailable: new ActionError.UpstreamUnavailable({
     detail,
     upstream: "layer2",
     retryAfter: 3,
     attempts: 2
   }),
-  UpstreamRateLimited: new UpstreamError.UpstreamRateLimited({ detail, upstream: "trading-api", retryAfter: 60 }),
-  UpstreamTimeout: new UpstreamError.UpstreamTimeout({ detail, upstream: "token-chain", deadline: 10_000 }),
-  UpstreamMalformed: new UpstreamError.UpstreamMalformed({
+  UpstreamRateLimited: new ActionError.UpstreamRateLimited({ detail, upstream: "trading-api", retryAfter: 60 }),
+  UpstreamTimeout: new ActionError.UpstreamTimeout({ detail, upstream: "token-chain", deadline: 10_000 }),
+  UpstreamMalformed: new ActionError.UpstreamMalformed({
     detail,
     upstream: "trading-node",
     issue: "HTML (HTTP 200)"
   }),
-  UpstreamForbidden: new UpstreamError.UpstreamForbidden({ detail, upstream: "layer2" }),
-  CallReverted: new UpstreamError.CallReverted({ detail, upstream: "layer2", code: 3, data: "0x08c379a0" }),
-  OutcomeUnknown: new UpstreamError.OutcomeUnknown({
+  UpstreamForbidden: new ActionError.UpstreamForbidden({ detail, upstream: "layer2" }),
+  CallReverted: new ActionError.CallReverted({ detail, upstream: "layer2", code: 3, data: "0x08c379a0" }),
+  OutcomeUnknown: new ActionError.OutcomeUnknown({
     detail,
     upstream: "trading-api",
     nonce,

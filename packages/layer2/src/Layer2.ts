@@ -1,18 +1,111 @@
-/** The service of an EVM layer 2: relayed JSON-RPC calls and receipts. */
-import type { CallFailure } from "@trigate/domain/errors/GatewayError"
-import type { UnsupportedBlock } from "@trigate/domain/errors/RequestError"
-import type { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
+/** The service of an EVM layer 2: relayed JSON-RPC calls, receipts, and waiting for a receipt. */
+import { Hash } from "@trigate/domain/encoding/Encoding"
+import {
+  Overloaded,
+  QuotaExceeded,
+  unwrapReason,
+  UpstreamMalformed,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamUnavailable
+} from "@trigate/domain/errors/GatewayError"
+import type { CallFailure, OutcomeUnknown, UnsupportedBlock } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import { isPreconfirmed } from "@trigate/domain/evm/EvmResources"
+import type { Receipt } from "@trigate/domain/evm/EvmResources"
 import * as EvmStreams from "@trigate/domain/evm/EvmStreams"
-import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
 import { layer2Operations, serving } from "@trigate/domain/evm/Layer2Operations"
-import type { Receipt } from "@trigate/domain/evm/Receipt"
-import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { Methods } from "@trigate/domain/operations/Operation"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
-import type { ReceiptTimeout } from "./ReceiptTimeout.ts"
-import * as ReceiptWait from "./ReceiptWait.ts"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+
+/** Errors of a failed poll after which the next poll can still succeed. */
+export const TransientFailure = Schema.Union([
+  UpstreamUnavailable,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamMalformed,
+  QuotaExceeded,
+  Overloaded
+])
+export type TransientFailure = typeof TransientFailure.Type
+
+/**
+ * No receipt was found before the deadline, or before the polling schedule ended. `waited` is in milliseconds.
+ *
+ * The transaction might still be mined. `lastFailure` is present if the last poll failed; the cause of the timeout can
+ * then be the node instead of the transaction. The error is raised locally and never sent over HTTP.
+ */
+export class ReceiptTimeout extends Schema.TaggedError<ReceiptTimeout>()("ReceiptTimeout", {
+  hash: Hash,
+  waited: Schema.Natural,
+  lastFailure: Schema.optionalKey(TransientFailure)
+}) {
+  get group() {
+    return "outcome-unknown" as const
+  }
+  override get message() {
+    return `No receipt of ${this.hash} within ${this.waited} ms`
+  }
+}
+
+/** The transaction whose receipt is awaited, and the limits of the wait. */
+export interface WaitOptions {
+  readonly hash: Hash
+  /**
+   * The pauses between polls. When the schedule ends, the wait ends. Default: starts at 200 ms and doubles up to 2 s.
+   */
+  readonly schedule?: Schedule.Schedule<unknown>
+  /** Maximum time to wait. Default: 60 seconds. */
+  readonly deadline?: Duration.Input
+  /** Whether to accept a preconfirmed receipt, which may still change. Default: false. */
+  readonly acceptPreconfirmed?: boolean
+}
+
+// no jitter is needed, because usually only the sender of a transaction polls for its receipt
+const defaultSchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("2 seconds")])
+
+const isTransient = Schema.is(TransientFailure)
+
+/**
+ * Polls for a receipt. Fails with `ReceiptTimeout`, or immediately with an error that would occur again in the next
+ * poll.
+ */
+export const wait = Effect.fn("Layer2.waitForReceipt")(function*<E>(
+  getReceipt: (request: { readonly hash: Hash }) => Effect.Effect<Receipt | null, E>,
+  { acceptPreconfirmed = false, deadline = "60 seconds", hash, schedule = defaultSchedule }: WaitOptions
+) {
+  const start = yield* Clock.monotonicTimeNanos
+  let lastFailure: TransientFailure | undefined
+  const expired = Effect.flatMap(Clock.monotonicTimeNanos, (now) =>
+    Effect.fail(
+      new ReceiptTimeout({
+        hash,
+        waited: Number((now - start) / 1_000_000n),
+        ...(lastFailure === undefined ? {} : { lastFailure })
+      })
+    ))
+  const answer = Effect.map(getReceipt({ hash }), (receipt) => {
+    lastFailure = undefined
+    return receipt === null || (isPreconfirmed(receipt) && !acceptPreconfirmed) ? undefined : receipt
+  })
+  const poll = answer.pipe(Effect.catch((error) => {
+    const reason: unknown = unwrapReason(error)
+    if (!isTransient(reason)) return Effect.fail(error)
+    lastFailure = reason
+    return Effect.undefined
+  }))
+  const receipt = yield* Effect.repeat(poll, { schedule, until: Predicate.isNotUndefined }).pipe(
+    Effect.timeoutOrElse({ duration: deadline, orElse: () => expired })
+  )
+  return receipt ?? (yield* expired)
+})
 
 /** The methods of the service. Typed methods are derived from the declared operations and subscriptions. */
 export interface Layer2Methods
@@ -33,7 +126,7 @@ export interface Layer2Methods
    * `UnsupportedMethod`, `ChainNotConfigured`, …).
    */
   readonly waitForReceipt: (
-    options: ReceiptWait.WaitOptions
+    options: WaitOptions
   ) => Effect.Effect<Receipt, CallFailure | ReceiptTimeout>
 }
 
@@ -64,11 +157,11 @@ export class Layer2 extends Context.Service<Layer2, Layer2Methods>()("@trigate/l
 /** Makes the `Layer2` service over a backend. */
 export const make = (backend: EvmProtocol.StreamingBackend): Layer2["Service"] => {
   const label = "layer2"
-  const methods = EvmTypedCalls.makeMethods(layer2Operations, "Layer2", label, backend)
+  const methods = EvmProtocol.makeMethods(layer2Operations, "Layer2", label, backend)
   return Layer2.of({
     ...methods,
     ...EvmStreams.make({ serving, label, methods, subscribe: backend.subscribe }),
     relay: EvmProtocol.relay(backend),
-    waitForReceipt: (options) => ReceiptWait.wait(methods.getTransactionReceipt, options)
+    waitForReceipt: (options) => wait(methods.getTransactionReceipt, options)
   })
 }

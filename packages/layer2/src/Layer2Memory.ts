@@ -2,10 +2,10 @@
  * A layer 2 in memory: a test sets the receipts, blocks and logs, and the responses to other methods. The chain accepts
  * no transactions.
  */
-import type { Hash } from "@trigate/domain/encoding/Hex"
+import type { Hash } from "@trigate/domain/encoding/Encoding"
 import * as EvmMemory from "@trigate/domain/evm/EvmMemory"
+import type { Receipt } from "@trigate/domain/evm/EvmResources"
 import { layer2Operations, serving } from "@trigate/domain/evm/Layer2Operations"
-import type { Receipt } from "@trigate/domain/evm/Receipt"
 import type { SetAnswer } from "@trigate/domain/operations/MemoryAnswers"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

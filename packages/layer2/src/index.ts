@@ -5,10 +5,7 @@
  * `@trigate/layer2/…`: Node then loads only those.
  */
 
-/** Detects receipts that can no longer change and can therefore be cached indefinitely. */
-export * as FinalReceipts from "./FinalReceipts.ts"
-
-/** The service of an EVM layer 2: relayed JSON-RPC calls and receipts. */
+/** The service of an EVM layer 2: relayed JSON-RPC calls, receipts, and waiting for a receipt. */
 export * as Layer2 from "./Layer2.ts"
 
 /**
@@ -23,11 +20,5 @@ export * as Layer2Chain from "./Layer2Chain.ts"
  */
 export * as Layer2Memory from "./Layer2Memory.ts"
 
-/** `Layer2` over the network: JSON-RPC by POST to a node's base URL. */
+/** `Layer2` over the network: JSON-RPC by POST to a node's base URL. Receipts that can no longer change are cached. */
 export * as Layer2Upstream from "./Layer2Upstream.ts"
-
-/** The error of waiting for a receipt. */
-export * as ReceiptTimeout from "./ReceiptTimeout.ts"
-
-/** Waits for a receipt by polling, over the service `Layer2` or over the typed client. */
-export * as ReceiptWait from "./ReceiptWait.ts"

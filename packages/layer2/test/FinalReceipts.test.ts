@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Hash } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import type { Hash } from "@trigate/domain/encoding/Encoding"
+import { UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
-import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
-import * as FinalReceipts from "@trigate/layer2/FinalReceipts"
+import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import * as FinalReceipts from "@trigate/layer2/Layer2Upstream"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
@@ -49,8 +49,8 @@ const byTag = "[\"finalized\",false]"
 const byNumber = "[\"0x10\",false]"
 
 /** Checks of receipts that have been asked for before. */
-const asked = (...options: Parameters<typeof FinalReceipts.make>): FinalReceipts.FinalReceipts => {
-  const { confirm } = FinalReceipts.make(...options)
+const asked = (...options: Parameters<typeof FinalReceipts.makeFinalReceipts>): FinalReceipts.FinalReceipts => {
+  const { confirm } = FinalReceipts.makeFinalReceipts(...options)
   return {
     confirm: (hash, answer) => {
       confirm(hash, answer)
@@ -180,7 +180,7 @@ describe("FinalReceipts", () => {
 describe("a receipt that is asked for once", () => {
   it("is not looked into, since it would cost two reads to keep it", () => {
     const { ask } = makeChain()
-    const { confirm } = FinalReceipts.make(ask)
+    const { confirm } = FinalReceipts.makeFinalReceipts(ask)
     assert.isUndefined(confirm(transaction, receipt()))
     assert.isDefined(confirm(transaction, receipt()))
   })

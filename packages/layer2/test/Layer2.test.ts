@@ -1,24 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import { Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import {
   ChainNotConfigured,
   InvalidRequest,
+  Overloaded,
+  QuotaExceeded,
+  Unauthorized,
   UnavailableOnNode,
-  UnsupportedMethod
-} from "@trigate/domain/errors/RequestError"
-import {
+  UnsupportedMethod,
   UpstreamMalformed,
   UpstreamRateLimited,
   UpstreamTimeout,
   UpstreamUnavailable
-} from "@trigate/domain/errors/UpstreamError"
+} from "@trigate/domain/errors/GatewayError"
+import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import { getTransactionReceipt } from "@trigate/domain/evm/Layer2Operations"
-import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import * as Layer2 from "@trigate/layer2/Layer2"
-import { ReceiptTimeout } from "@trigate/layer2/ReceiptTimeout"
-import * as ReceiptWait from "@trigate/layer2/ReceiptWait"
+import { ReceiptTimeout } from "@trigate/layer2/Layer2"
 import { flipReason } from "@trigate/testing/Reason"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -235,7 +234,7 @@ describe("Layer2.waitForReceipt", () => {
   it.effect("goes on after, and ends with, what a gateway refuses its caller with", () =>
     Effect.gen(function*() {
       let polls = 0
-      const fiber = yield* Effect.forkChild(flipReason(ReceiptWait.wait(
+      const fiber = yield* Effect.forkChild(flipReason(Layer2.wait(
         () =>
           Effect.suspend(() =>
             Effect.fail(

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import { InvalidRequest } from "@trigate/domain/errors/RequestError"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { InvalidRequest } from "@trigate/domain/errors/GatewayError"
 import { getTransactionReceipt } from "@trigate/domain/evm/Layer2Operations"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Memory from "@trigate/layer2/Layer2Memory"

@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import { unwrapReason } from "@trigate/domain/errors/GatewayError"
-import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import {
+  ChainNotConfigured,
+  unwrapReason,
   UpstreamForbidden,
   UpstreamMalformed,
   UpstreamRateLimited,
   UpstreamUnavailable
-} from "@trigate/domain/errors/UpstreamError"
+} from "@trigate/domain/errors/GatewayError"
 import { getTransactionReceipt } from "@trigate/domain/evm/Layer2Operations"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Chain from "@trigate/layer2/Layer2Chain"

@@ -1,7 +1,7 @@
 /** Receipts and answers for the tests of this package. */
-import type { Hash } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import { Receipt } from "@trigate/domain/evm/Receipt"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import type { Hash } from "@trigate/domain/encoding/Encoding"
+import { Receipt } from "@trigate/domain/evm/EvmResources"
 import * as Schema from "effect/Schema"
 
 export const hash: Hash = `0x${"ab".repeat(32)}`

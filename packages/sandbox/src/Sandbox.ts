@@ -4,8 +4,8 @@
  * The services use the implementations of the chain packages. Only the transports differ: they respond in the format of
  * the real upstreams. Typed methods and relayed requests therefore run the same code as with live chains.
  */
-import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
-import { serving as evmServing } from "@trigate/domain/evm/EvmOperations"
+import { OutcomeUnknown } from "@trigate/domain/errors/GatewayError"
+import { serving as evmServing } from "@trigate/domain/evm/EvmProtocol"
 import type { EvmBackend } from "@trigate/domain/evm/EvmProtocol"
 import { serving as layer2Serving } from "@trigate/domain/evm/Layer2Operations"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
@@ -14,8 +14,8 @@ import * as Layer2 from "@trigate/layer2/Layer2"
 import * as NonceSource from "@trigate/signing/NonceSource"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
-import type { MetadataFetch } from "@trigate/tokens/metadata/MetadataFetch"
 import * as TokenChain from "@trigate/tokens/TokenChain"
+import type { MetadataFetch } from "@trigate/tokens/TokenChain"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as ActionSettlement from "@trigate/trading/actionLog/ActionSettlement"
@@ -25,7 +25,7 @@ import * as Info from "@trigate/trading/Info"
 import * as Inspector from "@trigate/trading/Inspector"
 import type * as Trading from "@trigate/trading/Trading"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
-import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
+import * as GatewayReads from "@trigate/upstream/evm/EvmFeed"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -36,8 +36,8 @@ import * as EvmNode from "./evm/EvmNode.ts"
 import * as Layer2Chain from "./evm/Layer2Chain.ts"
 import * as VenueEvm from "./evm/VenueEvm.ts"
 import { chainIds } from "./SandboxExamples.ts"
-import { SandboxState } from "./SandboxState.ts"
 import * as SandboxState_ from "./SandboxState.ts"
+import { SandboxState } from "./SandboxState.ts"
 import * as TokenServer from "./tokens/TokenServer.ts"
 import * as VenueExchange from "./venue/VenueExchange.ts"
 import * as VenueInfo from "./venue/VenueInfo.ts"
@@ -140,7 +140,7 @@ const evm = Effect.gen(function*() {
       (known, now) => VenueEvm.at({ seed, profile, evm: known, venue: Ref.getUnsafe(venue.state), now })
     )
   }
-  return TradingEvm.make(yield* GatewayReads.make(node, { serving: evmServing, label: "trading-node" }))
+  return TradingEvm.make(yield* GatewayReads.makeGatewayReads(node, { serving: evmServing, label: "trading-node" }))
 })
 
 /** Serves token metadata documents from the sandbox's state, without HTTP requests. */
@@ -177,7 +177,7 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
     }),
     once: EvmNode.submit(withMachine, state.layer2.state, (known, now) => Layer2Chain.at(state.seed, known, now))
   }
-  return Layer2.make(yield* GatewayReads.make(node, { serving: layer2Serving, label: "layer2" }))
+  return Layer2.make(yield* GatewayReads.makeGatewayReads(node, { serving: layer2Serving, label: "layer2" }))
 })
 
 /**

@@ -4,12 +4,12 @@
  * The private keys of `keys` are those of a public test mnemonic ("test test … junk"). Never send value to their
  * addresses.
  */
-import type { Address, Hash } from "@trigate/domain/encoding/Hex"
-import * as SandboxAccounts from "@trigate/domain/SandboxAccounts"
-import type { TestKey } from "@trigate/domain/SandboxAccounts"
+import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
+import * as SandboxAccounts from "@trigate/domain/Sandbox"
+import type { TestKey } from "@trigate/domain/Sandbox"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 
-export type { TestKey } from "@trigate/domain/SandboxAccounts"
+export type { TestKey } from "@trigate/domain/Sandbox"
 
 /** Test keys by role. */
 export const keys = {

@@ -1,6 +1,6 @@
 /** The settings of a sandbox. They apply if no upstream URL is set. */
 import { CandleInterval, coinPattern } from "@trigate/domain/candles/Candle"
-import { longestLatency, Share } from "@trigate/domain/SandboxFaults"
+import { longestLatency, Share } from "@trigate/domain/Sandbox"
 import {
   Age,
   Count,

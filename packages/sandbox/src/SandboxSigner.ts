@@ -1,11 +1,9 @@
 /** Signs the typed data (EIP-712) of actions with test keys, as a wallet does. */
-import type { Action } from "@trigate/domain/actions/Action"
-import type { Signature } from "@trigate/domain/actions/Signature"
-import type { AnySignedAction, SignedAction } from "@trigate/domain/actions/SignedAction"
+import type { Action, AnySignedAction, Signature, SignedAction } from "@trigate/domain/actions/Action"
+import * as Signable from "@trigate/signing/actions/ActionHash"
 import type { Unhashable } from "@trigate/signing/actions/ActionHash"
-import * as Signable from "@trigate/signing/actions/Signable"
+import * as SignerRecovery from "@trigate/signing/actions/CanonicalAction"
 import { trimmed } from "@trigate/signing/Secp256k1"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as VenueProfile_ from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
@@ -46,7 +44,7 @@ export const signAction = Effect.fnUntraced(function*<const Request extends Unsi
   request: Request,
   profile: VenueProfile = VenueProfile_.mainnet
 ): Effect.fn.Return<Request & { readonly signature: Signature }, Unhashable> {
-  const { outer } = yield* Effect.fromResult(SignerRecovery.signable(profile, request))
+  const { outer } = yield* Effect.fromResult(SignerRecovery.requestSignable(profile, request))
   return { ...request, signature: yield* sign(key, outer) }
 })
 
@@ -70,7 +68,7 @@ export const signMultiSig = Effect.fnUntraced(function*(
     payload: { multiSigUser, outerSigner: leader.address, action }
   })
   const unsigned = yield* Effect.fromResult(
-    SignerRecovery.signable(profile, { ...envelope, action: wrap([placeholder]) })
+    SignerRecovery.requestSignable(profile, { ...envelope, action: wrap([placeholder]) })
   )
   if (unsigned.scheme !== "multiSig") {
     return yield* Effect.die("The signing scheme of the multi-sig action is not multiSig")

@@ -1,13 +1,12 @@
 /** The venue plays each member of an action, or refuses the action: nothing that a client sends is ignored. */
 import { assert, describe, it } from "@effect/vitest"
-import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
+import { actionCatalog } from "@trigate/domain/actions/Action"
 import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import { playedTypes } from "@trigate/sandbox/venue/VenueExchange"
 import * as ActionHash from "@trigate/signing/actions/ActionHash"
-import * as Signable from "@trigate/signing/actions/Signable"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
@@ -309,7 +308,7 @@ describe("the venue's rules of 2026", () => {
       const cancel = { type: "cancel", cancels: [{ a: btc, o: oid }] } as const
       for (const action of [{ ...cancel, f: false }, { type: "modify", oid, order, a: false }]) {
         const hashed = yield* Effect.fromResult(ActionHash.signable(VenueProfile.mainnet, action, { nonce: start }))
-        const { domain, message, primaryType, types } = Signable.typedData(hashed)
+        const { domain, message, primaryType, types } = ActionHash.typedData(hashed)
         const account = privateKeyToAccount(keys.trader.privateKey)
         const signed = yield* Effect.promise(() => account.signTypedData({ domain, types, primaryType, message }))
         const [r, s, v] = [`0x${signed.slice(2, 66)}`, `0x${signed.slice(66, 130)}`, Number(`0x${signed.slice(130)}`)]

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import { evmOperations } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
@@ -34,40 +33,40 @@ const bytes = Effect.gen(function*() {
     spotMeta: (yield* info.relay({
       operation: infoOperations.spotMeta,
       request: undefined,
-      body: Json.of("{\"type\":\"spotMeta\"}"),
+      body: Encoding.of("{\"type\":\"spotMeta\"}"),
       surface
     })).text,
     candles: (yield* info.relay({
       operation: infoOperations.candleSnapshot,
       request: window,
-      body: Json.of(JSON.stringify({ type: "candleSnapshot", req: window })),
+      body: Encoding.of(JSON.stringify({ type: "candleSnapshot", req: window })),
       surface
     })).text,
     storage: text(
       yield* evm.relay({
         operation: evmOperations.getStorageAt,
-        params: Json.strict(JSON.stringify([contracts.wrapped, "0x9", "latest"])),
+        params: Encoding.strict(JSON.stringify([contracts.wrapped, "0x9", "latest"])),
         surface
       })
     ),
-    gasPrice: text(yield* evm.relay({ operation: evmOperations.gasPrice, params: Json.strict("[]"), surface })),
+    gasPrice: text(yield* evm.relay({ operation: evmOperations.gasPrice, params: Encoding.strict("[]"), surface })),
     bigBlockGasPrice: text(
-      yield* evm.relay({ operation: evmOperations.bigBlockGasPrice, params: Json.strict("[]"), surface })
+      yield* evm.relay({ operation: evmOperations.bigBlockGasPrice, params: Encoding.strict("[]"), surface })
     ),
     token: text(
       yield* chain.relay({
         operation: tokenRpcOperations.getTokenData,
-        params: Json.strict(JSON.stringify({ address: tokens.onchain })),
+        params: Encoding.strict(JSON.stringify({ address: tokens.onchain })),
         surface
       })
     ),
     masterchain: text(
-      yield* chain.relay({ operation: tokenRpcOperations.getMasterchainInfo, params: Json.strict("{}"), surface })
+      yield* chain.relay({ operation: tokenRpcOperations.getMasterchainInfo, params: Encoding.strict("{}"), surface })
     ),
     receipt: text(
       yield* layer2.relay({
         operation: layer2Operations.getTransactionReceipt,
-        params: Json.strict(JSON.stringify([transactions.opStack])),
+        params: Encoding.strict(JSON.stringify([transactions.opStack])),
         surface
       })
     )
@@ -123,10 +122,10 @@ describe("a sandbox", () => {
       const candles = yield* Effect.flip(info.relay({
         operation: infoOperations.candleSnapshot,
         request: window,
-        body: Json.of("{}"),
+        body: Encoding.of("{}"),
         surface: "node"
       }))
-      const action = yield* Effect.flip(exchange.relay({ body: Utf8.encode("{}"), surface: "node" }))
+      const action = yield* Effect.flip(exchange.relay({ body: Encoding.encode("{}"), surface: "node" }))
       assert.deepStrictEqual([candles._tag, action._tag], ["UnavailableOnNode", "UnavailableOnNode"])
     }).pipe(Effect.provide(Sandbox.layer())))
 })

@@ -1,6 +1,6 @@
 /** The sandbox's two EVM chains, asked by viem as a node is asked. */
 import { assert, describe, it } from "@effect/vitest"
-import { standardMethods } from "@trigate/domain/evm/EvmMethodTable"
+import { standardMethods } from "@trigate/domain/evm/EvmMethods"
 import { firstBlock as firstLayer2Block } from "@trigate/sandbox/evm/Layer2Chain"
 import { baseFee, firstBlock } from "@trigate/sandbox/evm/VenueEvm"
 import { contracts, keys, transactions } from "@trigate/sandbox/SandboxExamples"

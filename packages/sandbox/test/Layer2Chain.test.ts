@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { isPreconfirmed } from "@trigate/domain/evm/Receipt"
+import { isPreconfirmed } from "@trigate/domain/evm/EvmResources"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import { firstBlock } from "@trigate/sandbox/evm/Layer2Chain"
 import * as Sandbox from "@trigate/sandbox/Sandbox"

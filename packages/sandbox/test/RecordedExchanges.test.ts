@@ -1,8 +1,7 @@
 /** `POST /exchange` and its refusals beside what the venue was recorded to answer, and beside its documentation. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import type * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import type * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import { coins, contracts, keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
@@ -10,7 +9,7 @@ import { SandboxState } from "@trigate/sandbox/SandboxState"
 import type { Asset } from "@trigate/sandbox/venue/Assets"
 import * as VenueExchange from "@trigate/sandbox/venue/VenueExchange"
 import * as VenueInfo from "@trigate/sandbox/venue/VenueInfo"
-import * as Words from "@trigate/sandbox/venue/Words"
+import * as Words from "@trigate/sandbox/venue/VenueRefusal"
 import type { Unhashable } from "@trigate/signing/actions/ActionHash"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
@@ -68,9 +67,9 @@ const sandboxForm = ({ contentType, json, status, text }: UpstreamResponse.Upstr
 type Answered = Effect.Effect<UpstreamResponse.UpstreamResponse, Unhashable, SandboxState>
 
 const post = (body: string): Answered =>
-  Effect.flatMap(SandboxState, (state) => VenueExchange.submit(VenueProfile.mainnet, state, Utf8.encode(body)))
+  Effect.flatMap(SandboxState, (state) => VenueExchange.submit(VenueProfile.mainnet, state, Encoding.encode(body)))
 
-const submit = (signed: object): Answered => post(Json.stringify(signed))
+const submit = (signed: object): Answered => post(Encoding.stringify(signed))
 
 const act = (
   key: TestKey,
@@ -162,7 +161,7 @@ const exchanges: { readonly [id: string]: Answered } = {
       now: start
     }
     const req = { coin: coins.unknown, interval: "1h", startTime: 0 }
-    return VenueInfo.answer(view, Utf8.encode(JSON.stringify({ type: "candleSnapshot", req })))
+    return VenueInfo.answer(view, Encoding.encode(JSON.stringify({ type: "candleSnapshot", req })))
   })
 }
 

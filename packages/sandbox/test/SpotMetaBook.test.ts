@@ -1,18 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as SpotLookup from "@trigate/domain/info/SpotLookup"
-import { SpotMeta } from "@trigate/domain/info/SpotMeta"
-import { markets } from "@trigate/sandbox/venue/CandleMarket"
-import * as SpotMetaBook from "@trigate/sandbox/venue/SpotMetaBook"
+import * as SpotLookup from "@trigate/domain/info/Market"
+import { SpotMeta } from "@trigate/domain/info/Market"
+import { markets } from "@trigate/sandbox/venue/Assets"
+import * as SpotMetaBook from "@trigate/sandbox/venue/TradingControls"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
-const meta = SpotMetaBook.make("trigate")
+const meta = SpotMetaBook.makeSpotMeta("trigate")
 
 describe("SpotMetaBook", () => {
   it("decodes, and is the same for a seed", () => {
     assert.deepStrictEqual(Schema.decodeUnknownSync(SpotMeta)(JSON.parse(JSON.stringify(meta))), meta)
-    assert.deepStrictEqual(SpotMetaBook.make("trigate"), meta)
-    assert.notDeepEqual(SpotMetaBook.make("other"), meta)
+    assert.deepStrictEqual(SpotMetaBook.makeSpotMeta("trigate"), meta)
+    assert.notDeepEqual(SpotMetaBook.makeSpotMeta("other"), meta)
   })
 
   it("has gaps in both indexes, and unique ids", () => {
@@ -28,7 +28,7 @@ describe("SpotMetaBook", () => {
   it.each(["trigate", "other", "0"])(
     "lists both tokens of each pair, at the position of their index, under seed %s",
     (seed) => {
-      const { tokens, universe } = SpotMetaBook.make(seed)
+      const { tokens, universe } = SpotMetaBook.makeSpotMeta(seed)
       for (const pair of universe) {
         assert.deepStrictEqual(pair.tokens.map((index) => tokens[index]?.index), [...pair.tokens], pair.name)
       }

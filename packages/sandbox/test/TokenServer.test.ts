@@ -1,12 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as TonAddress from "@trigate/domain/tokens/TokenData"
 import type { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
-import * as TonAddress from "@trigate/domain/tokens/TonAddress"
-import * as Genesis from "@trigate/sandbox/Genesis"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { tokens } from "@trigate/sandbox/SandboxExamples"
+import * as Genesis from "@trigate/sandbox/SandboxState"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as TokenServer from "@trigate/sandbox/tokens/TokenServer"
-import type * as TokenState from "@trigate/sandbox/tokens/TokenState"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -17,8 +16,8 @@ type Method = keyof typeof tokenRpcOperations
 
 const python = { ...Genesis.tokenChain, dialect: "python" } as const
 
-const ask = (method: Method, address: string, state: TokenState.TokenState = Genesis.tokenChain) =>
-  TokenServer.answer(TokenServer.makeView("trigate", state, start), method, { address })
+const ask = (method: Method, address: string, state: TokenServer.TokenState = Genesis.tokenChain) =>
+  TokenServer.answerCall(TokenServer.makeView("trigate", state, start), method, { address })
 
 const view = TokenServer.makeView("trigate", Genesis.tokenChain, start)
 
@@ -26,7 +25,7 @@ const Envelope = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unkno
 
 const body = (answer: TokenServer.TokenAnswer) => TokenServer.rpc(answer, start, "7").text
 
-const result = (method: Method, address: string, state?: TokenState.TokenState) => {
+const result = (method: Method, address: string, state?: TokenServer.TokenState) => {
   const answer = ask(method, address, state)
   return "result" in answer ? answer.result : answer.error
 }
@@ -40,7 +39,7 @@ describe("the params of a method", () => {
     ) {
       const params = { address: tokens.wallet, method: "seqno", stack: [], seqno: 1 }
       const { address, seqno } = params
-      const refused = TokenServer.answer(view, method, method === "runGetMethod" ? params : { address, seqno })
+      const refused = TokenServer.answerCall(view, method, method === "runGetMethod" ? params : { address, seqno })
       assert.deepStrictEqual(refused, {
         dialect: "cpp",
         status: 422,
@@ -108,7 +107,7 @@ describe("two families of servers", () => {
   it("run the get methods of wallets that take no code, and tell a missing one from one without an answer", () => {
     const run = (address: string, method: unknown) => {
       const params = { address, method, stack: [] }
-      const answer = TokenServer.answer(view, "runGetMethod", params)
+      const answer = TokenServer.answerCall(view, "runGetMethod", params)
       return "result" in answer ? answer.result : [answer.status, answer.error]
     }
     const ran = (exit_code: number, gas_used: number, stack: ReadonlyArray<unknown> = []) => ({
@@ -139,7 +138,7 @@ describe("two families of servers", () => {
     const url = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
     const plain = "EQDXZ2c5LnA12Eum+DlguTmfYkMOvNeFCh4rBD0tgmwjcFI+"
     // a plain wallet that nothing is deployed at, so that the family is the default one
-    const empty = (state: TokenState.TokenState): TokenState.TokenState => ({ ...state, contracts: new Map() })
+    const empty = (state: TokenServer.TokenState): TokenServer.TokenState => ({ ...state, contracts: new Map() })
     assert.strictEqual(result("packAddress", raw, empty(python)), plain)
     assert.strictEqual(result("packAddress", raw), url)
     assert.strictEqual(result("unpackAddress", url, empty(python)), raw)
@@ -181,7 +180,7 @@ describe("accounts", () => {
 
   it("stand in a masterchain block that moves with the clock", () => {
     const at = (now: number) =>
-      TokenServer.answer(TokenServer.makeView("trigate", Genesis.tokenChain, now), "getMasterchainInfo", {})
+      TokenServer.answerCall(TokenServer.makeView("trigate", Genesis.tokenChain, now), "getMasterchainInfo", {})
     assert.deepStrictEqual(at(start), at(start + 1))
     assert.notDeepEqual(at(start), at(start + 5_000))
   })

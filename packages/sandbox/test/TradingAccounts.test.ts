@@ -1,6 +1,6 @@
 /** Who may trade for an account, how much it may send, what it pays, and its orders that follow a position or are replaced. */
 import { assert, describe, it } from "@effect/vitest"
-import type { Address } from "@trigate/domain/encoding/Hex"
+import type { Address } from "@trigate/domain/encoding/Encoding"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"

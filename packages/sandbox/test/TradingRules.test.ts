@@ -1,12 +1,12 @@
 /** What an order has to obey, in the venue's words, and what becomes of orders, triggers, TWAPs, margin and transfers. */
 import { assert, describe, it } from "@effect/vitest"
-import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
+import { actionCatalog } from "@trigate/domain/actions/Action"
 import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
-import type { Address } from "@trigate/domain/encoding/Hex"
+import type { Address } from "@trigate/domain/encoding/Encoding"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
-import * as PricePaths from "@trigate/sandbox/venue/PricePaths"
-import * as PriceTimeBook from "@trigate/sandbox/venue/PriceTimeBook"
+import * as PricePaths from "@trigate/sandbox/venue/TradingControls"
+import * as PriceTimeBook from "@trigate/sandbox/venue/TradingState"
 import { playedTypes } from "@trigate/sandbox/venue/VenueExchange"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
@@ -148,7 +148,7 @@ describe("matching", () => {
     },
     ({ isBid, run }) =>
       Effect.sync(() => {
-        const side = PriceTimeBook.make<PriceTimeBook.Resting>(isBid)
+        const side = PriceTimeBook.makeBook<PriceTimeBook.Resting>(isBid)
         let naive: Array<PriceTimeBook.Resting> = []
         for (const [oid, { px, remove }] of run.entries()) {
           const gone = naive[px]

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as VenueInfo from "@trigate/sandbox/venue/VenueInfo"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import { evmMethods } from "@trigate/domain/evm/EvmOperations"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { evmMethods } from "@trigate/domain/evm/EvmProtocol"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { contracts, keys } from "@trigate/sandbox/SandboxExamples"

@@ -1,23 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Genesis from "@trigate/sandbox/Genesis"
+import * as Genesis from "@trigate/sandbox/SandboxState"
+import { markets } from "@trigate/sandbox/venue/Assets"
+import type { CandleMarket } from "@trigate/sandbox/venue/Assets"
 import { bars as barsOf, dayStatistics } from "@trigate/sandbox/venue/CandleBars"
-import type { CandleMarket } from "@trigate/sandbox/venue/CandleMarket"
-import { markets } from "@trigate/sandbox/venue/CandleMarket"
-import { makeBook } from "@trigate/sandbox/venue/MarketBook"
-import * as SpotMetaBook from "@trigate/sandbox/venue/SpotMetaBook"
-import type { InfoView } from "@trigate/sandbox/venue/VenueAnswer"
+import { makeBook } from "@trigate/sandbox/venue/Margin"
+import * as SpotMetaBook from "@trigate/sandbox/venue/TradingControls"
 import * as VenueInfo from "@trigate/sandbox/venue/VenueInfo"
 import * as VenueMarkets from "@trigate/sandbox/venue/VenueMarkets"
+import type { InfoView } from "@trigate/sandbox/venue/VenueState"
 import { start } from "./venue.ts"
 
 const seed = "trigate"
-const state = Genesis.info(seed, SpotMetaBook.make(seed))
+const state = Genesis.genesisInfo(seed, SpotMetaBook.makeSpotMeta(seed))
 const viewAt = (now: number): InfoView => ({
   seed,
   ...state,
   now,
-  venue: Genesis.venue,
-  trading: Genesis.trading(seed, state, now)
+  venue: Genesis.genesisVenue,
+  trading: Genesis.genesisTrading(seed, state, now)
 })
 const listing = viewAt(start)
 

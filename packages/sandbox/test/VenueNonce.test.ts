@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
-import * as ActionAdmission from "@trigate/sandbox/venue/ActionAdmission"
+import * as ActionAdmission from "@trigate/sandbox/venue/VenueExchange"
 import * as VenueState from "@trigate/sandbox/venue/VenueState"
 import * as Effect from "effect/Effect"
 import * as HashMap from "effect/HashMap"

@@ -1,7 +1,6 @@
 /** Trading in a test: actions without signatures, and queries, against a fresh venue. */
-import type { Address } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import type { Address } from "@trigate/domain/encoding/Encoding"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import type { Venue } from "@trigate/sandbox/venue/Venue"
 import * as VenueInfo from "@trigate/sandbox/venue/VenueInfo"
@@ -27,7 +26,7 @@ export const ask = Effect.fnUntraced(function*(query: object) {
   const listed = yield* Ref.get(info.state)
   const trading: Venue = yield* venueNow
   const view = { seed, ...listed, venue: yield* Ref.get(venue.state), trading, now }
-  return Json.of(VenueInfo.answer(view, Utf8.encode(JSON.stringify(query))).text).valueOrUndefined
+  return Encoding.of(VenueInfo.answer(view, Encoding.encode(JSON.stringify(query))).text).valueOrUndefined
 })
 
 /** Asks for one member of an answer. */

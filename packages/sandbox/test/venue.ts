@@ -1,6 +1,5 @@
 /** A venue that tests talk to: signed actions in, the venue's words out. */
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as EvmNode from "@trigate/sandbox/evm/EvmNode"
 import * as VenueEvm from "@trigate/sandbox/evm/VenueEvm"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
@@ -28,14 +27,14 @@ const decodeAnswer = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Union
 /** What the venue answers to a body: the word "ok" or the data of a batch, its refusal, or the HTTP status with the text. */
 export const post = Effect.fnUntraced(function*(body: string) {
   const state = yield* SandboxState.SandboxState
-  const answer = yield* VenueExchange.submit(VenueProfile.mainnet, state, Utf8.encode(body))
+  const answer = yield* VenueExchange.submit(VenueProfile.mainnet, state, Encoding.encode(body))
   const text = answer.text
   if (answer.status !== 200) return `${answer.status} ${text}`
   const { response, status } = decodeAnswer(text)
   return typeof response === "string" ? `${status}: ${response}` : status
 })
 
-export const submit = (signed: object) => post(Json.stringify(signed))
+export const submit = (signed: object) => post(Encoding.stringify(signed))
 
 /** Signs an action at the clock's time, or under another nonce, and submits it. */
 export const act = Effect.fnUntraced(function*(

@@ -1,29 +1,36 @@
 /**
- * The chains behind the gateway: live chains if any upstream URL is configured, otherwise the sandbox (simulated
- * chains), never both.
+ * The chains behind the gateway, live or simulated, and the content of `/health/ready`: the mode and the readiness of
+ * each.
  *
  * Settings can change while a gateway serves. The action log, rate-limit use, cached responses, connections, outlier
  * ejections and the sandbox's state persist across a change. The services that use this state are rebuilt.
  */
-import * as EvmOperations from "@trigate/domain/evm/EvmOperations"
+import { degradable } from "@trigate/api/HealthApi"
+import type { Readiness } from "@trigate/api/HealthApi"
+import * as EvmOperations from "@trigate/domain/evm/EvmProtocol"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
+import * as ResumePosition from "@trigate/domain/streams/Subscription"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import type * as SandboxState from "@trigate/sandbox/SandboxState"
 import type { TokenChain } from "@trigate/tokens/TokenChain"
-import type * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import type { Phase, Status as EventLogStatus } from "@trigate/trading/accounts/AccountEvents"
+import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import type { Used } from "@trigate/trading/actionLog/LoggedAction"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
 import type * as Inspector from "@trigate/trading/Inspector"
-import type { Queries } from "@trigate/trading/streams/CoinCatalog"
-import type { SharedStreams } from "@trigate/trading/streams/Streams"
+import type { Queries, SharedStreams } from "@trigate/trading/streams/Streams"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
 import type * as EvmFeed from "@trigate/upstream/evm/EvmFeed"
-import type { AskNode } from "@trigate/upstream/evm/NodeReads"
+import type { AskNode } from "@trigate/upstream/evm/Heads"
 import type { RateWindow } from "@trigate/upstream/limits/RateWindow"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
+import { addressNames } from "./settings/Settings.ts"
 import type { Settings } from "./settings/Settings.ts"
 
 /** The services of the chains, and the service that inspects signed bodies. */
@@ -65,3 +72,131 @@ export type FeedChain = "trading" | "layer2"
 
 /** For each chain, the chain and protocol of the requests that its block feed sends to the node. */
 export const feedServing = { trading: EvmOperations.serving, layer2: Layer2Operations.serving } as const
+
+/**
+ * The mode of each chain.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export class GatewayStatus extends Context.Service<
+  GatewayStatus,
+  Pick<Readiness, "sandbox" | "network" | "chains">
+>()("@trigate/server/Chains/GatewayStatus") {}
+
+/** Returns whether a gateway serves the sandbox, which is the case if no upstream URL is configured. */
+export const isSandbox = (settings: Pick<Settings, (typeof addressNames)[number]>): boolean =>
+  addressNames.every((name) => settings[name].length === 0)
+
+const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }) => ({
+  mode: sandbox
+    ? "sandbox" as const
+    : Object.values(upstreams).some((count) => count > 0)
+    ? "live" as const
+    : "not-configured" as const,
+  upstreams
+})
+
+/** Returns the status of a gateway: the mode of each chain, and the number of URLs of each upstream. */
+export const makeStatus = (settings: Settings): Required<GatewayStatus["Service"]> => {
+  const sandbox = isSandbox(settings)
+  return {
+    sandbox,
+    network: settings.network,
+    chains: {
+      trading: chain(sandbox, {
+        "trading-api": settings.tradingApiUrl.length,
+        "trading-node": settings.tradingNodeUrl.length
+      }),
+      tokens: chain(sandbox, { "token-chain": settings.tokenChainUrl.length }),
+      layer2: chain(sandbox, { layer2: settings.layer2Url.length })
+    }
+  }
+}
+
+/**
+ * The state of the configured stores. Without this service, a gateway reports no stores.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export class StoreReadiness extends Context.Service<StoreReadiness, {
+  /** Probes each configured store. A store that does not respond in time is reported as unreachable. */
+  readonly probe: Effect.Effect<Pick<Readiness, "actionLog" | "redis">>
+}>()("@trigate/server/Chains/StoreReadiness") {}
+
+const state = (isUp: boolean) => isUp ? "up" as const : "away" as const
+
+/** Returns the readiness of the account event log, from which reconnecting clients receive missed events. */
+export const eventLogReadiness = (
+  { accounts, backing, head, isUp, role, unrecorded }: EventLogStatus
+): NonNullable<Readiness["eventLog"]> => {
+  const count = (phase: Phase) => accounts.filter((account) => account.phase === phase).length
+  return {
+    backing,
+    state: state(isUp),
+    role,
+    position: ResumePosition.print(head),
+    accounts: {
+      waiting: count("waiting"),
+      subscribing: count("subscribing"),
+      refilling: count("refilling"),
+      live: count("live")
+    },
+    unrecorded
+  }
+}
+
+/** Returns the names of the parts that do not work, or work only in part. The gateway accepts traffic nevertheless. */
+export const degradedParts = (
+  { actionLog, callers, eventLog, redis }: Pick<Readiness, "actionLog" | "callers" | "eventLog" | "redis">
+): NonNullable<Readiness["degraded"]> => {
+  const parts = {
+    actionLog: actionLog?.state === "away",
+    callers: callers !== undefined && callers !== "up",
+    redis: redis === "away",
+    eventLog: eventLog !== undefined && (eventLog.state === "away" || eventLog.unrecorded > 0)
+  }
+  return degradable.filter((part) => parts[part])
+}
+
+const deadline = "250 millis"
+
+// if this fraction of the byte quota is used, the action log is reported as full, because the remaining bytes are
+// rarely enough for another action
+const allUsed = 0.99
+const nearlyAllUsed = 0.8
+
+const quotaLevel = ({ familiar, strangers }: Used) => {
+  if (Math.min(familiar, strangers) >= allUsed) return "full" as const
+  return Math.max(familiar, strangers) >= nearlyAllUsed ? "nearly full" as const : "enough" as const
+}
+
+const probing = (
+  { backing, isUp, used }: ActionLog.ActionLog["Service"],
+  redis: Option.Option<Redis.Redis["Service"]>
+) => {
+  const isRedisUp = Option.match(redis, {
+    onNone: () => Effect.succeedNone,
+    onSome: ({ send }) => Effect.asSome(Effect.isSuccess(Effect.timeout(send("PING"), deadline)))
+  })
+  return Effect.map(Effect.all([isUp, isRedisUp, used], { concurrency: "unbounded" }), ([isLogUp, found, used]) => ({
+    actionLog: { backing, state: state(isLogUp), used, room: quotaLevel(used) },
+    ...(Option.isSome(found) ? { redis: state(found.value) } : {})
+  }))
+}
+
+/**
+ * Provides the probe of the action log, and of Redis if the context has a Redis client.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerStoreReadiness: Layer.Layer<StoreReadiness, never, ActionLog.ActionLog> = Layer.effect(
+  StoreReadiness,
+  Effect.zipWith(ActionLog.ActionLog, Effect.serviceOption(Redis.Redis), probing).pipe(
+    // probes once at startup, so that an unreachable store is reported before the first action
+    Effect.tap((probe) => probe),
+    Effect.map((probe) => StoreReadiness.of({ probe }))
+  )
+)

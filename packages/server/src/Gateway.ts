@@ -15,26 +15,18 @@ import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import type { unhandled } from "effect/Types"
-import { GatewayStatus } from "./GatewayStatus.ts"
-import * as Drain from "./process/Drain.ts"
+import { GatewayStatus } from "./Chains.ts"
 import * as Load from "./process/Load.ts"
-import * as MetricHistory from "./process/MetricHistory.ts"
-import * as AccessLog from "./requests/AccessLog.ts"
-import * as CanonicalPath from "./requests/CanonicalPath.ts"
-import type * as Cors from "./requests/Cors.ts"
-import * as FastLane from "./requests/FastLane.ts"
-import type * as Hosts from "./requests/Hosts.ts"
-import * as LiveRequests from "./requests/LiveRequests.ts"
+import * as MetricHistory from "./process/Metrics.ts"
+import * as FastLane from "./requests/Listener.ts"
 import * as Observe from "./requests/Observe.ts"
-import * as ProblemResponse from "./requests/ProblemResponse.ts"
+import * as ProblemResponse from "./requests/Request.ts"
 import * as AdminRoutes from "./routes/AdminRoutes.ts"
-import * as CandleRoutes from "./routes/CandleRoutes.ts"
-import * as ConsolePage from "./routes/ConsolePage.ts"
 import * as DocsPage from "./routes/DocsPage.ts"
 import * as HttpApiRoutes from "./routes/HttpApiRoutes.ts"
 import * as NotFoundRoutes from "./routes/NotFoundRoutes.ts"
-import * as RelayEndpoints from "./routes/RelayEndpoints.ts"
-import * as SandboxRoutes from "./routes/SandboxRoutes.ts"
+import * as RelayEndpoints from "./routes/Relay.ts"
+import * as ConsolePage from "./routes/StaticPage.ts"
 import * as Sessions from "./streams/Sessions.ts"
 
 /** The options of the routes in an embedding server: their path prefix, which routes exist, and the allowed origins. */
@@ -64,12 +56,12 @@ export interface Mount {
    * The `Host` values that are accepted in addition to loopback hosts. By default, a server on a public address accepts
    * any host, and a server on a loopback address accepts only loopback hosts.
    */
-  readonly hosts?: Hosts.Hosts
+  readonly hosts?: Observe.Hosts
   /**
    * The origins whose pages are allowed to read responses, and to send actions, transactions and messages. Default:
    * none.
    */
-  readonly origins?: Cors.Origins
+  readonly origins?: Observe.Origins
   /**
    * The operations that are relayed in addition to the documented ones. Default: `/info` queries of any type, no
    * additional JSON-RPC methods, and batches of at most 100 calls.
@@ -98,7 +90,7 @@ const layerObserved = (
     if (fastLane !== undefined) fastLane.lane = yield* FastLane.make(observed)
     yield* router.addGlobalMiddleware(observed.server)
     return (handled: Effect.Effect<HttpServerResponse, unhandled>) =>
-      observed.route(CanonicalPath.requireCanonical(handled))
+      observed.route(NotFoundRoutes.requireCanonical(handled))
   })).layer
 
 /** Requires a key whose scope contains `admin` for the routes of the context. */
@@ -127,7 +119,7 @@ const surrounded = <E, R>(
     routes,
     layerObserved({ docs, fastLane: path === "" ? fastLane : undefined, hosts, methods, origins, prefix: path })
   )
-  const laned = Layer.provide(observed, FastLane.layer)
+  const laned = Layer.provide(observed, FastLane.layerFastLane)
   // a route layer contains services; if it were memoized, two gateways would share them
   return Layer.fresh(path === "" ? laned : Layer.provide(laned, layerPrefixed(path)))
 }
@@ -143,12 +135,12 @@ const healthRoutes = ({ health = true }: Mount) => health === "short" ? short : 
 
 const ofChains = NotFoundRoutes.methodsByPath(ChainsApi)
 const ofAdmin = NotFoundRoutes.methodsByPath(AdminRoutes.AdminApi)
-const ofSandbox = NotFoundRoutes.methodsByPath(SandboxRoutes.SandboxApi)
+const ofSandbox = NotFoundRoutes.methodsByPath(AdminRoutes.SandboxApi)
 
 const mountRoutes = (mount: Mount) =>
   Layer.mergeAll(
     HttpApiRoutes.layer,
-    CandleRoutes.layer,
+    HttpApiRoutes.layerCandles,
     RelayEndpoints.layer(mount.relay ?? RelayEndpoints.relayDefaults),
     healthRoutes(mount).routes
   )
@@ -202,7 +194,7 @@ export interface AdminMount extends Omit<Mount, "fastLane"> {
   /** Whether every route except the pages requires a key whose scope contains `admin`. Default: false. */
   readonly isGuarded?: boolean
   /** The sandbox that the routes control. Default: none. */
-  readonly sandbox?: SandboxRoutes.Controlled | undefined
+  readonly sandbox?: AdminRoutes.Controlled | undefined
 }
 
 /**
@@ -217,7 +209,7 @@ export const layerWithAdmin = (mount: AdminMount = {}) => {
   const routes = Layer.mergeAll(
     mountRoutes(mount),
     AdminRoutes.layer,
-    sandbox === undefined ? Layer.empty : SandboxRoutes.layer(sandbox)
+    sandbox === undefined ? Layer.empty : AdminRoutes.layerSandbox(sandbox)
   )
   return surrounded(
     Layer.merge(mount.isGuarded === true ? Layer.provide(routes, layerGuarded()) : routes, pageRoutes(mount)),
@@ -253,20 +245,20 @@ export const layerDefaults = (
   | Quotas.Quotas
   | GatewayStatus
   | Load.Load
-  | Drain.Drain
-  | AccessLog.AccessLog
-  | LiveRequests.LiveRequests
+  | Load.Drain
+  | Observe.AccessLog
+  | Observe.LiveRequests
   | MetricHistory.MetricHistory
   | Sessions.Sessions
 > => {
   return Layer.mergeAll(
     CallerKeys.layerOpen,
     Quotas.layerMemory,
-    Drain.layer,
+    Load.layerDrain,
     Load.layer(Load.defaults),
-    AccessLog.layerOff,
-    LiveRequests.layer,
-    MetricHistory.layer,
+    Observe.layerOff,
+    Observe.layerLiveRequests,
+    MetricHistory.layerHistory,
     Sessions.layerNone(),
     Layer.succeed(GatewayStatus, { sandbox, network, ...(chains === undefined ? {} : { chains }) })
   )

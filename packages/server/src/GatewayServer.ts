@@ -33,27 +33,20 @@ import * as Semaphore from "effect/Semaphore"
 import * as Struct from "effect/Struct"
 import * as Chains from "./Chains.ts"
 import * as Gateway from "./Gateway.ts"
-import * as GatewayStatus from "./GatewayStatus.ts"
 import * as LiveChains from "./LiveChains.ts"
-import type * as Connections from "./process/Connections.ts"
-import * as Drain from "./process/Drain.ts"
 import * as Load from "./process/Load.ts"
-import * as MetricHistory from "./process/MetricHistory.ts"
-import * as NodeServer from "./process/NodeServer.ts"
-import * as AccessLog from "./requests/AccessLog.ts"
-import * as Cors from "./requests/Cors.ts"
-import * as FastLane from "./requests/FastLane.ts"
-import * as Hosts from "./requests/Hosts.ts"
-import * as LiveRequests from "./requests/LiveRequests.ts"
-import { TrustedProxies } from "./requests/RequestCaller.ts"
-import * as SandboxRoutes from "./routes/SandboxRoutes.ts"
+import * as MetricHistory from "./process/Metrics.ts"
+import { TrustedProxies } from "./requests/Callers.ts"
+import * as Listener from "./requests/Listener.ts"
+import * as Observe from "./requests/Observe.ts"
+import * as SandboxRoutes from "./routes/AdminRoutes.ts"
 import * as SandboxChains from "./SandboxChains.ts"
-import * as EffectiveSettings from "./settings/EffectiveSettings.ts"
-import type { Settings } from "./settings/Settings.ts"
 import { settings as declared } from "./settings/Settings.ts"
+import type { Settings } from "./settings/Settings.ts"
+import * as EffectiveSettings from "./settings/SettingsSources.ts"
 import { SettingsError } from "./settings/SettingsSources.ts"
 import * as AuditLogWriter from "./stores/AuditLogWriter.ts"
-import * as CallerStore from "./stores/CallerStore.ts"
+import * as CallerStore from "./stores/Stores.ts"
 import * as Sessions from "./streams/Sessions.ts"
 
 /** The changed settings, each named by its environment variable. */
@@ -97,7 +90,7 @@ const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => 
     const { env } = declared.network
     return new SettingsError({ setting: env, message: `${env} changed: restart the gateway to serve another network` })
   }
-  return GatewayStatus.isSandbox(old) === GatewayStatus.isSandbox(wanted)
+  return Chains.isSandbox(old) === Chains.isSandbox(wanted)
     ? undefined
     : new SettingsError({
       setting: "",
@@ -125,14 +118,14 @@ export class Admin extends Context.Service<Admin, {
 export class StartError extends Schema.TaggedError<StartError>()("StartError", { message: Schema.String }) {}
 
 /** Returns the address of the callers' listener. */
-const callersAddress = ({ host, port }: Settings): NodeServer.ListenAddress => ({
+const callersAddress = ({ host, port }: Settings): Listener.ListenAddress => ({
   host,
   port,
   settings: { host: declared.host, port: declared.port }
 })
 
 /** The address of the admin listener, and whether it requires a key. */
-export interface AdminPlace extends NodeServer.ListenAddress {
+export interface AdminPlace extends Listener.ListenAddress {
   readonly isGuarded: boolean
 }
 
@@ -147,7 +140,7 @@ export const adminAddress = (
   const { adminPort } = settings
   if (Option.isNone(adminPort)) return Result.succeed(undefined)
   const { env } = declared.adminHost
-  const isGuarded = !Hosts.isOwnMachine(settings.adminHost)
+  const isGuarded = !Observe.isOwnMachine(settings.adminHost)
   return Result.flatMap(CallerStore.findLocation(settings), (keys) =>
     isGuarded && Option.isNone(keys)
       ? Result.fail(
@@ -166,12 +159,12 @@ export const adminAddress = (
 }
 
 /** Runs an effect. Fails with {@link StartError} if the effect cannot listen on an address. */
-const orStartError = <A, R>(place: NodeServer.ListenAddress, effect: Effect.Effect<A, ServeError, R>) =>
-  Effect.mapError(effect, (error) => new StartError({ message: NodeServer.describeListenError(error, place) }))
+const orStartError = <A, R>(place: Listener.ListenAddress, effect: Effect.Effect<A, ServeError, R>) =>
+  Effect.mapError(effect, (error) => new StartError({ message: Listener.describeListenError(error, place) }))
 
 /** Listens on an address. Requests wait until the `HttpServer` in the returned context has a handler. */
-const listen = (place: NodeServer.ListenAddress, bounds: Connections.Bounds = {}) =>
-  orStartError(place, Layer.build(NodeServer.layer({ ...place, ...bounds })))
+const listen = (place: Listener.ListenAddress, bounds: Listener.Bounds = {}) =>
+  orStartError(place, Layer.build(Listener.layer({ ...place, ...bounds })))
 
 /** Returns the services that the routes use with the given settings. */
 const routeServices = (
@@ -188,17 +181,17 @@ const routeServices = (
     Layer.succeed(Quotas, quotas),
     Layer.succeed(EffectiveSettings.EffectiveSettings, EffectiveSettings.list(settings)),
     Layer.succeed(TrustedProxies, settings.trustedProxies),
-    Layer.succeed(GatewayStatus.GatewayStatus, GatewayStatus.makeStatus(settings)),
+    Layer.succeed(Chains.GatewayStatus, Chains.makeStatus(settings)),
     settings.accessLog
-      ? Layer.provide(AccessLog.layer, NodeStdio.layer)
-      : AccessLog.layerOff
+      ? Layer.provide(Observe.layer, NodeStdio.layer)
+      : Observe.layerOff
   )
 
 /** The services that the routes need, and that persist across changes of the settings. */
 type Surroundings =
   | Load.Load
-  | Drain.Drain
-  | LiveRequests.LiveRequests
+  | Load.Drain
+  | Observe.LiveRequests
   | MetricHistory.MetricHistory
   | FileSystem
   | Generator
@@ -221,8 +214,8 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   const chains = yield* Chains.Chains
   const keys = yield* CallerKeys
   const quotas = yield* Quotas
-  const drain = yield* Drain.Drain
-  const isAlone = Hosts.isOwnMachine(first.host)
+  const drain = yield* Load.Drain
+  const isAlone = Observe.isOwnMachine(first.host)
   const context = yield* Effect.context<Surroundings>()
   const scope = Context.get(context, Scope.Scope)
   const one = yield* Semaphore.make(1)
@@ -240,7 +233,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
         Layer.merge(routeServices(settings, chains, keys, quotas), Layer.succeed(Sessions.Sessions, sessions))
       ).pipe(Scope.provide(own))
     )
-    const fastLane: FastLane.Entrance = { lane: undefined }
+    const fastLane: Listener.Entrance = { lane: undefined }
     const relay = { anyInfo: settings.relayInfo, methods: settings.relayMethods, maxBatch: settings.batchLimit }
     const mount = {
       relay,
@@ -278,13 +271,13 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   })
   const admin = place === undefined ? undefined : yield* listen(place)
   yield* Effect.uninterruptible(Effect.gen(function*() {
-    yield* Effect.provideContext(FastLane.serve(Effect.flatten(Ref.get(handle)), entrance), callers)
+    yield* Effect.provideContext(Listener.serve(Effect.flatten(Ref.get(handle)), entrance), callers)
     if (admin !== undefined) {
       yield* Effect.provideContext(HttpServer.serveEffect(Effect.suspend(() => now.admin ?? now.handle)), admin)
     }
     // finalizers run in reverse order: the servers must listen until the requests in flight have completed
     yield* Effect.addFinalizer(() =>
-      Effect.all([drain.drain(NodeServer.maxDrainWait), sessions.drain(first.streamDrain)], {
+      Effect.all([drain.drain(Listener.maxDrainWait), sessions.drain(first.streamDrain)], {
         concurrency: "unbounded",
         discard: true
       })
@@ -296,7 +289,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
     const old = now
     now = next
     inForce = settings
-    const foreign = Cors.foreignTo(Option.getOrUndefined(settings.corsOrigins))
+    const foreign = Observe.foreignTo(Option.getOrUndefined(settings.corsOrigins))
     sessions.closeForeign((headers) => foreign(headers, headers["host"]) !== undefined)
     yield* Ref.set(handle, next.handle)
     entrance.lane = next.fastLane.lane
@@ -348,16 +341,16 @@ export const layer = (settings: Settings, { fastLane = true }: Options = {}) =>
     const keys = yield* Effect.fromResult(CallerStore.findLocation(settings))
     const admin = yield* Effect.fromResult(adminAddress(settings))
     for (const place of [callersAddress(settings), ...admin === undefined ? [] : [admin]]) {
-      yield* orStartError(place, NodeServer.checkAddress(place))
+      yield* orStartError(place, Listener.checkAddress(place))
     }
     return Layer.effectContext(make(settings, admin, fastLane)).pipe(
-      Layer.provide(GatewayStatus.isSandbox(settings) ? SandboxChains.layer(settings) : LiveChains.layer(settings)),
-      Layer.provide(CallerStore.layer(keys)),
+      Layer.provide(Chains.isSandbox(settings) ? SandboxChains.layer(settings) : LiveChains.layer(settings)),
+      Layer.provide(CallerStore.layerCallers(keys)),
       Layer.provideMerge(Layer.mergeAll(
         AuditLogWriter.layer(settings.auditLog),
-        Drain.layer,
-        LiveRequests.layer,
-        MetricHistory.layer,
+        Load.layerDrain,
+        Observe.layerLiveRequests,
+        MetricHistory.layerHistory,
         Load.layer({ maxLag: settings.maxLag, memory: settings.memoryInFlight }),
         // Effect's request spans are off: the gateway makes its own, which contain no URL
         Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),

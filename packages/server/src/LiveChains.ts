@@ -1,15 +1,15 @@
 /** The chains over the network, with the stores that the settings select. */
+import * as NodeWS from "@effect/platform-node/NodeWS"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
-import { ExportedArchive } from "@trigate/archive/CandleExport"
+import { ExportedArchive } from "@trigate/archive/CandleFiles"
 import type * as Quotas from "@trigate/callers/Quotas"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
-import { MetadataFetch } from "@trigate/tokens/metadata/MetadataFetch"
 import * as MetadataFetchUndici from "@trigate/tokens/metadata/MetadataFetchUndici"
+import { MetadataFetch } from "@trigate/tokens/TokenChain"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import { SharedTransactions } from "@trigate/tokens/transactions/Transactions"
+import * as AccountEvents from "@trigate/trading/accounts/AccountEvents"
 import * as AccountMirror from "@trigate/trading/accounts/AccountMirror"
-import * as EventStore from "@trigate/trading/accounts/EventStore"
-import * as OrderEvents from "@trigate/trading/accounts/OrderEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as Admission from "@trigate/trading/admission/Admission"
 import type { Info } from "@trigate/trading/Info"
@@ -19,14 +19,13 @@ import * as Trading from "@trigate/trading/Trading"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as EvmFeed from "@trigate/upstream/evm/EvmFeed"
-import * as FilterStore from "@trigate/upstream/evm/FilterStore"
-import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
+import * as FilterStore from "@trigate/upstream/evm/Filters"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as RateLimiterRedis from "@trigate/upstream/limits/RateLimiterRedis"
 import type { RateWindow } from "@trigate/upstream/limits/RateWindow"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as ReplicaUse from "@trigate/upstream/streams/ReplicaUse"
-import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
+import * as SocketTransport from "@trigate/upstream/streams/SocketTransport"
 import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
 import * as Upstream from "@trigate/upstream/Upstream"
@@ -37,16 +36,34 @@ import * as Layer from "effect/Layer"
 import * as LayerMap from "effect/LayerMap"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
+import * as Socket from "effect/socket/Socket"
+import * as GatewayStatus from "./Chains.ts"
 import { Chains, feedServing } from "./Chains.ts"
-import * as GatewayStatus from "./GatewayStatus.ts"
+import * as StreamOptions from "./settings/Settings.ts"
 import type { Settings } from "./settings/Settings.ts"
 import type { SettingsError } from "./settings/SettingsSources.ts"
-import * as ActionLogStore from "./stores/ActionLogStore.ts"
-import { audited, type AuditLogWriter } from "./stores/AuditLogWriter.ts"
-import * as ReplicaStores from "./stores/ReplicaStores.ts"
-import * as SharedRedis from "./stores/SharedRedis.ts"
-import * as SocketTransportWs from "./streams/SocketTransportWs.ts"
-import * as StreamOptions from "./streams/StreamOptions.ts"
+import { audited } from "./stores/AuditLogWriter.ts"
+import type { AuditLogWriter } from "./stores/AuditLogWriter.ts"
+import * as Stores from "./stores/Stores.ts"
+
+/** Maximum number of bytes of a WebSocket frame from the venue; the longest known frame has 116 KB. */
+const maxPayload = 16 * 1024 * 1024
+
+const construct = Layer.succeed(
+  Socket.WebSocketConstructor,
+  (url) => new NodeWS.WebSocket(url, { maxPayload, perMessageDeflate: false, handshakeTimeout: 10_000 })
+)
+
+/**
+ * WebSockets without compression, which the venue does not support either.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerSockets: Layer.Layer<SocketTransport.SocketTransport> = Layer.provide(
+  SocketTransport.layer,
+  construct
+)
 
 const outliers = (addresses: Pick<Settings, "tradingNodeUrl" | "layer2Url">) =>
   OutlierDetection.layer({
@@ -84,7 +101,7 @@ const services = (settings: Settings, watched: Pick<Trading.ChainOptions, "mirro
       network: settings.network,
       infoFreshness: settings.infoFreshness,
       staleWhenLimited: settings.staleWhenLimited,
-      evm: GatewayReads.toBounds(settings, {
+      evm: EvmFeed.toBounds(settings, {
         logBlocks: settings.tradingNodeLogBlocks,
         sockets: settings.tradingNodeWsUrl
       }),
@@ -100,7 +117,7 @@ const services = (settings: Settings, watched: Pick<Trading.ChainOptions, "mirro
     }),
     Layer2Upstream.layerNoDeps({
       addresses: settings.layer2Url,
-      evm: GatewayReads.toBounds(settings, {
+      evm: EvmFeed.toBounds(settings, {
         logBlocks: settings.layer2LogBlocks,
         sockets: settings.layer2WsUrl
       })
@@ -153,23 +170,23 @@ export const layer = (
         ActionLog.ActionLog,
         FilterStore.FilterStore,
         HttpTransport,
-        EventStore.EventStore,
+        AccountEvents.EventStore,
         MetadataFetch,
         ReplicaUse.ReplicaUse,
         ResponseCache.ResponseCache,
         SharedTransactions,
-        SocketTransport
+        SocketTransport.SocketTransport
       )(
         yield* Effect.context<
           | ActionLog.ActionLog
           | FilterStore.FilterStore
-          | EventStore.EventStore
+          | AccountEvents.EventStore
           | HttpTransport
           | MetadataFetch
           | ReplicaUse.ReplicaUse
           | ResponseCache.ResponseCache
           | SharedTransactions
-          | SocketTransport
+          | SocketTransport.SocketTransport
         >()
       )
       const windows = new Map<string, RateWindow>()
@@ -177,7 +194,7 @@ export const layer = (
       const archive = yield* Effect.serviceOption(CandleArchive)
       const mirrorAge = Duration.toMillis(first.mirrorAge)
       const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
-      const orders = OrderEvents.make()
+      const orders = AccountEvents.make()
       let streams: SharedStreams | undefined
       // settings with the same upstream URLs share one outlier detection, and therefore its ejected URLs
       const detections = yield* LayerMap.make(outliers)
@@ -232,22 +249,22 @@ export const layer = (
         }
       })
     })
-    const redis = Option.map(first.redisUrl, SharedRedis.layer)
+    const redis = Option.map(first.redisUrl, Stores.layerRedis)
     const kept = Layer.effect(Chains, make).pipe(
       Layer.provideMerge(GatewayStatus.layerStoreReadiness),
       Layer.provide(
-        Layer.provide(ActionLog.layerNoting(familiar), audited(ActionLogStore.layer(first, redis, () => longest)))
+        Layer.provide(ActionLog.layerNoting(familiar), audited(Stores.layer(first, redis, () => longest)))
       ),
       Layer.provide(archiveLayer(first)),
       Layer.provide([MetadataFetchUndici.layer(), SharedTransactions.layer()]),
       Layer.provide([
         HttpTransportUndici.layer({ connections: 512 }),
-        SocketTransportWs.layer,
-        ReplicaStores.layer(first, redis)
+        layerSockets,
+        Stores.layerReplicas(first, redis)
       ])
     )
     return Layer.merge(
       Option.match(redis, { onNone: () => kept, onSome: (shared) => Layer.provide(kept, shared) }),
-      ReplicaStores.quotas(first, redis)
+      Stores.quotas(first, redis)
     )
   }))

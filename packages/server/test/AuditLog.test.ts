@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
-import { jsonLine } from "@trigate/server/requests/AccessLog"
+import { jsonLine } from "@trigate/server/requests/Observe"
 import * as AuditLogWriter from "@trigate/server/stores/AuditLogWriter"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { gateway, post } from "@trigate/testing/Gateway"

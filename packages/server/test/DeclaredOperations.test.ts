@@ -3,15 +3,14 @@
  * typed client calls it, the sandbox answers it from its state, and the memory layer as a test has set.
  */
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { evmOperations } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type { Operation } from "@trigate/domain/operations/Operation"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Memory from "@trigate/layer2/Layer2Memory"
 import * as EvmChain from "@trigate/sandbox/evm/EvmChain"
-import * as EvmWorld from "@trigate/sandbox/evm/EvmWorld"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { keys, transactions } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
@@ -134,7 +133,7 @@ const change = Effect.gen(function*() {
   // a contract that returns a word: PUSH1 32, PUSH1 0, RETURN
   yield* Ref.update(
     layer2.state,
-    (known) => EvmChain.mapWorlds(known, (world) => EvmWorld.withAccount(world, contract, { code: "0x60206000f3" }))
+    (known) => EvmChain.mapWorlds(known, (world) => EvmChain.withAccount(world, contract, { code: "0x60206000f3" }))
   )
   yield* layer2.dropTransaction(transactions.opStack)
   yield* layer2.pushTransaction({

@@ -1,6 +1,5 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
-import * as EffectiveSettings from "@trigate/server/settings/EffectiveSettings"
 import * as SettingsSources from "@trigate/server/settings/SettingsSources"
 import * as Effect from "effect/Effect"
 
@@ -18,7 +17,7 @@ describe("the settings in effect", () => {
           TRIGATE_PORT: "1"
         }
       )
-      const list = EffectiveSettings.list(settings)
+      const list = SettingsSources.list(settings)
       const given = list.filter(({ source }) => source !== undefined)
         .map(({ isSecret, name, source, value }) => ({ name, source, value, isSecret }))
       assert.deepStrictEqual(given, [

@@ -5,8 +5,8 @@
  * Not reached yet: `QuotaExceeded` (needs callers' keys). `NotPermitted` has its tests in `attacks/CrossSite.test.ts`.
  */
 import { describe, it } from "@effect/vitest"
-import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
-import type { SignedAction } from "@trigate/domain/actions/SignedAction"
+import { actionCatalog } from "@trigate/domain/actions/Action"
+import type { SignedAction } from "@trigate/domain/actions/Action"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type { Client } from "@trigate/testing/Client"
 import { get, post } from "@trigate/testing/Gateway"

@@ -1,8 +1,7 @@
 /** Requests get the same answer, byte for byte, and cost the same upstream requests, by the fast lane and without it. */
 import { assert, describe, it } from "@effect/vitest"
-import * as NodeServer from "@trigate/server/process/NodeServer"
-import * as FastLane from "@trigate/server/requests/FastLane"
-import * as RequestRecord from "@trigate/server/requests/RequestRecord"
+import * as Listener from "@trigate/server/requests/Listener"
+import * as RequestRecord from "@trigate/server/requests/Request"
 import type { Reply, Seen } from "@trigate/testing/RecordingUpstream"
 import { isExhaustive } from "@trigate/testing/Sample"
 import * as Context from "effect/Context"
@@ -338,20 +337,20 @@ describe(`with the fast lane and without it, of seed ${seed}`, () => {
 })
 
 /** The address of a server with a lane, in front of an app that answers `routed`; how many requests have ended. */
-const laneWith = Effect.fnUntraced(function*(answer: FastLane.RequestHandler) {
-  const routes = yield* Effect.provide(FastLane.FastLane, FastLane.layer)
-  FastLane.add(routes, "POST", "/l2", answer)
+const laneWith = Effect.fnUntraced(function*(answer: Listener.RequestHandler) {
+  const routes = yield* Effect.provide(Listener.FastLane, Listener.layerFastLane)
+  Listener.add(routes, "POST", "/l2", answer)
   const lane = yield* Effect.provideService(
-    FastLane.make({
+    Listener.make({
       record: (head) => RequestRecord.make(undefined, undefined, head),
       observe: (_record, handled, write) => Effect.map(handled, (response) => write(response, response.headers))
     }),
-    FastLane.FastLane,
+    Listener.FastLane,
     routes
   )
-  const context = yield* Layer.build(NodeServer.layer({ host: "127.0.0.1", port: 0 }))
+  const context = yield* Layer.build(Listener.layer({ host: "127.0.0.1", port: 0 }))
   yield* Effect.provideContext(
-    FastLane.serve(Effect.succeed(HttpServerResponse.text("routed")), { lane }),
+    Listener.serve(Effect.succeed(HttpServerResponse.text("routed")), { lane }),
     context
   )
   return HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address)

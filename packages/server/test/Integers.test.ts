@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { SignedAction } from "@trigate/domain/actions/SignedAction"
+import type { SignedAction } from "@trigate/domain/actions/Action"
 import { makeClient } from "@trigate/testing/Client"
 import { post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { maxSamples, sampleSeconds } from "@trigate/api/AdminApi"
-import { MetricHistory } from "@trigate/server/process/MetricHistory"
-import * as History from "@trigate/server/process/MetricHistory"
-import { metrics } from "@trigate/server/process/Metrics"
+import * as History from "@trigate/server/process/Metrics"
+import { MetricHistory, metrics } from "@trigate/server/process/Metrics"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as TestClock from "effect/testing/TestClock"
@@ -24,7 +23,7 @@ describe("the samples of metrics", () => {
         [after?.time, (after?.requests ?? 0) - (before?.requests ?? 0), (after?.failed ?? 0) - (before?.failed ?? 0)],
         [sampleSeconds * 1000, 5, 2]
       )
-    }).pipe(Effect.provide(History.layer)))
+    }).pipe(Effect.provide(History.layerHistory)))
 
   it.effect("have every metric of the last minute, so that a page knows its rates when it is opened", () =>
     Effect.gen(function*() {
@@ -52,7 +51,7 @@ describe("the samples of metrics", () => {
       assert.isAtLeast(counts ?? 0, 1)
       assert.strictEqual(bucket, counts)
       assert.isFalse(all.some(({ series }) => series.some(({ value }) => value === 0)))
-    }).pipe(Effect.provide(History.layer)))
+    }).pipe(Effect.provide(History.layerHistory)))
 
   it.effect("are those of an hour at most", () =>
     Effect.gen(function*() {
@@ -60,5 +59,5 @@ describe("the samples of metrics", () => {
       yield* TestClock.adjust(`${(maxSamples + 5) * sampleSeconds} seconds`)
       const all = yield* samples
       assert.deepStrictEqual([all.length, all.at(-1)?.time], [maxSamples, (maxSamples + 5) * sampleSeconds * 1000])
-    }).pipe(Effect.provide(History.layer)))
+    }).pipe(Effect.provide(History.layerHistory)))
 })

@@ -1,7 +1,6 @@
 /** Requests that arrive before a program handles requests. */
 import { assert, describe, it } from "@effect/vitest"
-import * as NodeServer from "@trigate/server/process/NodeServer"
-import * as FastLane from "@trigate/server/requests/FastLane"
+import * as Listener from "@trigate/server/requests/Listener"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -23,7 +22,7 @@ const urlOf = (server: Server): string => {
 /** A server that listens, and for whose requests there is no listener. */
 const listening = Effect.acquireRelease(
   Effect.callback<Server>((resume) => {
-    const server = NodeServer.create()
+    const server = Listener.create()
     server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
   }),
   (server) =>
@@ -214,7 +213,7 @@ describe("a server whose program is interrupted while it starts", () => {
   it.effect("ends at once, and has answered", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
-      const context = yield* Scope.provide(Layer.build(NodeServer.layer({ host: "127.0.0.1", port: 0 })), scope)
+      const context = yield* Scope.provide(Layer.build(Listener.layer({ host: "127.0.0.1", port: 0 })), scope)
       const early = yield* sent(formatAddress(Context.get(context, HttpServer).address), [head("/get")])
       // no time passes: nothing can end by a time limit
       yield* Scope.close(scope, Exit.void)
@@ -223,10 +222,10 @@ describe("a server whose program is interrupted while it starts", () => {
 
   it.effect("gives requests to the app and to the fast lane once they are there", () =>
     Effect.gen(function*() {
-      const context = yield* Layer.build(NodeServer.layer({ host: "127.0.0.1", port: 0 }))
+      const context = yield* Layer.build(Listener.layer({ host: "127.0.0.1", port: 0 }))
       const url = formatAddress(Context.get(context, HttpServer).address)
       const [plain, ordinary] = [yield* sent(url, posted("/plain", 4)), yield* sent(url, posted("/ordinary", 4))]
-      const lane: FastLane.Lane = {
+      const lane: Listener.GatewayLane = {
         serve: (server, request, response) => {
           if (request.url !== "/plain") return false
           response.end(Context.getOrUndefined(server, HttpServer) === undefined ? "no server" : "lane")
@@ -234,7 +233,7 @@ describe("a server whose program is interrupted while it starts", () => {
         },
         upgrade: () => false
       }
-      yield* Effect.provideContext(FastLane.serve(Effect.succeed(HttpServerResponse.text("app")), { lane }), context)
+      yield* Effect.provideContext(Listener.serve(Effect.succeed(HttpServerResponse.text("app")), { lane }), context)
       assert.deepStrictEqual([(yield* Fiber.join(plain)).body, (yield* Fiber.join(ordinary)).body], ["lane", "app"])
     }))
 })
@@ -245,7 +244,7 @@ describe("an address", () => {
       const server = yield* listening
       const port = Number(new URL(urlOf(server)).port)
       const codeOf = (host: string) =>
-        Effect.match(NodeServer.checkAddress({ host, port }), {
+        Effect.match(Listener.checkAddress({ host, port }), {
           onFailure: ({ cause }) => cause instanceof Error && "code" in cause ? cause.code : cause,
           onSuccess: () => "free"
         })

@@ -1,12 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import { catalogDate } from "@trigate/domain/actions/ActionCatalog"
-import { exchangeOperations, passthroughAction } from "@trigate/domain/actions/ExchangeOperations"
+import { catalogDate, exchangeOperations, passthroughAction } from "@trigate/domain/actions/Action"
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import { gatewayErrors } from "@trigate/domain/errors/GatewayError"
-import { evmMethods } from "@trigate/domain/evm/EvmOperations"
+import { evmMethods } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Methods } from "@trigate/domain/evm/Layer2Operations"
-import { infoOperations, passthroughQueries, passthroughQuery } from "@trigate/domain/info/InfoOperations"
+import { infoOperations, passthroughOperations, passthroughQuery } from "@trigate/domain/info/InfoOperations"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/tokens/TokenOperations"
 import { gateway, get, post, send } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
@@ -199,7 +198,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "held",
     ...tags
   ],
-  operation: [...declared, ...passthroughQueries.map(({ name }) => name), "batch", "probe", "unsupported"],
+  operation: [...declared, ...passthroughOperations.map(({ name }) => name), "batch", "probe", "unsupported"],
   state: ["sent", "unknown"],
   address: ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
   share: ["common", "actions"],

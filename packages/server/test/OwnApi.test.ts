@@ -1,6 +1,6 @@
 /** An HttpApi of a team's own that declares an error of ours answers with it as the gateway does. */
 import { assert, describe, it } from "@effect/vitest"
-import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import { UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { catalogDate } from "@trigate/domain/actions/ActionCatalog"
+import { catalogDate } from "@trigate/domain/actions/Action"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import type { GatewayProcess } from "@trigate/testing/GatewayProcess"

@@ -1,6 +1,6 @@
 /** What the server makes of its settings: the same as the `layerConfig` of an embedded program, or a refusal in one line. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
 import { settings } from "@trigate/server/settings/Settings"

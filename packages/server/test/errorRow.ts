@@ -1,9 +1,9 @@
 /** One row of the error table: how it is produced, and everything that a caller then sees. */
 import { assert } from "@effect/vitest"
 import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
-import * as Json from "@trigate/domain/encoding/Json"
-import type { CallError, GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
-import { GatewayError, gatewayErrors, unwrapReason } from "@trigate/domain/errors/GatewayError"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { GatewayError as GatewayErrorType, gatewayErrors, unwrapReason } from "@trigate/domain/errors/GatewayError"
+import type { CallError } from "@trigate/domain/errors/GatewayError"
 import { problemType } from "@trigate/domain/errors/Problem"
 import type { Client } from "@trigate/testing/Client"
 import { makeClient } from "@trigate/testing/Client"
@@ -49,8 +49,8 @@ export interface Row {
   readonly replay?: true
 }
 
-const encode = Schema.encodeSync(GatewayError)
-const isGatewayError = Schema.is(GatewayError)
+const encode = Schema.encodeSync(GatewayErrorType)
+const isGatewayError = Schema.is(GatewayErrorType)
 
 const titleOf = (tag: string): string => {
   const words = tag.replace(/(?<=[a-z0-9])[A-Z]/gu, (letter) => ` ${letter.toLowerCase()}`)

@@ -1,7 +1,7 @@
 /** Keys of callers in a file, as `trigate keys` writes it. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import type { Creation } from "@trigate/callers/KeyStore"
 import { KeyStore } from "@trigate/callers/KeyStore"
+import type { Creation } from "@trigate/callers/KeyStore"
 import * as KeyStoreFile from "@trigate/callers/KeyStoreFile"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,5 +1,5 @@
 /** Issues nonces for actions, unique for each signer. */
-import type { Address } from "@trigate/domain/encoding/Hex"
+import type { Address } from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"

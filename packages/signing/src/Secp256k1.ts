@@ -1,6 +1,6 @@
 /** The secp256k1 curve: keys, signatures, and signer recovery, with libsecp256k1 or with noble. */
 import { secp256k1 } from "@noble/curves/secp256k1"
-import type { Signature as VenueSignature } from "@trigate/domain/actions/Signature"
+import type { Signature as VenueSignature } from "@trigate/domain/actions/Action"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -9,7 +9,8 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as binding from "secp256k1"
-import { fromHex, type Hex, isWord, loadKeccak, publicKeyAddress, toHex, trimmedHex } from "./internal/bytes.ts"
+import { fromHex, isWord, loadKeccak, publicKeyAddress, toHex, trimmedHex } from "./actions/ActionHash.ts"
+import type { Hex } from "./actions/ActionHash.ts"
 
 /** A signature as bytes: `r` and `s` of 32 bytes each, and the recovery bit, 0 or 1. */
 export interface CompactSignature {

@@ -1,6 +1,6 @@
 /** Signers: a private key in this process, a wallet, or an external key store. */
-import type { Signature } from "@trigate/domain/actions/Signature"
-import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import type { Signature } from "@trigate/domain/actions/Action"
+import { Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -9,8 +9,9 @@ import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Signable from "./actions/Signable.ts"
-import { type Hex, keccak256, publicKeyAddress, toHex } from "./internal/bytes.ts"
+import * as Signable from "./actions/ActionHash.ts"
+import { keccak256, publicKeyAddress, toHex } from "./actions/ActionHash.ts"
+import type { Hex } from "./actions/ActionHash.ts"
 import * as Secp256k1 from "./Secp256k1.ts"
 
 /** A signature from an external signer, as {@link makeExternal} accepts it. */

@@ -1,17 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
 import * as ActionForm from "@trigate/signing/actions/ActionForm"
-import * as ActionOrder from "@trigate/signing/actions/ActionOrder"
-import * as UserSigned from "@trigate/signing/actions/UserSigned"
+import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
 import { mainnet } from "@trigate/signing/VenueProfile"
 
 const marks = { required: "", optional: "?", nullable: "!", oneOf: "|" } as const
 
 /** An order as a reader would write it down: `?` may be absent, `!` may be null, `|` is one of several. */
-const written = (order: ActionOrder.ActionOrder): unknown =>
+const written = (order: CanonicalAction.ActionOrder): unknown =>
   Object.fromEntries([...order].map(([name, { presence, shape }]) => [`${name}${marks[presence]}`, content(shape)]))
 
-const content = (shape: ActionOrder.Shape): unknown => {
+const content = (shape: CanonicalAction.Shape): unknown => {
   switch (shape._tag) {
     case "Value":
       return shape.kind
@@ -26,7 +25,7 @@ const content = (shape: ActionOrder.Shape): unknown => {
   }
 }
 
-const l1 = (type: string) => ActionOrder.l1(type) ?? assert.fail(type)
+const l1 = (type: string) => CanonicalAction.l1(type) ?? assert.fail(type)
 
 describe("the order in which the venue hashes members", () => {
   it("is derived from the schema: lists, words, forms of an object, and what may be absent", () => {
@@ -66,8 +65,8 @@ describe("the order in which the venue hashes members", () => {
       markPxs: { "[]": { "[]": ["text", "decimal"] } },
       externalPerpPxs: { "[]": ["text", "decimal"] }
     })
-    const userSigned = UserSigned.order(mainnet)
-    assert.deepStrictEqual(written(userSigned(UserSigned.types.sendAsset)), {
+    const userSigned = CanonicalAction.order(mainnet)
+    assert.deepStrictEqual(written(userSigned(CanonicalAction.types.sendAsset)), {
       type: "sendAsset",
       signatureChainId: "text",
       hyperliquidChain: "Mainnet,Testnet",
@@ -80,7 +79,7 @@ describe("the order in which the venue hashes members", () => {
       "fromSubAccount?": "text",
       nonce: "integer"
     })
-    assert.deepStrictEqual(written(userSigned(UserSigned.types.convertToMultiSigUser)), {
+    assert.deepStrictEqual(written(userSigned(CanonicalAction.types.convertToMultiSigUser)), {
       type: "convertToMultiSigUser",
       signatureChainId: "text",
       hyperliquidChain: "Mainnet,Testnet",
@@ -89,9 +88,9 @@ describe("the order in which the venue hashes members", () => {
     })
   })
 
-  for (const [name, type] of Object.entries(UserSigned.types)) {
+  for (const [name, type] of Object.entries(CanonicalAction.types)) {
     it(`has the fields of the typed data in their order: ${name}`, () => {
-      assert.deepStrictEqual([...UserSigned.order(mainnet)(type).keys()], [
+      assert.deepStrictEqual([...CanonicalAction.order(mainnet)(type).keys()], [
         "type",
         "signatureChainId",
         "hyperliquidChain",
@@ -101,7 +100,7 @@ describe("the order in which the venue hashes members", () => {
   }
 
   it("lets SDKs omit the text that is signed as empty, or send null, which a wrapper hashes", () => {
-    const order = UserSigned.order(mainnet)(UserSigned.types.approveAgent)
+    const order = CanonicalAction.order(mainnet)(CanonicalAction.types.approveAgent)
     const action = {
       nonce: 1,
       type: "approveAgent",
@@ -112,16 +111,16 @@ describe("the order in which the venue hashes members", () => {
     for (const name of [{}, { agentName: null }, { agentName: "bot" }]) {
       assert.deepStrictEqual(ActionForm.normalizeAction(order, { ...action, ...name }, ["action"]).faults, [])
     }
-    const arranged = ActionOrder.arrange(order, { ...action, agentName: null })
+    const arranged = CanonicalAction.arrangeMembers(order, { ...action, agentName: null })
     assert.deepStrictEqual(Object.entries(arranged).slice(-2), [["agentName", null], ["nonce", 1]])
   })
 
   it("is there for every action of the catalog that wraps no other", () => {
     const types = Object.keys(actionSchemas)
-    const isKnown = (type: string) => ActionOrder.l1(type) !== undefined || UserSigned.find(type) !== undefined
+    const isKnown = (type: string) => CanonicalAction.l1(type) !== undefined || CanonicalAction.find(type) !== undefined
     assert.deepStrictEqual(types.filter((type) => !isKnown(type)), ["multiSig"])
-    assert.isUndefined(ActionOrder.l1("fromTheFuture"))
-    assert.isUndefined(ActionOrder.l1("usdSend"))
-    assert.isUndefined(ActionOrder.l1("toString"))
+    assert.isUndefined(CanonicalAction.l1("fromTheFuture"))
+    assert.isUndefined(CanonicalAction.l1("usdSend"))
+    assert.isUndefined(CanonicalAction.l1("toString"))
   })
 })

@@ -2,8 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as peer from "@nktkas/hyperliquid/api/exchange"
 import { signL1Action, signMultiSigL1, signMultiSigUserSigned } from "@nktkas/hyperliquid/signing"
-import * as ActionOrder from "@trigate/signing/actions/ActionOrder"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
+import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -40,13 +39,13 @@ const named = (schema: unknown): Named => {
   return merged(part(schema, "options") ?? part(schema, "items"))
 }
 
-const ours = (order: ActionOrder.ActionOrder): Named =>
+const ours = (order: CanonicalAction.ActionOrder): Named =>
   Object.fromEntries(
     [...order].map(([name, { presence, shape }]) => [presence === "optional" ? `${name}?` : name, within(shape)])
   )
 
 /** The members of an object, also of one in a list. */
-const within = (shape: ActionOrder.Shape): Named =>
+const within = (shape: CanonicalAction.Shape): Named =>
   shape._tag === "Members"
     ? ours(shape.order)
     : shape._tag === "List"
@@ -124,8 +123,8 @@ const shuffled = (value: unknown, seed: number): unknown => {
 
 const Seed = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xffff_ffff }))
 
-const recover = (action: unknown, signature: SignerRecovery.SignedRequest["signature"]) =>
-  SignerRecovery.recover(mainnet, { action, nonce, signature })
+const recover = (action: unknown, signature: CanonicalAction.SignedRequest["signature"]) =>
+  CanonicalAction.recover(mainnet, { action, nonce, signature })
 
 /**
  * The Rust library still has the transfer that `usdClassTransfer` has replaced, only the Python one freezes, and the peer lacks what
@@ -159,27 +158,27 @@ describe("ActionOrder.l1", () => {
     assert.strictEqual(schemas.length, 42)
     const known = schemas.filter(([type]) => !newer.has(type))
     for (const [type, action] of known) {
-      const order = ActionOrder.l1(type) ?? assert.fail(type)
+      const order = CanonicalAction.l1(type) ?? assert.fail(type)
       assert.strictEqual(JSON.stringify(shared(ours(order))), JSON.stringify(named(action)), type)
     }
-    const types = ActionOrder.l1Types.filter((type) => !newer.has(type))
+    const types = CanonicalAction.l1Types.filter((type) => !newer.has(type))
     assert.deepStrictEqual(types.toSorted(), known.map(([type]) => type).toSorted())
   })
 })
 
 describe("ActionOrder.arrange", () => {
-  const order = ActionOrder.l1("order") ?? assert.fail("order")
+  const order = CanonicalAction.l1("order") ?? assert.fail("order")
   const [action] = l1
 
   it("makes nothing of an action that is in order", () => {
     assert(action !== undefined)
-    assert.strictEqual(ActionOrder.arrange(order, action), action)
+    assert.strictEqual(CanonicalAction.arrangeMembers(order, action), action)
   })
 
   it("leaves out optional members that are null, and keeps others", () => {
     const sent = { type: "order", orders: [{ ...limit, c: null }], grouping: null, builder: null }
     assert.strictEqual(
-      JSON.stringify(ActionOrder.arrange(order, sent)),
+      JSON.stringify(CanonicalAction.arrangeMembers(order, sent)),
       JSON.stringify({ type: "order", orders: [limit], grouping: null })
     )
   })
@@ -193,7 +192,7 @@ describe("ActionOrder.arrange", () => {
         { grouping: "na", type: "order", ["__proto__"]: 1 }
       ]
     ) {
-      assert.strictEqual(ActionOrder.arrange(order, sent), sent)
+      assert.strictEqual(CanonicalAction.arrangeMembers(order, sent), sent)
     }
   })
 })

@@ -7,11 +7,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { ExchangeClient, type IRequestTransport } from "@nktkas/hyperliquid"
 import { TokenDelegateTypes } from "@nktkas/hyperliquid/api/exchange"
 import { signL1Action, signMultiSigL1, signMultiSigUserSigned, signUserSignedAction } from "@nktkas/hyperliquid/signing"
-import type { Signature } from "@trigate/domain/actions/Signature"
+import type { Signature } from "@trigate/domain/actions/Action"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
+import * as SignerRecovery from "@trigate/signing/actions/CanonicalAction"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
@@ -109,7 +109,7 @@ const multiSigAgrees = Effect.fnUntraced(function*(
   const signers = yield* Effect.forEach(keys, signerOf)
   const [leader] = signers
   assert(leader !== undefined)
-  const found = yield* Effect.fromResult(SignerRecovery.signable(profile, body))
+  const found = yield* Effect.fromResult(SignerRecovery.requestSignable(profile, body))
   assert(found.scheme === "multiSig")
   const inner = yield* Effect.forEach(signers, (signer) => Effect.map(signer.sign(found.inner), Secp256k1.trimmed))
   assert.deepStrictEqual<unknown>(inner, body.action.signatures)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Hype from "@trigate/signing/Hype"
+import * as Hype from "@trigate/signing/Decimal"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

@@ -1,9 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { SignedAction } from "@trigate/domain/actions/SignedAction"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as MultiSigApproval from "@trigate/signing/multisig/MultiSigApproval"
+import { SignedAction } from "@trigate/domain/actions/Action"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import * as SignerRecovery from "@trigate/signing/actions/CanonicalAction"
 import * as MultiSigProposal from "@trigate/signing/multisig/MultiSigProposal"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -32,13 +31,13 @@ const requestOf = (vector: Vector): MultiSigProposal.ProposalRequest => ({
 const sendProposal = (proposal: MultiSigProposal.MultiSigProposal) =>
   Effect.flatMap(MultiSigProposal.toJson(proposal), MultiSigProposal.fromJson)
 
-const sendApproval = (approval: MultiSigApproval.MultiSigApproval) =>
-  MultiSigApproval.fromJson(MultiSigApproval.toJson(approval))
+const sendApproval = (approval: MultiSigProposal.MultiSigApproval) =>
+  MultiSigProposal.approvalFromJson(MultiSigProposal.approvalToJson(approval))
 
 const bodyText = (signed: SignedAction) => Effect.map(Schema.encodeEffect(SignedAction)(signed), Json.stringify)
 
 const approvalsBy = (proposal: MultiSigProposal.MultiSigProposal, ...indexes: ReadonlyArray<number>) =>
-  Effect.forEach(indexes, (index) => MultiSigApproval.approve(proposal, cosignerOf(index)))
+  Effect.forEach(indexes, (index) => MultiSigProposal.approve(proposal, cosignerOf(index)))
 
 describe("the recorded multi-sig vectors, collected across machines", () => {
   for (const vector of multis) {
@@ -51,11 +50,11 @@ describe("the recorded multi-sig vectors, collected across machines", () => {
           Effect.gen(function*() {
             const received = yield* sendProposal(proposal)
             assert.strictEqual(received.digest, vector.inner.digest)
-            return yield* sendApproval(yield* MultiSigApproval.approve(received, cosigner(key)))
+            return yield* sendApproval(yield* MultiSigProposal.approve(received, cosigner(key)))
           }))
         const leader = cosigner(vector.privateKeys[0] ?? "0x")
         const received = yield* sendProposal(proposal)
-        const text = yield* bodyText(yield* MultiSigApproval.assemble(received, approvals, leader))
+        const text = yield* bodyText(yield* MultiSigProposal.assemble(received, approvals, leader))
         assert.deepStrictEqual(readBody(text), readBody(vector.requestBody))
       }))
   }
@@ -69,7 +68,7 @@ describe("MultiSigApproval.assemble", () => {
       const [first, second, third] = yield* approvalsBy(proposal, 2, 0, 4)
       assert(first !== undefined && second !== undefined && third !== undefined)
       const shouted = { ...second, signer: hex(`0x${second.signer.slice(2).toUpperCase()}`) }
-      const signed = yield* MultiSigApproval.assemble(proposal, [first, second, first, shouted, third], cosignerOf(0))
+      const signed = yield* MultiSigProposal.assemble(proposal, [first, second, first, shouted, third], cosignerOf(0))
       const recovered = yield* SignerRecovery.recover(VenueProfile.mainnet, signed)
       assert(recovered.scheme === "multiSig" && signed.action.type === "multiSig")
       assert.strictEqual(recovered.signer, proposal.outerSigner)
@@ -86,7 +85,7 @@ describe("MultiSigApproval.assemble", () => {
       const proposal = yield* MultiSigProposal.propose(request)
       const approvals = yield* approvalsBy(proposal, 1, 2)
       const error = yield* Effect.flip(
-        MultiSigApproval.assemble(proposal, [...approvals, ...approvals], cosignerOf(0))
+        MultiSigProposal.assemble(proposal, [...approvals, ...approvals], cosignerOf(0))
       )
       assert(error._tag === "ThresholdNotMet")
       assert.strictEqual(error.threshold, 3)
@@ -100,8 +99,8 @@ describe("MultiSigApproval.assemble", () => {
       const proposal = yield* MultiSigProposal.propose(request)
       const other = yield* MultiSigProposal.propose({ ...request, action: { ...delegation, wei: 2n } })
       const approvals = yield* approvalsBy(proposal, 0, 1, 2)
-      const assemble = (given: ReadonlyArray<MultiSigApproval.MultiSigApproval>, leader = 0) =>
-        Effect.flip(MultiSigApproval.assemble(proposal, given, cosignerOf(leader)))
+      const assemble = (given: ReadonlyArray<MultiSigProposal.MultiSigApproval>, leader = 0) =>
+        Effect.flip(MultiSigProposal.assemble(proposal, given, cosignerOf(leader)))
 
       const leader = yield* assemble(approvals, 1)
       assert(leader._tag === "WrongSigner")
@@ -130,9 +129,9 @@ describe("MultiSigApproval.assemble", () => {
       yield* TestClock.setTime(nonce)
       const { authorizedUsers: _users, threshold: _threshold, ...rest } = request
       const proposal = yield* MultiSigProposal.propose(rest)
-      const none = yield* Effect.flip(MultiSigApproval.assemble(proposal, [], cosignerOf(0)))
+      const none = yield* Effect.flip(MultiSigProposal.assemble(proposal, [], cosignerOf(0)))
       assert(none._tag === "ThresholdNotMet")
-      const signed = yield* MultiSigApproval.assemble(proposal, yield* approvalsBy(proposal, 5), cosignerOf(0))
+      const signed = yield* MultiSigProposal.assemble(proposal, yield* approvalsBy(proposal, 5), cosignerOf(0))
       assert.strictEqual(signed.nonce, nonce)
     }))
 
@@ -155,7 +154,7 @@ describe("MultiSigApproval.assemble", () => {
       const { sentAction: _sent, ...alone } = given
       const short = yield* MultiSigProposal.propose({ ...alone, action: sentAction })
       assert.deepStrictEqual(short.typedData, proposal.typedData)
-      const signed = yield* MultiSigApproval.assemble(proposal, yield* approvalsBy(proposal, 1, 2), cosignerOf(0))
+      const signed = yield* MultiSigProposal.assemble(proposal, yield* approvalsBy(proposal, 1, 2), cosignerOf(0))
       assert(signed.action.type === "multiSig")
       assert.deepStrictEqual(signed.action.payload.action, sentAction)
       const { signer } = yield* SignerRecovery.recover(VenueProfile.mainnet, signed)

@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as MultiSigApproval from "@trigate/signing/multisig/MultiSigApproval"
 import * as MultiSigProposal from "@trigate/signing/multisig/MultiSigProposal"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -149,7 +148,7 @@ describe("MultiSigProposal", () => {
       }
       // what is in memory is not believed either
       const inMemory = yield* Effect.flip(
-        MultiSigApproval.approve({ ...proposal, outerSigner: proposal.multiSigUser }, cosignerOf(1))
+        MultiSigProposal.approve({ ...proposal, outerSigner: proposal.multiSigUser }, cosignerOf(1))
       )
       assert.strictEqual(inMemory._tag, "ProposalAltered")
     }))
@@ -200,11 +199,14 @@ describe("MultiSigApproval", () => {
     Effect.gen(function*() {
       yield* TestClock.setTime(nonce)
       const proposal = yield* MultiSigProposal.propose(request)
-      const approval = yield* MultiSigApproval.approve(proposal, cosignerOf(3))
+      const approval = yield* MultiSigProposal.approve(proposal, cosignerOf(3))
       assert.strictEqual(approval.signer, "0x15d34aaf54267db7d7c367839aaf71a00a2c6a65")
       assert.strictEqual(approval.digest, proposal.digest)
-      assert.deepStrictEqual(yield* MultiSigApproval.fromJson(MultiSigApproval.toJson(approval)), approval)
-      const error = yield* Effect.flip(MultiSigApproval.fromJson("{\"digest\":1}"))
+      assert.deepStrictEqual(
+        yield* MultiSigProposal.approvalFromJson(MultiSigProposal.approvalToJson(approval)),
+        approval
+      )
+      const error = yield* Effect.flip(MultiSigProposal.approvalFromJson("{\"digest\":1}"))
       assert.strictEqual(error._tag, "MultiSigMalformed")
     }))
 
@@ -212,17 +214,17 @@ describe("MultiSigApproval", () => {
     Effect.gen(function*() {
       yield* TestClock.setTime(nonce)
       const proposal = yield* MultiSigProposal.propose(request)
-      const { signature } = yield* MultiSigApproval.approve(proposal, cosignerOf(1))
+      const { signature } = yield* MultiSigProposal.approve(proposal, cosignerOf(1))
       const { r, s, v } = signature
       const address = cosignerOf(1).address
       for (const given of [signature, `${r}${s.slice(2)}${v.toString(16)}`, { r, s }, { r, s, v: v - 27 }]) {
-        const approval = yield* MultiSigApproval.accept(proposal, address, given)
+        const approval = yield* MultiSigProposal.accept(proposal, address, given)
         assert.deepStrictEqual(approval.signature, signature)
       }
-      const other = yield* Effect.flip(MultiSigApproval.accept(proposal, cosignerOf(2).address, signature))
+      const other = yield* Effect.flip(MultiSigProposal.accept(proposal, cosignerOf(2).address, signature))
       assert(other._tag === "WrongSigner")
       assert.deepStrictEqual([other.role, other.recovered], ["cosigner", address.toLowerCase()])
-      const none = yield* Effect.flip(MultiSigApproval.accept(proposal, address, "0x12"))
+      const none = yield* Effect.flip(MultiSigProposal.accept(proposal, address, "0x12"))
       assert(none._tag === "WrongSigner")
       assert.isUndefined(none.recovered)
     }))
@@ -235,17 +237,17 @@ describe("MultiSigApproval", () => {
         sign: () => Effect.die("the key was asked")
       })
       const proposal = yield* MultiSigProposal.propose(request)
-      const stranger = yield* Effect.flip(MultiSigApproval.approve(proposal, silent(5)))
+      const stranger = yield* Effect.flip(MultiSigProposal.approve(proposal, silent(5)))
       assert(stranger._tag === "CosignerNotAuthorized")
       assert.strictEqual(stranger.signer, "0x976ea74026e726554db657fa54763abd0c3a0aa9")
-      const approval = yield* MultiSigApproval.approve(proposal, cosignerOf(2))
-      const again = yield* Effect.flip(MultiSigApproval.approve(proposal, silent(2), [approval]))
+      const approval = yield* MultiSigProposal.approve(proposal, cosignerOf(2))
+      const again = yield* Effect.flip(MultiSigProposal.approve(proposal, silent(2), [approval]))
       assert.strictEqual(again._tag, "AlreadyApproved")
       const expiring = yield* MultiSigProposal.propose(l1Request)
       yield* TestClock.setTime(nonce + 59_999)
-      yield* MultiSigApproval.approve(expiring, cosignerOf(2))
+      yield* MultiSigProposal.approve(expiring, cosignerOf(2))
       yield* TestClock.setTime(nonce + 60_000)
-      const late = yield* Effect.flip(MultiSigApproval.approve(expiring, silent(2)))
+      const late = yield* Effect.flip(MultiSigProposal.approve(expiring, silent(2)))
       assert(late._tag === "ProposalExpired")
       assert.deepStrictEqual([late.because, late.deadline, late.now], ["expiresAfter", nonce + 60_000, nonce + 60_000])
     }))
@@ -255,9 +257,9 @@ describe("MultiSigApproval", () => {
       yield* TestClock.setTime(nonce)
       const proposal = yield* MultiSigProposal.propose(request)
       const refusing = { address: cosignerOf(1).address, sign: () => Effect.fail("no" as const) }
-      assert.strictEqual(yield* Effect.flip(MultiSigApproval.approve(proposal, refusing)), "no")
+      assert.strictEqual(yield* Effect.flip(MultiSigProposal.approve(proposal, refusing)), "no")
       const wrong = { ...cosignerOf(2), address: cosignerOf(1).address }
-      const error = yield* Effect.flip(MultiSigApproval.approve(proposal, wrong))
+      const error = yield* Effect.flip(MultiSigProposal.approve(proposal, wrong))
       assert(error._tag === "WrongSigner")
     }))
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import * as OrderAction from "@trigate/signing/actions/OrderAction"
 import * as Decimal from "@trigate/signing/Decimal"
 import * as Result from "effect/Result"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
-import * as Signable from "@trigate/signing/actions/Signable"
+import * as Signable from "@trigate/signing/actions/ActionHash"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import * as VenueProfile from "@trigate/signing/VenueProfile"

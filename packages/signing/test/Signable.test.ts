@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ActionHash from "@trigate/signing/actions/ActionHash"
-import * as Signable from "@trigate/signing/actions/Signable"
-import * as UserSigned from "@trigate/signing/actions/UserSigned"
+import * as UserSigned from "@trigate/signing/actions/CanonicalAction"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -20,8 +19,8 @@ const Text = Schema.String.check(Schema.makeFilter((text) => text.isWellFormed()
 const hex = (values: ReadonlyArray<number>) => bytesToHex(Uint8Array.from(values))
 
 /** viem hashes the displayed object from scratch: it shares no line with the digest. */
-const hashedByViem = (signable: Signable.Signable) => {
-  const { domain, message, primaryType, types } = Signable.typedData(signable)
+const hashedByViem = (signable: ActionHash.Signable) => {
+  const { domain, message, primaryType, types } = ActionHash.typedData(signable)
   return hashTypedData({
     domain: { ...domain, chainId: BigInt(domain.chainId) },
     types: Object.fromEntries(Object.entries(types).map(([name, fields]) => [name, [...fields]])),
@@ -89,7 +88,7 @@ describe("Signable", () => {
           )
         ]
         for (const signable of signables) {
-          assert.strictEqual(Signable.digest(signable), hashedByViem(signable))
+          assert.strictEqual(ActionHash.digest(signable), hashedByViem(signable))
         }
       }),
     { arbitrary: { runs: 100 } }
@@ -99,7 +98,7 @@ describe("Signable", () => {
 describe("UserSigned.signable", () => {
   it("reads a chain id as a number whatever its spelling, and as a bigint beyond 2^53", () => {
     const chainId = (signatureChainId: string) =>
-      Signable.typedData(Result.getOrThrow(built({ ...delegate, signatureChainId }))).domain.chainId
+      ActionHash.typedData(Result.getOrThrow(built({ ...delegate, signatureChainId }))).domain.chainId
     assert.strictEqual(chainId("0x66eee"), 421614)
     assert.strictEqual(chainId("0x00066EEE"), 421614)
     assert.strictEqual(chainId("0x1fffffffffffff"), 9007199254740991)
@@ -109,7 +108,7 @@ describe("UserSigned.signable", () => {
   it("hashes right for more chain ids than it remembers", () => {
     for (let chainId = 1; chainId <= 200; chainId++) {
       const signable = Result.getOrThrow(built({ ...delegate, signatureChainId: `0x${chainId.toString(16)}` }))
-      assert.strictEqual(Signable.digest(signable), hashedByViem(signable))
+      assert.strictEqual(ActionHash.digest(signable), hashedByViem(signable))
     }
   })
 

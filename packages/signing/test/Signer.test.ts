@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Signable from "@trigate/signing/actions/Signable"
+import * as Signable from "@trigate/signing/actions/ActionHash"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import { sampleRuns } from "@trigate/testing/Sample"

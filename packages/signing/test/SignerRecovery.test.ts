@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ActionHash from "@trigate/signing/actions/ActionHash"
-import * as Signable from "@trigate/signing/actions/Signable"
+import * as SignerRecovery from "@trigate/signing/actions/CanonicalAction"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
@@ -18,7 +17,7 @@ const body = (id: string) => readBody(vector(id).requestBody)
 const recover = (request: SignerRecovery.SignedRequest) => SignerRecovery.recover(VenueProfile.mainnet, request)
 
 const digestOf = (profile: VenueProfile.VenueProfile, request: Omit<SignerRecovery.SignedRequest, "signature">) =>
-  Result.map(SignerRecovery.signable(profile, request), (found) => Signable.digest(found.outer))
+  Result.map(SignerRecovery.requestSignable(profile, request), (found) => ActionHash.digest(found.outer))
 
 type Path = ReadonlyArray<string | number>
 
@@ -169,7 +168,7 @@ describe("SignerRecovery.recover", () => {
       for (const id of ["msl1-155", "msus-157", "msus-159"]) {
         const request = body(id)
         const profile = profileOf(vector(id))
-        const found = yield* Effect.fromResult(SignerRecovery.signable(profile, request))
+        const found = yield* Effect.fromResult(SignerRecovery.requestSignable(profile, request))
         assert(found.scheme === "multiSig")
         const signatures = found.innerSignatures.map(({ r, s, v }) => ({
           v,

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as exchange from "@nktkas/hyperliquid/api/exchange"
 import { signMultiSigUserSigned, signUserSignedAction } from "@nktkas/hyperliquid/signing"
-import * as UserSigned from "@trigate/signing/actions/UserSigned"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
+import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -32,18 +31,18 @@ const peer: { readonly [actionType: string]: object } = {
 describe("UserSignedType", () => {
   for (const [actionType, types] of Object.entries(peer)) {
     it(`${actionType} is signed with the fields of the peer library`, () => {
-      const type = UserSigned.find(actionType)
+      const type = CanonicalAction.find(actionType)
       assert(type !== undefined)
-      const { fields, primaryType } = UserSigned.struct(mainnet)(type)
+      const { fields, primaryType } = CanonicalAction.struct(mainnet)(type)
       assert.deepStrictEqual<unknown>({ [primaryType]: fields }, types)
     })
   }
 
   it("tells which field repeats the nonce, in every one", () => {
     const fields = Object.keys(peer).map((actionType) => {
-      const type = UserSigned.find(actionType)
+      const type = CanonicalAction.find(actionType)
       assert(type !== undefined)
-      return [actionType, UserSigned.nonceField(type)?.name] as const
+      return [actionType, CanonicalAction.nonceField(type)?.name] as const
     })
     const times = fields.filter(([, name]) => name === "time").map(([actionType]) => actionType)
     assert.deepStrictEqual(times, ["spotSend", "usdSend", "withdraw3"])
@@ -51,8 +50,8 @@ describe("UserSignedType", () => {
   })
 
   it("is not made up for types that are not known", () => {
-    assert.isUndefined(UserSigned.find("fromTheFuture"))
-    assert.isUndefined(UserSigned.find("order"))
+    assert.isUndefined(CanonicalAction.find("fromTheFuture"))
+    assert.isUndefined(CanonicalAction.find("order"))
   })
 })
 
@@ -61,8 +60,8 @@ const account = `0x${"ab".repeat(20)}` as const
 const nonce = 1_705_234_567_890
 const chain = { signatureChainId: "0x66eee", hyperliquidChain: "Mainnet" } as const
 
-const signerOf = (action: object, signature: SignerRecovery.SignedRequest["signature"]) =>
-  Effect.map(SignerRecovery.recover(mainnet, { action, nonce, signature }), ({ signer }) => signer)
+const signerOf = (action: object, signature: CanonicalAction.SignedRequest["signature"]) =>
+  Effect.map(CanonicalAction.recover(mainnet, { action, nonce, signature }), ({ signer }) => signer)
 
 describe("a text that clients leave out", () => {
   const { agentName: _name, ...approval } = {
@@ -150,13 +149,13 @@ describe("sendToEvmWithData", () => {
         ["destinationChainId", "998"]
       ] as const
     ) {
-      const found = SignerRecovery.signable(mainnet, { action: { ...action, [name]: value }, nonce })
+      const found = CanonicalAction.requestSignable(mainnet, { action: { ...action, [name]: value }, nonce })
       const error = Result.getOrThrow(Result.flip(found))
       assert(error._tag === "UnsignableAction")
       assert.deepStrictEqual([error.reason, error.path], ["shape", [name]])
     }
     assert.isTrue(Result.isSuccess(
-      SignerRecovery.signable(mainnet, { action: { ...action, destinationChainId: 2 ** 32 - 1 }, nonce })
+      CanonicalAction.requestSignable(mainnet, { action: { ...action, destinationChainId: 2 ** 32 - 1 }, nonce })
     ))
   })
 })
@@ -177,7 +176,7 @@ describe("userSetAbstraction", () => {
           })
         )
         assert.deepStrictEqual<unknown>(signed.action.payload.action, payloadAction)
-        const found = yield* SignerRecovery.recover(mainnet, { ...signed, nonce })
+        const found = yield* CanonicalAction.recover(mainnet, { ...signed, nonce })
         assert(found.scheme === "multiSig")
         assert.deepStrictEqual(
           [found.signer, ...found.inner.map(({ signer }) => signer)],

@@ -1,12 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ActionHash from "@trigate/signing/actions/ActionHash"
 import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
-import * as MsgPack from "@trigate/signing/actions/MsgPack"
-import * as Signable from "@trigate/signing/actions/Signable"
-import * as UserSigned from "@trigate/signing/actions/UserSigned"
-import * as MultiSig from "@trigate/signing/multisig/MultiSig"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -21,9 +16,9 @@ const hex = (result: Result.Result<Uint8Array, unknown>) => bytesToHex(Result.ge
 const displayed = (message: ExpectedTypedData["message"]) =>
   "validator" in message ? { ...message, validator: String(message["validator"]).toLowerCase() } : message
 
-const assertSignable = (signable: Signable.Signable, digest: string, typedData: ExpectedTypedData) => {
-  assert.strictEqual(Signable.digest(signable), digest)
-  const actual: unknown = Signable.typedData(signable)
+const assertSignable = (signable: ActionHash.Signable, digest: string, typedData: ExpectedTypedData) => {
+  assert.strictEqual(ActionHash.digest(signable), digest)
+  const actual: unknown = ActionHash.typedData(signable)
   assert.deepStrictEqual(actual, { ...typedData, message: displayed(typedData.message) })
 }
 
@@ -41,13 +36,15 @@ describe("recorded vectors", () => {
       assert(canonical.kind === "single")
       const { action } = canonical
       if (vector.scheme === "l1") {
-        assert.strictEqual(hex(MsgPack.encode(action)), vector.actionMsgpack)
+        assert.strictEqual(hex(ActionHash.encode(action)), vector.actionMsgpack)
         assert.strictEqual(hex(ActionHash.preimage(action, vector)), vector.hashPreimage)
         const connectionId = Result.getOrThrow(ActionHash.hash(action, vector))
         assert.strictEqual(connectionId, vector.connectionId)
         assertSignable(ActionHash.agentSignable(profile, connectionId), vector.digest, vector.typedData)
       } else {
-        const signable = Result.getOrThrow(UserSigned.signable(profile, UserSigned.types.tokenDelegate, action))
+        const signable = Result.getOrThrow(
+          CanonicalAction.signable(profile, CanonicalAction.types.tokenDelegate, action)
+        )
         assert.strictEqual(signable.struct.primaryType, vector.primaryType)
         assertSignable(signable, vector.digest, vector.typedData)
       }
@@ -57,8 +54,8 @@ describe("recorded vectors", () => {
       Effect.gen(function*() {
         const expected = { scheme: vector.scheme, signer: vector.signer, digest: vector.digest }
         const profile = profileOf(vector)
-        assert.deepStrictEqual(yield* SignerRecovery.recover(profile, readBody(vector.requestBody)), expected)
-        assert.deepStrictEqual(yield* SignerRecovery.recover(profile, vector), expected)
+        assert.deepStrictEqual(yield* CanonicalAction.recover(profile, readBody(vector.requestBody)), expected)
+        assert.deepStrictEqual(yield* CanonicalAction.recover(profile, vector), expected)
         assert.strictEqual(yield* Secp256k1.recover(vector.digest, vector.signatureTrimmed), vector.signer)
       }))
   }
@@ -73,23 +70,23 @@ describe("recorded vectors", () => {
       assert.strictEqual(action.payload.outerSigner, vector.outerSigner)
       assert.strictEqual(action.signatureChainId, vector.signatureChainId)
 
-      const inner = Result.getOrThrow(MultiSig.innerSignable(profile, action, vector))
+      const inner = Result.getOrThrow(CanonicalAction.cosignerSignable(profile, action, vector))
       assertSignable(inner, vector.inner.digest, vector.inner.typedData)
       if (vector.scheme === "multiSig/innerL1") {
-        const value = MultiSig.innerValue(action)
+        const value = CanonicalAction.innerValue(action)
         assert.deepStrictEqual<unknown>(value, vector.inner.signedValue)
-        assert.strictEqual(hex(MsgPack.encode(value)), vector.inner.signedValueMsgpack)
+        assert.strictEqual(hex(ActionHash.encode(value)), vector.inner.signedValueMsgpack)
         assert.strictEqual(hex(ActionHash.preimage(value, vector)), vector.inner.hashPreimage)
         assert.strictEqual(Result.getOrThrow(ActionHash.hash(value, vector)), vector.inner.connectionId)
       } else {
         assert.strictEqual(inner.struct.primaryType, vector.inner.primaryType)
       }
 
-      const wrapper = MultiSig.hashedWrapper(action)
-      assert.strictEqual(hex(MsgPack.encode(wrapper)), vector.outer.wrapperWithoutTypeMsgpack)
+      const wrapper = CanonicalAction.hashedWrapper(action)
+      assert.strictEqual(hex(ActionHash.encode(wrapper)), vector.outer.wrapperWithoutTypeMsgpack)
       assert.strictEqual(hex(ActionHash.preimage(wrapper, vector)), vector.outer.hashPreimage)
-      assert.strictEqual(Result.getOrThrow(MultiSig.actionHash(action, vector)), vector.outer.multiSigActionHash)
-      const outer = Result.getOrThrow(MultiSig.outerSignable(profile, action, vector))
+      assert.strictEqual(Result.getOrThrow(CanonicalAction.actionHash(action, vector)), vector.outer.multiSigActionHash)
+      const outer = Result.getOrThrow(CanonicalAction.outerSignable(profile, action, vector))
       assertSignable(outer, vector.outer.digest, vector.outer.typedData)
     })
 
@@ -103,11 +100,11 @@ describe("recorded vectors", () => {
         }
         const profile = profileOf(vector)
         assert.deepStrictEqual<unknown>(
-          yield* SignerRecovery.recover(profile, readBody(vector.requestBody)),
+          yield* CanonicalAction.recover(profile, readBody(vector.requestBody)),
           expected
         )
         assert.deepStrictEqual<unknown>(
-          yield* SignerRecovery.recover(profile, { ...vector, signature: vector.outer.signature }),
+          yield* CanonicalAction.recover(profile, { ...vector, signature: vector.outer.signature }),
           expected
         )
         assert.strictEqual(vector.inner.signatures.length, vector.signers.length)

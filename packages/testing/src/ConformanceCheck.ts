@@ -1,5 +1,5 @@
 /** The checks of the conformance suite, and their assertions. */
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"

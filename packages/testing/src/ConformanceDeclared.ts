@@ -2,7 +2,7 @@
  * Checks every typed operation: the response to the operation's example request must match the operation's response
  * schema.
  */
-import { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import { evmOperations } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type { Operation } from "@trigate/domain/operations/Operation"

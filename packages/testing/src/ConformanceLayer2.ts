@@ -1,5 +1,5 @@
 /** Checks receipts of each layer 2 family (such as OP stack or Arbitrum), and transactions without a receipt. */
-import type { Hash } from "@trigate/domain/encoding/Hex"
+import type { Hash } from "@trigate/domain/encoding/Encoding"
 import { transactions } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
 import type { ConformanceCheck } from "./ConformanceCheck.ts"

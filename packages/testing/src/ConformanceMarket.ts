@@ -1,6 +1,6 @@
 /** Checks market data of the trading chain: spot metadata, bars, EVM state. */
 import { openTimeAt, retainedBars } from "@trigate/domain/candles/Candle"
-import * as SpotLookup from "@trigate/domain/info/SpotLookup"
+import * as SpotLookup from "@trigate/domain/info/Market"
 import { coins, contracts, keys } from "@trigate/sandbox/SandboxExamples"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -1,13 +1,12 @@
 /** The target of the conformance suite: the methods that embedded services and the typed client share. */
+import type { AnySignedAction } from "@trigate/domain/actions/Action"
 import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
-import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
 import type { CandleWindow, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import type { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import type { evmOperations } from "@trigate/domain/evm/EvmProtocol"
 import type { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import type { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type { Methods } from "@trigate/domain/operations/Operation"
-import type { DetectedAddress, TokenData } from "@trigate/domain/tokens/TokenData"
-import type { TonAddress } from "@trigate/domain/tokens/TonAddress"
+import type { DetectedAddress, TokenData, TonAddress } from "@trigate/domain/tokens/TokenData"
 import type * as Effect from "effect/Effect"
 
 interface Tagged {

@@ -2,7 +2,7 @@
  * Checks tokens in the formats of both server families (Python and C++), contracts that are not tokens, and the forms
  * of an address.
  */
-import * as TonAddress from "@trigate/domain/tokens/TonAddress"
+import * as TonAddress from "@trigate/domain/tokens/TokenData"
 import { tokens as examples } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

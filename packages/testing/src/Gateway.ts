@@ -1,7 +1,6 @@
 /** Starts a gateway in this process, on a free port, with the given settings. */
 import * as GatewayServer from "@trigate/server/GatewayServer"
-import { Drain } from "@trigate/server/process/Drain"
-import { EventLoopLag } from "@trigate/server/process/Load"
+import { Drain, EventLoopLag } from "@trigate/server/process/Load"
 import * as Settings from "@trigate/server/settings/SettingsSources"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"

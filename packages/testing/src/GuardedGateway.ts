@@ -1,7 +1,7 @@
 /** Starts a gateway that accepts the key of one caller, with the sandbox as its upstream. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
-import { Unauthorized } from "@trigate/domain/errors/CallerError"
+import { Unauthorized } from "@trigate/domain/errors/GatewayError"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import * as Context from "effect/Context"

@@ -1,5 +1,5 @@
 /** Extracts parts of JSON text, as parsed values or as raw text. Raw text can be compared digit for digit. */
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import * as Predicate from "effect/Predicate"
 
 /** Returns the raw text at a path in a JSON text. */

@@ -1,14 +1,12 @@
 /** Signs the raw text of a multi-sig request body. Only the signatures in the text change. */
 import { secp256k1 } from "@noble/curves/secp256k1"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as Signable from "@trigate/signing/actions/ActionHash"
 import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
-import * as Signable from "@trigate/signing/actions/Signable"
-import * as MultiSig from "@trigate/signing/multisig/MultiSig"
+import type { SignedRequest } from "@trigate/signing/actions/CanonicalAction"
 import { trimmed } from "@trigate/signing/Secp256k1"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
-import type { SignedRequest } from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Result from "effect/Result"
@@ -45,7 +43,7 @@ export const signLeader = (text: string, outer: TestKey = leader, profile: Venue
   return replaced(
     text,
     ["signature"],
-    sign(outer, Result.getOrThrow(MultiSig.outerSignable(profile, canonical.action, request)))
+    sign(outer, Result.getOrThrow(CanonicalAction.outerSignable(profile, canonical.action, request)))
   )
 }
 
@@ -54,7 +52,7 @@ export const signMultiSig = (
   text: string,
   { cosigners = [keys.leader, keys.cosigner], outer = leader, profile = mainnet }: Signing = {}
 ): string => {
-  const unsigned = Result.getOrThrow(SignerRecovery.signable(profile, parseRequest(text)))
+  const unsigned = Result.getOrThrow(CanonicalAction.requestSignable(profile, parseRequest(text)))
   if (unsigned.scheme !== "multiSig") {
     throw new Error("The body is not a multi-sig wrapper, so it has no inner signatures")
   }

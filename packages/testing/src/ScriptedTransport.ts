@@ -2,13 +2,13 @@
  * An `HttpTransport` that responds from a script and records requests. URLs are stored unredacted, because they contain
  * no real keys.
  */
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Pipeline from "@trigate/upstream/Pipeline"
-import type { TransportResponse } from "@trigate/upstream/transport/HttpTransport"
 import { HttpTransport, TransportError } from "@trigate/upstream/transport/HttpTransport"
+import type { TransportResponse } from "@trigate/upstream/transport/HttpTransport"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"

@@ -1,37 +1,277 @@
-/** The service of the token chain: its tokens, its address forms, and relayed JSON-RPC calls. */
-import * as Json from "@trigate/domain/encoding/Json"
-import { type CallFailure, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
-import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
-import type { TokenNotFound } from "@trigate/domain/errors/ResourceError"
-import type { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
+/**
+ * The service of the token chain: its tokens with their metadata, its address forms, and relayed JSON-RPC calls.
+ *
+ * Both families of servers (Python and C++) return `{ok, result}`, where `result` is one of four contract types. Python
+ * servers encode integers as JSON numbers, C++ servers as decimal strings. The documented shape is flat, without
+ * `result`: `totalSupply` is a member of the root. An upstream that is itself a Trigate gateway also returns that
+ * shape.
+ */
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { TokenNotFound, wrapReason } from "@trigate/domain/errors/GatewayError"
+import type {
+  CallFailure,
+  CommonFailure,
+  InvalidAddress,
+  OutcomeUnknown,
+  UpstreamMalformed,
+  WrapReason
+} from "@trigate/domain/errors/GatewayError"
+import type * as UpstreamResponse from "@trigate/domain/operations/Operation"
+import { decodeJson, malformed, sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
 import type { Surface } from "@trigate/domain/operations/Operation"
-import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
-import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
+import * as TonAddress from "@trigate/domain/tokens/TokenData"
+import { DEFAULT_DECIMALS, TokenContract, TokenData, TvmInteger } from "@trigate/domain/tokens/TokenData"
 import type {
   AccountTransaction,
+  DetectedAddress,
   JettonTransfer,
   JettonTransfersRequest,
   JettonWalletRequest,
   Position,
+  TokenContent,
   TransactionsRequest
-} from "@trigate/domain/tokens/AccountTransaction"
-import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/tokens/TokenData"
-import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/tokens/TokenOperations"
+} from "@trigate/domain/tokens/TokenData"
 import { getTokenData, tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
+import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/tokens/TokenOperations"
+import * as TokenRpc from "@trigate/domain/tokens/TokenProtocol"
 import type { Query } from "@trigate/domain/tokens/TokenProtocol"
-import * as TokenProtocol from "@trigate/domain/tokens/TokenProtocol"
-import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
-import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import * as Dialect from "./Dialect.ts"
-import * as Metadata from "./metadata/Metadata.ts"
-import type { MetadataFetch } from "./metadata/MetadataFetch.ts"
-import type { JettonTransfersFailure, TransactionsFailure } from "./transactions/Transactions.ts"
 import * as Transactions from "./transactions/Transactions.ts"
+import type { JettonTransfersFailure, TransactionsFailure } from "./transactions/Transactions.ts"
+
+/** A decoded response: the documented flat resource, or a master contract whose metadata is not resolved yet. */
+export type Reading =
+  | { readonly _tag: "Token"; readonly token: TokenData }
+  | {
+    readonly _tag: "Master"
+    readonly master: Pick<TokenData, "totalSupply" | "mintable" | "burnable" | "address">
+    readonly content: TokenContent | null | undefined
+  }
+
+const { burnable, decimals, metadata, mintable, name, symbol } = TokenData.fields
+
+/** The documented flat resource. It does not state the origin of its metadata; its `address` can have any form. */
+const Flat = Schema.Struct({
+  name,
+  symbol,
+  decimals,
+  totalSupply: TvmInteger,
+  mintable,
+  burnable: Schema.optionalKey(burnable),
+  address: Schema.optionalKey(Schema.String),
+  metadata: Schema.optionalKey(metadata)
+})
+
+const decodeFlat = decodeJson(Flat)
+const readContract = TokenRpc.makeReader({ ...getTokenData, response: TokenContract })
+
+const isFlat = ({ valueOrUndefined: body }: Json.Json): boolean =>
+  Predicate.hasProperty(body, "totalSupply") && !Predicate.hasProperty(body, "ok")
+
+const formatSupply = (upstream: string, supply: bigint): Effect.Effect<string, UpstreamMalformed> =>
+  supply < 0n ? Effect.fail(malformed(upstream, "Expected a total supply of at least 0")) : Effect.succeed(`${supply}`)
+
+/** Returns the requested address in the canonical form. Fails if the response is for a different address. */
+const parseAddress = (
+  upstream: string,
+  asked: TonAddress.Parsed,
+  answered: unknown
+): Effect.Effect<TonAddress.TonAddress, UpstreamMalformed> => {
+  const other = Predicate.isString(answered) ? Result.getOrElse(TonAddress.parse(answered), () => undefined) : asked
+  return other !== undefined && TonAddress.formatRaw(other) === TonAddress.formatRaw(asked)
+    ? Effect.succeed(TonAddress.canonical(asked))
+    : Effect.fail(malformed(upstream, "The response is for another address"))
+}
+
+const readFlat = Effect.fnUntraced(function*(
+  upstream: string,
+  json: Json.Json,
+  asked: TonAddress.Parsed
+): Effect.fn.Return<Reading, UpstreamMalformed> {
+  const { address, metadata, totalSupply, ...rest } = yield* decodeFlat(upstream, json)
+  const isNamed = rest.name !== undefined && rest.symbol !== undefined
+  return {
+    _tag: "Token",
+    token: {
+      burnable: true,
+      ...rest,
+      totalSupply: yield* formatSupply(upstream, totalSupply),
+      address: yield* parseAddress(upstream, asked, address),
+      // the response does not state the origin of the names, which is possibly not the contract
+      metadata: metadata ?? (isNamed ? "offchain" : "unresolved")
+    }
+  }
+})
+
+/**
+ * Decodes the response to a call for `address`.
+ *
+ * If the contract is not the master contract of a fungible token, fails with `TokenNotFound`, which contains the
+ * contract's type. The upstream's failures become the corresponding typed errors.
+ */
+export const readDialect = Effect.fnUntraced(function*(
+  address: TonAddress.TonAddress,
+  answer: UpstreamResponse.UpstreamResponse
+): Effect.fn.Return<Reading, CommonFailure | InvalidAddress | TokenNotFound> {
+  const { json, status, upstream } = answer
+  const asked = yield* Effect.fromResult(TonAddress.parse(address))
+  if (status === 200 && isFlat(json)) return yield* readFlat(upstream, json, asked)
+  const envelope = yield* TokenRpc.readAnswer(answer)
+  const contract = yield* readContract({ address }, upstream, envelope)
+  if (contract.contract_type !== "jetton_master") {
+    return yield* new TokenNotFound({
+      address,
+      contractType: contract.contract_type,
+      detail: `The contract is a ${contract.contract_type}, not the master contract of a fungible token`
+    })
+  }
+  return {
+    _tag: "Master",
+    master: {
+      totalSupply: yield* formatSupply(upstream, contract.total_supply),
+      mintable: contract.mintable,
+      // TEP-74 requires every wallet of a jetton to accept a burn; no server reports it
+      burnable: true,
+      address: yield* parseAddress(upstream, asked, contract["address"])
+    },
+    content: contract.jetton_content
+  }
+})
+
+/**
+ * Fetches metadata documents.
+ *
+ * The URI is from a contract that anyone can deploy, so a layer that sends requests must treat it as hostile. If a
+ * document cannot be fetched, the result is `None`, and the call that needs it does not fail.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { TokenChain } from "@trigate/tokens"
+ * import { Console, Effect } from "effect"
+ *
+ * const documents = new Map([["https://example.com/token.json", { symbol: "TEST" }]])
+ *
+ * const program = TokenChain.MetadataFetch.use(({ fetch }) => fetch("https://example.com/token.json")).pipe(
+ *   Effect.flatMap(Console.log)
+ * )
+ *
+ * await Effect.runPromise(Effect.provide(program, TokenChain.layerMemory(documents)))
+ * ```
+ */
+export class MetadataFetch extends Context.Service<MetadataFetch, {
+  /** Returns the parsed JSON document at `uri`. */
+  readonly fetch: (uri: string) => Effect.Effect<Option.Option<unknown>>
+}>()("@trigate/tokens/TokenChain/MetadataFetch") {}
+
+/**
+ * Provides a `MetadataFetch` that fetches nothing: for programs that must not send external requests, and for tests.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerNone: Layer.Layer<MetadataFetch> = Layer.succeed(
+  MetadataFetch,
+  MetadataFetch.of({ fetch: () => Effect.succeedNone })
+)
+
+/**
+ * Provides a `MetadataFetch` that returns the given documents by their URI.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerMemory = (documents: ReadonlyMap<string, unknown>): Layer.Layer<MetadataFetch> =>
+  Layer.succeed(
+    MetadataFetch,
+    MetadataFetch.of({
+      fetch: (uri) => Effect.sync(() => documents.has(uri) ? Option.some(documents.get(uri)) : Option.none())
+    })
+  )
+
+/** The members of the token's data that the metadata determines. */
+export type Described = Pick<TokenData, "name" | "symbol" | "decimals" | "metadata">
+
+interface Attributes {
+  readonly name: string | undefined
+  readonly symbol: string | undefined
+  readonly decimals: number | undefined
+  /** Whether the metadata contains a value for the decimals that is not a number from 0 to 255. */
+  readonly isWrong: boolean
+}
+
+const text = (value: unknown): string | undefined =>
+  Predicate.isString(value) && value.trim() !== "" ? value : undefined
+
+/** Parses the decimals of a token: text in on-chain metadata, text or a number in documents. */
+const parseDecimals = (value: unknown): number | undefined => {
+  const digits = Predicate.isNumber(value) ? String(value) : value
+  return Predicate.isString(digits) && /^[0-9]{1,3}$/u.test(digits) && Number(digits) <= 255
+    ? Number(digits)
+    : undefined
+}
+
+const readAttributes = (source: { readonly [attribute: string]: unknown }): Attributes => ({
+  name: text(source["name"]),
+  symbol: text(source["symbol"]),
+  decimals: parseDecimals(source["decimals"]),
+  isWrong: source["decimals"] !== undefined && source["decimals"] !== null &&
+    parseDecimals(source["decimals"]) === undefined
+})
+
+const isRecord = (value: unknown): value is { readonly [attribute: string]: unknown } =>
+  Predicate.isObject(value) && !Array.isArray(value)
+
+const nothing = readAttributes({})
+
+const described = (own: Attributes, document: Option.Option<Attributes>): Described => {
+  const other = Option.getOrElse(document, () => nothing)
+  const name = own.name ?? other.name
+  const symbol = own.symbol ?? other.symbol
+  const isOffchain = own.name === undefined || own.symbol === undefined ||
+    (own.decimals === undefined && other.decimals !== undefined)
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(symbol === undefined ? {} : { symbol }),
+    decimals: own.decimals ?? other.decimals ?? DEFAULT_DECIMALS,
+    metadata: name === undefined || symbol === undefined || Option.isNone(document) ||
+        (own.decimals === undefined && other.decimals === undefined && (own.isWrong || other.isWrong))
+      ? "unresolved"
+      : isOffchain
+      ? "offchain"
+      : "onchain"
+  }
+}
+
+/**
+ * Describes a token by its content. A value on chain overrides the value in the document.
+ *
+ * Fetches the document only if a value is missing and the contract refers to a document.
+ */
+export const describe = (
+  content: TokenContent | null | undefined,
+  { fetch }: MetadataFetch["Service"]
+): Effect.Effect<Described> => {
+  const data = (content?.type === "onchain" ? content.data : undefined) ?? {}
+  const uri = (content?.type === "offchain" ? content.data : text(data["uri"])) ?? undefined
+  const own = readAttributes(data)
+  const isComplete = own.name !== undefined && own.symbol !== undefined && own.decimals !== undefined
+  return isComplete || uri === undefined
+    ? Effect.succeed(described(own, Option.some(nothing)))
+    : Effect.map(
+      fetch(uri),
+      (document) => described(own, Option.map(Option.filter(document, isRecord), readAttributes))
+    )
+}
 
 /** A JSON-RPC call to relay. `surface`: whether the gateway's own routes or its node routes received the call. */
 export interface RelayCall {
@@ -89,7 +329,7 @@ export class TokenChain extends Context.Service<TokenChain, {
    */
   readonly rest: (
     call: RestCall
-  ) => Effect.Effect<UpstreamResponse, CallFailure | InvalidAddress | OutcomeUnknown>
+  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, CallFailure | InvalidAddress | OutcomeUnknown>
   /** Returns a fungible token by its master contract, with metadata from the layer's `MetadataFetch`. */
   readonly getTokenData: (
     request: AddressRequest
@@ -157,7 +397,7 @@ const isSending = <Call extends { readonly operation: TokenRpcOperation | TokenS
  * a `SharedTransactions` in the context.
  */
 export const make = Effect.fnUntraced(function*(
-  backend: TokenProtocol.TokenBackend,
+  backend: TokenRpc.TokenBackend,
   metadata: MetadataFetch["Service"],
   streams: Transactions.Options = Transactions.defaults
 ): Effect.fn.Return<TokenChain["Service"], never, Scope.Scope> {
@@ -170,28 +410,28 @@ export const make = Effect.fnUntraced(function*(
   )
 
   const read = Effect.fnUntraced(function*(operation: TokenRpcOperation, params: Json.Json) {
-    const checked = yield* TokenProtocol.check(operation, params)
+    const checked = yield* TokenRpc.check(operation, params)
     return yield* TokenRpc.readAnswer(yield* backend.read({ form: "rpc", operation, params: checked }))
   })
 
   const relay = Effect.fnUntraced(function*({ operation, params, surface }: RelayCall) {
     if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
     if (operation.class === "read") return yield* read(operation, params)
-    const checked = yield* TokenProtocol.check(operation, params)
-    return yield* TokenProtocol.readOnce(operation, yield* backend.once({ form: "rpc", operation, params: checked }))
+    const checked = yield* TokenRpc.check(operation, params)
+    return yield* TokenRpc.readOnce(operation, yield* backend.once({ form: "rpc", operation, params: checked }))
   }, Effect.mapError(wrapReason))
 
   const restRead = Effect.fnUntraced(function*(operation: TokenRpcOperation, asked: Query | Json.Json) {
     if (!(asked instanceof Json.Json)) {
-      return yield* backend.read({ form: "query", operation, ...yield* TokenProtocol.paramsOfQuery(operation, asked) })
+      return yield* backend.read({ form: "query", operation, ...yield* TokenRpc.paramsOfQuery(operation, asked) })
     }
-    return yield* backend.read({ form: "body", operation, params: yield* TokenProtocol.check(operation, asked) })
+    return yield* backend.read({ form: "body", operation, params: yield* TokenRpc.check(operation, asked) })
   })
 
   const restOnce = Effect.fnUntraced(function*(operation: TokenSendOperation, params: Json.Json) {
-    const checked = yield* TokenProtocol.check(operation, params)
+    const checked = yield* TokenRpc.check(operation, params)
     const response = yield* backend.once({ form: "body", operation, params: checked })
-    return yield* Effect.as(TokenProtocol.readOnce(operation, response), response)
+    return yield* Effect.as(TokenRpc.readOnce(operation, response), response)
   })
 
   const rest = Effect.fnUntraced(function*(call: RestCall) {
@@ -211,10 +451,10 @@ export const make = Effect.fnUntraced(function*(
       params: Json.write({ address }),
       query: [["address", address]]
     })
-    const reading = yield* Dialect.read(address, response)
+    const reading = yield* readDialect(address, response)
     return reading._tag === "Token"
       ? reading.token
-      : { ...yield* Metadata.describe(reading.content, metadata), ...reading.master }
+      : { ...yield* describe(reading.content, metadata), ...reading.master }
   }, Effect.mapError(wrapReason))
 
   const getTokenContract = Effect.fn("TokenChain.getTokenContract")(function*(

@@ -1,10 +1,10 @@
 /** A token chain in memory. It responds from a state that a test sets, in the format of C++ servers. */
-import * as Json from "@trigate/domain/encoding/Json"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
+import * as TonAddress from "@trigate/domain/tokens/TokenData"
 import { TokenContract, wireTypes } from "@trigate/domain/tokens/TokenData"
 import type { TokenData } from "@trigate/domain/tokens/TokenData"
 import type { TokenBackend } from "@trigate/domain/tokens/TokenProtocol"
-import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -13,8 +13,8 @@ import * as Predicate from "effect/Predicate"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { MetadataFetch } from "./metadata/MetadataFetch.ts"
 import * as TokenChain from "./TokenChain.ts"
+import type { MetadataFetch } from "./TokenChain.ts"
 
 /** A contract at an address (in any form), as the JSON-RPC method `getTokenData` returns it. */
 export interface Deployed {
@@ -29,11 +29,11 @@ export interface Deployed {
  * @category services
  * @example
  * ```ts
- * import { TonAddress } from "@trigate/domain"
+ * import { TokenData } from "@trigate/domain"
  * import { TokenChain, TokenChainMemory } from "@trigate/tokens"
  * import { Console, Effect, Ref } from "effect"
  *
- * const address = TonAddress.TonAddress.make("EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz")
+ * const address = TokenData.TonAddress.make("EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz")
  * const token = { address, name: "Test", symbol: "TEST", decimals: 9, totalSupply: "1", mintable: false, burnable: true } as const
  *
  * const program = Effect.gen(function*() {

@@ -1,11 +1,10 @@
 /** `TokenChain` over the network: REST and JSON-RPC under `/api/v2` of a node's base URL. */
 import { detached } from "@trigate/domain/Caller"
-import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
+import { ChainNotConfigured } from "@trigate/domain/errors/GatewayError"
 import * as TokenProtocol from "@trigate/domain/tokens/TokenProtocol"
 import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransport"
 import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
-import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransportHttpClient"
-import * as TransportLayers from "@trigate/upstream/transport/TransportLayers"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -13,8 +12,7 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import { layerNone, MetadataFetch } from "./metadata/MetadataFetch.ts"
-import { make as makeService, TokenChain } from "./TokenChain.ts"
+import { layerNone, make as makeService, MetadataFetch, TokenChain } from "./TokenChain.ts"
 import * as Transactions from "./transactions/Transactions.ts"
 
 export { TokenChain }
@@ -126,7 +124,7 @@ export const layerHttpClient = (
  * ```
  */
 export const layerFetch = (options: Options): Layer.Layer<TokenChain> =>
-  Layer.provide(layer(options), TransportLayers.layerFetch)
+  Layer.provide(layer(options), HttpTransportHttpClient.layerFetch)
 
 /**
  * Provides {@link layer} over undici.
@@ -135,4 +133,4 @@ export const layerFetch = (options: Options): Layer.Layer<TokenChain> =>
  * @category layers
  */
 export const layerUndici = (options: Options): Layer.Layer<TokenChain> =>
-  Layer.provide(layer(options), TransportLayers.layerUndici())
+  Layer.provide(layer(options), HttpTransportHttpClient.layerUndici())

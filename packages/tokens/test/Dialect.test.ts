@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import { TokenNotFound } from "@trigate/domain/errors/GatewayError"
 import type { GatewayError } from "@trigate/domain/errors/GatewayError"
-import { TokenNotFound } from "@trigate/domain/errors/ResourceError"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
-import { TonAddress } from "@trigate/domain/tokens/TonAddress"
-import * as Dialect from "@trigate/tokens/Dialect"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
+import { TonAddress } from "@trigate/domain/tokens/TokenData"
+import * as Dialect from "@trigate/tokens/TokenChain"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import errors from "./fixtures/ton-errors.json" with { type: "json" }
@@ -17,7 +17,7 @@ const address = TonAddress.make(usdt.request.query.address)
 const raw = TonAddress.make("0:b113a994b5024a16719f69139328eb759596c38a25f59028b146fecdc3621dfe")
 
 const read = (body: unknown, status = 200, asked = address) =>
-  Dialect.read(
+  Dialect.readDialect(
     asked,
     UpstreamResponse.json("token-chain", status, typeof body === "string" ? body : JSON.stringify(body))
   )
@@ -238,7 +238,7 @@ describe("failures", () => {
       const sent = new TokenNotFound({ address, contractType: "nft_collection", detail: "a collection" })
       const body = JSON.stringify(yield* Schema.encodeEffect(TokenNotFound)(sent))
       const error = yield* Effect.flip(
-        Dialect.read(
+        Dialect.readDialect(
           address,
           UpstreamResponse.json("token-chain", 404, body).with({ contentType: "application/problem+json" })
         )
@@ -249,7 +249,7 @@ describe("failures", () => {
   it.effect("keep the seconds to wait", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(
-        Dialect.read(address, UpstreamResponse.plain("token-chain", 429, "slow down").with({ retryAfter: 4 }))
+        Dialect.readDialect(address, UpstreamResponse.plain("token-chain", 429, "slow down").with({ retryAfter: 4 }))
       )
       assert(error._tag === "UpstreamRateLimited")
       assert.strictEqual(error.retryAfter, 4)

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { TokenContent } from "@trigate/domain/tokens/TokenData"
-import * as Metadata from "@trigate/tokens/metadata/Metadata"
-import * as MetadataFetch from "@trigate/tokens/metadata/MetadataFetch"
+import * as TokenChain from "@trigate/tokens/TokenChain"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 
@@ -13,7 +12,7 @@ const offchain: TokenContent = { type: "offchain", data: uri }
 const describeWith = (content: TokenContent | null | undefined, document: Option.Option<unknown>) => {
   let asked = 0
   return Effect.map(
-    Metadata.describe(content, {
+    TokenChain.describe(content, {
       fetch: (wanted) =>
         Effect.sync(() => {
           asked += 1
@@ -26,7 +25,7 @@ const describeWith = (content: TokenContent | null | undefined, document: Option
 
 const full = { name: "Name", symbol: "SYM", decimals: "6" }
 const table: ReadonlyArray<
-  readonly [what: string, TokenContent | null | undefined, document: unknown, Metadata.Described, asked: number]
+  readonly [what: string, TokenContent | null | undefined, document: unknown, TokenChain.Described, asked: number]
 > = [
   ["whole on-chain content, nothing fetched", onchain({ ...full, uri }), { name: "Other" }, {
     name: "Name",
@@ -151,16 +150,16 @@ describe("metadata", () => {
 })
 
 describe("MetadataFetch", () => {
-  const fetch = (wanted: string) => MetadataFetch.MetadataFetch.use((service) => service.fetch(wanted))
+  const fetch = (wanted: string) => TokenChain.MetadataFetch.use((service) => service.fetch(wanted))
 
   it.effect("fetches nothing where nothing may be fetched", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* fetch(uri), Option.none())
-    }).pipe(Effect.provide(MetadataFetch.layerNone)))
+    }).pipe(Effect.provide(TokenChain.layerNone)))
 
   it.effect("answers the documents that it was given", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* fetch(uri), Option.some({ name: "N" }))
       assert.deepStrictEqual(yield* fetch("https://other.example/x.json"), Option.none())
-    }).pipe(Effect.provide(MetadataFetch.layerMemory(new Map([[uri, { name: "N" }]])))))
+    }).pipe(Effect.provide(TokenChain.layerMemory(new Map([[uri, { name: "N" }]])))))
 })

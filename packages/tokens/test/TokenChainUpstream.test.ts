@@ -1,11 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import { UnavailableOnNode } from "@trigate/domain/errors/RequestError"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { UnavailableOnNode } from "@trigate/domain/errors/GatewayError"
+import { TonAddress } from "@trigate/domain/tokens/TokenData"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
-import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
-import { TonAddress } from "@trigate/domain/tokens/TonAddress"
+import * as TokenRpc from "@trigate/domain/tokens/TokenProtocol"
 import { flipReason } from "@trigate/testing/Reason"
-import * as MetadataFetch from "@trigate/tokens/metadata/MetadataFetch"
 import * as TokenChain from "@trigate/tokens/TokenChain"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as Tokens from "@trigate/tokens/Tokens"
@@ -64,7 +63,7 @@ const transport = (answer: (sent: Sent) => Answer) =>
     ))
   }))
 
-const documents = MetadataFetch.layerMemory(
+const documents = TokenChain.layerMemory(
   new Map([
     ["https://tether.to/usdt-ton.json", { name: "Tether USD", symbol: "USD₮", decimals: 9 }],
     [jusdt.body.result.jetton_content.data.uri, { name: "jUSDT", symbol: "jUSDT" }]

@@ -1,26 +1,28 @@
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
-import { ActionNotFound } from "@trigate/domain/actions/ActionError"
-import type { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
+import * as Action from "@trigate/domain/actions/Action"
+import { passthroughAction } from "@trigate/domain/actions/Action"
+import type { AnySignedAction, ExchangeFailure, SubmitFailure } from "@trigate/domain/actions/Action"
 import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionRecord, ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { isOpen } from "@trigate/domain/actions/ActionRecord"
-import type { ExchangeFailure, SubmitFailure } from "@trigate/domain/actions/ExchangeOperations"
-import { passthroughAction } from "@trigate/domain/actions/ExchangeOperations"
-import * as ExchangeProtocol from "@trigate/domain/actions/ExchangeProtocol"
 import * as Resolution from "@trigate/domain/actions/Resolution"
-import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
-import * as SignedAction from "@trigate/domain/actions/SignedAction"
 import { CurrentCaller, detached } from "@trigate/domain/Caller"
-import type { Address } from "@trigate/domain/encoding/Hex"
-import { printable } from "@trigate/domain/encoding/TerminalEscape"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import { unwrapReason, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
-import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@trigate/domain/errors/RequestError"
-import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
-import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
+import { printable } from "@trigate/domain/encoding/Encoding"
+import type { Address } from "@trigate/domain/encoding/Encoding"
+import { ActionNotFound, unwrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
+import type {
+  ChainNotConfigured,
+  InvalidRequest,
+  NonceAlreadyUsed,
+  OnceFailure,
+  UnavailableOnNode,
+  UpstreamUnavailable,
+  WrapReason
+} from "@trigate/domain/errors/GatewayError"
+import type * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import { invalidRequest, sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
 import type { Surface } from "@trigate/domain/operations/Operation"
-import type * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -30,8 +32,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as ActionLog from "./actionLog/ActionLog.ts"
 import * as LoggedAction from "./actionLog/LoggedAction.ts"
-import type { Changed } from "./admission/AccountChanges.ts"
-import type { Admission, AdmissionFailure, Admitted } from "./admission/Admission.ts"
+import type { Admission, AdmissionFailure, Admitted, Changed } from "./admission/Admission.ts"
 
 /**
  * A signed body to relay, and the gateway's surface that received it: the gateway's own routes, or the node routes
@@ -197,7 +198,7 @@ const severalFound = Effect.suspend(() =>
 )
 
 /** Encodes a signed action as a body. Fails with `InvalidRequest` if a value of the envelope is out of range. */
-const encoded = (signed: AnySignedAction) => Effect.map(SignedAction.write(signed), Utf8.encode)
+const encoded = (signed: AnySignedAction) => Effect.map(Action.write(signed), Utf8.encode)
 
 /**
  * Converts the result of an attempt to the `Settlement` that the action log records; docs/reliability.md lists the
@@ -258,7 +259,7 @@ export const make = (
         return yield* sent.failure
       }
       const answer = sent.success
-      const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, { ...identity, legs: admitted.legs }))
+      const outcome = yield* Effect.result(Action.readOutcome(answer, { ...identity, legs: admitted.legs }))
       const settlement = toSettlement(outcome, isRepeat)
       if (settlement === "accepted" || settlement === "unknown") yield* changed(admitted, settlement === "accepted")
       yield* settle(settlement, answer.status, Result.isSuccess(outcome) ? outcome.success.entries : undefined)

@@ -1,7 +1,7 @@
 /** `Exchange` in memory: records actions instead of sending them and returns configured responses. */
-import * as Json from "@trigate/domain/encoding/Json"
-import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import type { OnceFailure } from "@trigate/domain/errors/GatewayError"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -1,9 +1,8 @@
 /** `Exchange` over HTTP. Provides this service, and `Venue`: the network for which actions are signed. */
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransport"
 import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
-import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransportHttpClient"
-import * as TransportLayers from "@trigate/upstream/transport/TransportLayers"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
@@ -57,7 +56,7 @@ export const layerHttpClient = (
  * @category layers
  */
 export const layerFetch = (options: Options): Layer.Layer<Exchange | VenueProfile.Venue> =>
-  Layer.provide(layer(options), TransportLayers.layerFetch)
+  Layer.provide(layer(options), HttpTransportHttpClient.layerFetch)
 
 /**
  * Provides {@link layer} over undici.
@@ -91,4 +90,4 @@ export const layerFetch = (options: Options): Layer.Layer<Exchange | VenueProfil
  * ```
  */
 export const layerUndici = (options: Options): Layer.Layer<Exchange | VenueProfile.Venue> =>
-  Layer.provide(layer(options), TransportLayers.layerUndici())
+  Layer.provide(layer(options), HttpTransportHttpClient.layerUndici())

@@ -1,8 +1,7 @@
 /** `Info` over HTTP. Provides only this service, for a program that signs nothing. */
 import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransport"
 import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
-import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransportHttpClient"
-import * as TransportLayers from "@trigate/upstream/transport/TransportLayers"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
@@ -65,7 +64,7 @@ export const layerHttpClient = (options: Options): Layer.Layer<Info, never, Http
  * ```
  */
 export const layerFetch = (options: Options): Layer.Layer<Info> =>
-  Layer.provide(layer(options), TransportLayers.layerFetch)
+  Layer.provide(layer(options), HttpTransportHttpClient.layerFetch)
 
 /**
  * Provides {@link layer} over undici.
@@ -74,4 +73,4 @@ export const layerFetch = (options: Options): Layer.Layer<Info> =>
  * @category layers
  */
 export const layerUndici = (options: Options): Layer.Layer<Info> =>
-  Layer.provide(layer(options), TransportLayers.layerUndici())
+  Layer.provide(layer(options), HttpTransportHttpClient.layerUndici())

@@ -1,42 +1,213 @@
 /**
- * Describes a signed body as the venue decodes it: the signer, the mistakes, their corrections, and the message to
- * sign.
+ * Describes a signed body as the venue decodes it: the signer, the mistakes, their corrections, and the message.
  *
  * It works offline: nothing is sent, and no gateway is required.
  */
-import type { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
+import type { SignedEnvelope } from "@trigate/domain/actions/Action"
 import { CurrentCaller } from "@trigate/domain/Caller"
-import type { Address } from "@trigate/domain/encoding/Hex"
-import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
-import type { Inspection, Mistake } from "@trigate/domain/Inspection"
-import * as ActionHash from "@trigate/signing/actions/ActionHash"
-import type * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
-import * as MsgPack from "@trigate/signing/actions/MsgPack"
-import * as Signable from "@trigate/signing/actions/Signable"
-import * as UserSigned from "@trigate/signing/actions/UserSigned"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import type { Address } from "@trigate/domain/encoding/Encoding"
+import type { InvalidRequest } from "@trigate/domain/errors/GatewayError"
+import type { CorrectedBody, Inspection, Mistake } from "@trigate/domain/Inspection"
+import * as Signable from "@trigate/signing/actions/ActionHash"
+import * as SignerRecovery from "@trigate/signing/actions/CanonicalAction"
+import type { RecoveredSigner } from "@trigate/signing/actions/CanonicalAction"
+import * as SignedReading from "@trigate/signing/inspection/SignedReading"
 import * as SignedView from "@trigate/signing/inspection/SignedView"
-import * as SigningWarning from "@trigate/signing/inspection/SigningWarning"
-import * as MultiSig from "@trigate/signing/multisig/MultiSig"
+import * as SigningWarning from "@trigate/signing/inspection/SigningMistake"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
-import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
-import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { otherThan, Venue } from "@trigate/signing/VenueProfile"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Option from "effect/Option"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as ActionDecoder from "./admission/ActionDecoder.ts"
 import type { ReadBody } from "./admission/ActionDecoder.ts"
 import * as Admission from "./admission/Admission.ts"
-import * as BodyNormalization from "./admission/BodyNormalization.ts"
-import * as SignerAuthorization from "./admission/SignerAuthorization.ts"
-import * as WrappedBody from "./admission/WrappedBody.ts"
-import * as CorrectedBody from "./CorrectedBody.ts"
-import * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
+import * as SignerSearch from "./SignatureDiagnosis.ts"
+
+/**
+ * Checks bodies as `/exchange` does. Each function returns why `/exchange` refuses a body; `undefined` if `/exchange`
+ * relays it.
+ */
+export interface Refusals {
+  readonly ofSigner: (read: ReadBody, expected: Address) => string | undefined
+  /**
+   * Checks a corrected body that was signed with a substitute key, because the signer's own key is not available.
+   * Ignores the allow-list of signers.
+   */
+  readonly ofProof: (read: ReadBody) => string | undefined
+}
+
+type Path = Mistake["path"]
+
+const put = (value: unknown, [key, ...rest]: Path, item: unknown): unknown => {
+  if (key === undefined) return item
+  if (Array.isArray(value)) return value.map((each: unknown, at) => at === key ? put(each, rest, item) : each)
+  if (!Predicate.isReadonlyObject(value)) return value
+  const members = Object.entries(value).map(([name, each]) => [name, name === key ? put(each, rest, item) : each])
+  return Object.fromEntries(
+    Object.hasOwn(value, key) || rest.length > 0 || item === undefined ? members : [...members, [key, item]]
+  )
+}
+
+const without = (value: unknown, key: string): unknown =>
+  Predicate.isReadonlyObject(value)
+    ? Object.fromEntries(Object.entries(value).filter(([name]) => name !== key))
+    : value
+
+const at = (value: unknown, path: Path): unknown =>
+  path.reduce<unknown>(
+    (part, key) => Predicate.hasProperty(part, key) && Object.hasOwn(part, key) ? part[key] : undefined,
+    value
+  )
+
+const integer = (text: string | undefined): number | undefined =>
+  text !== undefined && /^[0-9]{1,15}/u.test(text) ? Number.parseInt(text, 10) : undefined
+
+const chainId = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : /^0x[0-9a-f]+/u.exec(text)?.[0]
+
+/** Mistakes whose correction changes only the body, because the signature already covers the corrected value. */
+const signedTexts: ReadonlySet<string> = new Set(["jsonText", "unicodeForm"])
+
+/**
+ * Returns the body with one mistake reverted. Returns it unchanged if the mistake is not in the body, or if the
+ * correction would invalidate the signature.
+ */
+const revertMistake = (body: unknown, { expected, found, mistake, path }: Mistake): unknown => {
+  switch (mistake) {
+    case "timeUnit":
+    case "otherNonce": {
+      const time = integer(expected)
+      if (time === undefined || path.length === 0) return body
+      // a user-signed action repeats the nonce of the body
+      const isOwn = mistake === "otherNonce"
+        ? path.length > 1
+        : at(body, [...path.slice(0, -1), "signatureChainId"]) !== undefined
+      return put(put(body, path, time), isOwn ? ["nonce"] : [], isOwn ? time : put(body, path, time))
+    }
+    case "vaultNotSent":
+      return expected === undefined ? put(body, ["vaultAddress"], found) : body
+    case "expiresAfterNotSent":
+      // an expiry in another unit is signed again
+      return expected === undefined || found?.length === expected.length
+        ? put(body, ["expiresAfter"], integer(found))
+        : body
+    case "ownVault":
+      return without(body, "vaultAddress")
+    case "otherChainId": {
+      const signed = chainId(found)
+      return path.length === 0 || signed === undefined ? body : put(body, path, signed)
+    }
+    case "recoveryBitForm":
+      return put(body, path, integer(expected))
+    case "repeatedCosigner": {
+      const signatures = at(body, ["action", "signatures"])
+      return Array.isArray(signatures)
+        ? put(body, ["action", "signatures"], signatures.filter((_, index) => index !== path.at(-1)))
+        : body
+    }
+    default:
+      if (!signedTexts.has(mistake) || found === undefined) return body
+      return Result.match(Json.parse(found), { onFailure: () => body, onSuccess: (text) => put(body, path, text) })
+  }
+}
+
+/**
+ * The substitute key: signs in place of the expected signer's key when a correction is verified. The caller never
+ * receives a signature made with this key.
+ */
+const proofKey = new Uint8Array(32).fill(0x5a)
+
+const read = (body: unknown): Result.Result<ReadBody, unknown> => ActionDecoder.readText(Json.stringify(body))
+
+const isMended = (profile: VenueProfile, body: ReadBody): boolean =>
+  ActionDecoder.of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalAction(profile, body))).mistakes
+    .length === 0
+
+/** Returns whether the body would pass all checks if the substitute key had signed it. */
+const isSignable = (
+  profile: VenueProfile,
+  engine: Secp256k1.Engine,
+  body: unknown,
+  { ofProof }: Refusals
+): boolean => {
+  const key = engine.publicKey(proofKey)
+  const unsigned = read(put(without(body, "signature"), ["signature"], { r: "0x1", s: "0x1", v: 27 }))
+  if (Result.isFailure(unsigned) || Option.isNone(key) || !isMended(profile, unsigned.success)) return false
+  const { signed } = unsigned.success
+  const signable = Result.flatMap(
+    ActionDecoder.canonicalAction(profile, unsigned.success),
+    (action) => SignerRecovery.toSignable(profile, action, signed)
+  )
+  // a multi-sig action names its leader, so the substitute key cannot sign in place of the leader's key
+  if (Result.isFailure(signable) || signable.success.scheme === "multiSig") return false
+  const proof = engine.sign(Signable.digestBytes(signable.success.outer), proofKey)
+  if (Option.isNone(proof)) return false
+  const signature = {
+    r: SignedReading.digestHex(proof.value.bytes.subarray(0, 32)),
+    s: SignedReading.digestHex(proof.value.bytes.subarray(32)),
+    v: 27 + proof.value.recovery
+  }
+  return Result.match(read(put(without(body, "signature"), ["signature"], signature)), {
+    onFailure: () => false,
+    onSuccess: (whole) => ofProof(whole) === undefined
+  })
+}
+
+const mendedSignature = (mistakes: ReadonlyArray<Mistake>, signature: Secp256k1.Signature) => [
+  signature,
+  ...SignerSearch.repairs.filter(([name]) => mistakes.some(({ mistake }) => mistake === name))
+    .map(([, repair]) => repair(signature))
+]
+
+/**
+ * Returns the corrected body; `undefined` if nothing is wrong.
+ *
+ * Retains the signature if it is the expected signer's signature of the corrected body. Otherwise the corrected body
+ * has no signature and must be signed again. To check an unsigned corrected body, a copy is signed internally with a
+ * substitute key.
+ */
+export const of = (
+  profile: VenueProfile,
+  engine: Secp256k1.Engine,
+  { sentAction, signed }: ReadBody,
+  { mended }: ActionDecoder.BodyNormalization,
+  mistakes: ReadonlyArray<Mistake>,
+  expected: Address | undefined,
+  refusals: Refusals
+): CorrectedBody | undefined => {
+  if (mistakes.length === 0) return undefined
+  const { signature, ...beside } = signed
+  const sent: unknown = { ...beside, action: sentAction, signature }
+  const candidates = mended === undefined ? [sent] : [sent, { ...beside, action: mended.action, signature }]
+  const bodies = candidates.map((body) => mistakes.reduce(revertMistake, body))
+  if (expected !== undefined) {
+    for (const body of bodies) {
+      for (const kept of mendedSignature(mistakes, signature)) {
+        const v = Number(kept.v)
+        const whole = read(put(body, ["signature"], { ...kept, v: v < 27 ? v + 27 : v }))
+        if (
+          Result.isSuccess(whole) && refusals.ofSigner(whole.success, expected) === undefined &&
+          isMended(profile, whole.success)
+        ) {
+          return {
+            body: Json.stringify(put(body, ["signature"], { ...kept, v: v < 27 ? v + 27 : v })),
+            signature: "kept",
+            verified: true
+          }
+        }
+      }
+    }
+  }
+  const again = without(bodies.at(-1), "signature")
+  return { body: Json.stringify(again), signature: "again", verified: isSignable(profile, engine, again, refusals) }
+}
 
 /** The admission options of `/exchange`; the inspector also recognizes the signers on the allow-list. */
 export type Options = Admission.Options
@@ -48,7 +219,7 @@ export type Options = Admission.Options
  * @category services
  * @example
  * ```ts
- * import { Json } from "@trigate/domain"
+ * import { Encoding } from "@trigate/domain"
  * import { ActionBuilder, Signer, VenueProfile } from "@trigate/signing"
  * import { Inspector } from "@trigate/trading"
  * import { Console, Effect, Layer, Redacted } from "effect"
@@ -59,7 +230,7 @@ export type Options = Admission.Options
  *   const signed = yield* ActionBuilder.useBigBlocks({ nonce: 1_767_225_600_000 })
  *   const { inspect } = yield* Inspector.Inspector
  *   const expected = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
- *   const { diagnosis } = yield* inspect(new TextEncoder().encode(Json.stringify(signed)), expected)
+ *   const { diagnosis } = yield* inspect(new TextEncoder().encode(Encoding.stringify(signed)), expected)
  *   yield* Console.log(diagnosis.verdict)
  * })
  *
@@ -96,21 +267,21 @@ const legible = (value: unknown): unknown => {
 }
 
 /** Returns the hashed bytes and the intermediate hashes; empty if the action cannot be hashed. */
-const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelope) =>
+const hashes = (canonical: SignerRecovery.CanonicalAction, signed: SignedEnvelope) =>
   Result.getOrElse(
     Result.gen(function*() {
       const { action, kind } = canonical
-      const scheme = yield* UserSigned.signingScheme(kind === "multiSig" ? action.payload.action : action)
+      const scheme = yield* SignerRecovery.signingScheme(kind === "multiSig" ? action.payload.action : action)
       const isL1 = scheme.scheme === "l1"
       if (kind === "multiSig") {
         return {
-          msgpack: yield* MsgPack.encodeHex(MultiSig.hashedWrapper(action)),
-          multiSigHash: yield* MultiSig.actionHash(action, signed),
-          ...(isL1 ? { connectionId: yield* ActionHash.hash(MultiSig.innerValue(action), signed) } : {})
+          msgpack: yield* Signable.encodeHex(SignerRecovery.hashedWrapper(action)),
+          multiSigHash: yield* SignerRecovery.actionHash(action, signed),
+          ...(isL1 ? { connectionId: yield* Signable.hash(SignerRecovery.innerValue(action), signed) } : {})
         }
       }
       return isL1
-        ? { msgpack: yield* MsgPack.encodeHex(action), connectionId: yield* ActionHash.hash(action, signed) }
+        ? { msgpack: yield* Signable.encodeHex(action), connectionId: yield* Signable.hash(action, signed) }
         : {}
     }),
     () => ({})
@@ -175,7 +346,7 @@ const signers = (recovered: RecoveredSigner) => ({
 /** Returns the canonical action, the differences between it and the sent action, and the message to sign. */
 const target = (
   profile: VenueProfile,
-  { mended }: BodyNormalization.BodyNormalization,
+  { mended }: ActionDecoder.BodyNormalization,
   { sentAction, signed }: ReadBody
 ) => {
   if (mended === undefined) return { differences: [] }
@@ -195,7 +366,7 @@ const target = (
 const readBody = (bytes: Uint8Array) =>
   Result.flatMap(ActionDecoder.decodeText(bytes), (text) => {
     const body = Result.map(ActionDecoder.readText(text), (read) => ({ body: read, wrapped: noMistakes }))
-    const inner = Result.isFailure(body) ? WrappedBody.unwrap(text) : undefined
+    const inner = Result.isFailure(body) ? ActionDecoder.unwrap(text) : undefined
     return inner === undefined ? body : Result.match(ActionDecoder.readText(inner.text), {
       onFailure: () => body,
       onSuccess: (read) => Result.succeed({ body: read, wrapped: [inner.mistake] })
@@ -223,7 +394,7 @@ export const make = (
       const { earliest, latest, now } = windowAt(yield* Clock.currentTimeMillis)
       const once = recoveringOnce(engine)
       const { sentAction, signed } = body
-      const known = SignerAuthorization.recover(profile, once, body, SignerAuthorization.isExpected(body, expected))
+      const known = Admission.recover(profile, once, body, Admission.isExpected(body, expected))
       const canonicalForm = Result.isSuccess(known)
         ? Result.succeed(known.success.canonical)
         : ActionDecoder.canonicalAction(profile, body)
@@ -234,7 +405,7 @@ export const make = (
       )
       const recovered = Result.getOrUndefined(recovery)
       yield* Effect.yieldNow
-      const shape = BodyNormalization.of(profile, body, canonical)
+      const shape = ActionDecoder.of(profile, body, canonical)
       const form = { ...shape, mistakes: [...wrapped, ...shape.mistakes] }
       yield* Effect.yieldNow
       const { scope } = yield* CurrentCaller
@@ -244,7 +415,7 @@ export const make = (
           onFailure: (refusal) => refusal.message,
           onSuccess: () => undefined
         })
-      const diagnosis = yield* SignatureDiagnosis.diagnose(profile, once, {
+      const diagnosis = yield* SignerSearch.diagnose(profile, once, {
         body,
         canonical,
         form,
@@ -254,7 +425,7 @@ export const make = (
         refusalOf: (signer) => findRefusal(body, signer)
       })
       yield* Effect.yieldNow
-      const corrected = CorrectedBody.of(profile, once, body, form, diagnosis.mistakes, diagnosis.expectedSigner, {
+      const corrected = of(profile, once, body, form, diagnosis.mistakes, diagnosis.expectedSigner, {
         ofSigner: findRefusal,
         ofProof: (read) =>
           Result.match(judge(read, read.signed.nonce, scope, undefined), {

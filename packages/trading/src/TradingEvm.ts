@@ -1,16 +1,11 @@
 /** The trading chain's EVM: relayed calls, typed reads, streams, and transaction costs. */
-import type { Address } from "@trigate/domain/encoding/Hex"
-import type { CallFailure } from "@trigate/domain/errors/GatewayError"
-import type { UnsupportedBlock } from "@trigate/domain/errors/RequestError"
-import type { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
+import type { Address } from "@trigate/domain/encoding/Encoding"
+import type { CallFailure, OutcomeUnknown, UnsupportedBlock } from "@trigate/domain/errors/GatewayError"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
-import * as EvmOperations from "@trigate/domain/evm/EvmOperations"
-import type { evmOperations } from "@trigate/domain/evm/EvmOperations"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import type { evmOperations, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import * as Gas from "@trigate/domain/evm/EvmResources"
 import * as EvmStreams from "@trigate/domain/evm/EvmStreams"
-import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
-import * as Gas from "@trigate/domain/evm/Gas"
-import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import type { Methods } from "@trigate/domain/operations/Operation"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -60,7 +55,7 @@ export interface TradingEvmMethods
  * @category services
  * @example
  * ```ts
- * import { Gas } from "@trigate/domain"
+ * import { EvmResources } from "@trigate/domain"
  * import { TradingEvm, TradingEvmMemory } from "@trigate/trading"
  * import { Console, Effect, Ref } from "effect"
  *
@@ -69,7 +64,7 @@ export interface TradingEvmMethods
  *   yield* Ref.set(gasPrice, 2_000_000_000n)
  *   const { transactionCost } = yield* TradingEvm.TradingEvm
  *   const address = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
- *   yield* Console.log(Gas.formatEther(yield* transactionCost({ address, gasLimit: 21_000n })))
+ *   yield* Console.log(EvmResources.formatEther(yield* transactionCost({ address, gasLimit: 21_000n })))
  * })
  *
  * await Effect.runPromise(Effect.provide(program, TradingEvmMemory.layer()))
@@ -83,10 +78,10 @@ export class TradingEvm extends Context.Service<TradingEvm, TradingEvmMethods>()
 /** Makes the service `TradingEvm` over a backend. Default: the nodes serve the latest block only. */
 export const make = (
   backend: EvmProtocol.StreamingBackend,
-  serving: Serving = EvmOperations.serving
+  serving: Serving = EvmProtocol.serving
 ): TradingEvm["Service"] => {
   const label = "trading-node"
-  const methods = EvmTypedCalls.makeMethods(EvmOperations.makeOperations(serving), "TradingEvm", label, backend)
+  const methods = EvmProtocol.makeMethods(EvmProtocol.makeOperations(serving), "TradingEvm", label, backend)
   const gasPriceFor = Effect.fn("TradingEvm.gasPriceFor")(function*(account: Account) {
     return yield* (yield* methods.usingBigBlocks(account)) ? methods.bigBlockGasPrice() : methods.gasPrice()
   })

@@ -1,9 +1,8 @@
 /** `TradingEvm` over HTTP. Provides only this service, over one node. */
-import type * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
+import type * as GatewayReads from "@trigate/upstream/evm/EvmFeed"
 import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransport"
 import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
-import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransportHttpClient"
-import * as TransportLayers from "@trigate/upstream/transport/TransportLayers"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
@@ -63,7 +62,7 @@ export const layerHttpClient = (options: Options): Layer.Layer<TradingEvm, never
  * ```
  */
 export const layerFetch = (options: Options): Layer.Layer<TradingEvm> =>
-  Layer.provide(layer(options), TransportLayers.layerFetch)
+  Layer.provide(layer(options), HttpTransportHttpClient.layerFetch)
 
 /**
  * Provides {@link layer} over undici.
@@ -72,4 +71,4 @@ export const layerFetch = (options: Options): Layer.Layer<TradingEvm> =>
  * @category layers
  */
 export const layerUndici = (options: Options): Layer.Layer<TradingEvm> =>
-  Layer.provide(layer(options), TransportLayers.layerUndici())
+  Layer.provide(layer(options), HttpTransportHttpClient.layerUndici())

@@ -1,9 +1,14 @@
 /** The settings of the trading chain: the network, admission, and the maximum age of cached responses. */
-import { Address } from "@trigate/domain/encoding/Hex"
-import { archiveSetting } from "@trigate/domain/evm/EvmMethodTable"
-import { freshByDefault, mistakeIn } from "@trigate/domain/info/InfoFreshness"
-import type { Freshness } from "@trigate/domain/info/InfoQueryTable"
-import { freshnessSetting, staleWhenLimitedDefault, staleWhenLimitedSetting } from "@trigate/domain/info/InfoQueryTable"
+import { Address } from "@trigate/domain/encoding/Encoding"
+import { archiveSetting } from "@trigate/domain/evm/EvmMethods"
+import {
+  freshByDefault,
+  freshnessSetting,
+  mistakeIn,
+  staleWhenLimitedDefault,
+  staleWhenLimitedSetting
+} from "@trigate/domain/info/InfoOperations"
+import type { Freshness } from "@trigate/domain/info/InfoOperations"
 import {
   Age,
   Any,

@@ -1,21 +1,27 @@
 /**
  * The upstreams of the trading chain: the official API and nodes. Routes each call to the upstream addresses that serve
- * the call's operation, and provides the chain's services.
+ * it.
+ *
+ * A node that is not an archive returns the latest count for any block, or an error. The check uses the sender of a
+ * recent transaction: at the latest block, that sender's count is higher than at block 1.
  */
-import type { UnavailableOnNode } from "@trigate/domain/errors/RequestError"
-import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
-import { archiveServing, serving } from "@trigate/domain/evm/EvmOperations"
+import { Address, Quantity } from "@trigate/domain/encoding/Encoding"
+import { ChainNotConfigured } from "@trigate/domain/errors/GatewayError"
+import type { UnavailableOnNode } from "@trigate/domain/errors/GatewayError"
+import { archiveSetting, served } from "@trigate/domain/evm/EvmMethods"
+import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import { archiveServing, serving } from "@trigate/domain/evm/EvmProtocol"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
-import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
-import type { Freshness } from "@trigate/domain/info/InfoQueryTable"
-import type { Operation, Source, Surface } from "@trigate/domain/operations/Operation"
+import type { Freshness } from "@trigate/domain/info/InfoOperations"
+import * as Operation from "@trigate/domain/operations/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
-import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
-import * as EvmUpstream from "@trigate/upstream/EvmUpstream"
-import { Pipeline } from "@trigate/upstream/Pipeline"
+import type { Source, Surface } from "@trigate/domain/operations/Operation"
+import * as GatewayReads from "@trigate/upstream/evm/EvmFeed"
+import * as EvmUpstream from "@trigate/upstream/Pipeline"
+import { Pipeline, requestIds } from "@trigate/upstream/Pipeline"
+import { make as upstream, settings as upstreamSettings, targetName, targets } from "@trigate/upstream/Upstream"
 import type { Target, Upstream } from "@trigate/upstream/Upstream"
-import { make as upstream, targets } from "@trigate/upstream/Upstream"
-import { settings as upstreamSettings } from "@trigate/upstream/UpstreamSettings"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
@@ -24,17 +30,94 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import type * as AccountMirror from "./accounts/AccountMirror.ts"
-import * as MirroredQueries from "./accounts/MirroredQueries.ts"
+import * as Schema from "effect/Schema"
+import * as AccountMirror from "./accounts/AccountMirror.ts"
 import { ActionLog } from "./actionLog/ActionLog.ts"
-import * as AccountChanges from "./admission/AccountChanges.ts"
+import * as AccountChanges from "./admission/Admission.ts"
 import { Admission } from "./admission/Admission.ts"
 import * as BarCache from "./candles/BarCache.ts"
 import * as Exchange from "./Exchange.ts"
 import * as Info from "./Info.ts"
-import * as NodeArchive from "./NodeArchive.ts"
 import * as TradingEvm from "./TradingEvm.ts"
 import { settings } from "./TradingSettings.ts"
+
+const Block = Schema.Struct({
+  number: Quantity,
+  transactions: Schema.Array(Schema.Struct({ from: Address, gasPrice: Schema.optionalKey(Quantity) }))
+})
+
+const askBlock = EvmProtocol.makeMethod(Operation.read({
+  ...served(archiveServing),
+  name: "eth_getBlockByNumber",
+  summary: "A block with its transactions",
+  request: Schema.Tuple([Schema.Union([Schema.Literal("latest"), Quantity]), Schema.Literal(true)]),
+  response: Block,
+  failures: []
+}))
+
+const askCount = EvmProtocol.makeMethod(Operation.read({
+  ...served(archiveServing),
+  name: "eth_getTransactionCount",
+  summary: "Number of transactions that an account has sent",
+  request: Schema.Tuple([Address, Schema.Union([Schema.Literal("latest"), Quantity])]),
+  response: Quantity,
+  failures: []
+}))
+
+/** Maximum number of blocks to search for a transaction. */
+const searched = 20
+
+const oldBlock = 1n
+
+/**
+ * Checks whether a node is an archive. Returns `undefined` for an archive; otherwise returns why the node is not an
+ * archive or could not be checked. The text follows the node's name in a log line.
+ */
+export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
+  const nextId = requestIds()
+  const ask = (call: Omit<EvmProtocol.CheckedRead, "surface">) =>
+    pipeline.attempt(
+      { operation: call.operation, targets: [target] },
+      EvmProtocol.reads.write({ ...call, surface: "gateway" }, nextId())
+    )
+  const blockAt = askBlock("NodeArchive", target.label, ask)
+  const countAt = askCount("NodeArchive", target.label, ask)
+
+  const sender = Effect.gen(function*() {
+    let block = yield* blockAt(["latest", true])
+    for (let left = searched; block.number > oldBlock + 1n; left--) {
+      // the trading chain's own transactions have no gas price and do not increase their senders' transaction counts
+      const found = block.transactions.find(({ gasPrice }) => gasPrice !== 0n)
+      if (found !== undefined) return found.from
+      if (left === 1) return undefined
+      block = yield* blockAt([block.number - 1n, true])
+    }
+    return undefined
+  })
+
+  return Effect.gen(function*() {
+    const from = yield* sender
+    if (from === undefined) {
+      return "is possibly not an archive node: the check found no transaction in its latest blocks"
+    }
+    const count = yield* countAt([from, "latest"])
+    return yield* Effect.match(countAt([from, oldBlock]), {
+      onFailure: () => "is not an archive node: it refuses block 1",
+      onSuccess: (old) => old < count ? undefined : "is not an archive node: it returns the latest state for block 1"
+    })
+  }).pipe(Effect.orElseSucceed(() => "is possibly not an archive node: it did not respond to the check"))
+}
+
+/** Checks each node. Logs a warning for each node that is not an archive or cannot be checked. */
+export const warn = (pipeline: Pipeline["Service"], targets: ReadonlyArray<Target>): Effect.Effect<void> =>
+  Effect.forEach(targets, (target) =>
+    Effect.flatMap(
+      checkNode(pipeline, target),
+      (finding) =>
+        finding === undefined
+          ? Effect.void
+          : Effect.logWarning(`${archiveSetting} is on, but ${targetName(target)} ${finding}`)
+    ), { concurrency: "unbounded", discard: true })
 
 /**
  * Base URLs in order of preference. A URL may end in `/exchange`, `/info` or `/evm`. A node's URL contains its endpoint
@@ -77,7 +160,7 @@ const settingNames: { readonly [Kind in Source]: string } = {
   node: upstreamSettings.tradingNodeUrl.env
 }
 
-const notConfigured = (operation: Operation, sources: ReadonlyArray<Source>): ChainNotConfigured =>
+const notConfigured = (operation: Operation.Operation, sources: ReadonlyArray<Source>): ChainNotConfigured =>
   new ChainNotConfigured({
     chain: "trading",
     detail: `No configured address serves ${operation.name} (${
@@ -87,7 +170,7 @@ const notConfigured = (operation: Operation, sources: ReadonlyArray<Source>): Ch
 
 /** Returns the targets of a call, in the order of preference that its operation declares. */
 export type Route = (
-  operation: Operation,
+  operation: Operation.Operation,
   surface: Surface
 ) => Result.Result<Arr.NonEmptyReadonlyArray<Target>, ChainNotConfigured | UnavailableOnNode>
 
@@ -149,7 +232,7 @@ const { candleSnapshot, userFills } = infoOperations
  * @example
  * ```ts
  * import { Info, TradingUpstream } from "@trigate/trading"
- * import { Pipeline, TransportLayers } from "@trigate/upstream"
+ * import { HttpTransport, Pipeline } from "@trigate/upstream"
  * import { Console, Effect, Layer } from "effect"
  *
  * const addresses = { api: ["http://localhost:8080"], node: ["http://localhost:8080"] }
@@ -157,7 +240,7 @@ const { candleSnapshot, userFills } = infoOperations
  * // one pipeline, and so one rate limit, for all services of the chain
  * const services = Layer.merge(TradingUpstream.layerInfo(addresses), TradingUpstream.layerEvm(addresses)).pipe(
  *   Layer.provide(Pipeline.layer({ readDeadline: "3 seconds" })),
- *   Layer.provide(TransportLayers.layerUndici())
+ *   Layer.provide(HttpTransport.layerUndici())
  * )
  *
  * const program = Info.Info.use(({ allMids }) => Effect.flatMap(allMids(), (mids) => Console.log("BTC" in mids)))
@@ -226,7 +309,7 @@ export const layerInfo = (
           const detailed = mirror.detailed(call)
           return detailed === undefined
             ? backend.read(call)
-            : Effect.map(Effect.flatMap(detailed, backend.read), MirroredQueries.brief)
+            : Effect.map(Effect.flatMap(detailed, backend.read), AccountMirror.brief)
         }
       })
     })
@@ -247,13 +330,13 @@ export const layerEvm = (
     Effect.gen(function*() {
       const upstreams = make(addresses)
       const route = routes(upstreams, "/evm")
-      const node = yield* EvmUpstream.make({
+      const node = yield* EvmUpstream.makeEvm({
         upstream: upstreams.node,
         targetsOf: ({ operation, surface }) => route(operation, surface)
       })
-      const backend = yield* GatewayReads.make(node, { ...bounds, serving, label: upstreams.node.label })
+      const backend = yield* GatewayReads.makeGatewayReads(node, { ...bounds, serving, label: upstreams.node.label })
       if (addresses.nodeArchive !== true) return TradingEvm.make(backend)
-      yield* Effect.forkScoped(NodeArchive.warn(yield* Pipeline, targets(upstreams.node, "/evm")))
+      yield* Effect.forkScoped(warn(yield* Pipeline, targets(upstreams.node, "/evm")))
       return TradingEvm.make(backend, archiveServing)
     })
   )
@@ -264,7 +347,7 @@ const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
   const upstreams = make(addresses)
   const route = routes(upstreams, "/exchange")
   const infoRoute = routes(upstreams, "/info")
-  const changed = yield* AccountChanges.make(pipeline, (call) =>
+  const changed = yield* AccountChanges.makeAccountChanges(pipeline, (call) =>
     Effect.flatMap(
       Effect.fromResult(infoRoute(call.operation, call.surface)),
       (targets) => pipeline.attempt({ operation: call.operation, targets }, InfoProtocol.reads.write(call, 0))

@@ -1,8 +1,7 @@
 /** No state of an account is served that was read before an action changed it. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import { Exchange } from "@trigate/trading/Exchange"
@@ -78,13 +77,13 @@ const setup = ({ exchange = accepted, gate, role = itself }: Script = {}) => {
 
 const query = (type: string, user: string) =>
   Effect.gen(function*() {
-    const call = yield* InfoProtocol.parseCall(Json.write({ type, user }), "gateway", true)
+    const call = yield* InfoProtocol.parseCall(Encoding.write({ type, user }), "gateway", true)
     return (yield* Info.use(({ relay }) => relay(call))).text
   })
 const stateOf = (user: string) =>
   Effect.map(query("clearinghouseState", user), (text) => Number(/\d+/u.exec(text)?.[0]))
 
-const send = (text: string) => Exchange.use(({ relay }) => relay({ body: Utf8.encode(text), surface: "gateway" }))
+const send = (text: string) => Exchange.use(({ relay }) => relay({ body: Encoding.encode(text), surface: "gateway" }))
 
 const run = <A, E>(script: ReturnType<typeof setup>, test: Effect.Effect<A, E, Exchange | Info>) =>
   Effect.andThen(TestClock.setTime(now), test).pipe(Effect.provide(script.layer))

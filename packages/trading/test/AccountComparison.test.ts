@@ -1,12 +1,11 @@
 /** The comparison of an account's event log with the venue's responses: it notices each fill that the log lacks. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
-import * as AccountComparison from "@trigate/trading/accounts/AccountComparison"
+import * as AccountComparison from "@trigate/trading/accounts/AccountChecks"
+import * as EventStore from "@trigate/trading/accounts/AccountEvents"
+import { EventLog } from "@trigate/trading/accounts/AccountEvents"
 import type { AccountEvents } from "@trigate/trading/accounts/AccountEvents"
 import * as AccountMirror from "@trigate/trading/accounts/AccountMirror"
-import { EventLog } from "@trigate/trading/accounts/EventLog"
-import * as EventStore from "@trigate/trading/accounts/EventStore"
-import * as MirroredQueries from "@trigate/trading/accounts/MirroredQueries"
 import * as VenueProtocol from "@trigate/trading/streams/VenueProtocol"
 import { Frame } from "@trigate/upstream/streams/Topic"
 import * as Clock from "effect/Clock"
@@ -86,7 +85,7 @@ const compare = Effect.fnUntraced(function*({ fills, logged, orders = [], update
     userFillsByTime: fills
   }
   const asked: Array<unknown> = []
-  yield* AccountComparison.start({
+  yield* AccountComparison.startComparison({
     events,
     mirror,
     heardAt: () => clock.currentTimeMillisUnsafe(),
@@ -104,7 +103,7 @@ const compare = Effect.fnUntraced(function*({ fills, logged, orders = [], update
   }
   assert.deepStrictEqual(
     asked,
-    [...MirroredQueries.answered.keys(), "userFillsByTime"].filter((type) => type in responses)
+    [...AccountMirror.answered.keys(), "userFillsByTime"].filter((type) => type in responses)
   )
   return isEnded
 })

@@ -1,16 +1,16 @@
 /** Replicas on one store of the event log that is lost: their callers get every later row, or a stream that ends. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
-import * as EventStore from "@trigate/trading/accounts/EventStore"
+import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import * as ResumableSeat from "@trigate/trading/streams/ResumableSeat"
-import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import * as Streams from "@trigate/trading/streams/Streams"
+import type { SharedStreams } from "@trigate/trading/streams/Streams"
+import * as VenueSocket from "@trigate/trading/streams/StreamsMemory"
 import * as VenueProtocol from "@trigate/trading/streams/VenueProtocol"
-import * as VenueSocket from "@trigate/trading/streams/VenueSocket"
 import { SharedStoreUnreachable } from "@trigate/upstream/SharedState"
 import * as ReplicaUse from "@trigate/upstream/streams/ReplicaUse"
 import { SocketLost, SocketTransport } from "@trigate/upstream/streams/SocketTransport"
-import type { Limits } from "@trigate/upstream/streams/StreamLimits"
+import type { Limits } from "@trigate/upstream/streams/StreamSettings"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -149,7 +149,7 @@ const makeVenue = Effect.gen(function*() {
     const { member } = declaration.rows ?? {}
     return member === undefined ? rows : { isSnapshot, user: request["user"], [member]: rows }
   }
-  const venue = VenueSocket.make((subscription) => {
+  const venue = VenueSocket.makeSocket((subscription) => {
     const { declaration, key } = subscription
     const first = declaration.delivery === "snapshot"
       ? Stream.fromEffect(Effect.sync(() => data(subscription, sent.get(key) ?? [], true)))

@@ -15,9 +15,8 @@ import { advancingClock } from "@trigate/testing/AdvancingClock"
 import * as PostgresServer from "@trigate/testing/PostgresServer"
 import * as RedisServer from "@trigate/testing/RedisServer"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
-import { EventLog } from "@trigate/trading/accounts/EventLog"
-import * as EventStore from "@trigate/trading/accounts/EventStore"
-import * as OrderEvents from "@trigate/trading/accounts/OrderEvents"
+import * as AccountEvents from "@trigate/trading/accounts/AccountEvents"
+import { EventLog } from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
@@ -150,7 +149,7 @@ const signing = Layer.mergeAll(
 const startTime = Effect.flatMap(Clock.currentTimeMillis, (at) => at < now ? TestClock.setTime(now) : Effect.void)
 
 /** A gateway on a log: it sends, and it settles. */
-const replica = <E>(venue: Venue, log: Layer.Layer<ActionLog.ActionLog, E>, orders = OrderEvents.make()) => {
+const replica = <E>(venue: Venue, log: Layer.Layer<ActionLog.ActionLog, E>, orders = AccountEvents.make()) => {
   const addresses = { api: ["https://venue.example"] }
   return Layer.mergeAll(
     TradingUpstream.layerExchange(addresses),
@@ -517,11 +516,11 @@ describe("an unknown outcome", () => {
   it.effect("is looked up at once when the event log of the account has an event with its cloid", () => {
     const orders: { [cloid: string]: Shown } = {}
     const venue = makeVenue(() => orders)
-    const events = OrderEvents.make()
-    const log = new EventLog(EventStore.defaultBounds)
+    const events = AccountEvents.make()
+    const log = new EventLog(AccountEvents.defaultBounds)
     events.follow(log)
     let seq = 0
-    const append = (kind: EventStore.EntryKind, name: string, row: object, user: string = trader) => {
+    const append = (kind: AccountEvents.EntryKind, name: string, row: object, user: string = trader) => {
       seq += 1
       log.append({
         kind,

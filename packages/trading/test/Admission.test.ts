@@ -1,9 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { MultiSig, TokenDelegate } from "@trigate/domain/actions/Action"
-import { actionCatalog, catalogDate } from "@trigate/domain/actions/ActionCatalog"
-import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { actionCatalog, catalogDate, MultiSig, SignedEnvelope, TokenDelegate } from "@trigate/domain/actions/Action"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import { testnet } from "@trigate/signing/VenueProfile"
@@ -46,7 +43,7 @@ const multiSig = (inner: unknown) => ({
 const admit = (body: string | Uint8Array, options: admission.Options = {}) =>
   Effect.andThen(
     TestClock.setTime(now),
-    admission.make(options).admit(typeof body === "string" ? Utf8.encode(body) : body)
+    admission.make(options).admit(typeof body === "string" ? Encoding.encode(body) : body)
   )
 const refuse = (body: string | Uint8Array, options: admission.Options = {}) => flipReason(admit(body, options))
 const faultsOf = (body: string | Uint8Array, options: admission.Options = {}) =>
@@ -61,11 +58,11 @@ describe("what is admitted", () => {
       const text = ` {\n\t"signature":{"v":27,"s":"0x2","r":"0x1"} ,"nonce" : ${now},  "vaultAddress":null,` +
         `"isFrontend":true,"action":{"memo":1.50e3,"isUndelegate":false,"wei":18446744073709551615,"nonce":${now},` +
         `"hyperliquidChain":"M\\u0061innet","validator":"${address}","signatureChainId":"0x66eee","type":"tokenDelegate"}}\r\n`
-      const body = Utf8.encode(text)
+      const body = Encoding.encode(text)
       const admitted = yield* admit(body)
       assert.strictEqual(admitted.body, body)
       assert.strictEqual(
-        Utf8.decode(admitted.body).pipe((option) => option._tag === "Some" && option.value),
+        Encoding.decode(admitted.body).pipe((option) => option._tag === "Some" && option.value),
         text
       )
       assert.strictEqual(admitted.actionType, "tokenDelegate")
@@ -81,7 +78,7 @@ describe("what is admitted", () => {
     Effect.gen(function*() {
       let count = 0
       for (const { isMainnet, nonce, requestBody } of vectors.vectors) {
-        const body = Utf8.encode(requestBody)
+        const body = Encoding.encode(requestBody)
         yield* TestClock.setTime(nonce)
         const admitted = yield* admission.make({
           ...(isMainnet ? {} : { profile: testnet }),
@@ -398,7 +395,7 @@ describe("what is refused", () => {
 
   it.effect("shortly after the epoch as well", () =>
     Effect.gen(function*() {
-      const error = yield* flipReason(admission.make().admit(Utf8.encode(bigBlocks)))
+      const error = yield* flipReason(admission.make().admit(Encoding.encode(bigBlocks)))
       assert.strictEqual(error._tag, "NonceOutOfWindow")
       if (error._tag === "NonceOutOfWindow") assert.deepStrictEqual([error.earliest, error.latest], [0, day])
     }))
@@ -415,8 +412,8 @@ describe("whatever comes", () => {
     [Message],
     ([{ action, more }]) =>
       Effect.gen(function*() {
-        const text = Json.stringify({ nonce: now, signature, ...more, action })
-        const body = Utf8.encode(text)
+        const text = Encoding.stringify({ nonce: now, signature, ...more, action })
+        const body = Encoding.encode(text)
         const result = yield* Effect.result(admit(body, { relayActions: "all" }))
         if (result._tag === "Success" && !text.includes("venueChain")) assert.strictEqual(result.success.body, body)
         if (result._tag === "Failure") {
@@ -433,11 +430,11 @@ describe("whatever comes", () => {
     [SignedEnvelope],
     ([signed]) =>
       Effect.gen(function*() {
-        const text = Json.stringify(Schema.encodeSync(SignedEnvelope)(signed))
+        const text = Encoding.stringify(Schema.encodeSync(SignedEnvelope)(signed))
         const result = yield* Effect.result(
           Effect.andThen(
             TestClock.setTime(signed.nonce),
-            admission.make({ relayActions: "all" }).admit(Utf8.encode(text))
+            admission.make({ relayActions: "all" }).admit(Encoding.encode(text))
           )
         )
         if (result._tag === "Failure") {
@@ -457,7 +454,7 @@ describe("the configuration", () => {
   const admitWith = (environment: { readonly [name: string]: string }, body: string) =>
     Effect.andThen(
       TestClock.setTime(now),
-      Effect.flatMap(Admission.Admission, ({ admit }) => admit(Utf8.encode(body))).pipe(
+      Effect.flatMap(Admission.Admission, ({ admit }) => admit(Encoding.encode(body))).pipe(
         Effect.provide(
           configured.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(environment))))
         )

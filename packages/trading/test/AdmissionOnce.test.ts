@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as Sha3 from "@noble/hashes/sha3"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import { leader, signMultiSig } from "@trigate/testing/MultiSigText"
 import * as Admission from "@trigate/trading/admission/Admission"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as CandleArchiveMemory from "@trigate/archive/CandleArchive"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
-import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import {
   barAt,
@@ -10,16 +10,16 @@ import {
   readSources
 } from "@trigate/domain/candles/Candle"
 import * as CandleText from "@trigate/domain/candles/CandleText"
-import * as Json from "@trigate/domain/encoding/Json"
-import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
-import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
+import type { UpstreamResponse } from "@trigate/domain/operations/Operation"
 import { sampleRuns } from "@trigate/testing/Sample"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import { Info } from "@trigate/trading/Info"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
-import { Freshness } from "@trigate/upstream/cache/Freshness"
-import { metrics } from "@trigate/upstream/UpstreamMetrics"
+import { Freshness } from "@trigate/upstream/cache/ResponseCache"
+import { metrics } from "@trigate/upstream/Upstream"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -243,7 +243,7 @@ describe("candle queries", () => {
   it.effect("say where bars may be missing, ask for holes that the venue can fill, and for no others", () => {
     const venue = FakeVenue.make({ retained: 5000, listed: begin - 2000 * hour })
     const transport = over(venue)
-    const archive = CandleArchiveMemory.make()
+    const archive = CandleArchiveMemory.makeMemory()
     const now = barAt("1m", begin)
     const old = { from: now - 20_000, to: now - 15_001 }
     const young = { from: now - 3000, to: now - 1001 }
@@ -294,7 +294,7 @@ describe("candle queries", () => {
   it.effect("ask for a hole of which the venue keeps nothing but the last bar", () => {
     const venue = FakeVenue.make({ retained: 5000, listed: begin - 1000 * hour })
     const transport = over(venue)
-    const archive = CandleArchiveMemory.make()
+    const archive = CandleArchiveMemory.makeMemory()
     const now = barAt("1m", begin)
     const range = { from: now - 4998, to: now - 1 }
     return Effect.gen(function*() {
@@ -319,7 +319,7 @@ describe("candle queries", () => {
     ({ from, held, length }) => {
       const venue = FakeVenue.make({ retained: 5000, listed: begin - 2000 * hour })
       const transport = over(venue)
-      const archive = CandleArchiveMemory.make()
+      const archive = CandleArchiveMemory.makeMemory()
       const series = { coin: "BTC", interval: "1m" } as const
       const now = barAt("1m", begin)
       return Effect.gen(function*() {
@@ -345,7 +345,7 @@ describe("candle queries", () => {
   it.effect("hold no more than was answered where the venue fails between two holes", () => {
     const venue = FakeVenue.make({ retained: 5000, listed: begin - 2000 * hour })
     const transport = over(venue, 1)
-    const archive = CandleArchiveMemory.make()
+    const archive = CandleArchiveMemory.makeMemory()
     const series = { coin: "BTC", interval: "1m" } as const
     const now = barAt("1m", begin)
     const held = { from: now - 3000, to: now - 2001 }
@@ -363,7 +363,7 @@ describe("candle queries", () => {
   it.effect("walk through 20 000 bars of an archive, each once, and tell what nobody has", () => {
     const venue = FakeVenue.make({ retained: 5000, listed: begin - 2000 * hour })
     const transport = over(venue)
-    const archive = CandleArchiveMemory.make()
+    const archive = CandleArchiveMemory.makeMemory()
     const now = barAt("1m", begin)
     const range = { from: now - 20_000, to: now - 100 }
     return Effect.gen(function*() {
@@ -429,7 +429,7 @@ describe("candle queries", () => {
   it.effect("tell which bars the venue corrected, also of what this process has read before", () => {
     const venue = FakeVenue.make({ retained: 5000, listed: begin - 2000 * hour })
     const transport = over(venue)
-    const archive = CandleArchiveMemory.make()
+    const archive = CandleArchiveMemory.makeMemory()
     const series = { coin: "BTC", interval: "1m" } as const
     const now = barAt("1m", begin)
     const range = { from: now - 8000, to: now - 6001 }
@@ -466,7 +466,7 @@ describe("candle queries", () => {
         return Effect.fail(away)
       })
     const archive = CandleArchive.of({
-      ...CandleArchiveMemory.make(),
+      ...CandleArchiveMemory.makeMemory(),
       read: () => failing("read"),
       write: () => failing("write")
     })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Candle } from "@trigate/domain/candles/Candle"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { BarTexts } from "@trigate/trading/candles/BarCache"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as CandleArchiveMemory from "@trigate/archive/CandleArchive"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
-import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import { local } from "@trigate/domain/Caller"
 import { barAt, closeTime, openTime } from "@trigate/domain/candles/Candle"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"

@@ -1,10 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { SignedAction } from "@trigate/domain/actions/SignedAction"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import { unwrapReason } from "@trigate/domain/errors/GatewayError"
-import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import { SignedAction } from "@trigate/domain/actions/Action"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import { OutcomeUnknown, unwrapReason } from "@trigate/domain/errors/GatewayError"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import { testnet } from "@trigate/signing/VenueProfile"
 import { flipReason } from "@trigate/testing/Reason"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
@@ -69,7 +67,7 @@ const at = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(TestClock
 const relay = (body: string | Uint8Array, surface: "gateway" | "node" = "gateway") =>
   at(
     Exchange.Exchange.use((exchange) =>
-      exchange.relay({ body: typeof body === "string" ? Utf8.encode(body) : body, surface })
+      exchange.relay({ body: typeof body === "string" ? Encoding.encode(body) : body, surface })
     )
   )
 const submit = (signed: SignedAction) => at(Exchange.Exchange.use((exchange) => exchange.submit(signed)))
@@ -133,7 +131,7 @@ describe("relay", () => {
         yield* TestClock.setTime(nonce)
         const options = { relayActions: "all", ...(isMainnet ? {} : { profile: testnet }) } as const
         const relayed = yield* Exchange.Exchange.use((exchange) =>
-          exchange.relay({ body: Utf8.encode(requestBody), surface: "gateway" })
+          exchange.relay({ body: Encoding.encode(requestBody), surface: "gateway" })
         ).pipe(Effect.provide(over(transport, { api: [api] }, options)))
         assert.strictEqual(transport.sent.at(-1)?.body, requestBody)
         assert.strictEqual(relayed.signer, (signer ?? outerSigner)?.toLowerCase())
@@ -304,10 +302,10 @@ describe("submit", () => {
       const sent = transport.sent[0]?.body ?? assert.fail("nothing sent")
       // V8 13.6 misreads a key of one character that is an escape
       if (/"\\(?:u[0-9a-f]{4}|.)":/u.test(sent)) return
-      const read = Schema.decodeUnknownSync(SignedAction)(Result.getOrThrow(Json.parse(sent)))
+      const read = Schema.decodeUnknownSync(SignedAction)(Result.getOrThrow(Encoding.parse(sent)))
       return assert.strictEqual(
-        Json.stringify(encode(read)),
-        Json.stringify(encode(signed)).replaceAll("\"venueChain\"", "\"hyperliquidChain\"")
+        Encoding.stringify(encode(read)),
+        Encoding.stringify(encode(signed)).replaceAll("\"venueChain\"", "\"hyperliquidChain\"")
       )
     }).pipe(Effect.provide(over(transport, { api: [api] }, { relayActions: "all" })))
   })
@@ -359,7 +357,7 @@ describe("two exchanges in one program", () => {
       Layer.provide(over(transport, { api: ["https://two.test"] }))
     )
     return Effect.gen(function*() {
-      const call = { body: Utf8.encode(bigBlocksText), surface: "gateway" as const }
+      const call = { body: Encoding.encode(bigBlocksText), surface: "gateway" as const }
       yield* at(Exchange.Exchange.use((exchange) => exchange.relay(call)))
       yield* at(Second.use((exchange) => exchange.relay(call)))
       assert.deepStrictEqual(transport.sent.map(({ url }) => url), [

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Inspector from "@trigate/trading/Inspector"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Effect from "effect/Effect"

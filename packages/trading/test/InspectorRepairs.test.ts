@@ -1,10 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as ActionHash from "@trigate/signing/actions/ActionHash"
-import * as Signable from "@trigate/signing/actions/Signable"
-import * as MultiSig from "@trigate/signing/multisig/MultiSig"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
+import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/admission/Admission"
 import * as Inspector from "@trigate/trading/Inspector"
@@ -34,7 +32,7 @@ const signature = (digest: Digest, { privateKey }: Key = trader) =>
   Effect.map(Effect.promise(() => sign({ hash: digest, privateKey })), ({ r, s, v }) => ({ r, s, v: Number(v) }))
 
 const digestOf = (action: unknown, context: ActionHash.HashContext = { nonce }): Digest =>
-  Signable.digest(Result.getOrThrow(SignerRecovery.signable(mainnet, { action, ...context })).outer)
+  ActionHash.digest(Result.getOrThrow(CanonicalAction.requestSignable(mainnet, { action, ...context })).outer)
 
 const inspect = (body: unknown, expected: Digest = trader.address) =>
   Inspector.make(mainnet).inspect(Utf8.encode(JSON.stringify(body)), expected)
@@ -97,7 +95,7 @@ describe("a repair", () => {
       assert.strictEqual((yield* inspect(right)).diagnosis.verdict, "fits")
       assert.isTrue(Result.isSuccess(yield* admitted(right)))
       const id = Result.getOrThrow(ActionHash.hash(sent, { nonce }))
-      const hashed = yield* signature(Signable.digest(ActionHash.agentSignable(mainnet, id)))
+      const hashed = yield* signature(ActionHash.digest(ActionHash.agentSignable(mainnet, id)))
       const { corrected, diagnosis } = yield* inspect({ action: sent, nonce, signature: hashed })
       assert.deepStrictEqual(diagnosis.mistakes, [{ mistake: "falseHashed", path: ["action", "f"], found: "false" }])
       assert.deepStrictEqual([corrected?.signature, corrected?.verified], ["again", true])
@@ -230,8 +228,8 @@ describe("a multi-sig", () => {
     payload: { multiSigUser: account, outerSigner: trader.address, action: order, ...payload }
   })
   const innerDigest = (at: number = nonce): Digest => {
-    const wrapper = Result.getOrThrow(MultiSig.read(wrapperOf([{ r: "0x1", s: "0x1", v: 27 }])))
-    return Signable.digest(Result.getOrThrow(MultiSig.innerSignable(mainnet, wrapper, { nonce: at })))
+    const wrapper = Result.getOrThrow(CanonicalAction.read(wrapperOf([{ r: "0x1", s: "0x1", v: 27 }])))
+    return ActionHash.digest(Result.getOrThrow(CanonicalAction.cosignerSignable(mainnet, wrapper, { nonce: at })))
   }
   const trimmed = ({ r, s, v }: { readonly r: string; readonly s: string; readonly v: number }) => ({
     r: `0x${r.slice(2).replace(/^0+/u, "")}`,

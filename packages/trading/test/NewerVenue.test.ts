@@ -1,8 +1,8 @@
 /** Actions that the venue has added since the catalog's date, signed by `@nktkas/hyperliquid`: they are not mistaken, and not refused. */
 import { assert, describe, it } from "@effect/vitest"
 import { signL1Action, signMultiSigL1 } from "@nktkas/hyperliquid/signing"
-import { catalogDate } from "@trigate/domain/actions/ActionCatalog"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { catalogDate } from "@trigate/domain/actions/Action"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import { flipReason } from "@trigate/testing/Reason"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
-import * as NodeArchive from "@trigate/trading/NodeArchive"
+import * as NodeArchive from "@trigate/trading/TradingUpstream"
 import { Pipeline } from "@trigate/upstream/Pipeline"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Effect from "effect/Effect"

@@ -1,14 +1,14 @@
 /** Bots that poll the state of one account whose streams a gateway follows: what that weighs at the venue, on a simulated clock. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import { isExhaustive, sample } from "@trigate/testing/Sample"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
+import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import * as AccountMirror from "@trigate/trading/accounts/AccountMirror"
-import * as EventStore from "@trigate/trading/accounts/EventStore"
 import { Info } from "@trigate/trading/Info"
 import * as Streams from "@trigate/trading/streams/Streams"
-import * as VenueSocket from "@trigate/trading/streams/VenueSocket"
+import * as VenueSocket from "@trigate/trading/streams/StreamsMemory"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
@@ -121,7 +121,7 @@ const run = Effect.fnUntraced(function*(fillsEvery: number) {
     const info = yield* Info
     yield* Streams.makeShared(info, { addresses: [Redacted.make("memory")], events: { accounts: [user] }, mirror })
       .pipe(
-        Effect.provideService(SocketTransport, VenueSocket.make(frames)),
+        Effect.provideService(SocketTransport, VenueSocket.makeSocket(frames)),
         Effect.provideServiceEffect(EventStore.EventStore, EventStore.makeMemory)
       )
     for (let second = 0; second < 620; second++) {

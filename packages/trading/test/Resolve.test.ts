@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { SignedAction } from "@trigate/domain/actions/SignedAction"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import type { SignedAction } from "@trigate/domain/actions/Action"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { flipReason } from "@trigate/testing/Reason"

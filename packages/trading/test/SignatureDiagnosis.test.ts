@@ -1,13 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import type { Inspection, SignatureMistake } from "@trigate/domain/Inspection"
 import * as ActionHash from "@trigate/signing/actions/ActionHash"
-import * as MsgPack from "@trigate/signing/actions/MsgPack"
-import * as Signable from "@trigate/signing/actions/Signable"
-import * as UserSigned from "@trigate/signing/actions/UserSigned"
-import * as MultiSig from "@trigate/signing/multisig/MultiSig"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
+import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { sample } from "@trigate/testing/Sample"
@@ -40,17 +35,17 @@ const signature = (digest: Digest, key: typeof trader | typeof cosigner = trader
     ({ r, s, v }) => ({ r, s, v: Number(v) })
   )
 
-type Unsigned = Omit<SignerRecovery.SignedRequest, "signature">
+type Unsigned = Omit<CanonicalAction.SignedRequest, "signature">
 
 /** The digest that stands for a request. */
 const digestOf = (request: Unsigned, profile: VenueProfile = mainnet): Digest =>
-  Signable.digest(Result.getOrThrow(SignerRecovery.signable(profile, request)).outer)
+  ActionHash.digest(Result.getOrThrow(CanonicalAction.requestSignable(profile, request)).outer)
 
 /** The digest of an L1 action whose bytes were put together in another way. */
-const agentDigest = (connectionId: Digest): Digest => Signable.digest(ActionHash.agentSignable(mainnet, connectionId))
+const agentDigest = (connectionId: Digest): Digest => ActionHash.digest(ActionHash.agentSignable(mainnet, connectionId))
 
 const inspect = (body: unknown, expected: Digest = trader.address) =>
-  Inspector.make(mainnet).inspect(Utf8.encode(Json.stringify(body)), expected)
+  Inspector.make(mainnet).inspect(Encoding.encode(Encoding.stringify(body)), expected)
 
 const namesOf = ({ mistakes }: Inspection["diagnosis"]) => [...new Set(mistakes.map(({ mistake }) => mistake))]
 
@@ -112,7 +107,7 @@ const mistakes: ReadonlyArray<readonly [ReadonlyArray<SignatureMistake>, Unsigne
     agentDigest(
       keccak256(
         concat([
-          toHex(Result.getOrThrow(MsgPack.encode(modify))),
+          toHex(Result.getOrThrow(ActionHash.encode(modify))),
           `0x${"00".repeat(20)}`,
           numberToHex(nonce, { size: 8 })
         ])
@@ -122,8 +117,8 @@ const mistakes: ReadonlyArray<readonly [ReadonlyArray<SignatureMistake>, Unsigne
   [
     ["documentedChainField"],
     staked,
-    Signable.digest(Result.getOrThrow(
-      UserSigned.signable({ ...mainnet, chainField: "venueChain" }, UserSigned.types.tokenDelegate, {
+    ActionHash.digest(Result.getOrThrow(
+      CanonicalAction.signable({ ...mainnet, chainField: "venueChain" }, CanonicalAction.types.tokenDelegate, {
         ...delegate,
         venueChain: "Mainnet"
       })
@@ -136,7 +131,7 @@ const mistakes: ReadonlyArray<readonly [ReadonlyArray<SignatureMistake>, Unsigne
 
 describe("SignatureDiagnosis", () => {
   for (const [expected, request, digest] of sample("mistakes of signing", mistakes, 10)) {
-    it.effect(`finds ${expected.join(" and ")}: ${Json.stringify(request).slice(0, 90)}`, () =>
+    it.effect(`finds ${expected.join(" and ")}: ${Encoding.stringify(request).slice(0, 90)}`, () =>
       Effect.gen(function*() {
         const { diagnosis } = yield* inspect({ ...request, signature: yield* signature(digest) })
         assert.deepStrictEqual(
@@ -174,7 +169,7 @@ describe("SignatureDiagnosis", () => {
       const { diagnosis } = yield* inspect(body)
       assert.deepStrictEqual([diagnosis.verdict, namesOf(diagnosis)], ["unexplained", []])
       assert.include(diagnosis.detail, cosigner.address)
-      const unasked = yield* Inspector.make(mainnet).inspect(Utf8.encode(Json.stringify(body)))
+      const unasked = yield* Inspector.make(mainnet).inspect(Encoding.encode(Encoding.stringify(body)))
       assert.strictEqual(unasked.diagnosis.detail, `The signature is by ${cosigner.address}`)
     }))
 
@@ -197,12 +192,12 @@ describe("SignatureDiagnosis of a multi-sig", () => {
     ...chain
   })
 
-  const read = (action: unknown) => Result.getOrThrow(MultiSig.read(action))
+  const read = (action: unknown) => Result.getOrThrow(CanonicalAction.read(action))
 
   const placeholder = { r: "0x1", s: "0x1", v: 27 }
 
-  const innerDigest = Signable.digest(
-    Result.getOrThrow(MultiSig.innerSignable(mainnet, read(wrap([placeholder])), context))
+  const innerDigest = ActionHash.digest(
+    Result.getOrThrow(CanonicalAction.cosignerSignable(mainnet, read(wrap([placeholder])), context))
   )
 
   /** The leader's digest over a wrapper hashed as it stands. */
@@ -211,9 +206,9 @@ describe("SignatureDiagnosis of a multi-sig", () => {
     profile: VenueProfile = mainnet,
     surrounding: ActionHash.HashContext = context
   ) =>
-    Signable.digest(
+    ActionHash.digest(
       Result.getOrThrow(
-        MultiSig.leaderSignable(
+        CanonicalAction.leaderSignable(
           profile,
           "0x66eee",
           Result.getOrThrow(ActionHash.hash(hashed, surrounding)),
@@ -251,7 +246,7 @@ describe("SignatureDiagnosis of a multi-sig", () => {
         assert.strictEqual(wrapper.payload.outerSigner, trader.address)
         const signed = yield* signature(digest(Object.assign(wrap([]), action)))
         const body = { action, ...context, signature: signed }
-        const { diagnosis } = yield* Inspector.make(mainnet).inspect(Utf8.encode(Json.stringify(body)))
+        const { diagnosis } = yield* Inspector.make(mainnet).inspect(Encoding.encode(Encoding.stringify(body)))
         assert.deepStrictEqual(
           [diagnosis.verdict, diagnosis.expectedSigner, namesOf(diagnosis), diagnosis.innerIndex],
           ["explained", trader.address, [mistake], undefined]
@@ -264,7 +259,9 @@ describe("SignatureDiagnosis of a multi-sig", () => {
     [["notWrapped"], digestOf({ action: modify, ...context })],
     [
       ["vaultNotSigned", "expiresAfterNotSigned"],
-      Signable.digest(Result.getOrThrow(MultiSig.innerSignable(mainnet, read(wrap([placeholder])), { nonce })))
+      ActionHash.digest(
+        Result.getOrThrow(CanonicalAction.cosignerSignable(mainnet, read(wrap([placeholder])), { nonce }))
+      )
     ]
   ]
 

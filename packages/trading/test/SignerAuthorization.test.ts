@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { testnet } from "@trigate/signing/VenueProfile"
 import type { Signing } from "@trigate/testing/MultiSigText"

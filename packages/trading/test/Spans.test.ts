@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { SignedAction } from "@trigate/domain/actions/SignedAction"
+import type { SignedAction } from "@trigate/domain/actions/Action"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as SpanTree from "@trigate/testing/SpanTree"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"

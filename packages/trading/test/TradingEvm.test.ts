@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Hash, StorageSlot } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import { UnavailableOnNode } from "@trigate/domain/errors/RequestError"
-import { evmOperations, makeMethods } from "@trigate/domain/evm/EvmOperations"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { Hash, StorageSlot } from "@trigate/domain/encoding/Encoding"
+import { UnavailableOnNode } from "@trigate/domain/errors/GatewayError"
+import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
+import { evmOperations, makeEvmMethods } from "@trigate/domain/evm/EvmProtocol"
 import type { EvmCall } from "@trigate/domain/evm/EvmProtocol"
-import * as Gas from "@trigate/domain/evm/Gas"
-import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import * as Gas from "@trigate/domain/evm/EvmResources"
 import { flipReason } from "@trigate/testing/Reason"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
@@ -226,7 +226,7 @@ describe("relay", () => {
     const transport = nodeOf({ eth_call: "\"result\":\"0x7\"" })
     return Effect.gen(function*() {
       const { relay, serving } = yield* evm
-      const operation = makeMethods(serving).find(({ name }) => name === "eth_call") ?? assert.fail()
+      const operation = makeEvmMethods(serving).find(({ name }) => name === "eth_call") ?? assert.fail()
       const answer = yield* relay({ operation, params: Json.strict(`[{},"0x1"]`), surface: "gateway" })
       assert.deepStrictEqual(answer, JsonRpc.result(Json.of("\"0x7\"")))
       assert.strictEqual(transport.sent.filter(({ body }) => body.includes(`"params":[{},"0x1"]`)).length, 1)

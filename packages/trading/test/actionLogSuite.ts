@@ -1,7 +1,7 @@
 /** What every action log has to do, under a test clock. */
 import { assert, it } from "@effect/vitest"
 import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import type { Options } from "@trigate/trading/actionLog/ActionLog"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import type { Sending, Settlement } from "@trigate/trading/actionLog/LoggedAction"

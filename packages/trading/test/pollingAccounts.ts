@@ -1,8 +1,8 @@
 /** Accounts that poll books, prices and their own state through one gateway, on a simulated clock and at a venue that counts. */
-import type { Caller } from "@trigate/domain/Caller"
 import { CurrentCaller } from "@trigate/domain/Caller"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import type { Caller } from "@trigate/domain/Caller"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import { Info } from "@trigate/trading/Info"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"

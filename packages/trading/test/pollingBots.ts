@@ -2,7 +2,7 @@
 import type { Candle, CandleInterval, CandleWindowRequest, Series } from "@trigate/domain/candles/Candle"
 import { barAt, CandleWindowRequest as Request, closeTime, openTime } from "@trigate/domain/candles/Candle"
 import * as CandleText from "@trigate/domain/candles/CandleText"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import { responseWeight } from "@trigate/domain/operations/Operation"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"

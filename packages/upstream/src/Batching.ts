@@ -1,13 +1,14 @@
 /**
- * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream.
+ * Sends JSON-RPC reads as batches: the reads of one caller's batch, and cheap reads of different callers.
  *
  * Every request has its own ID, so that a response that belongs to a different request is detected.
  */
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -16,6 +17,30 @@ import * as RequestResolver from "effect/RequestResolver"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { AttemptedRead, Attempts } from "./attempts/Attempts.ts"
+
+/** How long a limit is used after it was learned, in milliseconds. Another node may not have it. */
+const learnedFor = Duration.toMillis("1 hour")
+
+/** A limit that was learned from a node's response, and that expires. Times are in milliseconds. */
+export class Learned<A> {
+  #value: A | undefined
+  #until = 0
+
+  /** Returns the limit; `undefined` if none was learned, or if it has expired. */
+  at(now: number): A | undefined {
+    return now < this.#until ? this.#value : undefined
+  }
+
+  /** Replaces the limit, and starts its period anew. */
+  learn(value: A, now: number): void {
+    this.#value = value
+    this.#until = now + learnedFor
+  }
+  /** Removes the limit. */
+  forget(): void {
+    this.#until = 0
+  }
+}
 
 /** The batch of one caller. The batch's calls in flight are interrupted when its scope closes. */
 interface Batch {

@@ -1,5 +1,6 @@
 /**
- * The only path to upstreams: every call of a declared operation passes through this pipeline.
+ * The only path to upstreams: every call of a declared operation passes through this pipeline. Also the backend of an
+ * EVM chain over the chain's nodes.
  *
  * A read passes the response cache and request coalescing ({@link ResponseCache}), then batching, then its attempts.
  * Each attempt passes rate limiter, outlier detection and transport ({@link Attempts}). A call that is sent at most
@@ -7,12 +8,19 @@
  * accepts only read operations, and `once` accepts only once-only operations. No other module sends calls of declared
  * operations; the probes of addresses use the transport directly.
  */
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
-import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
-import type { CachePolicy, Cost } from "@trigate/domain/operations/Operation"
-import type { ReadOperation, ReadProtocol } from "@trigate/domain/operations/Protocol"
-import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
-import { monotonicMillis } from "@trigate/domain/Time"
+import { detached } from "@trigate/domain/Caller"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
+import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import type { CommonFailure, OnceFailure } from "@trigate/domain/errors/GatewayError"
+import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import type {
+  CachePolicy,
+  Cost,
+  ReadOperation,
+  ReadProtocol,
+  UpstreamResponse
+} from "@trigate/domain/operations/Operation"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
@@ -21,21 +29,18 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
-import * as AtMostOnce from "./attempts/AtMostOnce.ts"
 import * as Attempts from "./attempts/Attempts.ts"
 import * as OutlierDetection_ from "./attempts/OutlierDetection.ts"
 import { OutlierDetection } from "./attempts/OutlierDetection.ts"
-import type * as Batching from "./Batching.ts"
-import type { AccountVersions } from "./cache/AccountVersions.ts"
-import type { Freshness } from "./cache/Freshness.ts"
+import * as Batching from "./Batching.ts"
 import * as ResponseCache from "./cache/ResponseCache.ts"
-import type { Pacer, Refresh } from "./limits/Pacer.ts"
+import type { AccountVersions, Freshness } from "./cache/ResponseCache.ts"
 import * as RateLimiter_ from "./limits/RateLimiter.ts"
 import { RateLimiter } from "./limits/RateLimiter.ts"
+import type { Pacer, Refresh } from "./limits/RateLimiter.ts"
 import { HttpTransport } from "./transport/HttpTransport.ts"
+import { cacheSpace, settings } from "./Upstream.ts"
 import type { Target, Upstream, UpstreamLabel } from "./Upstream.ts"
-import { cacheSpace } from "./Upstream.ts"
-import { settings } from "./UpstreamSettings.ts"
 
 /** The limits of every call. */
 export interface Options {
@@ -101,8 +106,8 @@ export class Pipeline extends Context.Service<Pipeline, {
   readonly inTurn: (upstream: UpstreamLabel, read: Refresh) => Effect.Effect<void>
   /** Sends a call at most once, in its caller's fiber; see {@link AtMostOnce}, and `detached` of `Caller`. */
   readonly once: (
-    call: AtMostOnce.OnceCall,
-    identity: AtMostOnce.OnceIdentity
+    call: Attempts.OnceCall,
+    identity: Attempts.OnceIdentity
   ) => Effect.Effect<UpstreamResponse, OnceFailure>
 }>()("@trigate/upstream/Pipeline") {}
 
@@ -198,7 +203,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     attempts: options.attempts ?? defaults.attempts,
     retries: options.retries
   })
-  const once = AtMostOnce.make(parts, Duration.toMillis(options.onceDeadline ?? defaults.onceDeadline))
+  const once = Attempts.makeAtMostOnce(parts, Duration.toMillis(options.onceDeadline ?? defaults.onceDeadline))
   const nextId = requestIds()
 
   return Pipeline.of({
@@ -269,14 +274,14 @@ export interface ProcessOptions extends Options {
  * @example
  * ```ts
  * import { InfoUpstream, TradingUpstream } from "@trigate/trading"
- * import { Pipeline, TransportLayers } from "@trigate/upstream"
+ * import { HttpTransport, Pipeline } from "@trigate/upstream"
  * import { Console, Effect, Layer } from "effect"
  *
  * const pipeline = Pipeline.layer({ readDeadline: "3 seconds", limits: { "trading-api": 600 } })
  *
  * const info = TradingUpstream.layerInfo({ api: ["http://localhost:8080"] }).pipe(
  *   Layer.provide(pipeline),
- *   Layer.provide(TransportLayers.layerFetch)
+ *   Layer.provide(HttpTransport.layerFetch)
  * )
  *
  * const program = InfoUpstream.Info.use(({ allMids }) => Effect.flatMap(allMids(), (mids) => Console.log("BTC" in mids)))
@@ -304,4 +309,45 @@ export const config: Config.Config<Omit<ProcessOptions, "oneChain">> = Config.al
   onceDeadline: settings.onceDeadline,
   traceUpstream: settings.traceUpstream,
   limits: RateLimiter_.config
+})
+
+/** The nodes of a chain, and the policies of its calls. */
+export interface EvmOptions {
+  readonly upstream: Upstream
+  readonly targetsOf: (call: EvmProtocol.EvmCall) => Result.Result<NonEmptyReadonlyArray<Target>, CommonFailure>
+  /**
+   * Determines, with further reads, how long a response can be cached. Used for operations that do not declare this
+   * duration.
+   */
+  readonly confirm?: (
+    read: Batching.BatchedRead
+  ) => (call: EvmProtocol.CheckedRead, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
+}
+
+/** Makes the backend of an EVM chain over the nodes of `upstream`. */
+export const makeEvm = Effect.fnUntraced(function*({ confirm, targetsOf, upstream }: EvmOptions) {
+  const pipeline = yield* Pipeline
+  // each instance has its own counter, because test recordings contain the request IDs
+  const nextId = requestIds()
+  const nextOnceId = requestIds()
+  const ask = Batching.make(pipeline.attempt, nextId)
+  const { read } = yield* pipeline.reads({
+    protocol: EvmProtocol.reads,
+    upstream,
+    targetsOf,
+    ask,
+    ...(confirm === undefined ? {} : { confirm: confirm(ask) })
+  })
+  const once: EvmProtocol.EvmBackend["once"] = (call) => {
+    const targets = targetsOf(call)
+    if (Result.isFailure(targets)) return Effect.fail(targets.failure)
+    const id = nextOnceId()
+    const body = Utf8.encode(EvmProtocol.body(id, call))
+    return Effect.flatMap(
+      detached(pipeline.once({ operation: call.operation, targets: targets.success, body }, {})),
+      (response) => EvmProtocol.readOnce(call, response, id)
+    )
+  }
+  const backend: EvmProtocol.EvmBackend = { read, once }
+  return backend
 })

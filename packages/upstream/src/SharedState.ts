@@ -2,13 +2,13 @@
  * Access to a store that replicas share, with a deadline. While the store is unreachable, each replica continues
  * without it.
  */
-import { monotonicMillis } from "@trigate/domain/Time"
+import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { RedisError } from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
-import { metrics } from "./UpstreamMetrics.ts"
+import { metrics } from "./Upstream.ts"
 
 /** The shared store is unreachable, or its response cannot be decoded; `detail` is the reason. */
 export class SharedStoreUnreachable

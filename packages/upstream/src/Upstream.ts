@@ -1,10 +1,233 @@
-/** Upstreams and the addresses to which their calls are sent. */
-import type { UpstreamLabel } from "@trigate/domain/Chain"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+/** Upstreams and the addresses to which their calls are sent, with the settings and the metrics of these calls. */
+import type { UpstreamLabel } from "@trigate/domain/Caller"
+import { counter, gauge, seconds } from "@trigate/domain/DeclaredMetric"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
+import {
+  BaseUrls,
+  baseUrls,
+  Count,
+  count,
+  Deadline,
+  duration,
+  list,
+  OnOff,
+  onOff,
+  optional,
+  Positive,
+  positive,
+  SocketUrls,
+  socketUrls,
+  withDefault
+} from "@trigate/domain/Setting"
+import type { Values } from "@trigate/domain/Setting"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import * as Concealment from "./transport/Concealment.ts"
+import * as Concealment from "./transport/HttpTransport.ts"
+
+/** The metrics, by member name. */
+export const metrics = {
+  cache: counter(
+    "trigate_response_cache_total",
+    "Cache lookups and background refreshes, by outcome",
+    ["upstream", "operation", "outcome"]
+  ),
+  cacheBytes: gauge("trigate_response_cache_bytes", "Bytes of cached responses in this process"),
+  upstreamCalls: counter("trigate_upstream_calls_total", "Attempts at an upstream, by operation and outcome", [
+    "upstream",
+    "operation",
+    "outcome"
+  ]),
+  upstreamSeconds: seconds(
+    "trigate_upstream_call_seconds",
+    "Duration of an attempt at an upstream",
+    ["upstream"],
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+  ),
+  upstreamWeight: counter("trigate_upstream_weight_total", "Rate-limit weight spent at the official API", ["upstream"]),
+  upstreamWeightSaved: counter(
+    "trigate_upstream_weight_saved_total",
+    "Rate-limit weight of reads that did not reach the official API, by cache outcome",
+    ["upstream", "outcome"]
+  ),
+  upstreamRequestUnits: counter("trigate_upstream_request_units_total", "Request units spent at node providers", [
+    "upstream"
+  ]),
+  upstreamRetries: counter(
+    "trigate_upstream_retries_total",
+    "Retries of reads, by the fault of the previous attempt",
+    ["upstream", "operation", "cause"]
+  ),
+  upstreamHedges: counter(
+    "trigate_upstream_hedges_total",
+    "Hedged reads (sent to a second address because the first address was slow), by the address that responded first",
+    ["upstream", "operation", "won"]
+  ),
+  upstreamEjected: gauge("trigate_upstream_ejected", "Whether an upstream's address is ejected: 0 no, 1 yes", [
+    "upstream",
+    "address"
+  ]),
+  upstreamNextProbe: gauge(
+    "trigate_upstream_next_probe_seconds",
+    "When an ejected address is probed next, in seconds since 1970; 0 for other addresses",
+    ["upstream", "address"]
+  ),
+  upstreamEjections: counter(
+    "trigate_upstream_ejections_total",
+    "Ejections of an upstream's address, by cause",
+    ["upstream", "address", "cause"]
+  ),
+  upstreamDeferrals: counter(
+    "trigate_upstream_deferrals_total",
+    "Deferrals of an upstream's address because of a Retry-After",
+    ["upstream", "address"]
+  ),
+  rateLimitAvailable: gauge(
+    "trigate_upstream_rate_limit_available",
+    "Rate-limit weight or request units available now: to every call, and to signed actions",
+    ["upstream", "share"]
+  ),
+  rateLimitWaits: counter(
+    "trigate_upstream_rate_limit_waits_total",
+    "Calls that waited for their upstream's rate limit",
+    ["upstream"]
+  ),
+  rateLimitRefused: counter(
+    "trigate_upstream_rate_limit_refused_total",
+    "Calls refused because the wait for the rate limit would have been too long",
+    ["upstream"]
+  ),
+  rateLimitBeyondShare: counter(
+    "trigate_upstream_rate_limit_beyond_share_total",
+    "Calls refused because their caller had used up its share of the rate limit",
+    ["upstream"]
+  ),
+  rateLimitCallers: gauge(
+    "trigate_upstream_rate_limit_callers",
+    "Callers that currently share an upstream's rate limit",
+    ["upstream"]
+  ),
+  quotaWaits: counter("trigate_quota_waits_total", "Calls that waited for their caller's quota", ["quota"]),
+  sharedStateDegraded: gauge(
+    "trigate_shared_state_degraded",
+    "1 while the shared store is unreachable and this process continues without it, otherwise 0",
+    ["use"]
+  )
+} as const
+
+const noLimit = "unset: no limit"
+
+const removedBatches = "has no effect: reads of different callers are no longer sent in one batch, which saved nothing"
+
+/** The settings, by member name in a configuration file. */
+export const settings = {
+  tradingApiUrl: list("TRIGATE_TRADING_API_URL", BaseUrls, {
+    group: "Upstreams",
+    meaning: "base URLs of the trading chain's official API, in order of preference",
+    takes: baseUrls
+  }),
+  tradingNodeUrl: list("TRIGATE_TRADING_NODE_URL", BaseUrls, {
+    group: "Upstreams",
+    meaning: "base URLs of the trading-chain node, with the endpoint key in the path",
+    takes: baseUrls
+  }),
+  tradingNodeWsUrl: list("TRIGATE_TRADING_NODE_WS_URL", SocketUrls, {
+    group: "Upstreams",
+    needsRestart: true,
+    meaning: "WebSocket URLs of the trading-chain node, for a subscription to new blocks",
+    takes: socketUrls
+  }, "unset: new blocks are polled"),
+  layer2WsUrl: list("TRIGATE_LAYER2_WS_URL", SocketUrls, {
+    group: "Upstreams",
+    needsRestart: true,
+    meaning: "WebSocket URLs of the layer-2 node, for a subscription to new blocks",
+    takes: socketUrls
+  }, "unset: new blocks are polled"),
+  tokenChainUrl: list("TRIGATE_TOKEN_CHAIN_URL", BaseUrls, {
+    group: "Upstreams",
+    meaning: "base URLs of the token-chain node, with the endpoint key in the path",
+    takes: baseUrls
+  }),
+  layer2Url: list("TRIGATE_LAYER2_URL", BaseUrls, {
+    group: "Upstreams",
+    meaning: "base URLs of the layer-2 node, with the endpoint key in the path",
+    takes: baseUrls
+  }),
+  tradingApiWeight: withDefault("TRIGATE_TRADING_API_WEIGHT", Positive, "1200", {
+    group: "Limits",
+    meaning: "weight per minute that the official API grants this IP address",
+    takes: positive
+  }),
+  tradingNodeRps: optional("TRIGATE_TRADING_NODE_RPS", Positive, {
+    group: "Limits",
+    meaning: "request units per second of the trading-chain node's plan",
+    takes: positive
+  }, noLimit),
+  tokenChainRps: optional("TRIGATE_TOKEN_CHAIN_RPS", Positive, {
+    group: "Limits",
+    meaning: "request units per second of the token-chain node's plan",
+    takes: positive
+  }, noLimit),
+  tokenChainStreamRps: withDefault("TRIGATE_TOKEN_CHAIN_STREAM_RPS", Positive, "1", {
+    group: "Limits",
+    meaning: "maximum requests per second to the token-chain node, for all transaction streams of a process together",
+    takes: positive
+  }),
+  layer2Rps: optional("TRIGATE_LAYER2_RPS", Positive, {
+    group: "Limits",
+    meaning: "request units per second of the layer-2 node's plan",
+    takes: positive
+  }, noLimit),
+  tradingNodeLogBlocks: optional("TRIGATE_TRADING_NODE_LOG_BLOCKS", Count, {
+    group: "Limits",
+    meaning: "maximum blocks in one `eth_getLogs` at the trading-chain nodes; 50 for the public node",
+    takes: count
+  }, "unset: learned from the nodes' errors"),
+  layer2LogBlocks: optional("TRIGATE_LAYER2_LOG_BLOCKS", Count, {
+    group: "Limits",
+    meaning: "maximum blocks in one `eth_getLogs` at the layer-2 nodes",
+    takes: count
+  }, "unset: learned from the nodes' errors"),
+  tradingNodeBatch: withDefault("TRIGATE_TRADING_NODE_BATCH", Count, "1", {
+    group: "Limits",
+    meaning: removedBatches,
+    takes: count
+  }),
+  layer2Batch: withDefault("TRIGATE_LAYER2_BATCH", Count, "1", {
+    group: "Limits",
+    meaning: removedBatches,
+    takes: count
+  }),
+  logsMaxRequests: withDefault("TRIGATE_LOGS_MAX_REQUESTS", Count, "40", {
+    group: "Limits",
+    meaning: "maximum upstream requests for one `eth_getLogs`",
+    takes: count
+  }),
+  callerFilters: withDefault("TRIGATE_CALLER_FILTERS", Count, "100", {
+    group: "Limits",
+    meaning:
+      "maximum number of filters (`eth_newFilter` and similar methods) of one caller; a filter is removed after 5 minutes without a poll",
+    takes: count
+  }),
+  readDeadline: withDefault("TRIGATE_READ_DEADLINE", Deadline, "10 seconds", {
+    group: "Limits",
+    meaning: "deadline of a read, including all attempts",
+    takes: duration
+  }),
+  onceDeadline: withDefault("TRIGATE_ONCE_DEADLINE", Deadline, "20 seconds", {
+    group: "Limits",
+    meaning: "deadline of a signed action, including all attempts",
+    takes: duration
+  }),
+  traceUpstream: withDefault("TRIGATE_TRACE_UPSTREAM", OnOff, "off", {
+    group: "Telemetry",
+    meaning: "whether requests to upstreams contain the `traceparent` of their span; requires an OTLP endpoint",
+    takes: onOff
+  })
+}
+
+/** The decoded settings. */
+export type Settings = Values<typeof settings>
 
 export type { UpstreamLabel }
 

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import * as Operation from "@trigate/domain/operations/Operation"
-import type * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
@@ -53,7 +52,7 @@ const within = <A, E, R>(duration: `${number} millis` | `${number} seconds`, eff
   })
 
 const ok = Scripted.answer(200, "\"ok\"")
-const isOk = (answer: UpstreamResponse.UpstreamResponse) => assert.strictEqual(answer.text, "\"ok\"")
+const isOk = (answer: Operation.UpstreamResponse) => assert.strictEqual(answer.text, "\"ok\"")
 
 describe("a read with two addresses", () => {
   for (

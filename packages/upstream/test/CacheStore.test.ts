@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as CacheStore from "@trigate/upstream/cache/CacheStore"
+import * as CacheStore from "@trigate/upstream/cache/ResponseCache"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
+import type { Caller } from "@trigate/domain/Caller"
 import type { Cost } from "@trigate/domain/operations/Operation"
 import { sampleRuns } from "@trigate/testing/Sample"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"

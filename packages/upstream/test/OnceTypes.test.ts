@@ -1,12 +1,11 @@
 /** The compiler proves these: a directive that expects no error is one itself. */
 import { assert, describe, it } from "@effect/vitest"
-import { findOperation } from "@trigate/domain/actions/ExchangeOperations"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import { gasPrice, sendRawTransaction } from "@trigate/domain/evm/EvmOperations"
+import { findOperation } from "@trigate/domain/actions/Action"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import type * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import { gasPrice, sendRawTransaction } from "@trigate/domain/evm/EvmProtocol"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import { spotMeta } from "@trigate/domain/info/InfoOperations"
-import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import * as Operation from "@trigate/domain/operations/Operation"
 import type { AttemptedRead } from "@trigate/upstream/attempts/Attempts"
 import * as Batching from "@trigate/upstream/Batching"
@@ -17,8 +16,8 @@ import * as Scripted from "./scripted.ts"
 
 const tokenDelegate = findOperation("tokenDelegate")
 const targets = Scripted.targets("a")
-const body = Utf8.encode("{}")
-const params = Json.of("[]")
+const body = Encoding.encode("{}")
+const params = Encoding.of("[]")
 const batched = Batching.make(() => Effect.die("not asked"), () => 1)
 const backend: EvmProtocol.EvmBackend = { read: () => Effect.die("not asked"), once: () => Effect.die("not asked") }
 const question = { body, judge: InfoProtocol.judge(spotMeta) }

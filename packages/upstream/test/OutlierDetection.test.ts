@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
 import type { HealthSignal } from "@trigate/upstream/attempts/OutlierDetection"
 import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/transport/HttpTransport"

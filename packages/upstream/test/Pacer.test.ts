@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Pacer } from "@trigate/upstream/limits/Pacer"
+import { Pacer } from "@trigate/upstream/limits/RateLimiter"
 import * as RateWindow from "@trigate/upstream/limits/RateWindow"
 import * as Effect from "effect/Effect"
 

@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { sample, sampleRuns } from "@trigate/testing/Sample"
-import * as FairQueue from "@trigate/upstream/limits/FairQueue"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Clock from "effect/Clock"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -16,13 +15,13 @@ import { action, arrivals, ask, candles, most, query, run } from "./rateLimitSch
 
 const venue = RateLimiter.layerMemory({ "trading-api": 1200 })
 
-const take = (asked: FairQueue.Ask) => RateLimiter.RateLimiter.use((limiter) => limiter.take(asked))
+const take = (asked: RateLimiter.Ask) => RateLimiter.RateLimiter.use((limiter) => limiter.take(asked))
 
-const tryTake = (asked: FairQueue.Ask) =>
+const tryTake = (asked: RateLimiter.Ask) =>
   RateLimiter.RateLimiter.use((limiter) => Effect.clockWith((clock) => Effect.succeed(limiter.tryTake(asked, clock))))
 
 /** Milliseconds until the call starts or is refused, and the seconds of its refusal. */
-const wait = (asked: FairQueue.Ask) =>
+const wait = (asked: RateLimiter.Ask) =>
   Effect.gen(function*() {
     const begin = yield* Clock.currentTimeMillis
     const refused = yield* Effect.match(take(asked), {
@@ -34,7 +33,7 @@ const wait = (asked: FairQueue.Ask) =>
     return "retryAfter" in refused ? refused : "at once"
   })
 
-const starts = (asked: FairQueue.Ask) =>
+const starts = (asked: RateLimiter.Ask) =>
   Effect.gen(function*() {
     let count = 0
     while ((yield* wait(asked)) === "at once") count += 1
@@ -51,7 +50,7 @@ const fill = Effect.gen(function*() {
 
 const Seed = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
 
-const joining = (asked: FairQueue.Ask) => Effect.forkChild(wait(asked), { startImmediately: true })
+const joining = (asked: RateLimiter.Ask) => Effect.forkChild(wait(asked), { startImmediately: true })
 
 describe("a limit of 1200 weight a minute", () => {
   it.effect("can be used at once, except for the share of actions, and again when the window has passed", () =>
@@ -216,7 +215,7 @@ describe("a limit of 1200 weight a minute", () => {
 })
 
 describe("tryTake", () => {
-  const isTaken = (asked: FairQueue.Ask) => Effect.map(tryTake(asked), (permits) => permits !== undefined)
+  const isTaken = (asked: RateLimiter.Ask) => Effect.map(tryTake(asked), (permits) => permits !== undefined)
 
   it.effect("takes what has room now, and answers undefined for a call that would have to wait", () =>
     Effect.gen(function*() {
@@ -251,7 +250,7 @@ describe("tryTake", () => {
 
   it.effect("loses no permits beside take, refunds and cancelled calls", () =>
     Effect.gen(function*() {
-      const taken: Array<FairQueue.Permits | undefined> = []
+      const taken: Array<RateLimiter.Permits | undefined> = []
       for (let n = 0; n < 5; n++) taken.push(yield* tryTake(ask(candles)), yield* take(ask(candles)))
       const waiting = yield* Effect.forEach([candles, candles, query], (cost) => joining(ask(cost, 61_000)))
       assert.isUndefined(yield* tryTake(ask(candles)))
@@ -271,7 +270,7 @@ describe("tryTake", () => {
         Effect.gen(function*() {
           const outcomes = { taken: 0, late: 0 }
           /** Takes with `tryTake` and with `take` in turn, and asks the other one for the same answer. */
-          const mixed = (limiter: RateLimiter.RateLimiter["Service"], asked: FairQueue.Ask) =>
+          const mixed = (limiter: RateLimiter.RateLimiter["Service"], asked: RateLimiter.Ask) =>
             Effect.gen(function*() {
               const permits = yield* Effect.clockWith((clock) => Effect.succeed(limiter.tryTake(asked, clock)))
               if (permits === undefined) {
@@ -281,7 +280,7 @@ describe("tryTake", () => {
               }
               outcomes.taken += 1
               if (outcomes.taken % 2 === 0) return permits
-              permits.refund(FairQueue.worstCost("trading-api", asked))
+              permits.refund(RateLimiter.worstCost("trading-api", asked))
               return yield* Effect.orDie(limiter.take({ ...asked, maxWait: 0 }))
             })
           const schedule = yield* arrivals({ seed, rounds: 2, replicas: 1, pace: limit / 1200 })

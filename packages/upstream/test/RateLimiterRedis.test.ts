@@ -5,7 +5,6 @@ import type { Cost } from "@trigate/domain/operations/Operation"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import { sample } from "@trigate/testing/Sample"
-import type * as FairQueue from "@trigate/upstream/limits/FairQueue"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as RateLimiterRedis from "@trigate/upstream/limits/RateLimiterRedis"
 import * as Clock from "effect/Clock"
@@ -61,7 +60,7 @@ const grid = 50
 
 const venue = { "trading-api": 1200 }
 
-const starts = Effect.fnUntraced(function*(limiter: RateLimiter.RateLimiter["Service"], asked: FairQueue.Ask) {
+const starts = Effect.fnUntraced(function*(limiter: RateLimiter.RateLimiter["Service"], asked: RateLimiter.Ask) {
   let count = 0
   while ((yield* Effect.exit(limiter.take(asked)))._tag === "Success") count += 1
   return count

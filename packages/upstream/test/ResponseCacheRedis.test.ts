@@ -1,16 +1,15 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import { cachedForGood } from "@trigate/domain/operations/Operation"
 import type { CachePolicy } from "@trigate/domain/operations/Operation"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
-import type { CachedResponse } from "@trigate/upstream/cache/CacheStore"
 import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
-import * as ResponseCacheRedis from "@trigate/upstream/cache/ResponseCacheRedis"
-import { Pacer } from "@trigate/upstream/limits/Pacer"
+import type { CachedResponse } from "@trigate/upstream/cache/ResponseCache"
+import { Pacer } from "@trigate/upstream/limits/RateLimiter"
 import * as RateWindow from "@trigate/upstream/limits/RateWindow"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -24,7 +23,7 @@ const redisAt = (url: string) =>
   NodeRedis.layer({ url, disableOfflineQueue: true }).pipe(Layer.provideMerge(Logger.layer([])))
 
 // steps take as long as they take on a busy machine
-const patient: ResponseCacheRedis.Options = { deadline: "10 seconds" }
+const patient: ResponseCache.RedisOptions = { deadline: "10 seconds" }
 
 const cacheAt = (url: string) => redisAt(url)
 
@@ -74,7 +73,7 @@ const replica = Effect.fnUntraced(function*(cachePolicy: CachePolicy = rule, pac
   return { state, get }
 })
 
-const sharedAt = (url: string, options: ResponseCacheRedis.Options = patient) =>
+const sharedAt = (url: string, options: ResponseCache.RedisOptions = patient) =>
   Layer.fresh(ResponseCache.layerRedis(options)).pipe(Layer.provideMerge(redisAt(url)))
 
 const stored = (key: string) => Redis.Redis.use((redis) => redis.send<string | null>("GET", `trigate:cache:${key}`))
@@ -91,7 +90,7 @@ describe.runIf(isInstalled)("ResponseCacheRedis", () => {
       const { url } = yield* redisServer
       yield* TestClock.setTime(1_000_000)
       yield* Effect.gen(function*() {
-        const cache = yield* ResponseCacheRedis.make(patient)
+        const cache = yield* ResponseCache.makeRedis(patient)
         for (
           const entry of [
             kept("{\"n\":12345678901234567890}", 1_000_000),

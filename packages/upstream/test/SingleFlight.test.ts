@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
-import * as SingleFlight from "@trigate/upstream/cache/SingleFlight"
+import { QuotaExceeded } from "@trigate/domain/errors/GatewayError"
+import * as SingleFlight from "@trigate/upstream/cache/ResponseCache"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -42,7 +42,7 @@ describe("SingleFlight", () => {
   it.effect("asks once for a herd of 50, and again for whoever comes after the answer", () =>
     Effect.gen(function*() {
       const peer = yield* upstream
-      const flights = SingleFlight.make<string, string>()
+      const flights = SingleFlight.makeSingleFlight<string, string>()
       let shared = 0
       const run = flights.run({
         key: "a",
@@ -69,7 +69,7 @@ describe("SingleFlight", () => {
   it.effect("shares nothing between keys", () =>
     Effect.gen(function*() {
       const peer = yield* upstream
-      const flights = SingleFlight.make<string, string>()
+      const flights = SingleFlight.makeSingleFlight<string, string>()
       yield* herd(1, flights.run({ key: "a", ask: peer.ask }))
       yield* herd(1, flights.run({ key: "b", ask: peer.ask }))
       assert.strictEqual(peer.asked(), 2)
@@ -78,7 +78,7 @@ describe("SingleFlight", () => {
   it.effect("the others ask once more after the leader failed, and get that answer", () =>
     Effect.gen(function*() {
       const peer = yield* upstream
-      const flights = SingleFlight.make<string, string>()
+      const flights = SingleFlight.makeSingleFlight<string, string>()
       const fibers = yield* herd(50, flights.run({ key: "a", ask: peer.ask }))
       yield* settled
       yield* peer.fail(0, "broken")
@@ -94,7 +94,7 @@ describe("SingleFlight", () => {
   it.effect("a dead upstream is asked twice for a herd, not once for each of it", () =>
     Effect.gen(function*() {
       const peer = yield* upstream
-      const flights = SingleFlight.make<string, string>()
+      const flights = SingleFlight.makeSingleFlight<string, string>()
       const fibers = yield* herd(50, flights.run({ key: "a", ask: peer.ask }))
       yield* settled
       yield* peer.fail(0, "first")
@@ -110,7 +110,7 @@ describe("SingleFlight", () => {
   it.effect("a caller who takes failures, or who waited longer than the maxWait, fails with the leader", () =>
     Effect.gen(function*() {
       const peer = yield* upstream
-      const flights = SingleFlight.make<string, string>({ maxWait: "5 seconds" })
+      const flights = SingleFlight.makeSingleFlight<string, string>({ maxWait: "5 seconds" })
       const old = yield* herd(2, flights.run({ key: "a", ask: peer.ask }))
       const content = yield* herd(1, flights.run({ key: "a", ask: peer.ask, takesFailure: true }))
       yield* TestClock.adjust(1)
@@ -131,7 +131,7 @@ describe("SingleFlight", () => {
   it.effect("a leader who leaves takes nobody along, however often that happens", () =>
     Effect.gen(function*() {
       const peer = yield* upstream
-      const flights = SingleFlight.make<string, string>()
+      const flights = SingleFlight.makeSingleFlight<string, string>()
       const fibers = yield* herd(4, flights.run({ key: "a", ask: peer.ask }))
       yield* settled
       for (const [index, fiber] of fibers.slice(0, 3).entries()) {
@@ -148,7 +148,7 @@ describe("SingleFlight", () => {
   it.effect("a follower who leaves changes nothing; when all leave the upstream call is aborted", () =>
     Effect.gen(function*() {
       const peer = yield* upstream
-      const flights = SingleFlight.make<string, string>()
+      const flights = SingleFlight.makeSingleFlight<string, string>()
       const fibers = yield* herd(3, flights.run({ key: "a", ask: peer.ask }))
       yield* settled
       for (const fiber of fibers.toReversed()) yield* Fiber.interrupt(fiber)
@@ -159,7 +159,7 @@ describe("SingleFlight", () => {
 
   it.effect("a defect of the leader is its own: the others ask again", () =>
     Effect.gen(function*() {
-      const flights = SingleFlight.make<string, string>()
+      const flights = SingleFlight.makeSingleFlight<string, string>()
       const gate = yield* Deferred.make<void>()
       let asked = 0
       const ask = Effect.suspend(() => {
@@ -176,7 +176,7 @@ describe("SingleFlight", () => {
   it.effect("lets each caller ask for itself after a refusal that the leader earned, also one with another answer at hand", () =>
     Effect.gen(function*() {
       const peer = yield* upstream
-      const flights = SingleFlight.make<string, string>(
+      const flights = SingleFlight.makeSingleFlight<string, string>(
         {},
         (answer) => answer === "refused" ? "caller" : answer === "down" ? "upstream" : undefined
       )
@@ -199,7 +199,7 @@ describe("SingleFlight", () => {
 
   it.effect("does not share the failure of a leader that has no share of the rate limit left", () =>
     Effect.gen(function*() {
-      const flights = SingleFlight.make<string, QuotaExceeded>()
+      const flights = SingleFlight.makeSingleFlight<string, QuotaExceeded>()
       const refused = new QuotaExceeded({ retryAfter: 60 })
       const leaders: Array<Deferred.Deferred<string, QuotaExceeded>> = []
       const ask = Effect.suspend(() => {

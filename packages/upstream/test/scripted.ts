@@ -1,5 +1,5 @@
 /** A transport that plays a script: each request takes its reaction and its time from a function of the request. */
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/transport/HttpTransport"
 import type { TransportResponse } from "@trigate/upstream/transport/HttpTransport"
 import * as Upstream from "@trigate/upstream/Upstream"

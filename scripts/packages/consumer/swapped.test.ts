@@ -1,6 +1,6 @@
 /** A team's test: its own code over the services of the packages, with layers in memory. */
 import { assert, it } from "@effect/vitest"
-import { UnknownAsset } from "@trigate/domain/errors/ResourceError"
+import { UnknownAsset } from "@trigate/domain/errors/GatewayError"
 import { spotMeta } from "@trigate/domain/info/InfoOperations"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { keys } from "@trigate/sandbox/SandboxExamples"

@@ -3,19 +3,16 @@ import * as Admin from "@trigate/client/Admin"
 import * as Connection from "@trigate/client/Connection"
 import * as Outcomes from "@trigate/client/Exchange"
 import * as Health from "@trigate/client/Health"
+import { legCountIn, outcomeReader, resendAdvice, ServedExchangeFailure } from "@trigate/domain/actions/Action"
 import { legRejection } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionRecord } from "@trigate/domain/actions/ActionRecord"
 import { ActionId } from "@trigate/domain/actions/ActionRecord"
-import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/actions/ExchangeOperations"
-import { outcomeReader } from "@trigate/domain/actions/ExchangeProtocol"
 import { ofOutcome, type Resolution, type StillUnknown } from "@trigate/domain/actions/Resolution"
-import { legCountIn } from "@trigate/domain/actions/SignedAction"
-import * as Json from "@trigate/domain/encoding/Json"
-import { printable } from "@trigate/domain/encoding/TerminalEscape"
-import { unwrapReason } from "@trigate/domain/errors/GatewayError"
-import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { printable } from "@trigate/domain/encoding/Encoding"
+import { OutcomeUnknown, unwrapReason, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import type { Settings } from "@trigate/server/settings/Settings"
-import * as ActionLogStore from "@trigate/server/stores/ActionLogStore"
+import * as ActionLogStore from "@trigate/server/stores/Stores"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
 import type * as LoggedAction from "@trigate/trading/actionLog/LoggedAction"
@@ -33,7 +30,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as GatewayAccess from "../GatewayAccess.ts"
-import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
 import * as Target from "../Target.ts"
 import type * as ServeCommand from "./ServeCommand.ts"
@@ -128,7 +124,7 @@ const findEntry = Effect.fnUntraced(function*(prefix: string) {
   )
   if (found === undefined) return yield* new ActionAbsent({ id: prefix })
   if (others.length > 0) {
-    return yield* Input.fault(
+    return yield* Output.fault(
       `${prefix} is a prefix of the IDs of ${others.length + 1} actions: add digits until it matches one`
     )
   }
@@ -272,7 +268,7 @@ const actionsLayer = ({ admin, config, environmentFile }: Where) =>
     if (Option.isSome(admin)) return layerGateway(admin.value)
     const found = yield* Effect.mapError(
       Target.settings({ config, environmentFile }),
-      ({ message }) => Input.fault(message)
+      ({ message }) => Output.fault(message)
     )
     const place = ActionLogStore.findDatabase(found)
     return Option.isSome(place) ? layerDatabase(found, place.value) : layerGateway(yield* GatewayAccess.usualAddress)

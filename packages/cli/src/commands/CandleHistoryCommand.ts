@@ -2,13 +2,13 @@
  * `trigate candles`: exports candle history from a gateway as files, imports files into the gateway's database, and
  * lists series.
  */
-import * as CandleImport from "@trigate/archive/CandleImport"
+import * as CandleImport from "@trigate/archive/CandleFiles"
 import * as Candles from "@trigate/client/Candles"
 import type { Series } from "@trigate/domain/candles/Candle"
 import { barAt, CandleInterval } from "@trigate/domain/candles/Candle"
 import { CandleFormat } from "@trigate/domain/candles/CandleText"
 import { settings as declared } from "@trigate/server/settings/Settings"
-import * as ActionLogStore from "@trigate/server/stores/ActionLogStore"
+import * as ActionLogStore from "@trigate/server/stores/Stores"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -22,7 +22,6 @@ import * as Option from "effect/Option"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import * as GatewayAccess from "../GatewayAccess.ts"
-import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
 import * as Target from "../Target.ts"
 
@@ -37,7 +36,7 @@ const interval = Argument.Literals("interval", CandleInterval.literals).pipe(
 const momentFlag = (name: string, meaning: string, otherwise: string) =>
   Flag.String(name).pipe(
     Flag.withMetavar("time"),
-    Flag.filterMap(Input.readMoment, () => Input.expectedMoment),
+    Flag.filterMap(Output.readMoment, () => Output.expectedMoment),
     Flag.withDescription(`${meaning}: a date, a date and time, milliseconds, or how long ago (default: ${otherwise})`),
     Flag.optional
   )
@@ -69,8 +68,8 @@ const exported = Command.make("export", {
       Candles.file({
         coin,
         interval,
-        ...(Option.isSome(from) ? { from: Input.toInstant(from.value, now) } : {}),
-        ...(Option.isSome(to) ? { to: Input.toInstant(to.value, now) } : {})
+        ...(Option.isSome(from) ? { from: Output.toInstant(from.value, now) } : {}),
+        ...(Option.isSome(to) ? { to: Output.toInstant(to.value, now) } : {})
       }, wanted)
     )
     const written = yield* Output.withProgress(Effect.fnUntraced(function*(show) {
@@ -113,8 +112,8 @@ const importFile = Effect.fnUntraced(function*(
 ) {
   const files = yield* FileSystem.FileSystem
   const { stdin } = yield* Stdio.Stdio
-  const name = Input.displayName(path)
-  const unreadable = () => Input.fault(`${name} cannot be read`)
+  const name = Output.displayName(path)
+  const unreadable = () => Output.fault(`${name} cannot be read`)
   let reported = 0
   const onFinding = ({ row, why }: CandleImport.Finding) => {
     reported += 1
@@ -131,9 +130,9 @@ const importFile = Effect.fnUntraced(function*(
         ...between
       })
     }
-    const bytes = yield* Input.bytes(path)
+    const bytes = yield* Output.bytes(path)
     const CandleParquet = yield* Effect.promise(() => import("@trigate/archive/CandleParquet"))
-    const withAdvice = ({ message }: { readonly message: string }) => Input.fault(`${name}: ${message}`)
+    const withAdvice = ({ message }: { readonly message: string }) => Output.fault(`${name}: ${message}`)
     const { known, rows } = yield* Effect.mapError(CandleParquet.read(series, bytes), withAdvice)
     return yield* CandleImport.run(
       series,
@@ -183,7 +182,7 @@ const imported = Command.make(
       const settings = yield* Target.settings({ config, environmentFile })
       const place = yield* Effect.fromOption(
         ActionLogStore.findDatabase(settings),
-        () => Input.fault(`no database for candles is configured: set ${declared.databaseUrl.env}`)
+        () => Output.fault(`no database for candles is configured: set ${declared.databaseUrl.env}`)
       )
       yield* Target.printStore("candles", place, settings)
       const ArchiveStore = yield* Effect.promise(() => import("@trigate/server/stores/ArchiveStore"))
@@ -203,7 +202,7 @@ const imported = Command.make(
       }
       const left = reports.reduce((sum, { differing, refused }) => sum + differing + refused, 0)
       if (left > 0) {
-        return yield* Input.fault(
+        return yield* Output.fault(
           `${left} ${
             left === 1 ? "bar was" : "bars were"
           } refused; the archive contains all other bars of the files, and its existing bars did not change`

@@ -1,6 +1,6 @@
 /** `trigate check --live`: compares a venue with the queries that this version declares. */
 import * as Connection from "@trigate/client/Connection"
-import { catalogDate } from "@trigate/domain/actions/ActionCatalog"
+import { catalogDate } from "@trigate/domain/actions/Action"
 import { type DriftFinding, driftQueries, type DriftQuery, findDrift } from "@trigate/domain/info/InfoDrift"
 import { settings } from "@trigate/server/settings/Settings"
 import * as Command from "effect/cli/Command"
@@ -12,7 +12,6 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as GatewayAccess from "../GatewayAccess.ts"
-import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
 
 /** The venue differs from the queries that this version declares. */
@@ -104,18 +103,20 @@ export const command = Command.make("check", {
       `URL of the venue's API, or of a gateway (default: the first URL of ${settings.tradingApiUrl.env})`
     )
   ),
-  weight: Input.countFlag("weight", 1200).pipe(
+  weight: Output.countFlag("weight", 1200).pipe(
     Flag.withDefault(600),
     Flag.withDescription("Maximum rate-limit weight per minute that the check uses, up to 1200 (default: 600)")
   )
 }, ({ live, venue, weight }) =>
   Effect.gen(function*() {
     if (!live) {
-      return yield* Input.fault("check requires --live; to check the settings and addresses, run trigate serve --check")
+      return yield* Output.fault(
+        "check requires --live; to check the settings and addresses, run trigate serve --check"
+      )
     }
     const [address] = Option.match(venue, { onNone: () => [], onSome: (text) => text.split(",") })
     if (address === undefined || address.trim() === "") {
-      return yield* Input.fault(`Name the venue with --venue URL or ${settings.tradingApiUrl.env}`)
+      return yield* Output.fault(`Name the venue with --venue URL or ${settings.tradingApiUrl.env}`)
     }
     const baseUrl = yield* GatewayAccess.parseBaseUrl(address.trim(), "--venue")
     const connection = Connection.make(yield* HttpClient.HttpClient, { baseUrl })

@@ -6,11 +6,8 @@ import * as CandleHistoryCommand from "./CandleHistoryCommand.ts"
 import * as CheckCommand from "./CheckCommand.ts"
 import * as InspectCommand from "./InspectCommand.ts"
 import * as KeysCommand from "./KeysCommand.ts"
-import * as MultiSigCommand from "./MultiSigCommand.ts"
-import * as OrderCommands from "./OrderCommands.ts"
 import * as PositionsCommand from "./PositionsCommand.ts"
 import * as ReadCommands from "./ReadCommands.ts"
-import * as SandboxCommand from "./SandboxCommand.ts"
 import * as ServeCommand from "./ServeCommand.ts"
 import * as StatusCommand from "./StatusCommand.ts"
 import * as WatchCommand from "./WatchCommand.ts"
@@ -26,18 +23,18 @@ export const command = Command.make("trigate").pipe(
   Command.withSubcommands([
     {
       group: "TRADE",
-      commands: [WatchCommand.command, PositionsCommand.command, OrderCommands.order, OrderCommands.cancel]
+      commands: [WatchCommand.command, PositionsCommand.command, ActionCommands.order, ActionCommands.cancel]
     },
     { group: "READ", commands: [ReadCommands.info, ReadCommands.evm, ReadCommands.token, ReadCommands.receipt] },
     {
       group: "SIGN AND SEND",
-      commands: [ActionCommands.delegate, ActionCommands.undelegate, ActionCommands.bigBlocks, MultiSigCommand.command]
+      commands: [ActionCommands.delegate, ActionCommands.undelegate, ActionCommands.bigBlocks, ActionCommands.command]
     },
     {
       group: "GATEWAY",
       commands: [
         ServeCommand.command,
-        SandboxCommand.command,
+        ServeCommand.sandboxCommand,
         StatusCommand.command,
         CheckCommand.command,
         InspectCommand.command,

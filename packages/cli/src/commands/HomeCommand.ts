@@ -1,8 +1,8 @@
 /** `trigate` without a command: the state of the local gateway, and what to do next. */
 import * as Health from "@trigate/client/Health"
-import { printable } from "@trigate/domain/encoding/TerminalEscape"
+import { printable } from "@trigate/domain/encoding/Encoding"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
-import { trader } from "@trigate/domain/SandboxAccounts"
+import { trader } from "@trigate/domain/Sandbox"
 import * as Command from "effect/cli/Command"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"

@@ -1,11 +1,11 @@
 /** `trigate inspect`: describes a signed body: its signer, its mistakes, and their corrections. */
 import * as Exchange from "@trigate/client/Exchange"
-import type { Address } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import { printable } from "@trigate/domain/encoding/TerminalEscape"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { printable } from "@trigate/domain/encoding/Encoding"
+import type { Address } from "@trigate/domain/encoding/Encoding"
 import { Inspection } from "@trigate/domain/Inspection"
-import * as Signable from "@trigate/signing/actions/Signable"
-import * as SigningWarning from "@trigate/signing/inspection/SigningWarning"
+import * as Signable from "@trigate/signing/actions/ActionHash"
+import * as SigningWarning from "@trigate/signing/inspection/SigningMistake"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Argument from "effect/cli/Argument"
@@ -18,7 +18,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as GatewayAccess from "../GatewayAccess.ts"
-import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
 
 const encode = Schema.encodeEffect(Inspection)
@@ -85,7 +84,7 @@ type Inspect = (body: Uint8Array) => Effect.Effect<Inspection, { readonly messag
 const chooseInspector = (
   gateway: Option.Option<string>,
   expectedSigner: Option.Option<Address>
-): Effect.Effect<Inspect, Input.UsageFault, Inspector.Inspector | HttpClient.HttpClient> => {
+): Effect.Effect<Inspect, Output.UsageFault, Inspector.Inspector | HttpClient.HttpClient> => {
   const signer = Option.getOrUndefined(expectedSigner)
   return Option.match(gateway, {
     onNone: () =>
@@ -120,7 +119,7 @@ export const command = Command.make("inspect", {
       "File with a JSON body of POST /exchange, or with one body on each line; - for standard input"
     )
   ),
-  network: Input.network,
+  network: Output.network,
   gateway: Flag.String("gateway").pipe(
     Flag.withMetavar("url"),
     Flag.optional,
@@ -128,7 +127,7 @@ export const command = Command.make("inspect", {
       "Gateway that inspects the body, with its own list of allowed signers (default: inspect locally)"
     )
   ),
-  expectedSigner: Input.addressFlag("expected-signer").pipe(
+  expectedSigner: Output.addressFlag("expected-signer").pipe(
     Flag.optional,
     Flag.withDescription(
       "Address that should have signed; if another address signed, the output names the likely mistake"
@@ -140,13 +139,16 @@ export const command = Command.make("inspect", {
   )
 }, ({ body, expectedSigner, fix, gateway }) =>
   Effect.gen(function*() {
-    const bodies = bodiesIn(Input.displayName(body), yield* Input.bytes(body))
-    if (bodies.length > maxBodies) return yield* Input.fault(`More than ${maxBodies} bodies; split the file`)
+    const bodies = bodiesIn(Output.displayName(body), yield* Output.bytes(body))
+    if (bodies.length > maxBodies) return yield* Output.fault(`More than ${maxBodies} bodies; split the file`)
     const inspect = yield* chooseInspector(gateway, expectedSigner)
     const isMany = bodies.length > 1
     const terminal = yield* Output.terminalWidth
     for (const each of bodies) {
-      const seen = yield* Effect.mapError(inspect(each.bytes), ({ message }) => Input.fault(`${each.name}: ${message}`))
+      const seen = yield* Effect.mapError(
+        inspect(each.bytes),
+        ({ message }) => Output.fault(`${each.name}: ${message}`)
+      )
       if (fix) {
         yield* Output.printNotes([fixNote(each, seen)])
         yield* Output.printText(fixedText(each, seen))

@@ -1,11 +1,11 @@
 /** `trigate keys`: creates, lists, rotates and revokes the keys of a gateway's callers. */
 import * as KeyStore from "@trigate/callers/KeyStore"
-import type { Quota, Scope } from "@trigate/domain/Caller"
-import { Quota as QuotaSchema, Scope as ScopeSchema } from "@trigate/domain/Caller"
+import * as Admin from "@trigate/client/Admin"
+import { Quota, Scope } from "@trigate/domain/Caller"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import { words } from "@trigate/domain/Setting"
 import { settings as declared } from "@trigate/server/settings/Settings"
-import * as CallerStore from "@trigate/server/stores/CallerStore"
+import * as CallerStore from "@trigate/server/stores/Stores"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -20,11 +20,65 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as Input from "../Input.ts"
-import * as KeysTarget from "../KeysTarget.ts"
 import * as Output from "../Output.ts"
 import * as Target from "../Target.ts"
 import type * as ServeCommand from "./ServeCommand.ts"
+
+/**
+ * The fields of a key that the CLI displays. `hash` is present only if the key was read from a store, because a running
+ * gateway does not return it.
+ */
+export const KeyShown = Schema.Struct({
+  ...KeyStore.KeyRecord.fields,
+  hash: Schema.optionalKey(KeyStore.KeyRecord.fields.hash)
+})
+export type KeyShown = typeof KeyShown.Type
+
+/** A new key, with its displayed fields. */
+export interface KeyIssued {
+  readonly key: Redacted.Redacted
+  readonly record: KeyShown
+}
+
+/** The operations of `trigate keys` on a key store or a running gateway. `E` is the error of an operation. */
+export interface Keys<E> {
+  readonly list: Effect.Effect<ReadonlyArray<KeyShown>, E>
+  readonly create: (creation: KeyStore.Creation) => Effect.Effect<KeyIssued, E>
+  readonly rotate: (rotation: KeyStore.Rotation) => Effect.Effect<KeyIssued, E>
+  readonly revoke: (
+    caller: { readonly name: string; readonly prefix?: string }
+  ) => Effect.Effect<ReadonlyArray<Pick<KeyShown, "name" | "prefix">>, E>
+}
+
+const encodeLifetime = ({ lifetime }: Pick<KeyStore.Creation, "lifetime">) =>
+  lifetime === undefined ? {} : { lifetime: Duration.toMillis(lifetime) }
+
+/** A key as a gateway returns it. */
+type ReturnedKey = KeyShown & { readonly state: string }
+
+const shown = ({ state: _, ...record }: ReturnedKey): KeyShown => record
+
+/** Returns the operations on the keys of a running gateway, through its admin routes at a URL. */
+export const ofGateway = Effect.fnUntraced(function*(address: string) {
+  const asked = yield* Target.admin("keys", address)
+  const issued = ({ key, record }: { readonly key: Redacted.Redacted; readonly record: ReturnedKey }): KeyIssued => ({
+    key,
+    record: shown(record)
+  })
+  return {
+    list: Effect.map(asked(Admin.keys()), ({ keys }) => keys.map(shown)),
+    create: (creation: KeyStore.Creation) => {
+      const { lifetime: _, ...wanted } = creation
+      return Effect.map(asked(Admin.createKey({ ...wanted, ...encodeLifetime(creation) })), issued)
+    },
+    rotate: (rotation: KeyStore.Rotation) => {
+      const overlap = Duration.toMillis(rotation.overlap)
+      return Effect.map(asked(Admin.rotateKey(rotation.name, { overlap, ...encodeLifetime(rotation) })), issued)
+    },
+    revoke: ({ name, prefix }: { readonly name: string; readonly prefix?: string }) =>
+      asked(Admin.revokeKeys(name, prefix === undefined ? {} : { prefix }))
+  }
+})
 
 const where = {
   ...Target.files,
@@ -51,21 +105,21 @@ type KeysFault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | CallFailure
 const withKeys = <A, E, R>(
   { admin, callers, ...files }: Where,
   mode: "create" | "existing",
-  use: (store: KeysTarget.Keys<KeysFault>) => Effect.Effect<A, E, R>
+  use: (store: Keys<KeysFault>) => Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function*() {
     if (Option.isSome(admin)) {
       if (Option.isSome(callers)) {
-        return yield* Input.fault("--admin and --callers are mutually exclusive; omit one")
+        return yield* Output.fault("--admin and --callers are mutually exclusive; omit one")
       }
       const client = yield* Layer.build(FetchHttpClient.layer)
-      return yield* use(yield* Effect.provideContext(KeysTarget.ofGateway(admin.value), client))
+      return yield* use(yield* Effect.provideContext(ofGateway(admin.value), client))
     }
     const settings = yield* Target.settings(files, Option.isSome(callers) ? { callers: callers.value } : {})
     const place = yield* Effect.fromOption(
       CallerStore.placeToChange(settings),
       () =>
-        Input.fault(
+        Output.fault(
           `no key store is configured: set ${declared.databaseUrl.env} to a database, or ${declared.callers.env} to a key file`
         )
     )
@@ -102,25 +156,25 @@ const amountFlag = <A>(name: string, schema: Schema.Codec<A, number>, meaning: s
 const scopeFlags = {
   chains: wordsFlag(
     "chains",
-    ScopeSchema.fields.chains.schema,
+    Scope.fields.chains.schema,
     "trading, tokens or layer2, comma separated",
     "Chains that the key may use: trading, tokens, layer2 (default: all)"
   ),
   classes: wordsFlag(
     "classes",
-    ScopeSchema.fields.classes.schema,
+    Scope.fields.classes.schema,
     "read, sign, inspect or admin, comma separated",
     "Classes of operations that the key may use: read, sign, inspect, admin (default: all but admin)"
   ),
   operations: wordsFlag(
     "operations",
-    ScopeSchema.fields.operations.schema,
+    Scope.fields.operations.schema,
     "names, comma separated",
     "Action types, query types and methods that the key may use (default: all)"
   ),
   signers: wordsFlag(
     "signers",
-    ScopeSchema.fields.signers.schema,
+    Scope.fields.signers.schema,
     "0x addresses, comma separated",
     "Signers whose actions the key may send (default: any)"
   )
@@ -129,42 +183,42 @@ const scopeFlags = {
 const quotaFlags = {
   requestsPerSecond: amountFlag(
     "requests-per-second",
-    QuotaSchema.fields.requestsPerSecond.schema,
+    Quota.fields.requestsPerSecond.schema,
     "Requests per second (default: no limit)"
   ),
   burst: amountFlag(
     "burst",
-    QuotaSchema.fields.burst.schema,
+    Quota.fields.burst.schema,
     "Maximum requests in a burst (default: those of one second)"
   ),
   weightPerMinute: amountFlag(
     "weight-per-minute",
-    QuotaSchema.fields.weightPerMinute.schema,
+    Quota.fields.weightPerMinute.schema,
     "Official API weight per minute (default: no limit)"
   ),
   unitsPerSecond: amountFlag(
     "units-per-second",
-    QuotaSchema.fields.unitsPerSecond.schema,
+    Quota.fields.unitsPerSecond.schema,
     "Node request units per second (default: no limit)"
   ),
   concurrentCalls: amountFlag(
     "concurrent-calls",
-    QuotaSchema.fields.concurrentCalls.schema,
+    Quota.fields.concurrentCalls.schema,
     "Maximum concurrent calls (default: no limit)"
   ),
   sockets: amountFlag(
     "sockets",
-    QuotaSchema.fields.sockets.schema,
+    Quota.fields.sockets.schema,
     "Maximum open WebSockets (default: the gateway's limit)"
   ),
   subscriptions: amountFlag(
     "subscriptions",
-    QuotaSchema.fields.subscriptions.schema,
+    Quota.fields.subscriptions.schema,
     "Maximum subscriptions on one WebSocket (default: the gateway's limit)"
   ),
   messagesPerMinute: amountFlag(
     "messages-per-minute",
-    QuotaSchema.fields.messagesPerMinute.schema,
+    Quota.fields.messagesPerMinute.schema,
     "Maximum messages per minute on one WebSocket (default: the gateway's limit)"
   )
 }
@@ -177,13 +231,13 @@ const given = <A extends object>(options: { readonly [Name in keyof A]-?: Option
     )
   )
 
-const decodeScope = Schema.decodeUnknownEffect(Schema.toType(ScopeSchema))
-const decodeQuota = Schema.decodeUnknownEffect(Schema.toType(QuotaSchema))
+const decodeScope = Schema.decodeUnknownEffect(Schema.toType(Scope))
+const decodeQuota = Schema.decodeUnknownEffect(Schema.toType(Quota))
 
 const durationFlag = (name: string) =>
   Flag.String(name).pipe(
     Flag.withMetavar("duration"),
-    Flag.filterMap(Input.readDuration, () => "a duration with its unit: 30m, 12h, 90d")
+    Flag.filterMap(Output.readDuration, () => "a duration with its unit: 30m, 12h, 90d")
   )
 
 const lifetimeFlag = (otherwise: string) =>
@@ -199,7 +253,7 @@ const json = Flag.Boolean("json").pipe(
 
 const name = Argument.String("name").pipe(Argument.withDescription("Name of the caller, as in logs"))
 
-const encodeRecord = Schema.encodeEffect(KeysTarget.KeyShown)
+const encodeRecord = Schema.encodeEffect(KeyShown)
 
 const toLifetime = <A>(expires: Option.Option<A>) => Option.isSome(expires) ? { lifetime: expires.value } : {}
 
@@ -207,7 +261,7 @@ const at = (millis: number): string =>
   DateTime.formatIso(DateTime.makeUnsafe(millis)).replace(/:[0-9]{2}\.[0-9]{3}Z$/u, "Z")
 
 /** Prints a new key on standard output, and notes about it on standard error. */
-const printIssued = Effect.fnUntraced(function*({ key, record }: KeysTarget.KeyIssued, asJson: boolean, hint: string) {
+const printIssued = Effect.fnUntraced(function*({ key, record }: KeyIssued, asJson: boolean, hint: string) {
   const text = Redacted.value(key)
   if (asJson) {
     yield* Output.printJson({ ...(yield* Effect.orDie(encodeRecord(record))), key: text })
@@ -293,7 +347,7 @@ const formatMembers = (members: object | undefined): string =>
   )
     .join(" ")
 
-const formatRow = (record: KeysTarget.KeyShown, now: number): ReadonlyArray<string> => [
+const formatRow = (record: KeyShown, now: number): ReadonlyArray<string> => [
   record.name,
   record.prefix,
   KeyStore.keyState(record, now),
@@ -321,7 +375,7 @@ const list = Command.make(
         const now = yield* Clock.currentTimeMillis
         const records = (yield* store.list).filter((record) => all || KeyStore.isValid(record, now))
         if (json) {
-          const toDocument = (record: KeysTarget.KeyShown) =>
+          const toDocument = (record: KeyShown) =>
             Effect.map(
               encodeRecord(record),
               ({ hash: _, ...document }) => ({ ...document, state: KeyStore.keyState(record, now) })

@@ -1,15 +1,12 @@
 /** `trigate positions`: balances, positions and open orders of an account. */
 import * as Info from "@trigate/client/Info"
-import type { Address } from "@trigate/domain/encoding/Hex"
-import type { ClearinghouseState, Position, SpotClearinghouseState } from "@trigate/domain/info/Account"
-import type { Order } from "@trigate/domain/info/Order"
+import type { Address } from "@trigate/domain/encoding/Encoding"
+import type { ClearinghouseState, Order, Position, SpotClearinghouseState } from "@trigate/domain/info/Account"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
-import * as Account from "../Account.ts"
 import * as GatewayAccess from "../GatewayAccess.ts"
-import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
 import * as SignedSending from "../SignedSending.ts"
 
@@ -86,8 +83,8 @@ const isUsed = ({ assetPositions, marginSummary }: ClearinghouseState): boolean 
  * the orders there, because that costs ten times the weight.
  */
 const queryDexes = Effect.fnUntraced(function*(user: Address, [first = "", ...others]: ReadonlyArray<string>) {
-  const ordersOn = (dex: string) => Info.frontendOpenOrders({ user, ...Account.inDex(dex) })
-  const stateOn = (dex: string) => Info.clearinghouseState({ user, ...Account.inDex(dex) })
+  const ordersOn = (dex: string) => Info.frontendOpenOrders({ user, ...SignedSending.inDex(dex) })
+  const stateOn = (dex: string) => Info.clearinghouseState({ user, ...SignedSending.inDex(dex) })
   const own = Effect.all({ dex: Effect.succeed(first), perpetuals: stateOn(first), orders: ordersOn(first) }, {
     concurrency
   })
@@ -135,16 +132,16 @@ const text = (width: number, { account, dexes, spot }: AccountState): string =>
 
 /** `trigate positions`. */
 export const command = Command.make("positions", {
-  account: Input.address("account").pipe(
+  account: Output.address("account").pipe(
     Argument.optional,
     Argument.withDescription("Account: 20 bytes in hex (default: the account of your private key)")
   ),
-  dex: Account.dexFlag("all, and the venue's own"),
+  dex: SignedSending.dexFlag("all, and the venue's own"),
   ...SignedSending.keyFlags
 }, ({ account, dex, ...key }) =>
   Effect.gen(function*() {
-    const user = yield* Account.find(account, key)
-    const covered = yield* Account.dexes(dex)
+    const user = yield* SignedSending.find(account, key)
+    const covered = yield* SignedSending.dexes(dex)
     const state = yield* GatewayAccess.ask(
       Effect.all({
         account: Effect.succeed(user),

@@ -1,14 +1,15 @@
-/** `trigate serve`: the gateway, with a flag for each setting. */
+/**
+ * `trigate serve` and `trigate sandbox`: the gateway, with a flag for each setting, or with simulated chains in memory.
+ */
 import type { Setting } from "@trigate/domain/Setting"
 import type { Finding } from "@trigate/server/process/Check"
-import { grouped } from "@trigate/server/settings/Settings"
+import { grouped, sandboxFlag, settings } from "@trigate/server/settings/Settings"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as ExitCode from "../ExitCode.ts"
 import * as Report from "../Report.ts"
 
 /** At least one check of `serve --check` failed. */
@@ -90,7 +91,7 @@ export const command = Command.make("serve", {
       return yield* Effect.flatMap(findings(sources), report)
     }
     const { serve } = yield* Effect.promise(() => import("@trigate/server/process/Serve"))
-    yield* ExitCode.endByInterruption
+    yield* Report.endByInterruption
     return yield* serve(sources)
   })).pipe(
     Command.withDescription(
@@ -105,3 +106,44 @@ export const command = Command.make("serve", {
       { command: "TRIGATE_LAYER2_URL=https://node.example/KEY trigate serve --read-deadline 5s" }
     ])
   )
+
+const own = grouped.flatMap(({ group, members }) => group === "Sandbox" ? members : [])
+
+const listening = ["host", "port", "adminPort"] as const
+
+const sandboxFlags = {
+  ...Object.fromEntries(own.map(([name, setting]) => [name, settingFlag(setting, sandboxFlag(setting.flag))])),
+  ...Object.fromEntries(listening.map((name) => [name, settingFlag(settings[name])]))
+}
+
+const sandboxTitles = new Map([
+  [sandboxFlag(own[0]?.[1].flag ?? ""), "Sandbox"],
+  [settings.host.flag, settings.host.group]
+])
+
+/** `trigate sandbox`. */
+export const sandboxCommand = Command.make(
+  "sandbox",
+  { ...files, flags: sandboxFlags },
+  ({ config, environmentFile, flags }) =>
+    Effect.gen(function*() {
+      const sources = { flags: given(flags), ...settingSources({ config, environmentFile }), withoutAddresses: true }
+      // imported only when this command runs: the other commands start faster without the server
+      const { serve } = yield* Effect.promise(() => import("@trigate/server/process/Serve"))
+      yield* Report.endByInterruption
+      return yield* serve(sources)
+    })
+).pipe(
+  Command.withDescription(
+    "Serve in-memory chains until a signal ends the process: a venue that executes signed orders and responds with the real venue's messages, with prices from a seed or " +
+      "from recordings, and with optional faults. Upstream URLs in the environment and in files are ignored. All " +
+      "other settings of trigate serve apply"
+  ),
+  Command.withShortDescription("Serve a venue in memory, for tests of bots"),
+  Command.annotate(Report.FlagTitles, sandboxTitles),
+  Command.withExamples([
+    { command: "trigate sandbox --port 9000 --seed monday" },
+    { command: "trigate sandbox --prices BTC:1m=btc.csv --speed 60" },
+    { command: "trigate sandbox --lost-replies 0.05 --latency 200ms", description: "Lose a twentieth of all replies" }
+  ])
+)

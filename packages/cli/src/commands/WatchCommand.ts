@@ -1,10 +1,10 @@
 /** `trigate watch`: follows prices, a book, trades, orders and fills through a gateway. */
 import * as Info from "@trigate/client/Info"
 import * as Streams from "@trigate/client/Streams"
-import * as Json from "@trigate/domain/encoding/Json"
-import { printable } from "@trigate/domain/encoding/TerminalEscape"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { printable } from "@trigate/domain/encoding/Encoding"
+import type { Fill, OrderUpdate } from "@trigate/domain/info/Account"
 import type { BookLevel, Trade } from "@trigate/domain/info/Market"
-import type { Fill, OrderUpdate } from "@trigate/domain/info/Order"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -16,11 +16,9 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Terminal from "effect/Terminal"
-import * as Account from "../Account.ts"
-import * as ExitCode from "../ExitCode.ts"
 import * as GatewayAccess from "../GatewayAccess.ts"
-import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
+import * as ExitCode from "../Report.ts"
 import * as SignedSending from "../SignedSending.ts"
 
 const { left, right } = Output
@@ -29,7 +27,7 @@ const { left, right } = Output
 const maxUpdates = 9999
 
 const flags = {
-  count: Input.countFlag("count", maxUpdates).pipe(
+  count: Output.countFlag("count", maxUpdates).pipe(
     Flag.optional,
     Flag.withDescription("End after this number of updates (default: run until interrupted)")
   )
@@ -92,15 +90,15 @@ const mids = Command.make("mids", {
     Argument.variadic(),
     Argument.withDescription("Coins to show (default: all)")
   ),
-  dex: Account.dexFlag("the venue's own"),
+  dex: SignedSending.dexFlag("the venue's own"),
   ...flags
 }, ({ coins, dex, ...options }) =>
   Effect.gen(function*() {
     yield* Effect.forEach(coins, (coin) => GatewayAccess.ask(Info.asset(coin)))
-    const [name = ""] = Option.isNone(dex) ? [""] : yield* Account.dexes(dex)
+    const [name = ""] = Option.isNone(dex) ? [""] : yield* SignedSending.dexes(dex)
     yield* follow(
       options,
-      (streams) => streams.allMids(Account.inDex(name)),
+      (streams) => streams.allMids(SignedSending.inDex(name)),
       ({ mids }) => [coins.length === 0 ? mids : Object.fromEntries(coins.map((coin) => [coin, mids[coin] ?? ""]))],
       (mids) => show(Output.rows([left("COIN"), right("PRICE")], Object.entries(mids)))
     )
@@ -162,7 +160,7 @@ const trades = Command.make(
 )
 
 const accountArguments = {
-  account: Input.address("account").pipe(
+  account: Output.address("account").pipe(
     Argument.optional,
     Argument.withDescription("Account: 20 bytes in hex (default: the account of your private key)")
   ),
@@ -177,7 +175,7 @@ const fills = Command.make(
   { ...accountArguments, ...flags },
   ({ account, count, ...key }) =>
     Effect.gen(function*() {
-      const user = yield* Account.find(account, key)
+      const user = yield* SignedSending.find(account, key)
       yield* follow(
         { count },
         (streams) => streams.userFills({ user }),
@@ -198,7 +196,7 @@ const orders = Command.make(
   { ...accountArguments, ...flags },
   ({ account, count, ...key }) =>
     Effect.gen(function*() {
-      const user = yield* Account.find(account, key)
+      const user = yield* SignedSending.find(account, key)
       yield* follow(
         { count },
         (streams) => streams.orderUpdates({ user }),

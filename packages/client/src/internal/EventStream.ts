@@ -1,8 +1,8 @@
 /** A gateway's stream of Server-Sent Events, which resumes after a lost connection. */
-import { type CallFailure, servedFailures, type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
-import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import { servedFailures, UpstreamUnavailable, wrapReason } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure, WrapReason } from "@trigate/domain/errors/GatewayError"
+import * as Protocol from "@trigate/domain/operations/Operation"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
-import * as Protocol from "@trigate/domain/operations/Protocol"
 import * as Effect from "effect/Effect"
 import * as Sse from "effect/encoding/Sse"
 import * as Option from "effect/Option"

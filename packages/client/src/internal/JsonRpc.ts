@@ -1,9 +1,9 @@
 /** Calls of an EVM chain. Each call is one request; the ID of its response is verified. */
-import { type Chain, nodeLabels } from "@trigate/domain/Chain"
+import { nodeLabels } from "@trigate/domain/Caller"
+import type { Chain } from "@trigate/domain/Caller"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import * as EvmTypedCalls from "@trigate/domain/evm/EvmTypedCalls"
-import { parseAnswer } from "@trigate/domain/operations/JsonRpc"
+import { parseAnswer } from "@trigate/domain/evm/EvmProtocol"
 import { typedMethodMapper } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import { Connection } from "../Connection.ts"
@@ -15,7 +15,7 @@ import { ask, served } from "./Served.ts"
  */
 export const callAt = (path: string, chain: Chain) =>
   typedMethodMapper<CallFailure, Connection>((operation) =>
-    EvmTypedCalls.makeMethod(served(operation))(
+    EvmProtocol.makeMethod(served(operation))(
       "GatewayClient",
       nodeLabels[chain],
       Effect.fnUntraced(function*(call) {

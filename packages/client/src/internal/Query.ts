@@ -1,7 +1,7 @@
 /** The queries of the trading chain. Each query is one request. */
 import * as Paths from "@trigate/api/Paths"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
-import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import { typedMethodMapper } from "@trigate/domain/operations/Operation"
 import type { Connection } from "../Connection.ts"
 import { ask, served } from "./Served.ts"

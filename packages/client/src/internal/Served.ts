@@ -2,11 +2,10 @@
  * The errors that all calls to a gateway share: the errors with which a gateway refuses a caller, and the error for a
  * gateway that does not respond.
  */
-import { callerFailures, type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
-import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/operations/Operation"
-import * as Protocol from "@trigate/domain/operations/Protocol"
-import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
+import { callerFailures, UpstreamUnavailable, wrapReason } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure } from "@trigate/domain/errors/GatewayError"
+import * as Protocol from "@trigate/domain/operations/Operation"
+import type { AnyCodec, MethodClass, Operation, UpstreamResponse } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import type * as Schema from "effect/Schema"

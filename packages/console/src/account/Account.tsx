@@ -1,19 +1,18 @@
 /** The panel of an account: worth, margin, action budget and agents, and its positions, orders and fills as they change. */
 import * as Info from "@trigate/client/Info"
-import { Address } from "@trigate/domain/encoding/Hex"
-import { trader } from "@trigate/domain/SandboxAccounts"
+import { Address } from "@trigate/domain/encoding/Encoding"
+import { trader } from "@trigate/domain/Sandbox"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { useEffect, useState } from "preact/hooks"
-import { formTexts } from "../Form.ts"
-import type { CallResult } from "../Gateway.ts"
 import * as Gateway from "../Gateway.ts"
+import { go, place } from "../Gateway.ts"
+import type { CallResult } from "../Gateway.ts"
 import { readiness } from "../Live.ts"
-import { go, place } from "../Place.ts"
-import { Table } from "../Table.tsx"
-import * as Words from "../Words.ts"
-import * as AccountState from "./AccountState.ts"
-import { AccountTables } from "./AccountTables.tsx"
+import * as Words from "../Table.tsx"
+import { formTexts, Table } from "../Table.tsx"
+import * as AccountState from "./AccountState.tsx"
+import { AccountTables } from "./AccountState.tsx"
 
 const isAddress = Schema.is(Address)
 

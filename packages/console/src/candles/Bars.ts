@@ -1,15 +1,50 @@
-/**
- * The bars of the coin and interval in the page's URL: the newest bars, older bars on demand, and the changes of the
- * forming bar (the bar that has not closed).
- */
+/** The bars of the coin and interval in the page's URL, and the orders and fills of an account that the chart marks. */
 import { computed, signal } from "@preact/signals"
 import * as Info from "@trigate/client/Info"
 import { barAt, Candle, CandleInterval, openTime } from "@trigate/domain/candles/Candle"
+import { Address } from "@trigate/domain/encoding/Encoding"
+import type { Fill, OpenOrder } from "@trigate/domain/info/Account"
+import { trader } from "@trigate/domain/Sandbox"
+import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as Events from "../Events.ts"
 import * as Gateway from "../Gateway.ts"
-import { place } from "../Place.ts"
+import { place } from "../Gateway.ts"
+import * as Live from "../Live.ts"
+
+/** Milliseconds between two queries, each of which costs API weight. */
+const pollAccountEvery = 10_000
+
+/** The account's orders and fills in all coins. */
+export const marked = signal<{ readonly orders: ReadonlyArray<OpenOrder>; readonly fills: ReadonlyArray<Fill> }>({
+  orders: [],
+  fills: []
+})
+
+/** The default account: the sandbox's trader in a sandbox, otherwise an empty string. */
+export const byDefault = computed(() => Live.readiness.value?.sandbox === true ? trader.address : "")
+
+/** The account in the page's URL, or the default account. It might not be an address, because it is not validated. */
+export const account = computed(() => place.value.params["account"] ?? byDefault.value)
+
+const isAddress = Schema.is(Address)
+
+/** Polls the orders and fills of the account in the page's URL. Returns a function that stops the polling. */
+export const followAccount = (): () => void => {
+  const user = account.value
+  marked.value = { orders: [], fills: [] }
+  if (!isAddress(user)) return () => undefined
+  const read = async (): Promise<void> => {
+    if (document.hidden) return
+    const outcome = await Gateway.run(
+      Effect.all({ orders: Info.openOrders({ user }), fills: Info.userFills({ user }) })
+    )
+    if ("value" in outcome && account.value === user) marked.value = outcome.value
+  }
+  void read()
+  const timer = setInterval(() => void read(), pollAccountEvery)
+  return () => clearInterval(timer)
+}
 
 /** The number of bars that one query requests. */
 const stretch = 500
@@ -121,7 +156,7 @@ export const follow = (): () => void => {
     updatedAt = Date.now()
     add(coin, interval, [frame.value.data])
   }
-  const source = hasBars.value ? Events.follow([{ type: "candle", coin, interval }], onFrame) : undefined
+  const source = hasBars.value ? Gateway.follow([{ type: "candle", coin, interval }], onFrame) : undefined
   const timer = setInterval(() => {
     const isStreaming = source?.isOpen() === true
     if (document.hidden || Date.now() - updatedAt < (isStreaming ? silence : pollEvery)) return

@@ -3,22 +3,19 @@ import { signal, useSignalEffect } from "@preact/signals"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import { CandleInterval } from "@trigate/domain/candles/Candle"
 import * as CandleText from "@trigate/domain/candles/CandleText"
-import { closestWord } from "@trigate/domain/ClosestWord"
+import { closestWord } from "@trigate/domain/errors/Problem"
 import type { RefObject } from "preact"
 import { useEffect, useRef } from "preact/hooks"
-import { coins, loadCoins } from "../Coins.ts"
-import { formTexts } from "../Form.ts"
-import { go, linkTo } from "../Place.ts"
-import { Grid } from "../Table.tsx"
-import * as Words from "../Words.ts"
-import * as Account from "./Account.ts"
+import { coins, go, linkTo, loadCoins } from "../Gateway.ts"
+import * as Words from "../Table.tsx"
+import { formTexts, Grid } from "../Table.tsx"
 import * as Bars from "./Bars.ts"
 import { Chart, isLogarithmic, pointed } from "./Chart.tsx"
 
 /** Returns the parameters of the page's URL with the changes in `changed`. */
 const linked = (changed: { readonly [name: string]: string }) => {
-  const { account, ...bars } = { ...Bars.wanted(), account: Account.account.value, ...changed }
-  return account === Account.byDefault.value ? bars : { ...bars, account }
+  const { account, ...bars } = { ...Bars.wanted(), account: Bars.account.value, ...changed }
+  return account === Bars.byDefault.value ? bars : { ...bars, account }
 }
 
 /** Formats the summary below the chart. Omits the number of missing bars if no bars could be read. */
@@ -139,7 +136,7 @@ export const Candles = () => {
   const card = useRef<HTMLElement>(null)
   useSignalEffect(Bars.begin)
   useSignalEffect(Bars.follow)
-  useSignalEffect(Account.follow)
+  useSignalEffect(Bars.followAccount)
   useEffect(() => void loadCoins(), [])
   const bars = Bars.shown.value
   const holes = Bars.findHoles(interval, bars).length
@@ -155,8 +152,8 @@ export const Candles = () => {
           Orders and fills of{" "}
           <input
             name="account"
-            defaultValue={Account.account.value}
-            key={Account.account.value}
+            defaultValue={Bars.account.value}
+            key={Bars.account.value}
             size={24}
             placeholder="0x…"
             spellcheck={false}

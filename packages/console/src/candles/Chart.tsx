@@ -12,8 +12,7 @@ import type {
   UTCTimestamp
 } from "lightweight-charts"
 import { useEffect, useRef } from "preact/hooks"
-import * as Words from "../Words.ts"
-import * as Account from "./Account.ts"
+import * as Words from "../Table.tsx"
 import * as Bars from "./Bars.ts"
 
 /** The open time of the bar under the pointer. */
@@ -114,7 +113,7 @@ const drawBars = (
 const drawFills = ({ fills }: Chart, coin: string, interval: CandleInterval, bars: ReadonlyArray<Candle>): void => {
   const there = new Set(bars.map(({ t }) => t))
   fills.setMarkers(
-    Account.marked.value.fills.filter((fill) => fill.coin === coin)
+    Bars.marked.value.fills.filter((fill) => fill.coin === coin)
       .map(({ side, sz, time }) => ({
         isBuy: side === "B",
         sz,
@@ -136,7 +135,7 @@ const drawFills = ({ fills }: Chart, coin: string, interval: CandleInterval, bar
 
 /** Draws a line for each open order of the coin; returns the lines. */
 const drawOrders = ({ prices }: Chart, coin: string): ReadonlyArray<IPriceLine> =>
-  Account.marked.value.orders.filter((order) => order.coin === coin).map(({ limitPx, side, sz }) =>
+  Bars.marked.value.orders.filter((order) => order.coin === coin).map(({ limitPx, side, sz }) =>
     prices.createPriceLine({
       price: Number(limitPx),
       color: colour("--accent"),

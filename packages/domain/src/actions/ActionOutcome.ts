@@ -5,8 +5,7 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { Address, hex } from "../encoding/Hex.ts"
-import { openStruct } from "../encoding/OpenStruct.ts"
+import { Address, hex, openStruct } from "../encoding/Encoding.ts"
 
 /** The venue accepted the action and used its nonce; `response` is the venue's data, such as `{"type":"default"}`. */
 export const ActionAccepted = Schema.Struct({
@@ -175,11 +174,12 @@ export const legRejection = ({ entries, response }: ActionResult): Option.Option
  * @category errors
  * @example
  * ```ts
- * import { ActionOutcome, type SignedAction } from "@trigate/domain"
+ * import { ActionOutcome } from "@trigate/domain"
+ * import type { Action } from "@trigate/domain"
  * import { Exchange } from "@trigate/trading"
  * import { Effect } from "effect"
  *
- * export const submitAll = (signed: SignedAction.AnySignedAction) =>
+ * export const submitAll = (signed: Action.AnySignedAction) =>
  *   Exchange.Exchange.use(({ submit }) => Effect.flatMap(submit(signed), ActionOutcome.requireAll))
  * ```
  */

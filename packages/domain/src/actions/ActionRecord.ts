@@ -1,7 +1,6 @@
 /** The record of one signed action that the gateway sent: the action's state, and how its outcome was determined. */
 import * as Schema from "effect/Schema"
-import { Address } from "../encoding/Hex.ts"
-import { Millis } from "../Time.ts"
+import { Address, Millis } from "../encoding/Encoding.ts"
 import { ActionEntry, Cloid } from "./ActionOutcome.ts"
 
 /** The ID of an action: the digest of its signed content. */

@@ -2,12 +2,11 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { Address } from "../encoding/Hex.ts"
-import type { ErrorGroup } from "../errors/ErrorGroup.ts"
-import { Millis } from "../Time.ts"
-import type { NonceAlreadyUsed } from "./ActionError.ts"
+import { Address, Millis } from "../encoding/Encoding.ts"
+import type { NonceAlreadyUsed } from "../errors/GatewayError.ts"
+import type { ErrorGroup } from "../errors/Problem.ts"
+import { resendAdvice, ServedExchangeFailure } from "./Action.ts"
 import { ActionRejected, type ActionResult, type RejectionReason } from "./ActionOutcome.ts"
-import { resendAdvice, ServedExchangeFailure } from "./ExchangeOperations.ts"
 
 /**
  * The outcome of an action after its bytes were sent more than once.

@@ -12,8 +12,8 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { Millis } from "../encoding/Encoding.ts"
 import type { CachePolicy } from "../operations/Operation.ts"
-import { Millis } from "../Time.ts"
 
 const intervals = ["1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "8h", "12h", "1d", "3d", "1w", "1M"] as const
 

@@ -12,10 +12,9 @@ import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Json from "../encoding/Json.ts"
-import * as Utf8 from "../encoding/Utf8.ts"
+import * as Encoding from "../encoding/Encoding.ts"
+import { Millis } from "../encoding/Encoding.ts"
 import { decodeFaults } from "../operations/Operation.ts"
-import { Millis } from "../Time.ts"
 import type { CandleWindowRequest, Series } from "./Candle.ts"
 import { barAt, Candle, CandleInterval, closeTime, intervalLengths, openTime } from "./Candle.ts"
 
@@ -123,7 +122,7 @@ interface Shape {
 }
 
 const makeStep = (name: keyof Candle, opening: string, isDecimal: boolean): Step => {
-  const bytes = Utf8.encode(opening)
+  const bytes = Encoding.encode(opening)
   const view = toDataView(bytes)
   const { length } = bytes
   const words = Int32Array.from(
@@ -135,8 +134,8 @@ const makeStep = (name: keyof Candle, opening: string, isDecimal: boolean): Step
 
 /** Returns the layout of the bars in a list, as found in its first bar. */
 const shapeIn = (opening: Uint8Array): Shape | undefined => {
-  const text = Utf8.decodeLossy(opening)
-  const members = Json.members(text, 1)
+  const text = Encoding.decodeLossy(opening)
+  const members = Encoding.members(text, 1)
   if (members.size !== Object.keys(spellings).length) return undefined
   const steps: Array<Step> = []
   const fixed = { s: "", i: "" }
@@ -161,7 +160,7 @@ const shapeIn = (opening: Uint8Array): Shape | undefined => {
   const interval = CandleInterval.literals.find((each) => fixed.i === `"${each}"`)
   if (opens === undefined || closes === undefined || interval === undefined) return undefined
   const series = { coin: fixed.s.slice(1, -1), interval }
-  return { steps, closing: Utf8.encode(`${before.slice(0, -1)}}`), opens, closes, series }
+  return { steps, closing: Encoding.encode(`${before.slice(0, -1)}}`), opens, closes, series }
 }
 
 const afterStep = ({ isDecimal, length, words }: Step, view: DataView, from: number): number => {
@@ -284,7 +283,7 @@ class Scan {
 
 const scan = (pieces: ReadonlyArray<Uint8Array>): BarIndex | null => {
   const size = pieces.reduce((sum, { length }) => sum + length, 0)
-  const opening = Utf8.opening(pieces, ROOM)
+  const opening = Encoding.opening(pieces, ROOM)
   if (opening[0] !== OPEN_BRACKET) return null
   if (size === 2 && opening[1] === CLOSE_BRACKET) return { series: undefined, starts: [1], times: [], isOrdered: true }
   const shape = shapeIn(opening)
@@ -299,7 +298,7 @@ const scan = (pieces: ReadonlyArray<Uint8Array>): BarIndex | null => {
     let bytes = piece
     if (rest.length > 0) {
       const isShort = piece.length < 2 * ROOM
-      const bridge = Utf8.joined([rest, isShort ? piece : piece.subarray(0, ROOM)])
+      const bridge = Encoding.joined([rest, isShort ? piece : piece.subarray(0, ROOM)])
       if (isShort) bytes = bridge
       else {
         const at = bars.read(bridge, from, rest.length, offset)
@@ -389,7 +388,7 @@ export const isInWindow = (
 }
 
 /** Returns whether the parsed bars of a response are as {@link isInWindow} requires. */
-export const isCacheable = (request: CandleWindowRequest, answer: Json.Json): boolean => {
+export const isCacheable = (request: CandleWindowRequest, answer: Encoding.Json): boolean => {
   const { interval, startTime } = request
   const end = validEnd(request)
   if (end === undefined) return false
@@ -405,7 +404,7 @@ export const isCacheable = (request: CandleWindowRequest, answer: Json.Json): bo
 
 /** Encodes bars as the venue does. */
 export const write = (bars: ReadonlyArray<Candle>): string => {
-  const coin = Json.stringify(bars[0]?.s ?? "")
+  const coin = Encoding.stringify(bars[0]?.s ?? "")
   return `[${
     bars.map(({ T, c, h, i, l, n, o, t, v }) =>
       `{"t":${t},"T":${T},"s":${coin},"i":"${i}","o":"${o}","c":"${c}","h":"${h}","l":"${l}","v":"${v}","n":${n}}`
@@ -437,7 +436,7 @@ export const csvHeadings: string = columns.join(",")
 export const csv = ({ T, c, h, l, n, o, t, v }: Candle): string => [t, T, o, h, l, c, v, n].join(",")
 
 /** Formats a bar as an NDJSON line. */
-export const ndjson = (bar: Candle): string => Json.stringify(bar)
+export const ndjson = (bar: Candle): string => Encoding.stringify(bar)
 
 const decode = Schema.decodeUnknownResult(Candle, { errors: "all" })
 
@@ -467,4 +466,4 @@ export const readCsv = (coin: string, interval: CandleInterval, line: string): R
 
 /** Parses an NDJSON line. */
 export const readNdjson = (line: string): Result.Result<Candle, string> =>
-  Result.match(Json.parse(line), { onFailure: () => Result.fail("not JSON"), onSuccess: checked })
+  Result.match(Encoding.parse(line), { onFailure: () => Result.fail("not JSON"), onSuccess: checked })

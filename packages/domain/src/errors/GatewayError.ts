@@ -1,42 +1,447 @@
-/** The closed set of errors that services raise, the server sends, and the client decodes. */
+/**
+ * The closed set of errors that services raise, the server sends, and the client decodes: errors of the request, of the
+ * caller, of signed actions, of resources and of upstreams.
+ */
+import * as ErrorReporter from "effect/ErrorReporter"
 import * as Schema from "effect/Schema"
-import {
-  ActionNotFound,
-  InvalidSignature,
-  NonceAlreadyUsed,
-  NonceMismatch,
-  NonceOutOfWindow,
-  SignerNotAllowed
-} from "../actions/ActionError.ts"
-import { ArchiveNotConfigured, ArchiveUnavailable } from "./ArchiveError.ts"
-import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "./CallerError.ts"
-import {
-  ChainNotConfigured,
-  InvalidAddress,
+import { chains } from "../Caller.ts"
+import { Address, Data, Millis } from "../encoding/Encoding.ts"
+import { Problem, RetryAfter } from "./Problem.ts"
+
+/**
+ * The venue would refuse the nonce: it accepts nonces from 2 days before its current time to 1 day after.
+ */
+export class NonceOutOfWindow extends Problem<NonceOutOfWindow>()(
+  "NonceOutOfWindow",
+  { group: "fix-request", status: 422, title: "Nonce out of window" },
+  { nonce: Millis, now: Millis, earliest: Millis, latest: Millis }
+) {}
+
+/** The nonce inside the action differs from the nonce of the body. The venue refuses such a body: "Nonce mismatch.". */
+export class NonceMismatch extends Problem<NonceMismatch>()(
+  "NonceMismatch",
+  { group: "fix-request", status: 422, title: "Nonce mismatch" },
+  { nonce: Millis, actionNonce: Millis }
+) {}
+
+/**
+ * This gateway has sent, or is sending, an action of this signer with this nonce; `detail` describes that action.
+ *
+ * After `OutcomeUnknown`, it is safe to send the identical bytes again.
+ */
+export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
+  "NonceAlreadyUsed",
+  { group: "outcome-unknown", status: 409, title: "Nonce already used" },
+  {
+    signer: Address,
+    nonce: Millis,
+    settled: Schema.optionalKey(Schema.Literals(["accepted", "rejected"])).annotateKey({
+      description: "The outcome of the earlier action, if that action has the same signed content and a known outcome"
+    })
+  }
+) {}
+
+/**
+ * No signer can be recovered from the signature, the recovered signer is not the expected one, or the action was signed
+ * for a different network.
+ */
+export class InvalidSignature extends Problem<InvalidSignature>()(
+  "InvalidSignature",
+  { group: "fix-request", status: 422, title: "Invalid signature" },
+  {
+    reason: Schema.String,
+    recovered: Schema.optionalKey(Address),
+    expected: Schema.optionalKey(Address)
+  }
+) {}
+
+/** The signer is not on the allow-list of this gateway. */
+export class SignerNotAllowed extends Problem<SignerNotAllowed>()(
+  "SignerNotAllowed",
+  { group: "fix-setup", status: 403, title: "Signer not allowed" },
+  { signer: Address }
+) {}
+
+/**
+ * The action log of this gateway does not contain the action: this gateway never sent it, or the log entry has expired.
+ */
+export class ActionNotFound extends Problem<ActionNotFound>()(
+  "ActionNotFound",
+  { group: "fix-request", status: 404, title: "Action not found" },
+  {}
+) {}
+
+/** This gateway does not record candle history. `setting` is the variable that enables recording. */
+export class ArchiveNotConfigured extends Problem<ArchiveNotConfigured>()(
+  "ArchiveNotConfigured",
+  { group: "fix-setup", status: 501, title: "Archive not configured" },
+  { setting: Schema.String }
+) {}
+
+/**
+ * The candle archive is unavailable.
+ *
+ * - `away`: the database currently cannot be reached or written;
+ * - `newer`: a later version of this program has changed the database; this version neither reads nor writes it;
+ * - `damaged`: the database contains data that this program cannot have written.
+ */
+export class ArchiveUnavailable extends Problem<ArchiveUnavailable>()(
+  "ArchiveUnavailable",
+  { group: "retry-later", status: 503, title: "Archive unavailable" },
+  { reason: Schema.Literals(["away", "newer", "damaged"]) }
+) {}
+
+/** The caller's key is missing, malformed, unknown, expired or revoked. */
+export class Unauthorized extends Problem<Unauthorized>()(
+  "Unauthorized",
+  { group: "fix-setup", status: 401, title: "Unauthorized" },
+  {}
+) {}
+
+/**
+ * The caller lacks the permission `needed`. `missing` names the list to which the operator would add `needed`: a list in
+ * the key's scope, or the list of web origins that are allowed to sign and send.
+ */
+export class NotPermitted extends Problem<NotPermitted>()(
+  "NotPermitted",
+  { group: "fix-setup", status: 403, title: "Not permitted" },
+  { missing: Schema.Literals(["chains", "classes", "operations", "signers", "origins"]), needed: Schema.String }
+) {}
+
+/** The caller has used up its quota, or its share of an upstream's rate limit. Retry after `retryAfter` seconds. */
+export class QuotaExceeded extends Problem<QuotaExceeded>()(
+  "QuotaExceeded",
+  { group: "retry-later", status: 429, title: "Quota exceeded" },
+  { retryAfter: RetryAfter }
+) {}
+
+/** The gateway is overloaded and did not start the request: nothing was read or sent. Retry after `retryAfter` seconds. */
+export class Overloaded extends Problem<Overloaded>()(
+  "Overloaded",
+  { group: "retry-later", status: 503, title: "Overloaded" },
+  { retryAfter: RetryAfter }
+) {}
+
+/** The address is not the master contract of a fungible token. `contractType` is the type of the contract found. */
+export class TokenNotFound extends Problem<TokenNotFound>()(
+  "TokenNotFound",
+  { group: "fix-request", status: 404, title: "Token not found" },
+  { address: Schema.String, contractType: Schema.String }
+) {}
+
+/**
+ * The venue does not list the coin. The venue itself responds with HTTP 500 and `null`, which client libraries would
+ * retry.
+ */
+export class UnknownAsset extends Problem<UnknownAsset>()(
+  "UnknownAsset",
+  { group: "fix-request", status: 404, title: "Unknown asset" },
+  { coin: Schema.String }
+) {}
+
+/**
+ * The node cannot return the account's transactions that follow the position `after`. The node does not know this
+ * position, its pages of transactions are not contiguous, or too many pages follow the position.
+ * To resume at a different node, pass `after` as the position.
+ */
+export class HistoryUnavailable extends Problem<HistoryUnavailable>()(
+  "HistoryUnavailable",
+  { group: "fix-request", status: 410, title: "History unavailable" },
+  { address: Schema.String, after: Schema.String }
+) {}
+
+/** One mistake in a request: its path and a description. */
+export const RequestFault = Schema.Struct({
+  path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
+  message: Schema.String
+}).annotate({ identifier: "RequestFault" })
+export type RequestFault = typeof RequestFault.Type
+
+/** The request does not match its schema: a missing field, a wrong type or range, a duplicate key, not JSON. */
+export class InvalidRequest extends Problem<InvalidRequest>()(
+  "InvalidRequest",
+  { group: "fix-request", status: 400, title: "Invalid request" },
+  { errors: Schema.Array(RequestFault) }
+) {}
+
+/**
+ * This gateway does not relay actions of this type; `supported` lists the relayed types.
+ *
+ * The status is 422, because client libraries retry after 400.
+ */
+export class UnsupportedAction extends Problem<UnsupportedAction>()(
+  "UnsupportedAction",
+  { group: "fix-request", status: 422, title: "Unsupported action" },
+  { actionType: Schema.String, supported: Schema.Array(Schema.String) }
+) {}
+
+/** This route does not relay this JSON-RPC method. */
+export class UnsupportedMethod extends Problem<UnsupportedMethod>()(
+  "UnsupportedMethod",
+  { group: "fix-request", status: 404, title: "Unsupported method" },
+  { method: Schema.String }
+) {}
+
+/** The blocks whose state nodes of the trading chain can return even without history. */
+export const StateBlock = Schema.Literals(["latest", "pending"])
+
+/** A block whose state nodes of the trading chain can return even without history. */
+export type StateBlock = typeof StateBlock.Type
+
+/**
+ * The request reads state at a block that is not in `supported`. A node without history would return the latest state
+ * instead.
+ *
+ * A gateway over archive nodes serves any block if `TRIGATE_TRADING_NODE_ARCHIVE` is set.
+ */
+export class UnsupportedBlock extends Problem<UnsupportedBlock>()(
+  "UnsupportedBlock",
+  { group: "fix-request", status: 400, title: "Unsupported block" },
+  {
+    method: Schema.String,
+    block: Schema.String,
+    supported: Schema.Array(StateBlock)
+  }
+) {}
+
+/**
+ * The logs of this block range would require more upstream requests, logs or bytes than the gateway allows for one
+ * query.
+ *
+ * `requested` is the number of blocks in the query; `served` is the maximum for one query at this upstream.
+ */
+export class LogRangeTooWide extends Problem<LogRangeTooWide>()(
+  "LogRangeTooWide",
+  { group: "fix-request", status: 422, title: "Log range too wide" },
+  { requested: Schema.Natural, served: Schema.Natural }
+) {}
+
+/** The operation was requested on a node route, but only the official API serves it. */
+export class UnavailableOnNode extends Problem<UnavailableOnNode>()(
+  "UnavailableOnNode",
+  { group: "fix-setup", status: 501, title: "Unavailable on a node" },
+  { operation: Schema.String, availableOn: Schema.Array(Schema.String) }
+) {}
+
+/** This gateway has no upstream URL for the chain. */
+export class ChainNotConfigured extends Problem<ChainNotConfigured>()(
+  "ChainNotConfigured",
+  { group: "fix-setup", status: 501, title: "Chain not configured" },
+  { chain: Schema.Literals(chains) }
+) {}
+
+/** A token-chain address has an invalid form, checksum or workchain. */
+export class InvalidAddress extends Problem<InvalidAddress>()(
+  "InvalidAddress",
+  { group: "fix-request", status: 400, title: "Invalid address" },
+  { address: Schema.String, reason: Schema.String }
+) {}
+
+/** The request is larger than `limit` bytes after decompression. */
+export class PayloadTooLarge extends Problem<PayloadTooLarge>()(
+  "PayloadTooLarge",
+  { group: "fix-request", status: 413, title: "Payload too large" },
+  { limit: Schema.Natural }
+) {}
+
+/**
+ * The errors that a request can fail with before it is sent: because of its content, its caller, or the gateway's
+ * configuration.
+ */
+export const requestReasons = [
   InvalidRequest,
-  LogRangeTooWide,
-  PayloadTooLarge,
-  RequestError,
-  type RequestReason,
-  requestReasons,
-  UnavailableOnNode,
+  UnsupportedMethod,
   UnsupportedAction,
-  UnsupportedBlock,
-  UnsupportedMethod
-} from "./RequestError.ts"
-import { HistoryUnavailable, TokenNotFound, UnknownAsset } from "./ResourceError.ts"
-import {
-  CallReverted,
-  OutcomeUnknown,
-  UpstreamError,
-  UpstreamForbidden,
-  UpstreamMalformed,
+  ChainNotConfigured,
+  PayloadTooLarge,
+  Unauthorized,
+  NotPermitted,
+  QuotaExceeded,
+  Overloaded,
+  NonceMismatch,
+  NonceAlreadyUsed,
+  InvalidSignature,
+  SignerNotAllowed
+] as const
+export type RequestReason = (typeof requestReasons)[number]["Type"]
+
+/**
+ * The request was refused, and nothing was sent; `reason` is the error.
+ *
+ * `group` indicates what to do. If `group` is `outcome-unknown`, the reason is `NonceAlreadyUsed`: an action with this
+ * nonce was sent before, so do not assume that this action failed. Over HTTP and JSON-RPC, only the reason is sent.
+ *
+ * @since 0.1.0
+ * @category errors
+ * @example
+ * ```ts
+ * import type { AnySignedAction } from "@trigate/domain/actions/Action"
+ * import { Exchange } from "@trigate/trading/Exchange"
+ * import * as Effect from "effect/Effect"
+ *
+ * export const submit = Effect.fn(function*(signed: AnySignedAction) {
+ *   const exchange = yield* Exchange
+ *   return yield* exchange.submit(signed)
+ * }, Effect.catchReasons("RequestError", {
+ *   NonceAlreadyUsed: ({ settled = "sent" }) => Effect.succeed(settled),
+ *   QuotaExceeded: ({ retryAfter }) => Effect.succeed(retryAfter)
+ * }))
+ * ```
+ */
+export class RequestError extends Schema.TaggedError<RequestError>()("RequestError", {
+  reason: Schema.Union(requestReasons)
+}) {
+  override get message(): string {
+    return this.reason.message
+  }
+  /** The error group of `reason`. */
+  get group(): RequestReason["group"] {
+    return this.reason.group
+  }
+  /** Seconds to wait before a retry; `undefined` if a retry does not help. */
+  get retryAfter(): number | undefined {
+    return "retryAfter" in this.reason ? this.reason.retryAfter : undefined
+  }
+  override get [ErrorReporter.ignore](): boolean {
+    return ErrorReporter.isIgnored(this.reason)
+  }
+}
+
+const upstream = Schema.String.annotate({ description: "Label of the upstream: trading-api, trading-node, …" })
+
+/** Nothing was sent, or a read failed at every upstream URL. It is safe to retry after `retryAfter` seconds. */
+export class UpstreamUnavailable extends Problem<UpstreamUnavailable>()(
+  "UpstreamUnavailable",
+  { group: "retry-later", status: 503, title: "Upstream unavailable" },
+  { upstream, retryAfter: Schema.optionalKey(RetryAfter), attempts: Schema.Natural }
+) {}
+
+/** The upstream's rate limit is exhausted. Retry after `retryAfter` seconds, if present. */
+export class UpstreamRateLimited extends Problem<UpstreamRateLimited>()(
+  "UpstreamRateLimited",
+  { group: "retry-later", status: 429, title: "Upstream rate limited" },
+  { upstream, retryAfter: Schema.optionalKey(RetryAfter) }
+) {}
+
+/**
+ * The upstream refuses the gateway itself with HTTP 401 or 403, because of the gateway's endpoint key, plan or IP
+ * address. Retries fail until the operator changes the gateway's settings or the account at the provider.
+ */
+export class UpstreamForbidden extends Problem<UpstreamForbidden>()(
+  "UpstreamForbidden",
+  { group: "fix-setup", status: 502, title: "Upstream forbidden" },
+  { upstream }
+) {}
+
+/**
+ * The contract reverted the call. The same call would revert again in the same state. `data` is the contract's return
+ * data in 0x hex: an ABI-encoded error.
+ */
+export class CallReverted extends Problem<CallReverted>()(
+  "CallReverted",
+  { group: "fix-request", status: 422, title: "Call reverted" },
+  { upstream, code: Schema.Int, data: Schema.optionalKey(Data) }
+) {}
+
+/** A read, including the response's body, did not finish within `deadline` milliseconds. */
+export class UpstreamTimeout extends Problem<UpstreamTimeout>()(
+  "UpstreamTimeout",
+  { group: "retry-later", status: 504, title: "Upstream timeout" },
+  { upstream, deadline: Schema.Natural }
+) {}
+
+/** The upstream's response cannot be decoded: HTML, a truncated body, a wrong ID, or a wrong shape. */
+export class UpstreamMalformed extends Problem<UpstreamMalformed>()(
+  "UpstreamMalformed",
+  { group: "retry-later", status: 502, title: "Upstream malformed" },
+  { upstream, issue: Schema.String }
+) {}
+
+/** The errors that a valid call can fail with because of its upstream. */
+export const upstreamReasons = [
+  UpstreamUnavailable,
   UpstreamRateLimited,
-  type UpstreamReason,
-  upstreamReasons,
   UpstreamTimeout,
-  UpstreamUnavailable
-} from "./UpstreamError.ts"
+  UpstreamMalformed,
+  UpstreamForbidden
+] as const
+export type UpstreamReason = (typeof upstreamReasons)[number]["Type"]
+
+/**
+ * The upstream did not serve the call; `reason` is the error. No state was changed.
+ *
+ * `group` indicates what to do; `retryAfter` is the number of seconds to wait, if the reason contains it. Over HTTP and
+ * JSON-RPC, only the reason is sent.
+ *
+ * @since 0.1.0
+ * @category errors
+ * @example
+ * ```ts
+ * import { Info } from "@trigate/trading/Info"
+ * import * as Effect from "effect/Effect"
+ *
+ * export const mids = Effect.gen(function*() {
+ *   const info = yield* Info
+ *   return yield* info.allMids()
+ * }).pipe(
+ *   Effect.catchReason("UpstreamError", "UpstreamRateLimited", ({ retryAfter }) => Effect.succeed({ retryAfter })),
+ *   Effect.catchTag("UpstreamError", ({ retryAfter }) => Effect.succeed({ retryAfter }))
+ * )
+ * ```
+ */
+export class UpstreamError extends Schema.TaggedError<UpstreamError>()("UpstreamError", {
+  reason: Schema.Union(upstreamReasons)
+}) {
+  override get message(): string {
+    return this.reason.message
+  }
+  /** The error group of `reason`. */
+  get group(): UpstreamReason["group"] {
+    return this.reason.group
+  }
+  /** Seconds to wait before a retry; `undefined` if unknown. */
+  get retryAfter(): number | undefined {
+    return "retryAfter" in this.reason ? this.reason.retryAfter : undefined
+  }
+  override get [ErrorReporter.ignore](): boolean {
+    return ErrorReporter.isIgnored(this.reason)
+  }
+}
+
+/**
+ * A call that changes state failed after at least one of its bytes may have reached the upstream. The call may have
+ * taken effect.
+ *
+ * It is safe to send the identical bytes again: a "duplicate nonce" response means that the first attempt was accepted.
+ * Do not sign the action again with a new nonce: both actions could execute.
+ */
+export class OutcomeUnknown extends Problem<OutcomeUnknown>()(
+  "OutcomeUnknown",
+  { group: "outcome-unknown", status: 504, title: "Outcome unknown" },
+  {
+    upstream,
+    nonce: Schema.optionalKey(Millis),
+    signer: Schema.optionalKey(Address),
+    advice: Schema.String
+  }
+) {}
+
+/**
+ * The failures of a read: no upstream URL responded, the rate limit or the deadline was exceeded, or the response does
+ * not decode.
+ */
+export const ReadFailure = Schema.Union([
+  UpstreamUnavailable,
+  UpstreamRateLimited,
+  QuotaExceeded,
+  UpstreamTimeout,
+  UpstreamMalformed
+])
+export type ReadFailure = typeof ReadFailure.Type
+
+/** The failures of a call that is sent at most once: either the call was not sent, or its outcome is unknown. */
+export const OnceFailure = Schema.Union([UpstreamUnavailable, UpstreamRateLimited, QuotaExceeded, OutcomeUnknown])
+export type OnceFailure = typeof OnceFailure.Type
 
 /** All error classes of the gateway, in the order of the table in docs/errors.md. */
 export const gatewayErrors = [

@@ -1,5 +1,5 @@
 /**
- * The base of typed errors: an RFC 9457 problem with a stable type URI, a tag and a group.
+ * The base of typed errors: an RFC 9457 problem with a stable type URI, a tag and a group with advice for the caller.
  *
  * One declaration defines the class that Effect code catches by `_tag`, the `application/problem+json` body of the HTTP
  * routes and the `error.data` of the JSON-RPC routes; both bodies decode to that class. `HttpApiError.Problem` also
@@ -9,7 +9,55 @@ import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as ErrorReporter from "effect/ErrorReporter"
 import * as Schema from "effect/Schema"
-import type { ErrorGroup } from "./ErrorGroup.ts"
+
+/** The advice for each group. */
+export const errorGroups = {
+  "retry-later": "Retry later, after `retryAfter` seconds if present.",
+  "fix-request": "Change the request. The same request would be refused again.",
+  "fix-setup": "Change a URL, a key or a setting. The request itself may be valid.",
+  "outcome-unknown":
+    "Find out the outcome of the call before you sign or send anything new. The call may have taken effect."
+} as const
+
+/** The group of an error: a retryable error, a wrong request, a wrong configuration, or an unknown outcome. */
+export type ErrorGroup = keyof typeof errorGroups
+
+/** An error that declares its group. */
+export interface Grouped<Group extends ErrorGroup = ErrorGroup> {
+  readonly group: Group
+}
+
+/** Returns the edit distance of two texts: the minimum number of insertions, deletions and replacements. */
+const distance = (one: string, other: string): number => {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
+  for (let i = 0; i < one.length; i++) {
+    const next = [i + 1]
+    for (let j = 0; j < other.length; j++) {
+      const replaced = (row[j] ?? 0) + (one[i] === other[j] ? 0 : 1)
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[other.length] ?? 0
+}
+
+/** Maximum length of a name in characters; no suggestion is made for longer text. */
+const longest = 64
+
+/**
+ * Returns the known word with the smallest edit distance to `word`; `undefined` if that distance exceeds a third of the
+ * length of `word`, or if `word` is longer than 64 characters.
+ *
+ * Ignores letter case.
+ */
+export const closestWord = (word: string, known: Iterable<string>): string | undefined => {
+  if (word.length > longest) return undefined
+  const upper = word.toUpperCase()
+  const [first] = [...known]
+    .map((candidate) => ({ candidate, far: distance(upper, candidate.toUpperCase()) }))
+    .toSorted((a, b) => a.far - b.far)
+  return first !== undefined && first.far <= word.length / 3 ? first.candidate : undefined
+}
 
 /** The type URI of a tag: `NonceMismatch` is `urn:trigate:problem:nonce-mismatch`. */
 export const problemType = (tag: string): string =>

@@ -5,15 +5,15 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as Json from "../encoding/Json.ts"
-import * as JsonRpc from "../operations/JsonRpc.ts"
+import * as Json from "../encoding/Encoding.ts"
 import * as MemoryAnswers from "../operations/MemoryAnswers.ts"
+import * as EvmReads from "./EvmMethods.ts"
 import type { Serving } from "./EvmMethods.ts"
+import * as JsonRpc from "./EvmProtocol.ts"
 import type { StreamingBackend } from "./EvmProtocol.ts"
-import * as EvmReads from "./EvmReads.ts"
-import type { EvmSink, EvmSubscription, Interest, Subscribe } from "./EvmSubscriptions.ts"
-import { selectionIn, selects } from "./LogMatch.ts"
-import type { LogSelection } from "./LogMatch.ts"
+import { selectionIn, selects } from "./EvmResources.ts"
+import type { LogSelection } from "./EvmResources.ts"
+import type { EvmSink, EvmSubscription, Interest, Subscribe } from "./EvmStreams.ts"
 
 /** The methods with which a test sends items to subscribers. */
 export interface SentItems {

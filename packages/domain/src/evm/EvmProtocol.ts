@@ -1,41 +1,492 @@
-/** The JSON-RPC protocol of EVM nodes: validates and encodes calls, and classifies and decodes responses. */
+/**
+ * The JSON-RPC protocol: envelopes as text, the methods of `POST /evm`, and the calls of EVM nodes, which this module
+ * validates, encodes, classifies and decodes.
+ *
+ * A caller's `id` is returned exactly as received, and a result is the upstream's text, so that IDs and integers of any
+ * size are preserved.
+ *
+ * Any error of the query may mean that the query is too large, whatever its code and words. The messages of common
+ * nodes also state which limit the query exceeds, and how large it is. Only errors that a smaller query would get too
+ * are excluded: those about the caller's rate or access, about the method, and about blocks outside the chain.
+ */
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as Json from "../encoding/Json.ts"
-import * as Utf8 from "../encoding/Utf8.ts"
-import { type CallFailure, type CommonFailure, wrapReason } from "../errors/GatewayError.ts"
-import type { InvalidRequest } from "../errors/RequestError.ts"
-import { type UnavailableOnNode, UnsupportedBlock } from "../errors/RequestError.ts"
-import { type OutcomeUnknown, UpstreamUnavailable } from "../errors/UpstreamError.ts"
-import * as JsonRpc from "../operations/JsonRpc.ts"
-import type { RpcAnswer } from "../operations/JsonRpc.ts"
-import { decodeValue, invalidRequest, sourcesOn, unavailableOnNode } from "../operations/Operation.ts"
-import type { OnceOperation, Operation, Surface } from "../operations/Operation.ts"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as Struct from "effect/Struct"
+import * as Json from "../encoding/Encoding.ts"
+import { Address, Quantity, StorageSlot } from "../encoding/Encoding.ts"
+import {
+  GatewayError,
+  InvalidRequest,
+  rpcCodes,
+  UnsupportedBlock,
+  UnsupportedMethod,
+  upstreamFailures,
+  UpstreamForbidden,
+  UpstreamRateLimited,
+  UpstreamUnavailable,
+  wrapReason
+} from "../errors/GatewayError.ts"
+import type {
+  CallFailure,
+  CommonFailure,
+  OutcomeUnknown,
+  ServedFailure,
+  UnavailableOnNode,
+  UpstreamMalformed
+} from "../errors/GatewayError.ts"
+import { problemType } from "../errors/Problem.ts"
+import * as Operation from "../operations/Operation.ts"
 import {
   answered,
+  decodeJson,
+  decodeValue,
+  encodeRequest,
+  invalidRequest,
+  malformed,
   mismatched,
   ofForeign,
   outcomeUnknown,
   refused,
   responseFailure,
   retryable,
+  servedResponseFailure,
+  sourcesOn,
+  typedMethodMapper as typedMethod,
+  unavailableOnNode,
   unreadable
-} from "../operations/Protocol.ts"
+} from "../operations/Operation.ts"
 import type {
+  AnyCodec,
   AttemptResult,
   Backend,
   BatchAnswer,
+  MethodClass,
+  Methods,
+  OnceOperation,
   Question,
   ReadOperation,
-  ReadProtocol
-} from "../operations/Protocol.ts"
-import type { UpstreamResponse } from "../operations/UpstreamResponse.ts"
-import { archiveSetting } from "./EvmMethodTable.ts"
-import type { Subscribe } from "./EvmSubscriptions.ts"
-import { isLogRefusal, isOfSize, limitIn } from "./LogRefusal.ts"
+  ReadProtocol,
+  Surface,
+  UpstreamResponse
+} from "../operations/Operation.ts"
+import * as EvmMethods from "./EvmMethods.ts"
+import { archiveSetting, filterMethods, standardMethods } from "./EvmMethods.ts"
+import type { Subscribe } from "./EvmStreams.ts"
+
+/** Maximum number of calls in a batch that a gateway can be configured to accept. It is viem's default batch size. */
+export const longestBatch = 1_000
+
+/** One call: `id` is the raw JSON text of the ID, and is absent for a notification. `params` defaults to `[]`. */
+export interface RpcCall {
+  readonly id: string | undefined
+  readonly method: string
+  readonly params: Json.Json
+}
+
+/** An upstream's response to one call: a result or an error object. `age` is its age in the cache, in seconds. */
+export type RpcAnswer =
+  | { readonly _tag: "Result"; readonly result: Json.Json; readonly age?: number }
+  | {
+    readonly _tag: "Error"
+    readonly code: number
+    readonly message: string
+    /** The complete error object. */
+    readonly error: Json.Json
+    /**
+     * Whether the upstream's error is not a valid JSON-RPC error object. If so, a different upstream URL might return a
+     * valid response.
+     */
+    readonly isOdd?: true
+    /**
+     * Whether the error was sent with HTTP 401 or 403, which means that the upstream refuses the gateway, regardless of
+     * the error code.
+     */
+    readonly isForbidden?: true
+    readonly age?: number
+  }
+
+/** Makes a result response. */
+export const result = (value: Json.Json, age?: number): RpcAnswer => ({
+  _tag: "Result",
+  result: value,
+  ...(age === undefined ? {} : { age })
+})
+
+/** Makes an error response, for implementations of a node. */
+export const error = (code: number, message: string): RpcAnswer => ({
+  _tag: "Error",
+  code,
+  message,
+  error: Json.write({ code, message })
+})
+
+/** Makes a node's response to an unsupported method. */
+export const methodNotFound = (method: string): RpcAnswer => error(-32601, `the method ${method} does not exist`)
+
+const decodeRpcError = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.Int, message: Schema.String }))
+
+/** Encodes a request envelope. */
+export const requestText = (id: number, method: string, params: string): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`
+
+/** Encodes a result response from the JSON texts of the ID and the result. */
+export const resultText = (id: string, result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`
+
+/** Encodes an error response from the JSON texts of the ID and the error object. */
+export const errorText = (id: string, error: string): string => `{"jsonrpc":"2.0","id":${id},"error":${error}}`
+
+const encodeError = Schema.encodeResult(GatewayError)
+
+/** Makes the error object of a typed error: its code, its message, and the error itself as `data`. */
+export const errorObject = (error: GatewayError, code: number = rpcCodes[error._tag]): string =>
+  Json.stringify({ code, message: error.message, data: Result.getOrUndefined(encodeError(error)) })
+
+const invalid = (message: string): InvalidRequest =>
+  new InvalidRequest({ errors: [{ path: [], message }], detail: message })
+
+const isId = (value: unknown): boolean =>
+  value === null || Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value)
+
+/** Returns the raw text of a member; `undefined` if there is no such member. */
+export const rawMember = (
+  text: string,
+  spans: ReadonlyMap<string, Json.Span>,
+  name: string
+): string | undefined => {
+  const span = spans.get(name)
+  return span === undefined ? undefined : text.slice(span.start, span.end)
+}
+
+const noParams = Json.parsed("[]", [])
+
+/** Decodes one envelope. Fails with JSON-RPC's "invalid request" (-32600). */
+export const readCall = ({ text, valueOrUndefined: value }: Json.Json): Result.Result<RpcCall, InvalidRequest> => {
+  if (!Predicate.isObject(value)) return Result.fail(invalid("Expected a JSON-RPC object"))
+  const { id, jsonrpc, method, params } = value
+  if (jsonrpc !== "2.0") return Result.fail(invalid(`Expected "jsonrpc": "2.0"`))
+  if (!Predicate.isString(method)) return Result.fail(invalid("Expected a method name"))
+  // some Ethereum clients send absent params as `null`, which nodes accept
+  if (params !== undefined && params !== null && !Array.isArray(params) && !Predicate.isObject(params)) {
+    return Result.fail(invalid("Expected params to be an array or an object"))
+  }
+  if (id !== undefined && !isId(id)) return Result.fail(invalid("Expected id to be a string, a number or null"))
+  const spans = Json.members(text)
+  const raw = rawMember(text, spans, "params")
+  return Result.succeed({
+    id: rawMember(text, spans, "id"),
+    method,
+    params: raw === undefined || params === null ? noParams : Json.parsed(raw, params)
+  })
+}
+
+/**
+ * The formats in which viem, web3 and ethers encode calls. Params without a nested bracket, brace or escape cannot
+ * contain a duplicate key.
+ */
+const usualCalls: ReadonlyArray<RegExp> = [
+  /^\{"jsonrpc":"2\.0","id":(?<id>[0-9]{1,15}),"method":"(?<method>\w{1,64})","params":(?<params>\[[^[\]{}\\]*\])\}$/u,
+  /^\{"method":"(?<method>\w{1,64})","params":(?<params>\[[^[\]{}\\]*\]),"id":(?<id>[0-9]{1,15}),"jsonrpc":"2\.0"\}$/u
+]
+
+/**
+ * Maximum length, in characters, of a call that {@link usualCall} parses. A call of this length always has fewer JSON
+ * values than the limit for request bodies.
+ */
+const longestUsual = 4096
+
+/**
+ * Parses a call in a common format; `undefined` means only that the format differs.
+ *
+ * For every text that it recognizes, a strict parser followed by {@link readCall} would return the same result at four
+ * times the cost.
+ */
+export const usualCall = (text: string): RpcCall | undefined => {
+  if (text.length > longestUsual) return undefined
+  for (const pattern of usualCalls) {
+    const { id, method, params } = pattern.exec(text)?.groups ?? {}
+    if (id === undefined || method === undefined || params === undefined) continue
+    const value = Json.parse(params)
+    const isId = id === "0" || !id.startsWith("0")
+    return isId && Result.isSuccess(value) ? { id, method, params: Json.parsed(params, value.success) } : undefined
+  }
+  return undefined
+}
+
+/** Returns a member of a parsed value; `undefined` if there is no such member. */
+export const member = (value: unknown, name: string): unknown =>
+  Predicate.hasProperty(value, name) ? value[name] : undefined
+
+/** The code for errors without an integer code: a server error (JSON-RPC 2.0, 5.1). */
+const noCode = -32000
+
+const MAX_WORDS = 240
+
+const errorMessage = (error: unknown, raw: string): string => {
+  if (Predicate.isString(error)) return error
+  const said = [member(error, "message"), member(error, "error"), member(error, "data")].find((each) =>
+    Predicate.isString(each) && each !== ""
+  )
+  return Predicate.isString(said) ? said : raw.slice(0, MAX_WORDS)
+}
+
+/**
+ * Decodes a node's error. Returns it unchanged if clients can decode it; otherwise adds the missing code or message.
+ */
+const readError = (raw: string, value: unknown): Extract<RpcAnswer, { readonly _tag: "Error" }> => {
+  const usual = decodeRpcError(value)
+  if (Option.isSome(usual)) return { _tag: "Error", ...usual.value, error: Json.parsed(raw, value) }
+  const given = member(value, "code")
+  const code = Predicate.isString(given) && /^-?[0-9]{1,15}$/u.test(given) ? Number(given) : given
+  const message = errorMessage(value, raw)
+  const rest = Predicate.isObject(value) && !Array.isArray(value) ? value : {}
+  const known = Predicate.isNumber(code) && Number.isSafeInteger(code) ? code : noCode
+  return { _tag: "Error", code: known, message, error: Json.write({ ...rest, code: known, message }), isOdd: true }
+}
+
+const readMember = (
+  upstream: string,
+  text: string,
+  value: unknown,
+  id: number
+): Result.Result<RpcAnswer, UpstreamMalformed> => {
+  const spans = Json.members(text)
+  const result = rawMember(text, spans, "result")
+  const error = rawMember(text, spans, "error")
+  const answeredId = rawMember(text, spans, "id")
+  const answersUs = answeredId === String(id)
+  // Erigon sends a null result with an error
+  if (error !== undefined && error !== "null" && (result === undefined || result === "null")) {
+    // a node that could not parse the request responds with a null id
+    return answersUs || answeredId === "null"
+      ? Result.succeed(readError(error, member(value, "error")))
+      : Result.fail(malformed(upstream, "The response has a different id than the request"))
+  }
+  if (spans.size === 0) return Result.fail(malformed(upstream, "Expected a JSON-RPC object"))
+  if (!answersUs) return Result.fail(malformed(upstream, "The response has a different id than the request"))
+  return result === undefined || (error !== undefined && error !== "null")
+    ? Result.fail(malformed(upstream, "Expected exactly one of result and error"))
+    : Result.succeed({ _tag: "Result", result: Json.parsed(result, member(value, "result")) })
+}
+
+const isVisible = (text: string, at: number): boolean => text.charCodeAt(at) > 0x20
+
+/**
+ * Extracts the result from the response to the call with the ID `id`, if the response has the format that most nodes
+ * use; otherwise returns `undefined`.
+ */
+const usualResult = (text: string, id: number): RpcAnswer | undefined => {
+  const head = `{"jsonrpc":"2.0","id":${id},"result":`
+  const end = text.length - 1
+  if (!text.startsWith(head) || text[end] !== "}" || !isVisible(text, head.length) || !isVisible(text, end - 1)) {
+    return undefined
+  }
+  // the slice is one value: if the envelope has another member, the slice contains a comma outside a value, which is
+  // invalid JSON
+  const result = text.slice(head.length, end)
+  const value = Json.parse(result)
+  return Result.isSuccess(value) ? { _tag: "Result", result: Json.parsed(result, value.success) } : undefined
+}
+
+/**
+ * Decodes the response to the call with the ID `id`. Fails if the ID is wrong, or if the response does not have exactly
+ * one of result and error.
+ */
+export const readAnswer = (
+  upstream: string,
+  json: Json.Json,
+  id: number
+): Result.Result<RpcAnswer, UpstreamMalformed> => {
+  const usual = usualResult(json.text, id)
+  if (usual !== undefined) return Result.succeed(usual)
+  return Result.match(json.value, {
+    onFailure: () => Result.fail(malformed(upstream, Json.notJson.message)),
+    onSuccess: (parsed) => readMember(upstream, json.text, parsed, id)
+  })
+}
+
+/** The response to one call of a batch. */
+export type BatchMember = Result.Result<RpcAnswer, UpstreamMalformed>
+
+/**
+ * Decodes a batch response that has the usual format and order of most nodes; returns `undefined` for any other
+ * response.
+ *
+ * The text is split before each expected ID. Each part is checked to be one response, so the split is unambiguous.
+ */
+const usualResults = (text: string, ids: ReadonlyArray<number>): ReadonlyArray<BatchMember> | undefined => {
+  const results: Array<BatchMember> = []
+  let start = 1
+  for (const [place, id] of ids.entries()) {
+    const next = ids[place + 1]
+    const end = next === undefined ? text.length - 2 : text.indexOf(`},{"jsonrpc":"2.0","id":${next},"result":`, start)
+    const answer = end < 0 ? undefined : usualResult(text.slice(start, end + 1), id)
+    if (answer === undefined) return undefined
+    results.push(Result.succeed(answer))
+    start = end + 2
+  }
+  return text.startsWith("[") && text.endsWith("]") ? results : undefined
+}
+
+/**
+ * Decodes the response to a batch whose calls have the IDs `ids`. Returns a result or an error for each ID, in the
+ * order of `ids`.
+ *
+ * The responses can be in any order. If the response to one call is missing or duplicated, only that call fails; a
+ * response with an unknown ID is ignored. If the text is not an array, the whole batch fails.
+ */
+export const readBatch = (
+  upstream: string,
+  json: Json.Json,
+  ids: ReadonlyArray<number>
+): Result.Result<ReadonlyArray<BatchMember>, UpstreamMalformed> => {
+  const usual = usualResults(json.text, ids)
+  if (usual !== undefined) return Result.succeed(usual)
+  const { text, valueOrUndefined } = json
+  const elements = Array.isArray(valueOrUndefined) ? Json.elements(text) : undefined
+  if (elements === undefined || !Array.isArray(valueOrUndefined)) {
+    return Result.fail(malformed(upstream, "Expected the responses of a batch"))
+  }
+  const values: ReadonlyArray<unknown> = valueOrUndefined
+  const places = new Map<string | undefined, number | undefined>()
+  for (const [place, element] of elements.entries()) {
+    const id = rawMember(element, Json.members(element), "id")
+    places.set(id, places.has(id) ? undefined : place)
+  }
+  return Result.succeed(ids.map((id) => {
+    const place = places.get(String(id))
+    return place === undefined
+      ? Result.fail(malformed(upstream, "The batch does not have exactly one response with the call's id"))
+      : readMember(upstream, elements[place] ?? "", values[place], id)
+  }))
+}
+
+/**
+ * Decodes a gateway's HTTP response to the call with the ID `id`.
+ *
+ * HTTP 429 means that a rate limit is exhausted, regardless of the body. With any other status, a JSON-RPC response is
+ * decoded. A body that is not a JSON-RPC response fails with `UpstreamMalformed` for HTTP 200, otherwise with the error
+ * of the problem document or of the status.
+ */
+export const parseAnswer = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, ServedFailure> => {
+  if (response.status === 429) return Effect.fail(servedResponseFailure(response))
+  const read = Effect.fromResult(readAnswer(response.upstream, response.json, id))
+  return response.status === 200 ? read : Effect.mapError(read, () => servedResponseFailure(response))
+}
+
+// the codes of EIP-1474 and QuickNode, and the HTTP status 429, which some providers send as the code
+const rateLimitCodes = new Set([-32005, -32007, 429])
+
+/** Returns whether an error code means that a rate limit is exhausted. */
+export const isRateLimit = (code: number): boolean => rateLimitCodes.has(code)
+
+/** The size of a query of logs. */
+export interface LogQuerySize {
+  readonly blocks: number
+  /** The largest number of alternatives for the address or for one topic; at least 1. */
+  readonly alternatives: number
+}
+
+/**
+ * The limit of a node that a query may exceed.
+ *
+ * - `blocks`: the number of blocks in the range.
+ * - `alternatives`: the number of addresses, or of alternatives for a topic.
+ * - `results`: the number or the size of the matching logs, or the time to find them.
+ * - `unknown`: the error does not say so; it may also have another cause.
+ *
+ * `limit` is the largest number of blocks or alternatives that the node serves, if its message contains that number. For
+ * the reasons `results` and `unknown`, it is a number of blocks that the node may serve.
+ */
+export interface LogRefusal {
+  readonly reason: "blocks" | "alternatives" | "results" | "unknown"
+  readonly limit: number | undefined
+}
+
+// messages of reth, geth and its forks, Nitro, zkSync, Infura, Alchemy, QuickNode, Chainstack, BlockPI, dRPC
+const ofResults =
+  /more than [\d,_]+ (?:results|logs)|too many (?:results|logs)|(?:response|result|log)s?(?: set| response)?(?: is)? (?:size|too (?:large|big))|exceeds? (?:the )?(?:max(?:imum)? )?(?:number of )?(?:results|logs)|logs matched|max(?:imum)? results|(?:query|request|execution)[^.]{0,20} time(?:d)?[ -]?out/iu
+const ofBlocks =
+  /block[ _-]?range|\brange (?:is )?(?:too|limit)|\brange \d+ exceeds|\branges? over|(?:exceeds?|maximum|max|limited|up to|at most|too many)[^.]{0,60}\b(?:blocks?|range)\b/iu
+const ofAlternatives =
+  /(?:max|limit|exceed|only|too many|at most|allowed)[^.]{0,60}\b(?:address|topic)|\b(?:address|topic)[^.]{0,60}(?:max|limit|exceed|only|too many|at most|allowed)/iu
+// messages of reth, geth and Nethermind for a range outside the chain; smaller parts of it fail too
+const ofOtherBlocks = /beyond (?:the )?(?:current )?head|invalid block range(?: params)?\.?$|cannot be found/iu
+
+const ofRate =
+  /too many (?:requests|calls|connections)|(?<!(?:higher|more|increased) )rate[ _-]?limit|(?:requests?|calls?)[ _-](?:rate|count|limit|quota)|number of requests|\b(?:requests?|calls?|units?|credits?) ?(?:per |\/ ?)(?:s|sec|second|m|min|minute|h|hour|day|month)\b|\b(?:rps|qps)\b|throttl/iu
+// words that a message about the size of a query may also contain
+const ofCapacity =
+  /quota|capacity|throughput|credits|daily|monthly|concurren|usage limit|overloaded|\bbusy\b|try again (?:later|in)|retry (?:after|in)|slow down/iu
+const ofAccess =
+  /unauthori[sz]ed|forbidden|access denied|permission|not (?:permitted|authori[sz]ed)|authenticat|api[ _-]?key|\bjwt\b|(?:invalid|missing|unknown|expired|wrong) (?:access |project )?(?:key|token|id)\b/iu
+const ofMethod =
+  /\bmethod\b.{0,60}(?:not (?:found|supported|available|allowed|whitelisted|implemented|enabled)|does(?: not|n't) exist|unsupported|disabled)|(?:unsupported|unknown) method/iu
+
+const methodCodes: ReadonlySet<number> = new Set([-32601, -32700])
+
+/** The code that EIP-1474 defines for any exceeded limit. Nodes send it for rates and for the size of a query. */
+const anyLimit = -32005
+
+/** The errors of a gateway in front of the node that a smaller query may avoid. */
+const gatewayRefusals: ReadonlySet<unknown> = new Set(["InvalidRequest", "LogRangeTooWide", "PayloadTooLarge"])
+
+const number = /(?<![\dxa-f.])(?<digits>\d{1,3}(?:[,_]\d{3})+|\d{1,9})(?<thousands>k)?(?![\da-f])/giu
+
+/** Returns the largest of the numbers in `words` that are below `asked`; `undefined` if there is no such number. */
+export const limitIn = (words: string, asked: number): number | undefined => {
+  let limit: number | undefined
+  for (const { groups } of words.matchAll(number)) {
+    const digits = Number(groups?.["digits"]?.replace(/[,_]/gu, ""))
+    const value = groups?.["thousands"] === undefined ? digits : digits * 1000
+    if (value > 0 && value < asked && value > (limit ?? 0)) limit = value
+  }
+  return limit
+}
+
+const range = /\[(?<from>0x[\da-f]{1,12}), ?(?<to>0x[\da-f]{1,12})\]/iu
+
+/** Returns the number of blocks in the range that a message suggests, if it is smaller than `asked`. */
+const suggestedIn = (words: string, asked: number): number | undefined => {
+  const { from, to } = range.exec(words)?.groups ?? {}
+  const blocks = Number(to) - Number(from) + 1
+  return blocks > 0 && blocks < asked ? blocks : undefined
+}
+
+/** Returns whether a message reports that the range or the result of a query is too large. */
+export const isOfSize = (message: string): boolean =>
+  ofBlocks.test(message) || ofResults.test(message) || ofAlternatives.test(message)
+
+type RpcError = Pick<Extract<RpcAnswer, { readonly _tag: "Error" }>, "code" | "error" | "isForbidden" | "message">
+
+/** Returns whether an error of `eth_getLogs` may mean that the query is too large. */
+export const isLogRefusal = ({ code, error, isForbidden, message }: RpcError): boolean => {
+  if (isForbidden === true || methodCodes.has(code) || ofOtherBlocks.test(message) || ofRate.test(message)) return false
+  const tag = member(member(error.valueOrUndefined, "data"), "_tag")
+  if (Predicate.isString(tag)) return gatewayRefusals.has(tag)
+  if (isOfSize(message)) return true
+  return (code === anyLimit || !isRateLimit(code)) &&
+    !ofCapacity.test(message) && !ofAccess.test(message) && !ofMethod.test(message)
+}
+
+/** Returns the limit that a query of logs may exceed; `undefined` if a smaller query would not be served either. */
+export const readLogRefusal = (
+  answer: RpcAnswer,
+  { alternatives, blocks }: LogQuerySize
+): LogRefusal | undefined => {
+  if (answer._tag === "Result" || (blocks < 2 && alternatives < 2) || !isLogRefusal(answer)) return undefined
+  const { message } = answer
+  const suggested = suggestedIn(message, blocks)
+  if (ofResults.test(message)) return { reason: "results", limit: suggested }
+  if (ofBlocks.test(message)) return { reason: "blocks", limit: limitIn(message, blocks) }
+  return alternatives > 1 && ofAlternatives.test(message)
+    ? { reason: "alternatives", limit: limitIn(message, alternatives) }
+    : { reason: "unknown", limit: suggested ?? limitIn(message, blocks) }
+}
 
 /** A call to relay: its method, its params as received, and the `Surface` (group of routes) that received it. */
 export interface EvmCall {
@@ -74,7 +525,7 @@ const logsMethod = "eth_getLogs"
  * Without this check, nodes of the trading chain would silently return the latest state.
  */
 export const checkBlock = (
-  { blockParam, name }: Pick<Operation, "name" | "blockParam">,
+  { blockParam, name }: Pick<Operation.Operation, "name" | "blockParam">,
   params: unknown
 ): Effect.Effect<void, UnsupportedBlock> => {
   const block: unknown = blockParam !== undefined && Array.isArray(params) ? params[blockParam.position] : undefined
@@ -94,12 +545,12 @@ export const checkBlock = (
   )
 }
 
-const requestDecoder = memoize((operation: Operation) =>
+const requestDecoder = memoize((operation: Operation.Operation) =>
   decodeValue(operation.relayedRequest ?? operation.request, ["params"])
 )
 
 /** Decodes the params of a call. Fails with `InvalidRequest`. */
-export const decodeParams = (operation: Operation, params: unknown): Effect.Effect<unknown, InvalidRequest> =>
+export const decodeParams = (operation: Operation.Operation, params: unknown): Effect.Effect<unknown, InvalidRequest> =>
   requestDecoder(operation)(params)
 
 /** Returns the decoded params of a call, or why the call is refused. */
@@ -167,7 +618,7 @@ const unread = ({ json, upstream }: UpstreamResponse, issue: string) =>
  * large; no other address would accept that query.
  */
 const isRateLimited = (answer: Extract<RpcAnswer, { readonly _tag: "Error" }>, method: string): boolean =>
-  JsonRpc.isRateLimit(answer.code) && !(method === logsMethod ? isLogRefusal(answer) : isOfSize(answer.message))
+  isRateLimit(answer.code) && !(method === logsMethod ? isLogRefusal(answer) : isOfSize(answer.message))
 
 /**
  * Classifies the response to a call of `method` with the ID `id`. Nodes send JSON-RPC errors with any HTTP status.
@@ -179,7 +630,7 @@ export const judge = (id: number, method: string) =>
   const foreign = ofForeign(response)
   if (foreign !== undefined) return foreign
   if (response.status === 429) return ofStatus(response)
-  const read = JsonRpc.readAnswer(response.upstream, response.json, id)
+  const read = readAnswer(response.upstream, response.json, id)
   if (Result.isFailure(read)) {
     return response.status === 200 ? unread(response, read.failure.issue) : ofStatus(response)
   }
@@ -205,7 +656,7 @@ const isBatchRefusal = ({ message }: { readonly message: string }): boolean => /
  * Returns the error with which geth refuses a batch: geth reports it as the response to the first call, and omits the
  * other responses. Returns `undefined` for any other response.
  */
-const soleError = (answers: ReadonlyArray<JsonRpc.BatchMember>) => {
+const soleError = (answers: ReadonlyArray<BatchMember>) => {
   const [first, ...others] = answers
   const isSole = others.length > 0 && others.every(Result.isFailure)
   return isSole && first !== undefined && Result.isSuccess(first) && first.success._tag === "Error"
@@ -217,11 +668,11 @@ const soleError = (answers: ReadonlyArray<JsonRpc.BatchMember>) => {
 export const judgeBatch = (ids: ReadonlyArray<number>) =>
 (
   response: UpstreamResponse
-): AttemptResult<BatchAnswer<JsonRpc.BatchMember>, CommonFailure> => {
+): AttemptResult<BatchAnswer<BatchMember>, CommonFailure> => {
   const foreign = ofForeign(response)
   if (foreign !== undefined) return foreign
   if (response.status === 429 || response.status >= 500) return ofStatus(response)
-  const read = JsonRpc.readBatch(response.upstream, response.json, ids)
+  const read = readBatch(response.upstream, response.json, ids)
   const declined = (failure: CommonFailure, message = "") =>
     retryable("declined", () => failure, {
       answer: { _tag: "NoBatches" as const, most: limitIn(message, ids.length) }
@@ -236,9 +687,9 @@ export const judgeBatch = (ids: ReadonlyArray<number>) =>
       : retryable("mismatched", () => broken.failure, { answer: { _tag: "Each", answers } })
   }
   const refusal = Option.getOrUndefined(
-    Result.getSuccess(JsonRpc.readAnswer(response.upstream, response.json, unusedId))
+    Result.getSuccess(readAnswer(response.upstream, response.json, unusedId))
   )
-  if (refusal?._tag === "Error" && JsonRpc.isRateLimit(refusal.code) && !isBatchRefusal(refusal)) {
+  if (refusal?._tag === "Error" && isRateLimit(refusal.code) && !isBatchRefusal(refusal)) {
     const each = Result.succeed(refusal)
     return retryable("rate_limited", () => responseFailure(response), {
       answer: { _tag: "Each", answers: ids.map(() => each) },
@@ -254,18 +705,18 @@ export const judgeBatch = (ids: ReadonlyArray<number>) =>
 
 /** Encodes one call. */
 export const body = (id: number, { operation, params }: Pick<EvmCall, "operation" | "params">): string =>
-  JsonRpc.requestText(id, operation.name, params.text)
+  requestText(id, operation.name, params.text)
 
 /** Encodes several calls as one batch request. */
 export const writeBatch = (
   calls: ReadonlyArray<CheckedRead>,
   ids: ReadonlyArray<number>
-): Question<BatchAnswer<JsonRpc.BatchMember>, CommonFailure> => ({
-  body: Utf8.encode(`[${calls.map((call, index) => body(ids[index] ?? unusedId, call)).join(",")}]`),
+): Question<BatchAnswer<BatchMember>, CommonFailure> => ({
+  body: Json.encode(`[${calls.map((call, index) => body(ids[index] ?? unusedId, call)).join(",")}]`),
   judge: judgeBatch(ids)
 })
 
-const isFaultCode = (code: number): boolean => code === -32603 || JsonRpc.isRateLimit(code) || code >= 500
+const isFaultCode = (code: number): boolean => code === -32603 || isRateLimit(code) || code >= 500
 
 /** The read protocol of an EVM node. */
 export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
@@ -280,10 +731,10 @@ export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
     answer._tag === "Result" && (operation.isCacheable?.(request, answer.result) ?? true),
   codec: {
     store: (answer) => answer._tag === "Result" ? { head: "", body: answer.result.text } : undefined,
-    restore: ({ body }, age) => JsonRpc.result(Json.of(typeof body === "string" ? body : Utf8.decodeLossy(body)), age),
+    restore: ({ body }, age) => result(Json.of(typeof body === "string" ? body : Json.decodeLossy(body)), age),
     faultOf: (answer) => answer._tag === "Result" ? undefined : isFaultCode(answer.code) ? "upstream" : "caller"
   },
-  write: (call, id) => ({ body: Utf8.encode(body(id, call)), judge: judge(id, call.operation.name) })
+  write: (call, id) => ({ body: Json.encode(body(id, call)), judge: judge(id, call.operation.name) })
 }
 
 /**
@@ -299,8 +750,263 @@ export const readOnce = (
   const unknown = () => Effect.fail(outcomeUnknown(response, "call", { advice: operation.advice }))
   if (response.status >= 500) return unknown()
   if (response.status === 429) return Effect.fail(responseFailure(response))
-  return Result.match(JsonRpc.readAnswer(response.upstream, response.json, id), {
+  return Result.match(readAnswer(response.upstream, response.json, id), {
     onSuccess: Effect.succeed,
     onFailure: () => response.status >= 400 ? Effect.fail(responseFailure(response)) : unknown()
   })
 }
+
+// "method not supported" of EIP-1474 and the standard "method not found"; nodes use either
+const unsupportedCodes = new Set([-32601, -32004])
+
+/**
+ * Returns whether a node's error reports a revert. Recognizes the messages of geth and its forks, of OpenEthereum, and
+ * of older nodes.
+ */
+const isRevert = (code: number, message: string): boolean =>
+  code === 3 || code === -32015 || (code === -32000 && /\brevert/iu.test(message))
+
+/** Matches the data of a revert, with or without the prefix `Reverted`. */
+const revertData = /^(?:Reverted )?(?<data>0x(?:[0-9a-fA-F]{2})*)$/u
+
+/**
+ * Converts a node's error about a revert to the encoded form of `CallReverted`. Returns `undefined` for any other
+ * error. Operations that do not declare `CallReverted` do not decode this form.
+ */
+const decodeRevert = (upstream: string, code: number, message: string, error: unknown): object | undefined => {
+  if (!isRevert(code, message)) return undefined
+  const data = member(error, "data")
+  const hex = Predicate.isString(data) ? revertData.exec(data)?.groups?.["data"] : undefined
+  return {
+    _tag: "CallReverted",
+    type: problemType("CallReverted"),
+    detail: `${upstream} returned error ${code}: ${message}`,
+    upstream,
+    code,
+    ...(hex === undefined ? {} : { data: hex })
+  }
+}
+
+const failureOfCode = (upstream: string, method: string, code: number, message: string): CommonFailure => {
+  const detail = `${upstream} returned error ${code}: ${message}`
+  if (unsupportedCodes.has(code)) return new UnsupportedMethod({ method, detail })
+  if (code === -32602 || code === -32600 || code === -32700) {
+    return new InvalidRequest({ errors: [{ path: ["params"], message }], detail })
+  }
+  if (isRateLimit(code)) return new UpstreamRateLimited({ upstream, detail })
+  return new UpstreamUnavailable({ upstream, attempts: 1, detail })
+}
+
+/** Makes the reader of an operation's responses. An error whose `data` contains a typed error decodes to that error. */
+export const makeReader = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation.Operation<string, MethodClass, Request, Response, Failures>) => {
+  const decodeData = Schema.decodeUnknownOption(Schema.Union([...upstreamFailures, ...operation.failures]))
+  const decodeResult = decodeJson(operation.response)
+  return (
+    upstream: string,
+    answer: RpcAnswer
+  ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
+    if (answer._tag === "Result") return decodeResult(upstream, answer.result)
+    const error = answer.error.valueOrUndefined
+    const data = member(error, "data")
+    const travelled = Option.orElse(
+      decodeData(data),
+      () => decodeData(decodeRevert(upstream, answer.code, answer.message, error))
+    )
+    if (Option.isNone(travelled) && answer.isForbidden === true) {
+      const detail = `${upstream} returned error ${answer.code}: ${answer.message}`
+      return Effect.fail(new UpstreamForbidden({ upstream, detail }))
+    }
+    return Effect.fail(Option.getOrElse(
+      travelled,
+      () => failureOfCode(upstream, operation.name, answer.code, answer.message)
+    ))
+  }
+}
+
+/** Sends a read on behalf of a service. */
+export type Ask<E, R = never> = (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcAnswer, E, R>
+
+/** Makes a read for the gateway's own calls. Unlike {@link makeMethod}, does not wrap errors in `UpstreamError`. */
+export const makeRead = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation.Operation<string, "read", Request, Response, Failures>) => {
+  const write = encodeRequest(operation.request, ["params"])
+  const read = makeReader<Request, Response, Failures>(operation)
+  return <E, R>(label: string, ask: Ask<E, R>) =>
+    Effect.fnUntraced(function*(request?: Request["Type"]) {
+      const params = yield* write(request)
+      return yield* read(label, yield* ask({ operation, params, request }))
+    })
+}
+
+/** Makes the typed method of an operation; `label` is the upstream's label. */
+export const makeMethod = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation.Operation<string, "read", Request, Response, Failures>) => {
+  const make = makeRead<Request, Response, Failures>(operation)
+  return <E, R>(service: string, label: string, ask: Ask<E, R>) => {
+    const read = make(label, ask)
+    return Effect.fn(`${service}.${operation.name}`)((request?: Request["Type"]) =>
+      Effect.mapError(read(request), wrapReason)
+    )
+  }
+}
+
+/** Makes a typed method for each operation of a table. Refuses unsupported blocks before anything is sent. */
+export const makeMethods = <Operations extends { readonly [name: string]: ReadOperation }>(
+  operations: Operations,
+  service: string,
+  label: string,
+  { read }: Pick<EvmBackend, "read">
+): Methods<Operations, CommonFailure> =>
+  Struct.map(
+    operations,
+    typedMethod<CommonFailure>((operation) =>
+      makeMethod(operation)(service, label, (call) =>
+        Effect.andThen(checkBlock(operation, call.params.valueOrUndefined), read({ ...call, surface: "gateway" })))
+    )
+  )
+
+/**
+ * The default route. Its nodes have no history: for an older block, they would return the latest state.
+ */
+export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", latestOnly: true }
+
+/** The route over archive nodes, which serve the state at every block. */
+export const archiveServing: EvmMethods.Serving = { ...serving, latestOnly: false }
+
+const storageParams = Schema.Tuple([Address, StorageSlot, Schema.optionalKey(Schema.Literal("latest"))]).pipe(
+  Schema.decodeTo(
+    Schema.toType(Schema.Struct({ address: Address, slot: StorageSlot })),
+    SchemaTransformation.transform({
+      decode: ([address, slot]) => ({ address, slot }),
+      encode: ({ address, slot }) => [address, slot, "latest"] as const
+    })
+  )
+)
+
+const addressParam = Schema.Tuple([Address]).pipe(
+  Schema.decodeTo(
+    Schema.toType(Schema.Struct({ address: Address })),
+    SchemaTransformation.transform({
+      decode: ([address]) => ({ address }),
+      encode: ({ address }) => [address] as const
+    })
+  )
+)
+
+/** The time between two small blocks of the trading chain, in milliseconds. */
+const blockMillis = 1000
+
+const oneBlock = (): Operation.CachePolicy => ({ fresh: blockMillis, staleIfError: 10 * blockMillis })
+
+/**
+ * A storage word of a contract, at `latest` only, because nodes without history would return the latest state for any
+ * other block.
+ */
+export const getStorageAt = Operation.read({
+  ...EvmMethods.served(serving),
+  name: "eth_getStorageAt",
+  summary: "A storage word of a contract, at the latest block",
+  cheap: true,
+  request: storageParams,
+  response: StorageSlot,
+  failures: [UnsupportedBlock],
+  blockParam: { position: 2, supported: ["latest"] },
+  cachePolicyOnRequest: () => ({ fresh: blockMillis, staleIfError: 0 }),
+  isCacheable: Operation.decodes(StorageSlot),
+  example: ["0x5555555555555555555555555555555555555555", "0x2", "latest"]
+})
+
+const baseFee = <const Name extends string>(name: Name, kind: "small" | "big") =>
+  Operation.read({
+    ...EvmMethods.served(serving),
+    name,
+    summary: `Base fee of the next ${kind} block, in wei`,
+    cheap: true,
+    request: EvmMethods.noParams,
+    response: Quantity,
+    failures: [],
+    cachePolicy: oneBlock,
+    isCacheable: Operation.decodes(Quantity),
+    example: []
+  })
+
+/** Returns the base fee of the next small block, in wei. */
+export const gasPrice = baseFee("eth_gasPrice", "small")
+
+/** Returns the base fee of the next big block, in wei. */
+export const bigBlockGasPrice = baseFee("eth_bigBlockGasPrice", "big")
+
+/** Whether an account's transactions use big blocks, as set by `evmUserModify`. */
+export const usingBigBlocks = Operation.read({
+  ...EvmMethods.served(serving),
+  name: "eth_usingBigBlocks",
+  summary: "Whether an account's transactions use big blocks",
+  cheap: true,
+  request: addressParam,
+  response: Schema.Boolean,
+  failures: [],
+  example: ["0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]
+})
+
+/** The receipt of a transaction; `null` if the transaction is unknown or not yet in a block. */
+export const getTransactionReceipt = EvmMethods.getTransactionReceipt(serving)
+
+/** Makes the typed methods of a route, by their names in the services and the client. */
+export const makeOperations = (serving: EvmMethods.Serving) =>
+  ({
+    ...EvmMethods.on(serving, EvmMethods.evmReads),
+    getTransactionReceipt,
+    getStorageAt,
+    gasPrice,
+    bigBlockGasPrice,
+    usingBigBlocks
+  }) as const
+
+/** The typed methods of `POST /evm` for nodes without history. */
+export const evmOperations = makeOperations(serving)
+
+const systemMethods = {
+  eth_getSystemTxsByBlockHash: { summary: "System transactions of a block, created by the trading chain" },
+  eth_getSystemTxsByBlockNumber: { summary: "System transactions of a block, created by the trading chain" }
+}
+
+/** Sends a signed transaction. */
+export const sendRawTransaction = EvmMethods.rawTransaction(serving)
+
+/** Sends a signed transaction and waits for its receipt. */
+export const sendRawTransactionSync = EvmMethods.rawTransactionSync(serving)
+
+/** Any method of `POST /evm`. */
+export type EvmOperation = Operation.Operation<string, "read"> | Operation.OnceOperation
+
+/**
+ * Returns all methods of `POST /evm`. Over archive nodes, a method is relayed without decoding if its schema allows only the
+ * latest block.
+ */
+export const makeEvmMethods = (serving: EvmMethods.Serving): ReadonlyArray<EvmOperation> => {
+  const typed = serving.latestOnly
+    ? Object.values<EvmOperation>(evmOperations)
+    : Object.values<EvmOperation>(makeOperations(serving)).filter(({ blockParam }) => blockParam === undefined)
+  const names = new Set(typed.map(({ name }) => name))
+  return [
+    ...typed,
+    sendRawTransaction,
+    sendRawTransactionSync,
+    ...EvmMethods.relayedReads({ ...standardMethods, ...systemMethods, ...filterMethods }, serving).filter(({ name }) =>
+      !names.has(name)
+    )
+  ]
+}
+
+/** The methods of `POST /evm` for nodes without history, which is the default. */
+export const evmMethods: ReadonlyArray<EvmOperation> = makeEvmMethods(serving)

@@ -1,6 +1,5 @@
 /**
- * The typed streams of an EVM chain. This module decodes the notifications of the chain's subscriptions, and makes
- * typed streams from a shared source of blocks and logs.
+ * The typed streams of an EVM chain: the declarations of its subscriptions, and the decoding of their notifications.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -11,20 +10,128 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
-import type { Hash } from "../encoding/Hex.ts"
-import * as Json from "../encoding/Json.ts"
-import { type CallFailure, type CommonFailure, unwrapReason, wrapReason } from "../errors/GatewayError.ts"
-import type { LogRangeTooWide } from "../errors/RequestError.ts"
-import * as JsonRpc from "../operations/JsonRpc.ts"
-import { malformed } from "../operations/Protocol.ts"
-import { SlowConsumer } from "../streams/StreamError.ts"
-import { type Serving, typedRead } from "./EvmMethods.ts"
-import * as EvmReads from "./EvmReads.ts"
-import * as EvmSubscriptions from "./EvmSubscriptions.ts"
-import type { EvmFrame, EvmSubscription, Subscribe } from "./EvmSubscriptions.ts"
-import * as EvmTypedCalls from "./EvmTypedCalls.ts"
-import { isPreconfirmed } from "./Receipt.ts"
-import type { Receipt } from "./Receipt.ts"
+import * as Json from "../encoding/Encoding.ts"
+import { Quantity } from "../encoding/Encoding.ts"
+import type { Hash } from "../encoding/Encoding.ts"
+import { unwrapReason, wrapReason } from "../errors/GatewayError.ts"
+import type { CallFailure, CommonFailure, LogRangeTooWide } from "../errors/GatewayError.ts"
+import { malformed } from "../operations/Operation.ts"
+import type { AnyCodec } from "../operations/Operation.ts"
+import { SlowConsumer } from "../streams/Subscription.ts"
+import * as EvmReads from "./EvmMethods.ts"
+import { typedRead } from "./EvmMethods.ts"
+import type { Serving } from "./EvmMethods.ts"
+import * as EvmProtocol from "./EvmProtocol.ts"
+import { BlockHeader, isPreconfirmed, LogFilter, ReceiptLog } from "./EvmResources.ts"
+import type { Receipt } from "./EvmResources.ts"
+
+/** The subject of a caller's subscription, such as new blocks or the logs that match a filter. */
+export type Interest =
+  | { readonly kind: "newPendingTransactions" }
+  | { readonly kind: "syncing" }
+  /** `fromBlock` also requests the blocks from that block on; they are sent before new blocks. */
+  | { readonly kind: "newHeads"; readonly fromBlock?: bigint | "latest" }
+  /** `fromBlock` also requests the logs from that block on; they are sent before new logs. */
+  | {
+    readonly kind: "logs"
+    readonly filter: Pick<LogFilter, "address" | "topics">
+    readonly fromBlock?: bigint
+    /** Whether to send each {@link LogPosition}. The first position is sent after the logs since `fromBlock`. */
+    readonly hasPositions?: true
+  }
+
+/** A notification, built once and sent to all callers that subscribed to it. */
+export interface EvmFrame {
+  readonly text: string
+  /** The encoded bytes for the transport, cached when the first caller receives them. */
+  wire: Uint8Array | undefined
+}
+
+/** Delivers one caller's notifications. */
+export interface EvmSink {
+  readonly deliver: (frame: EvmFrame) => void
+  /** Called after all notifications of one poll of the node have been delivered. */
+  readonly flush: () => void
+}
+
+/** A subscription of one caller. */
+export interface Subscribed {
+  /** A 128-bit ID; equal subscriptions of different callers have the same ID. */
+  readonly id: string
+  readonly end: () => void
+}
+
+/** Subscribes to the new blocks or logs of a chain. The sink receives the notifications in the order of the blocks. */
+export type Subscribe = (interest: Interest, sink: EvmSink) => Subscribed
+
+/** The declaration of one subscription. */
+export interface EvmSubscription<
+  Name extends "newHeads" | "logs" = "newHeads" | "logs",
+  Request extends AnyCodec = AnyCodec,
+  Item extends AnyCodec = AnyCodec
+> {
+  /** The name in `eth_subscribe`. */
+  readonly name: Name
+  /** The items that the subscription sends, described in one sentence for the documentation. */
+  readonly summary: string
+  /** The schema of the subscription's parameter, which follows the name in `eth_subscribe`. */
+  readonly request: Request
+  /** The schema of the member `result` of notifications. */
+  readonly item: Item
+  /**
+   * Returns the subject of the subscription that a request starts. This is a method, not a property, so that a
+   * subscription with any request type is assignable to `EvmSubscription`.
+   */
+  interest(request: Request["Type"]): Interest
+  readonly example: Request["Encoded"]
+}
+
+const declare = <const Name extends "newHeads" | "logs", Request extends AnyCodec, Item extends AnyCodec>(
+  declaration: EvmSubscription<Name, Request, Item>
+): EvmSubscription<Name, Request, Item> => declaration
+
+/** New blocks by ascending number, beginning with the latest; after a reorg, the blocks of the new branch. */
+export const blocks = declare({
+  name: "newHeads",
+  summary: "Each block by ascending number, beginning with the newest; after a reorg, the blocks of the new branch",
+  request: Schema.Struct({
+    fromBlock: Schema.optionalKey(Quantity.annotate({
+      description: "The first block. Default: the newest. At most 1024 blocks before the newest"
+    }))
+  }),
+  item: BlockHeader,
+  interest: ({ fromBlock }) => ({ kind: "newHeads", fromBlock: fromBlock ?? "latest" }),
+  example: {}
+})
+
+/** New logs; after a reorg, first the logs of the old branch with `removed: true`, then the logs of the new branch. */
+export const logs = declare({
+  name: "logs",
+  summary:
+    "Logs that match a filter; after a reorg, first the logs of the old branch with `removed: true`, newest first, then the logs of the new branch",
+  request: Schema.Struct({
+    address: LogFilter.fields.address,
+    topics: LogFilter.fields.topics,
+    fromBlock: Schema.optionalKey(Quantity.annotate({
+      description:
+        "A past block. First, the logs from this block to the latest block are sent, then new logs. Default: only new logs"
+    }))
+  }),
+  item: ReceiptLog,
+  interest: ({ fromBlock, ...filter }) => ({ kind: "logs", filter, ...(fromBlock === undefined ? {} : { fromBlock }) }),
+  example: { address: "0x5555555555555555555555555555555555555555" }
+})
+
+/** The subscriptions, by the names of their methods. */
+export const evmSubscriptions = { blocks, logs } as const
+
+/**
+ * The number of the block up to which all logs of a subscription were sent.
+ *
+ * A caller that requests positions receives one after the logs of each block. After a lost connection, logs can be
+ * missing only after the block of the last position.
+ */
+export const LogPosition = Schema.Struct({ position: Quantity })
 
 /** The errors of an embedded service's stream. */
 export type StreamFailure = CallFailure | LogRangeTooWide | SlowConsumer
@@ -40,7 +147,7 @@ export interface MethodOf<E> extends Struct.Lambda {
   readonly "~lambda.out": Method<Extract<this["~lambda.in"], EvmSubscription>, E>
 }
 
-type Subscriptions = typeof EvmSubscriptions.evmSubscriptions
+type Subscriptions = typeof evmSubscriptions
 
 /** The typed methods for all subscriptions, and a method that waits for a receipt. */
 export type Methods<E> = { readonly [Name in keyof Subscriptions]: Method<Subscriptions[Name], E> } & {
@@ -52,9 +159,9 @@ export type Methods<E> = { readonly [Name in keyof Subscriptions]: Method<Subscr
   readonly receipt: (transaction: { readonly hash: Hash }) => Effect.Effect<Receipt, E>
 }
 
-const errorIn = (error: unknown): JsonRpc.RpcAnswer => {
-  const code = JsonRpc.member(error, "code")
-  const message = JsonRpc.member(error, "message")
+const errorIn = (error: unknown): EvmProtocol.RpcAnswer => {
+  const code = EvmProtocol.member(error, "code")
+  const message = EvmProtocol.member(error, "message")
   return {
     _tag: "Error",
     code: Predicate.isNumber(code) ? code : -32000,
@@ -64,7 +171,7 @@ const errorIn = (error: unknown): JsonRpc.RpcAnswer => {
 }
 
 /** A decoded notification: an item of the subscription, or the position up to which its logs were sent. */
-export type Notice<Item> = { readonly item: Item } | typeof EvmSubscriptions.LogPosition.Type
+export type Notice<Item> = { readonly item: Item } | typeof LogPosition.Type
 
 /**
  * Decodes the notifications of a subscription; `label` names the upstream or gateway that sent them.
@@ -73,15 +180,15 @@ export type Notice<Item> = { readonly item: Item } | typeof EvmSubscriptions.Log
  */
 export const reader = <S extends EvmSubscription>({ item }: S, serving: Serving, label: string) => {
   const decodeItem = Schema.decodeUnknownEffect<S["item"]>(item)
-  const decodePosition = Schema.decodeUnknownOption(EvmSubscriptions.LogPosition)
-  const readError = EvmTypedCalls.makeReader(EvmReads.getLogs(serving))
+  const decodePosition = Schema.decodeUnknownOption(LogPosition)
+  const readError = EvmProtocol.makeReader(EvmReads.getLogs(serving))
   return (notification: unknown): Effect.Effect<Notice<S["item"]["Type"]>, CommonFailure | LogRangeTooWide> => {
-    const params = JsonRpc.member(notification, "params")
-    const error = JsonRpc.member(params, "error")
+    const params = EvmProtocol.member(notification, "params")
+    const error = EvmProtocol.member(params, "error")
     if (error !== undefined) {
       return Effect.flatMap(readError(label, errorIn(error)), () => Effect.fail(malformed(label, "Expected an error")))
     }
-    const result = JsonRpc.member(params, "result")
+    const result = EvmProtocol.member(params, "result")
     const position = decodePosition(result)
     if (Option.isSome(position)) return Effect.succeed(position.value)
     return Effect.mapBoth(decodeItem(result), {
@@ -144,7 +251,7 @@ const typed = ({ label, methods, serving, subscribe }: Options) => (declaration:
     }))
 }
 
-const isTransient = (error: unknown): boolean => JsonRpc.member(unwrapReason(error), "group") === "retry-later"
+const isTransient = (error: unknown): boolean => EvmProtocol.member(unwrapReason(error), "group") === "retry-later"
 
 /**
  * Requests a receipt. Returns `undefined` if the transaction is not in a block yet, or if the request failed and can be
@@ -167,7 +274,7 @@ export const firstReceipt = <E, R>(polls: Stream.Stream<Receipt | undefined, E, 
 /** Makes the typed streams of a service from its chain's shared source of blocks and logs. */
 export const make = (options: Options): Methods<StreamFailure> => {
   const methods = Struct.map(
-    EvmSubscriptions.evmSubscriptions,
+    evmSubscriptions,
     Struct.lambda<MethodOf<StreamFailure>>(typed(options))
   )
   return {

@@ -2,9 +2,8 @@
 import * as Schema from "effect/Schema"
 import * as Operation from "../operations/Operation.ts"
 import * as EvmMethods from "./EvmMethods.ts"
-import { filterMethods, standardMethods } from "./EvmMethodTable.ts"
-import { evmReads, hashParam } from "./EvmReads.ts"
-import { Receipt } from "./Receipt.ts"
+import { evmReads, filterMethods, hashParam, standardMethods } from "./EvmMethods.ts"
+import { Receipt } from "./EvmResources.ts"
 
 /** The route of the layer 2. Its nodes serve the requested block, or fail if they do not have the block. */
 export const serving: EvmMethods.Serving = { chain: "layer2", protocol: "layer2", latestOnly: false }

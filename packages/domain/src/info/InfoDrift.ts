@@ -6,11 +6,16 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import * as Json from "../encoding/Json.ts"
-import { type AnyCodec, worstWeight } from "../operations/Operation.ts"
-import type * as UpstreamResponse from "../operations/UpstreamResponse.ts"
-import { infoOperations, passthroughQueries as operations } from "./InfoOperations.ts"
-import { exampleUser, passthroughQueries } from "./InfoQueryTable.ts"
+import * as Json from "../encoding/Encoding.ts"
+import type * as UpstreamResponse from "../operations/Operation.ts"
+import { worstWeight } from "../operations/Operation.ts"
+import type { AnyCodec } from "../operations/Operation.ts"
+import {
+  exampleUser,
+  infoOperations,
+  passthroughOperations as operations,
+  passthroughQueries
+} from "./InfoOperations.ts"
 
 /** One query of the check. */
 export interface DriftQuery {

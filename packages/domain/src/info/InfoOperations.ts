@@ -1,17 +1,79 @@
-/** The queries of `POST /info`. */
+/**
+ * The queries of `POST /info`: their types with rate-limit weight, topic and maximum age, the operations with their
+ * schemas, and the protocol that encodes, classifies and decodes them.
+ *
+ * By default, market data that bots poll is cached for one second, and market data that changes rarely for one minute.
+ * A cached response about the state of a user is served only while the rate limit is exhausted (see {@link
+ * staleWhenLimitedSetting}), or if the account is watched. The setting {@link freshnessSetting} changes these ages.
+ * Only equal queries share a response, so a user's responses are never returned for another user.
+ */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import { cachePolicy, Candle, CandleWindowRequest, maxBars, retainedBars } from "../candles/Candle.ts"
+import * as Struct from "effect/Struct"
+import {
+  cachePolicy,
+  Candle,
+  CandleWindowRequest,
+  fromSnapshot,
+  maxBars,
+  oldestPart,
+  readSources,
+  retainedBars
+} from "../candles/Candle.ts"
 import * as CandleText from "../candles/CandleText.ts"
-import { Address } from "../encoding/Hex.ts"
-import { Natural64 } from "../encoding/Integer.ts"
-import type { Json } from "../encoding/Json.ts"
-import { UnknownAsset } from "../errors/ResourceError.ts"
+import { isInWindow } from "../candles/CandleText.ts"
+import * as Encoding from "../encoding/Encoding.ts"
+import { Address, Natural64 } from "../encoding/Encoding.ts"
+import type { Json } from "../encoding/Encoding.ts"
+import { UnknownAsset, wrapReason } from "../errors/GatewayError.ts"
+import type { CommonFailure, InvalidRequest, ReadFailure } from "../errors/GatewayError.ts"
 import * as Operation from "../operations/Operation.ts"
-import type * as UpstreamResponse from "../operations/UpstreamResponse.ts"
-import { ClearinghouseState, ExtraAgent, SpotClearinghouseState, UserFees, UserRateLimit, UserRole } from "./Account.ts"
-import type { InfoQuery } from "./InfoQueryTable.ts"
-import { passthroughQueries as table, rowsOfOrders, rowsOfTime, rowsPerWeight } from "./InfoQueryTable.ts"
+import {
+  answered,
+  cachedForGood,
+  decodeValue,
+  encodeRequest,
+  invalidRequest,
+  makeReader,
+  ofForeign,
+  requestCost as operationCost,
+  retryable,
+  typedMethodMapper as typedMethod,
+  unavailable,
+  unreadable
+} from "../operations/Operation.ts"
+import type {
+  AnyCodec,
+  AttemptResult,
+  CacheCodec,
+  CachePolicy,
+  Cost,
+  Methods as Table,
+  ReadOperation,
+  ReadProtocol,
+  Surface
+} from "../operations/Operation.ts"
+import {
+  ClearinghouseState,
+  Cloid,
+  ExtraAgent,
+  Fill,
+  OpenOrder,
+  Order,
+  OrderRecord,
+  OrderStatus,
+  SpotClearinghouseState,
+  UserFees,
+  UserRateLimit,
+  UserRole
+} from "./Account.ts"
 import {
   AllMids,
   AllPerpetualMetas,
@@ -21,18 +83,189 @@ import {
   MetaAndAssetContexts,
   OutcomeMeta,
   PerpDex,
+  SpotMeta,
   Trade
 } from "./Market.ts"
-import { Cloid, Fill, OpenOrder, Order, OrderRecord, OrderStatus } from "./Order.ts"
-import { SpotMeta } from "./SpotMeta.ts"
+
+/** The setting that defines the maximum age of cached responses for each query type. */
+export const freshnessSetting = "TRIGATE_INFO_FRESHNESS"
+
+/** The setting for the maximum age of responses while the rate limit is exhausted. */
+export const staleWhenLimitedSetting = "TRIGATE_STALE_WHEN_LIMITED"
+
+/** The default of {@link staleWhenLimitedSetting}. */
+export const staleWhenLimitedDefault = "5 seconds"
+
+/**
+ * The topic of a query, which limits the maximum age of its responses:
+ *
+ * - `market`: data that is the same for every caller;
+ * - `user`: the state of one user, on which bots act;
+ * - `action`: the outcome of an action, which an older response would not contain.
+ */
+export type About = "market" | "user" | "action"
+
+/** The longest maximum age that {@link freshnessSetting} accepts, by topic. */
+export const oldest: { readonly [Kind in About]: Duration.Duration } = {
+  market: Duration.hours(1),
+  user: Duration.minutes(1),
+  action: Duration.zero
+}
+
+/** The properties of a query type. */
+export interface InfoQuery {
+  readonly weight: 2 | 20 | 60
+  readonly about: About
+  /**
+   * Maximum number of rows in a response. Present if rows add to the weight: 1 for every {@link rowsPerWeight} rows.
+   */
+  readonly rows?: number
+  /** The default maximum age of a response, in milliseconds. If it is absent, responses are not cached. */
+  readonly fresh?: number
+  /** Whether only client libraries list the type. The venue may refuse such a query. */
+  readonly isUndocumented?: true
+  /** The members of a valid request besides `type`. Default: `user` if the topic is a user, otherwise none. */
+  readonly example?: { readonly [member: string]: unknown }
+}
+
+/** The number of response rows that add 1 to the weight of a query (source: the venue's documentation). */
+export const rowsPerWeight = 20
+
+/** Maximum number of rows in the venue's response to a query over a time range. */
+export const rowsOfTime = 500
+
+/** Maximum number of fills or orders in the venue's response. */
+export const rowsOfOrders = 2000
 
 const second = 1000
 const minute = 60 * second
 
+/** The default maximum age of a candle window's forming bar, in milliseconds. */
+export const formingFresh = second
+
+/** The query members that contain the address of an account, or a list of them, whose state the query reads. */
+export const accountMembers = ["user", "users", "source", "vaultAddress"] as const
+
+/** An account that exists in every new sandbox. */
+export const exampleUser = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+
+const marketQuery = { weight: 20, about: "market" } as const
+const listing = { ...marketQuery, fresh: minute } as const
+const rates = { ...marketQuery, fresh: second } as const
+const userQuery = { weight: 20, about: "user" } as const
+const userList = { ...userQuery, rows: rowsOfTime } as const
+const userOrders = { ...userQuery, rows: rowsOfOrders } as const
+
+const sdk = (row: InfoQuery): InfoQuery => ({ ...row, isUndocumented: true })
+const example = (row: InfoQuery, members: InfoQuery["example"] & object): InfoQuery => ({
+  ...row,
+  example: row.about === "user" ? { user: exampleUser, ...members } : members
+})
+
+/** The query types of which only the member `type` is validated. `InfoOperations` declares the other query types. */
+export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
+  activeAssetData: example(userQuery, { coin: "BTC" }),
+  allBorrowLendReserveStates: rates,
+  approvedBuilders: userQuery,
+  batchClearinghouseStates: sdk({ ...userQuery, example: { users: [exampleUser] } }),
+  borrowLendReserveState: example(rates, { token: 0 }),
+  borrowLendUserState: userQuery,
+  delegations: userQuery,
+  delegatorHistory: userList,
+  delegatorRewards: userList,
+  delegatorSummary: userQuery,
+  exchangeStatus: { weight: 2, about: "market" },
+  gossipPriorityAuctionStatus: marketQuery,
+  gossipRootIps: sdk(listing),
+  isVip: sdk(userQuery),
+  leadingVaults: sdk(userQuery),
+  legalCheck: sdk(userQuery),
+  liquidatable: sdk(marketQuery),
+  marginTable: sdk(example(listing, { id: 50 })),
+  maxBuilderFee: example(userQuery, { builder: exampleUser }),
+  maxMarketOrderNtls: sdk(listing),
+  outcomeDeployerLimits: { ...userQuery, example: { venue: "abc" } },
+  outcomeTemplates: listing,
+  perpAnnotation: example(listing, { coin: "BTC" }),
+  perpCategories: listing,
+  perpConciseAnnotations: listing,
+  perpDeployAuctionStatus: marketQuery,
+  perpDexLimits: example(listing, { dex: "xyz" }),
+  perpDexStatus: example(marketQuery, { dex: "" }),
+  perpsAtOpenInterestCap: marketQuery,
+  portfolio: userQuery,
+  predictedFundings: marketQuery,
+  preTransferCheck: sdk(example(userQuery, { source: exampleUser })),
+  referral: userQuery,
+  settledOutcome: example(listing, { outcome: 0 }),
+  spotDeployState: userQuery,
+  spotMetaAndAssetCtxs: marketQuery,
+  spotPairDeployAuctionStatus: marketQuery,
+  subAccounts: userQuery,
+  subAccounts2: sdk(userQuery),
+  tokenDetails: example(marketQuery, { tokenId: "0x6d1e7cde53ba9467b783cb7c530ce054" }),
+  twapHistory: userOrders,
+  usdcRouting: sdk(listing),
+  userBorrowLendInterest: sdk(example(userQuery, { startTime: 0 })),
+  userDexAbstraction: userQuery,
+  userFunding: example(userList, { startTime: 0 }),
+  userNonFundingLedgerUpdates: example(userList, { startTime: 0 }),
+  userStarState: sdk(userQuery),
+  userToMultiSigSigners: userQuery,
+  userTwapSliceFills: userOrders,
+  userTwapSliceFillsByTime: example(userOrders, { startTime: 0 }),
+  userVaultEquities: userQuery,
+  validatorL1Votes: sdk(marketQuery),
+  validatorSummaries: marketQuery,
+  vaultDetails: { ...userQuery, example: { vaultAddress: "0xdfc24b077bc1425ad1dea75bcb6f8158e10df303" } },
+  vaultSummaries: marketQuery,
+  webData2: userQuery
+}
+
+/** The final states of orders, as the venue's client libraries list them. */
+export const finalOrderStates: ReadonlySet<unknown> = new Set([
+  "filled",
+  "canceled",
+  "rejected",
+  "marginCanceled",
+  "vaultWithdrawalCanceled",
+  "openInterestCapCanceled",
+  "selfTradeCanceled",
+  "reduceOnlyCanceled",
+  "siblingFilledCanceled",
+  "delistedCanceled",
+  "liquidatedCanceled",
+  "outcomeSettledCanceled",
+  "scheduledCancel",
+  "internalCancel",
+  "tickRejected",
+  "minTradeNtlRejected",
+  "perpMarginRejected",
+  "reduceOnlyRejected",
+  "badAloPxRejected",
+  "iocCancelRejected",
+  "badTriggerPxRejected",
+  "marketOrderNoLiquidityRejected",
+  "positionIncreaseAtOpenInterestCapRejected",
+  "positionFlipAtOpenInterestCapRejected",
+  "tooAggressiveAtOpenInterestCapRejected",
+  "openInterestIncreaseRejected",
+  "insufficientSpotBalanceRejected",
+  "oracleRejected",
+  "perpMaxPositionRejected",
+  "tooManyOpenOrdersRejected"
+])
+
+/** The maximum age of the responses to a query type; 0 disables caching. */
+export interface Freshness {
+  readonly type: string
+  readonly fresh: Duration.Duration
+}
+
 /**
  * Returns whether a response is HTTP 500 `null`, which the venue sends for an unknown coin or any other unknown name.
  */
-const isNothing = (answer: UpstreamResponse.UpstreamResponse): boolean =>
+const isNothing = (answer: Operation.UpstreamResponse): boolean =>
   answer.status === 500 && answer.text.trim() === "null"
 
 const isSomething = (_request: unknown, answer: Json): boolean => answer.text.trim() !== "null"
@@ -445,6 +678,312 @@ const passthrough = (name: string, row: InfoQuery) =>
 export const passthroughQuery = passthrough("info", { about: "user", weight: 20 })
 
 /** The relayed queries that have their own operation name; all other types use `info`. */
-export const passthroughQueries: ReadonlyArray<typeof passthroughQuery> = Object.entries(table).map(([type, row]) =>
-  passthrough(type, row)
+export const passthroughOperations: ReadonlyArray<typeof passthroughQuery> = Object.entries(passthroughQueries).map((
+  [type, row]
+) => passthrough(type, row))
+
+type Row = Pick<InfoQuery, "about" | "fresh">
+
+/** The relayed queries by type: the topic of each query, and the default maximum age of its cached responses. */
+export const relayedQueries: ReadonlyMap<string, Row> = new Map(
+  Object.entries<Row>({ ...passthroughQueries, ...Struct.omit(infoOperations, ["spotMeta", "candleSnapshot"]) })
 )
+
+/** Returns the query types whose default maximum age is `time` milliseconds. */
+export const freshByDefault = (time: number): ReadonlyArray<string> =>
+  [...relayedQueries].flatMap(([type, { fresh }]) => fresh === time ? [type] : [])
+
+const abouts: ReadonlyMap<string, About> = new Map(
+  Object.entries<Row>({ ...passthroughQueries, ...infoOperations }).map(([type, { about }]) => [type, about])
+)
+
+/** Returns the topic of a query type; `undefined` for an unknown type. */
+export const queryTopic = (type: string): About | undefined => abouts.get(type)
+
+const whys: { readonly [Kind in About]: string } = {
+  market: "market data is never cached for longer",
+  user: "this query returns the state of one user",
+  action: "this query reports the outcome of an action"
+}
+
+/** Checks a list of maximum ages. Returns the mistake as a message; `undefined` if the list is valid. */
+export const mistakeIn = (list: ReadonlyArray<Freshness>): string | undefined => {
+  const seen = new Set<string>()
+  for (const { fresh, type } of list) {
+    const about = queryTopic(type)
+    if (about === undefined) return `${type} is not a known query type`
+    if (seen.has(type)) return `${type} is listed twice`
+    seen.add(type)
+    if (Duration.isGreaterThan(fresh, oldest[about])) {
+      return about === "action"
+        ? `The maximum age of ${type} cannot be set, because ${whys[about]}: only final states are cached`
+        : `The maximum age of ${type} is at most ${Duration.format(oldest[about])}, because ${whys[about]}`
+    }
+  }
+  return undefined
+}
+
+/** A query to relay: operation, decoded request, body, and the `Surface` (group of routes) that received it. */
+export interface InfoCall {
+  readonly operation: ReadOperation
+  readonly request: unknown
+  readonly body: Encoding.Json
+  readonly surface: Surface
+}
+
+/** A query for bars. */
+export interface CandleCall extends InfoCall {
+  readonly request: CandleWindowRequest
+}
+
+/** Returns whether a query is for bars. The request of such a query is the window of the bars. */
+export const isCandleCall = (call: InfoCall): call is CandleCall => call.operation.name === candleSnapshot.name
+
+/**
+ * Returns the type of a query. For an unknown type, it differs from the operation's name, because all unknown types
+ * share one operation.
+ */
+export const queryType = ({ operation, request }: InfoCall): string =>
+  operation === passthroughQuery && isTyped(request) ? request.type : operation.name
+
+const isTyped = Schema.is(passthroughQuery.request)
+
+const operations: ReadonlyMap<unknown, ReadOperation> = new Map<string, ReadOperation>(
+  Object.values(infoOperations).map((operation) => [operation.name, operation])
+)
+const passthroughs: ReadonlyMap<unknown, ReadOperation> = new Map(
+  passthroughOperations.map((operation) => [operation.name, operation])
+)
+
+const requestDecoder = memoize((operation: ReadOperation) => decodeValue(operation.request))
+
+/**
+ * Decodes a query from a body. Refuses a query without a typed declaration if the gateway does not relay such queries.
+ */
+export const parseCall = (
+  body: Encoding.Json,
+  surface: Surface,
+  passesThrough: boolean
+): Effect.Effect<InfoCall, InvalidRequest> => {
+  const value = body.valueOrUndefined
+  const type = Predicate.hasProperty(value, "type") ? value.type : undefined
+  const operation = operations.get(type) ?? (passesThrough ? passthroughs.get(type) ?? passthroughQuery : undefined)
+  return operation === undefined
+    ? Effect.fail(invalidRequest([{ path: ["type"], message: `Expected one of ${[...operations.keys()].join(", ")}` }]))
+    : Effect.mapEager(requestDecoder(operation)(value), (request) => ({ operation, request, body, surface }))
+}
+
+/** Encodes a query as JSON: its type, then its other members. */
+const writeAs = (type: string) => (members: unknown): Encoding.Json =>
+  Encoding.write(Predicate.isObject(members) ? { type, ...members } : { type })
+
+/** Narrows a candle query to the oldest bars of its window that fit into one response. Returns `undefined` for other queries. */
+export const forOldest = (call: InfoCall): CandleCall | undefined => {
+  if (!isCandleCall(call)) return undefined
+  const req = oldestPart(call.request)
+  return { ...call, request: req, body: writeAs(candleSnapshot.name)({ req }) }
+}
+
+/** Sends a query on behalf of a service. */
+export type Send<E, R = never> = (
+  call: Omit<InfoCall, "surface">
+) => Effect.Effect<Operation.UpstreamResponse, E, R>
+
+const sending = <Request extends AnyCodec>(operation: Operation.Operation<string, "read", Request>) => {
+  const write = encodeRequest(operation.request, [], writeAs(operation.name))
+  return <E, R>(send: Send<E, R>, request: Request["Type"] | undefined) =>
+    Effect.flatMap(write(request), (body) => send({ operation, request, body }))
+}
+
+/** Makes a service's typed method for one query. */
+export const makeMethod = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation.Operation<string, "read", Request, Response, Failures>) => {
+  const ask = sending(operation)
+  const read = makeReader<Request, Response, Failures>(operation)
+  return <E, R>(service: string, send: Send<E, R>) =>
+    Effect.fn(`${service}.${operation.name}`)((request?: Request["Type"]) =>
+      Effect.mapError(Effect.flatMap(ask(send, request), (response) => read(request, response)), wrapReason)
+    )
+}
+
+const plain = Struct.omit(infoOperations, ["candleSnapshot"])
+
+/** The typed methods of all queries except `candleSnapshot`, whose method also reports missing bars. */
+export type Methods<E, R = never> = Table<typeof plain, CommonFailure | E, R>
+
+/** Makes a service's typed methods for its queries. */
+export const makeMethods = <E, R>(service: string, send: Send<E, R>): Methods<E, R> =>
+  Struct.map(plain, typedMethod<CommonFailure | E, R>((operation) => makeMethod(operation)(service, send)))
+
+/** Makes the typed method of a candle query: returns the bars, and whether the window is complete. */
+export const makeCandlesMethod = <const Failures extends ReadonlyArray<AnyCodec>>(
+  operation: Operation.Operation<
+    string,
+    "read",
+    typeof candleSnapshot.request,
+    typeof candleSnapshot.response,
+    Failures
+  >
+) => {
+  const ask = sending(operation)
+  const read = makeReader(operation)
+  return <E, R>(service: string, send: Send<E, R>) =>
+    Effect.fn(`${service}.${operation.name}`)(function*(request: CandleWindowRequest) {
+      const response = yield* ask(send, request)
+      const bars = yield* read(request, response)
+      // uses the time after the response, so that bars that expired during the request count as missing
+      return fromSnapshot(request, bars, yield* Clock.currentTimeMillis, readSources(response.candles))
+    }, Effect.mapError(wrapReason))
+}
+
+/** Classifies a response that is relayed unchanged. */
+export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | "refusal">) =>
+(
+  response: Operation.UpstreamResponse
+): AttemptResult<Operation.UpstreamResponse, ReadFailure> => {
+  if (operation.refusal?.matches(response) === true || operation.isFinal?.(response) === true) {
+    return answered(response)
+  }
+  const foreign = ofForeign(response)
+  if (foreign !== undefined) return foreign
+  const { retryAfter, status, upstream } = response
+  if (status === 429 || status >= 500) {
+    return retryable(
+      status === 429 ? "rate_limited" : "server_fault",
+      unavailable(upstream, `${upstream} responded with HTTP ${status}`),
+      { answer: response, retryAfter }
+    )
+  }
+  if (status !== 200) return answered(response)
+  const rows = operation.recognized?.(response.pieces)
+  if (rows !== undefined) return answered(response, rows)
+  if (Option.isNone(response.utf8)) return unreadable(upstream, "a body that is not UTF-8 (HTTP 200)")
+  const { value } = response.json
+  if (Result.isFailure(value)) return unreadable(upstream, "a body that is not JSON (HTTP 200)")
+  return answered(response, Array.isArray(value.success) ? value.success.length : 0)
+}
+
+/**
+ * The cache encoding of responses with status 200: the upstream's label, the content type, the source of the candles,
+ * and the bytes as received.
+ */
+export const codec: CacheCodec<Operation.UpstreamResponse> = {
+  store: ({ body, candles, contentType, status, upstream }) =>
+    status === 200
+      ? {
+        head: candles === undefined ? `${upstream} ${contentType}` : `${upstream} ${contentType}\n${candles}`,
+        body: Encoding.owned(body)
+      }
+      : undefined,
+  restore: ({ body, head }, age) => {
+    const end = head.indexOf(" ")
+    const [contentType = "", candles] = head.slice(end + 1).split("\n")
+    return Operation.make({
+      upstream: head.slice(0, end),
+      status: 200,
+      contentType,
+      body: typeof body === "string" ? Encoding.encode(body) : body,
+      age,
+      ...(candles === undefined ? {} : { candles })
+    })
+  },
+  faultOf: ({ status }) => status >= 500 || status === 429 ? "upstream" : status >= 400 ? "caller" : undefined,
+  isRateLimited: ({ status }) => status === 429
+}
+
+/** Returns the maximum cost of a query that is sent at `now`. */
+export const callCost = ({ operation, request }: Pick<InfoCall, "operation" | "request">, now: number): Cost =>
+  operationCost(operation, request, now)
+
+const accountPattern = /^0x[0-9a-f]{40}$/u
+
+/**
+ * Returns the accounts that a query names and whose state it reads; empty if a query about a user's state names none.
+ * Returns `undefined` for market data, and for an unknown query type that names no account.
+ */
+const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
+  const about = queryTopic(queryType(call))
+  if (about === "market") return undefined
+  const query = call.body.valueOrUndefined
+  const accounts = accountMembers.flatMap((member) => {
+    const named = Predicate.hasProperty(query, member) ? query[member] : undefined
+    return (Array.isArray(named) ? named : [named]).flatMap((each) => {
+      const account = Predicate.isString(each) ? each.toLowerCase() : ""
+      return accountPattern.test(account) ? [account] : []
+    })
+  })
+  return about === undefined && accounts.length === 0 ? undefined : accounts
+}
+
+/** The read protocol of `POST /info`, for the official API and for nodes. */
+export const reads: ReadProtocol<InfoCall, Operation.UpstreamResponse, ReadFailure> = {
+  // the whole body is the cache key, because it may have members that the operation does not declare
+  key: ({ body, surface }) => `${surface} ${body.canonical}`,
+  cachePolicy: ({ operation, request }: InfoCall, now) => operation.cachePolicy?.(request, now),
+  isCacheable: (call: InfoCall, response) =>
+    (isCandleCall(call) ? isInWindow(call.request, response.pieces) : undefined) ??
+      call.operation.isCacheable?.(call.request, response.json) ?? true,
+  costOf: callCost,
+  accountsIn,
+  codec,
+  write: ({ body, operation }) => ({ body: body.bytes, judge: judge(operation) })
+}
+
+/** The maximum ages of cached responses. */
+export interface CacheOptions {
+  /** Maximum ages by query type. Default: the ages in the table of queries. */
+  readonly freshness?: ReadonlyArray<Freshness> | undefined
+  /** The maximum age of a response while the rate limit is exhausted. Default: 5 seconds. */
+  readonly staleWhenLimited?: Duration.Input | undefined
+}
+
+/**
+ * Returns the cache policy for a maximum age in milliseconds. The maximum age is longer while the rate limit is
+ * exhausted.
+ */
+export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: CacheOptions) => {
+  const oldest = Duration.toMillis(staleWhenLimited)
+  return (fresh: number): CachePolicy | undefined =>
+    Math.max(fresh, oldest) > 0
+      ? { fresh, staleIfError: 0, staleIfLimited: Math.max(0, oldest - fresh) }
+      : undefined
+}
+
+/**
+ * Returns whether a query identifies an order by the venue's order ID. Returns `false` for a client order ID, because a
+ * client can reuse that ID for a second order.
+ */
+const namesOrder = ({ body: { valueOrUndefined: query } }: InfoCall): boolean =>
+  Predicate.hasProperty(query, "oid") && Predicate.isNumber(query.oid)
+
+const isFinalOrder = ({ json: { valueOrUndefined: answer } }: Operation.UpstreamResponse): boolean =>
+  Predicate.hasProperty(answer, "order") && Predicate.hasProperty(answer.order, "status") &&
+  finalOrderStates.has(answer.order.status)
+
+/**
+ * Returns the read protocol with the cache policies of `options`. A window of bars is cached only after all of its bars
+ * have closed, and only while the venue still retains them.
+ */
+export const readsWith = (options: CacheOptions = {}): typeof reads => {
+  const resolvePolicy = cachePolicyWith(options)
+  const chosen = (options.freshness ?? []).filter(({ type }) => type !== candleSnapshot.name)
+  const policies = new Map<string, CachePolicy | undefined>([
+    ...[...relayedQueries].flatMap(([type, { about, fresh = 0 }]) =>
+      about === "action" ? [] : [[type, resolvePolicy(fresh)] as const]
+    ),
+    ...chosen.map(({ fresh, type }) => [type, resolvePolicy(Duration.toMillis(fresh))] as const)
+  ])
+  return {
+    ...reads,
+    cachePolicy: (call, now, onRequest) => {
+      const type = queryType(call)
+      if (type === "orderStatus") return namesOrder(call) ? cachedForGood : undefined
+      return policies.has(type) ? policies.get(type) : reads.cachePolicy(call, now, onRequest)
+    },
+    isCacheable: (call, response) =>
+      queryType(call) === "orderStatus" ? isFinalOrder(response) : reads.isCacheable(call, response)
+  }
+}

@@ -1,12 +1,98 @@
 /**
- * Perpetuals of the trading chain: listings, prices, books, trades and funding; and the outcomes of prediction markets.
- * Spot pairs are in `SpotMeta`.
+ * The markets of the trading chain: perpetuals, spot tokens and pairs, outcomes of prediction markets, and the asset
+ * numbers used in orders.
+ *
+ * Indexes are not array positions, names are not unique, and a pair may refer to an unlisted token, so every lookup
+ * returns an `Option` or an array.
  */
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { DecimalString } from "../candles/Candle.ts"
-import { Address, Hash } from "../encoding/Hex.ts"
-import { nullish, openStruct } from "../encoding/OpenStruct.ts"
-import { Millis } from "../Time.ts"
+import { Address, Hash, Millis, nullish, openStruct } from "../encoding/Encoding.ts"
+import { UnknownAsset } from "../errors/GatewayError.ts"
+import { closestWord } from "../errors/Problem.ts"
+
+/** The ERC-20 contract to which a spot token is linked. The venue names one field in snake_case. */
+export const EvmContract = openStruct({
+  address: Address,
+  evm_extra_wei_decimals: Schema.Int.annotate({
+    description: "EVM decimals minus weiDecimals; can be negative"
+  })
+}).annotate({ identifier: "EvmContract" })
+
+/** A spot token. `index` identifies it in pairs and is not contiguous; `tokenId` is its only unique key. */
+export const SpotToken = openStruct({
+  name: Schema.String,
+  szDecimals: Schema.Int.annotate({ description: "Decimals of an order size" }),
+  weiDecimals: Schema.Int.annotate({ description: "Decimals of the token's smallest unit (wei)" }),
+  index: Schema.Natural,
+  tokenId: Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{32}$/u)),
+  isCanonical: Schema.Boolean,
+  evmContract: nullish(EvmContract),
+  fullName: nullish(Schema.String),
+  deployerTradingFeeShare: nullish(Schema.String)
+}).annotate({ identifier: "SpotToken" })
+export type SpotToken = typeof SpotToken.Type
+
+/** A spot pair: `name` is `<BASE>/<QUOTE>` or `@<index>`; `index` is not contiguous, so it is not an array position. */
+export const SpotPair = openStruct({
+  name: Schema.String,
+  tokens: Schema.Tuple([Schema.Natural, Schema.Natural]).annotate({ description: "Token indexes: base, quote" }),
+  index: Schema.Natural,
+  isCanonical: Schema.Boolean
+}).annotate({ identifier: "SpotPair" })
+export type SpotPair = typeof SpotPair.Type
+
+/** All spot pairs and tokens; preserves unknown fields. */
+export const SpotMeta = openStruct({ universe: Schema.Array(SpotPair), tokens: Schema.Array(SpotToken) }).annotate({
+  identifier: "SpotMeta"
+})
+export type SpotMeta = typeof SpotMeta.Type
+
+/** The two tokens of a pair; `None` for a token that is not listed. */
+export interface PairTokens {
+  readonly base: Option.Option<SpotToken>
+  readonly quote: Option.Option<SpotToken>
+}
+
+/** Lookups over one `spotMeta` response. */
+export interface SpotLookup {
+  readonly pair: (index: number) => Option.Option<SpotPair>
+  readonly pairsByName: (name: string) => ReadonlyArray<SpotPair>
+  /** Returns the pairs that have the token as base or quote, in the order of the response. */
+  readonly pairsWith: (tokenIndex: number) => ReadonlyArray<SpotPair>
+  readonly token: (index: number) => Option.Option<SpotToken>
+  readonly tokensByName: (name: string) => ReadonlyArray<SpotToken>
+  /** Returns a token by `tokenId`, its only unique key, in any letter case. */
+  readonly tokenById: (tokenId: string) => Option.Option<SpotToken>
+  readonly tokensOf: (pair: SpotPair) => PairTokens
+}
+
+/**
+ * Indexes a `spotMeta` response, so that each lookup takes constant time. If several tokens or pairs have the same
+ * index or ID, the lookup returns the first.
+ */
+export const make = (meta: SpotMeta): SpotLookup => {
+  const pairs = Map.groupBy(meta.universe, (pair) => pair.index)
+  const pairNames = Map.groupBy(meta.universe, (pair) => pair.name)
+  const pairTokens = Map.groupBy(
+    meta.universe.flatMap((pair) => Array.from(new Set(pair.tokens), (token) => ({ token, pair }))),
+    ({ token }) => token
+  )
+  const tokens = Map.groupBy(meta.tokens, (token) => token.index)
+  const tokenNames = Map.groupBy(meta.tokens, (token) => token.name)
+  const tokenIds = Map.groupBy(meta.tokens, (token) => token.tokenId.toLowerCase())
+  const token = (index: number) => Option.fromUndefinedOr(tokens.get(index)?.[0])
+  return {
+    pair: (index) => Option.fromUndefinedOr(pairs.get(index)?.[0]),
+    pairsByName: (name) => pairNames.get(name) ?? [],
+    pairsWith: (tokenIndex) => pairTokens.get(tokenIndex)?.map(({ pair }) => pair) ?? [],
+    token,
+    tokensByName: (name) => tokenNames.get(name) ?? [],
+    tokenById: (tokenId) => Option.fromUndefinedOr(tokenIds.get(tokenId.toLowerCase())?.[0]),
+    tokensOf: ({ tokens: [base, quote] }) => ({ base: token(base), quote: token(quote) })
+  }
+}
 
 /** A perpetual. On the venue's own dex, its position in the list of perpetuals is its asset number in orders. */
 export const Perpetual = openStruct({
@@ -159,3 +245,102 @@ const sides = [0, 1] as const
 /** Returns the coins of an outcome's sides: `#` and ten times the outcome's number plus the side's number. */
 export const outcomeCoins = ({ outcome }: Pick<OutcomeSpec, "outcome">): ReadonlyArray<string> =>
   sides.map((side) => `#${10 * outcome + side}`)
+
+/** An asset that can be traded. */
+export interface Asset {
+  /**
+   * The asset number: a perpetual's index, 10000 + a spot pair's index, 100000 + 10000 x dex + index for a perpetual of
+   * a builder-deployed dex, or 100000000 + the number in an outcome's coin.
+   */
+  readonly id: number
+  /** The venue's name of the asset: `BTC`, `PURR/USDC`, `@107`, `dex:COIN`, `#50`. */
+  readonly coin: string
+  /** Decimal places of an order size. */
+  readonly szDecimals: number
+  /** The market whose price steps apply. The sides of outcomes have those of spot pairs. */
+  readonly market: "perp" | "spot"
+}
+
+const firstSpot = 10_000
+const firstBuilderDex = 100_000
+const idsPerDex = 10_000
+const firstOutcome = 100_000_000
+
+/** Returns whether a name identifies the side of an outcome: `#` and a number. */
+export const isOutcome = (coin: string): boolean => coin.startsWith("#")
+
+/** Returns whether a name identifies a spot pair: `BASE/QUOTE`, or `@` and an index. */
+export const isSpot = (coin: string): boolean => coin.includes("/") || coin.startsWith("@")
+
+/** Returns the builder-deployed dex in a perpetual's name; empty for the venue's own dex. */
+export const parseDex = (coin: string): string => coin.slice(0, Math.max(0, coin.indexOf(":")))
+
+/** Returns the error for an unlisted coin, with the most similar listed name. */
+export const unknownAsset = (coin: string, listed: Iterable<string>): UnknownAsset => {
+  const meant = closestWord(coin, listed)
+  const hint = meant === undefined ? "" : `: did you mean ${JSON.stringify(meant)}?`
+  return new UnknownAsset({ coin, detail: `Unknown coin ${JSON.stringify(coin)}${hint}` })
+}
+
+/** Returns the error for a coin of an unlisted dex, with the most similar dex; `undefined` if the dex is listed. */
+export const unknownDex = (coin: string, dexes: ReadonlyArray<PerpDex | null>): UnknownAsset | undefined => {
+  const dex = parseDex(coin)
+  const listed = dexes.flatMap((each) => each?.name ?? [])
+  if (dex === "" || listed.includes(dex)) return undefined
+  const meant = closestWord(dex, listed)
+  const hint = meant === undefined ? "" : `: did you mean ${JSON.stringify(`${meant}:${coin.slice(dex.length + 1)}`)}?`
+  return new UnknownAsset({ coin, detail: `Unknown dex ${JSON.stringify(dex)} in coin ${JSON.stringify(coin)}${hint}` })
+}
+
+/** Returns a perpetual by its name, from the perpetuals of a dex and the list of dexes. */
+export const perpetual = (
+  { universe }: Meta,
+  dexes: ReadonlyArray<PerpDex | null>,
+  coin: string
+): Option.Option<Asset> => {
+  const dex = parseDex(coin)
+  const dexIndex = dex === "" ? 0 : dexes.findIndex((listed) => listed?.name === dex)
+  const index = universe.findIndex(({ name }) => name === coin)
+  const found = universe[index]
+  if (found === undefined || dexIndex < 0) return Option.none()
+  const first = dexIndex === 0 ? 0 : firstBuilderDex + dexIndex * idsPerDex
+  return Option.some({ id: first + index, coin, szDecimals: found.szDecimals, market: "perp" })
+}
+
+const pairNames = (meta: SpotMeta): ReadonlyArray<readonly [name: string, pair: SpotMeta["universe"][number]]> => {
+  const lookup = make(meta)
+  return meta.universe.flatMap((pair) => {
+    const { base, quote } = lookup.tokensOf(pair)
+    const both = Option.all([base, quote])
+    return [
+      [pair.name, pair] as const,
+      ...Option.match(both, {
+        onNone: () => [],
+        onSome: ([{ name: baseName }, { name: quoteName }]) => [[`${baseName}/${quoteName}`, pair] as const]
+      })
+    ]
+  })
+}
+
+/** Returns all names under which {@link spot} finds a pair. */
+export const spotNames = (meta: SpotMeta): ReadonlyArray<string> => pairNames(meta).map(([name]) => name)
+
+/** Returns a spot pair by the venue's name, or by the names of its tokens (`HYPE/USDC`) if only one pair has them. */
+export const spot = (meta: SpotMeta, coin: string): Option.Option<Asset> => {
+  const found = new Set(pairNames(meta).filter(([name]) => name === coin).map(([, pair]) => pair))
+  const exact = [...found].find(({ name }) => name === coin)
+  const [pair] = exact === undefined ? found : [exact]
+  if (pair === undefined || (exact === undefined && found.size > 1)) return Option.none()
+  return Option.map(make(meta).tokensOf(pair).base, ({ szDecimals }): Asset => ({
+    id: firstSpot + pair.index,
+    coin: pair.name,
+    szDecimals,
+    market: "spot"
+  }))
+}
+
+/** Returns the side of a listed outcome by its coin. Its orders have whole sizes. */
+export const outcome = ({ outcomes }: OutcomeMeta, coin: string): Option.Option<Asset> =>
+  outcomes.some((listed) => outcomeCoins(listed).includes(coin))
+    ? Option.some({ id: firstOutcome + Number(coin.slice(1)), coin, szDecimals: 0, market: "spot" })
+    : Option.none()

@@ -1,12 +1,9 @@
 /** The subscriptions of an account: its state, orders, fills and transfers. */
 import * as Schema from "effect/Schema"
 import { DecimalString } from "../candles/Candle.ts"
-import { nullish, openStruct } from "../encoding/OpenStruct.ts"
-import { ClearinghouseState, SpotClearinghouseState } from "../info/Account.ts"
-import { Fill, Order, OrderUpdate } from "../info/Order.ts"
-import { Millis } from "../Time.ts"
-import { subscription } from "./Subscription.ts"
-import { Coin, off, ofUser, ofUserInDex, User } from "./SubscriptionRequests.ts"
+import { Millis, nullish, openStruct } from "../encoding/Encoding.ts"
+import { ClearinghouseState, Fill, Order, OrderUpdate, SpotClearinghouseState } from "../info/Account.ts"
+import { Coin, off, ofUser, ofUserInDex, subscription, User } from "./Subscription.ts"
 
 /** An account that exists in every new sandbox. */
 const user = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"

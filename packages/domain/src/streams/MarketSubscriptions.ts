@@ -1,11 +1,9 @@
 /** The subscriptions of markets: prices, books, trades and bars. */
 import * as Schema from "effect/Schema"
 import { Candle, CandleInterval, DecimalString } from "../candles/Candle.ts"
-import { nullish, openStruct } from "../encoding/OpenStruct.ts"
+import { Millis, nullish, openStruct } from "../encoding/Encoding.ts"
 import { AllMids, AssetContext, BookLevel, Trade } from "../info/Market.ts"
-import { Millis } from "../Time.ts"
-import { subscription } from "./Subscription.ts"
-import { Coin, nothing, ofCoin, ofDex, off, orElse } from "./SubscriptionRequests.ts"
+import { Coin, nothing, ofCoin, ofDex, off, orElse, subscription } from "./Subscription.ts"
 
 export const allMids = subscription({
   name: "allMids",

@@ -1,15 +1,106 @@
 /**
- * Declarations of subscriptions: each stream of the venue's WebSocket is declared once, next to its schemas.
+ * Declarations of subscriptions: each stream of the venue's WebSocket is declared once, next to its schemas. Also
+ * decodes their frames, and the positions from which a stream resumes.
  *
  * Acknowledgements, the sharing of one upstream subscription between callers, snapshots for callers that join later,
  * refills (queries for the rows missed while the connection was lost), the typed service, the client, the sandbox and
  * the documentation are all derived from these declarations.
  */
+import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Json from "../encoding/Json.ts"
+import * as SchemaGetter from "effect/SchemaGetter"
+import * as Json from "../encoding/Encoding.ts"
+import { Address, lowerCase } from "../encoding/Encoding.ts"
 import type { AnyCodec } from "../operations/Operation.ts"
+
+/**
+ * The subscription was refused. `message` is the error text of the venue or of the gateway.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class SubscriptionRefused extends Schema.TaggedError<SubscriptionRefused>()("SubscriptionRefused", {
+  message: Schema.String,
+  subscription: Schema.String
+}) {}
+
+/**
+ * A frame of the stream does not decode. The typed stream ends. Callers of `/ws` receive such a frame unchanged.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class MalformedFrame extends Schema.TaggedError<MalformedFrame>()("MalformedFrame", {
+  message: Schema.String,
+  frame: Schema.String
+}) {}
+
+/**
+ * The reader of the stream is too slow: its queue is full, and events would have to be dropped.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class SlowConsumer extends Schema.TaggedError<SlowConsumer>()("SlowConsumer", { message: Schema.String }) {}
+
+/**
+ * The connection of the stream was lost or could not be opened. To continue without a gap, query the events since the
+ * last received frame.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class StreamLost extends Schema.TaggedError<StreamLost>()("StreamLost", {
+  /** The close code; 1006 if the connection closed without one. */
+  code: Schema.Int,
+  message: Schema.String
+}) {}
+
+/** The errors of a typed stream. */
+export type StreamError = SubscriptionRefused | MalformedFrame | SlowConsumer
+
+/** Makes the schema of a member that has a default value. */
+export const orElse = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(schema: S, value: S["Encoded"]) =>
+  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+
+/** An address, converted to lower case as in the venue's acknowledgements. */
+export const User = Address.pipe(
+  Schema.decodeTo(Schema.toType(Address), {
+    decode: SchemaGetter.transform(lowerCase),
+    encode: SchemaGetter.passthrough()
+  })
+)
+
+export const Coin = Schema.String.check(Schema.isBetweenLength(1, 64))
+
+const dex = orElse(
+  Schema.NullOr(Schema.String.check(Schema.isMaxLength(32))).pipe(
+    Schema.decodeTo(Schema.String, {
+      decode: SchemaGetter.transform((name) => name ?? ""),
+      encode: SchemaGetter.passthrough()
+    })
+  ),
+  ""
+)
+
+/** A boolean member with default `false`. */
+export const off = orElse(
+  Schema.NullOr(Schema.Boolean).pipe(
+    Schema.decodeTo(Schema.Boolean, {
+      decode: SchemaGetter.transform((isOn) => isOn ?? false),
+      encode: SchemaGetter.passthrough()
+    })
+  ),
+  false
+)
+
+export const nothing = Schema.Struct({})
+export const ofCoin = Schema.Struct({ coin: Coin })
+export const ofUser = Schema.Struct({ user: User })
+export const ofUserInDex = Schema.Struct({ user: User, dex })
+export const ofDex = Schema.Struct({ dex })
 
 /**
  * How a subscription delivers data.
@@ -214,3 +305,77 @@ export const requestReader =
       )
       return unknown === undefined ? Result.succeed(subscription) : Result.fail(`unknown member ${unknown[0]}` as const)
     })
+
+/** Maximum number of characters that an error quotes from a frame, and from the frame's decoding error. */
+const mostQuoted = 2000
+
+/**
+ * Makes the decoder for the items in a subscription's frames. The decoder fails with `MalformedFrame` for a frame that
+ * does not decode.
+ */
+export const itemReader = (declaration: Subscription) => {
+  const decode = Schema.decodeUnknownResult(
+    declaration.isList === true ? Schema.Array(declaration.item) : Schema.Tuple([declaration.item])
+  )
+  return (text: string): Result.Result<ReadonlyArray<unknown>, MalformedFrame> => {
+    const data = valueAt(Result.getOrUndefined(Json.parse(text)), "data")
+    return Result.mapError(
+      decode(declaration.isList === true ? data : [data]),
+      (error) =>
+        new MalformedFrame({
+          message: `The venue sent a frame of ${declaration.name} that does not decode: ${error.message}`
+            .slice(0, mostQuoted),
+          frame: text.slice(0, mostQuoted)
+        })
+    )
+  }
+}
+
+/** A position in an account's event log. */
+export interface ResumePosition {
+  /**
+   * Identifies the event log. A new epoch begins when events may be missing from the log; sequence numbers are valid
+   * within one epoch only.
+   */
+  readonly epoch: string
+  /** The sequence number of the last received event. The first event has the number 1. */
+  readonly seq: number
+}
+
+const pattern = /^(?<epoch>[0-9a-zA-Z-]{1,64}):(?<seq>[0-9]{1,15})$/u
+
+/** Formats a position as `<epoch>:<seq>`. */
+export const print = ({ epoch, seq }: ResumePosition): string => `${epoch}:${seq}`
+
+/** Parses a position; `undefined` for malformed text. */
+export const parse = (text: string): ResumePosition | undefined => {
+  const { epoch, seq } = pattern.exec(text)?.groups ?? {}
+  return epoch === undefined || seq === undefined ? undefined : { epoch, seq: Number(seq) }
+}
+
+/**
+ * The first message of a stream: the stream's current position, and whether all events since the requested position
+ * follow.
+ */
+export interface Resumption extends ResumePosition {
+  readonly recovered: boolean
+}
+
+/** The value of `channel` in the frames that report whether a stream was resumed. */
+export const channel = "resume"
+
+/** Encodes a resumption report as JSON. */
+export const printResumption = ({ epoch, recovered, seq }: Resumption): string =>
+  JSON.stringify({ recovered, epoch, seq })
+
+/** Returns a frame with a position added. */
+export const withPosition = (frame: string, { epoch, seq }: ResumePosition): string =>
+  `${frame.slice(0, -1)},"epoch":${JSON.stringify(epoch)},"seq":${seq}}`
+
+/** Returns the resume position that a parsed frame contains, in the frame's own members or in its `data`. */
+export const ofFrame = (frame: unknown): ResumePosition | undefined => {
+  const isResumption = valueAt(frame, "channel") === channel
+  const epoch = valueAt(frame, isResumption ? "data.epoch" : "epoch")
+  const seq = valueAt(frame, isResumption ? "data.seq" : "seq")
+  return parse(`${Json.stringify(epoch ?? "").replaceAll("\"", "")}:${Json.stringify(seq ?? "")}`)
+}

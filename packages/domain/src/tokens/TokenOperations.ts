@@ -6,13 +6,11 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import type { Json } from "../encoding/Json.ts"
-import { InvalidAddress } from "../errors/RequestError.ts"
-import { TokenNotFound } from "../errors/ResourceError.ts"
-import { OutcomeUnknown } from "../errors/UpstreamError.ts"
+import type { Json } from "../encoding/Encoding.ts"
+import { InvalidAddress, OutcomeUnknown, TokenNotFound } from "../errors/GatewayError.ts"
 import * as Operation from "../operations/Operation.ts"
+import * as TonAddress from "./TokenData.ts"
 import { DetectedAddress, TokenContract, TokenData } from "./TokenData.ts"
-import * as TonAddress from "./TonAddress.ts"
 
 const Address = TonAddress.TonAddress
 /** Makes an optional member; clients of older servers send `null` instead of omitting it. */

@@ -9,11 +9,10 @@ import type { EVMMockBlockchainInterface, EVMResult } from "@ethereumjs/evm"
 import { createLegacyTx, createTxFromRLP } from "@ethereumjs/tx"
 import { Account, type Address as EvmAddress, bytesToHex, createAddressFromString, hexToBytes } from "@ethereumjs/util"
 import { createVM, runTx, type RunTxOpts, type RunTxResult } from "@ethereumjs/vm"
-import type { Address, Data, Hash } from "@trigate/domain/encoding/Hex"
+import type { Address, Data, Hash } from "@trigate/domain/encoding/Encoding"
 import { keccak256, pad } from "viem/utils"
-import type { AccessList, EvmBlock, EvmOutcome, Machine, RefuseMessage } from "./EvmChain.ts"
-import type { World } from "./EvmWorld.ts"
-import * as EvmWorld from "./EvmWorld.ts"
+import * as EvmWorld from "./EvmChain.ts"
+import type { AccessList, EvmBlock, EvmOutcome, Machine, RefuseMessage, World } from "./EvmChain.ts"
 
 const toAddress = (address: EvmAddress): Address => bytesToHex(address.bytes)
 

@@ -1,9 +1,10 @@
-/** A node of a sandbox's EVM chain: the standard JSON-RPC methods. */
-import { Address, Data, Hash, Quantity, StorageSlot } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import type { EvmBackend } from "@trigate/domain/evm/EvmProtocol"
+/** A node of a sandbox's EVM chain: the standard JSON-RPC methods, and the acceptance of signed transactions. */
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { Address, Data, Hash, lowerCase, Quantity, StorageSlot } from "@trigate/domain/encoding/Encoding"
+import { methodNotFound } from "@trigate/domain/evm/EvmProtocol"
+import type { EvmBackend, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import type { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
-import { methodNotFound, type RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -12,15 +13,273 @@ import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import { decodeErrorResult, keccak256 } from "viem/utils"
+import type { TransactionSerializable, TransactionSerialized } from "viem"
+import { decodeErrorResult, keccak256, pad, parseTransaction, recoverAddress, serializeTransaction } from "viem/utils"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as Chain from "./EvmChain.ts"
-import type { EvmBlock, EvmCall, EvmChain, EvmOutcome, Ledger, Machine } from "./EvmChain.ts"
-import * as EvmSubmission from "./EvmSubmission.ts"
-import * as Wire from "./EvmWire.ts"
-import { type Block, quantity, refused, type RpcRefusal } from "./EvmWire.ts"
-import * as EvmWorld from "./EvmWorld.ts"
-import type { World } from "./EvmWorld.ts"
+import { quantity, refused } from "./EvmChain.ts"
+import type {
+  Block,
+  Envelope,
+  EvmBlock,
+  EvmCall,
+  EvmChain,
+  EvmOutcome,
+  Ledger,
+  Machine,
+  RpcRefusal,
+  Sent,
+  Transaction,
+  World
+} from "./EvmChain.ts"
+
+/** Returns whether bytes are a legacy transaction (an RLP list) or a transaction of type 1 or 2. */
+const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/iu.test(bytes)
+
+const toSignature = ({ r = "0x0", s = "0x0", v, yParity }: TransactionSerializable): Envelope["signature"] => ({
+  r: pad(r),
+  s: pad(s),
+  // in a legacy transaction, `v` is 27 or 28, or twice the chain ID plus 35 or 36 (EIP-155)
+  yParity: yParity ?? (Number(v) + 1) % 2
+})
+
+const toPricing = (
+  { accessList, gasPrice = 0n, maxFeePerGas, maxPriorityFeePerGas = 0n }: TransactionSerializable
+): Envelope["pricing"] => {
+  if (maxFeePerGas !== undefined) {
+    return { type: "0x2", maxFeePerGas, maxPriorityFeePerGas, accessList: accessList ?? [] }
+  }
+  return accessList === undefined ? { type: "0x0", gasPrice } : { type: "0x1", gasPrice, accessList }
+}
+
+const recoverSender = (fields: TransactionSerializable) => {
+  const { r: _, s: __, v: ___, yParity: ____, ...unsigned } = fields
+  return recoverAddress({ hash: keccak256(serializeTransaction(unsigned)), signature: toSignature(fields) })
+}
+
+/** Decodes a signed transaction for a chain and recovers its sender. */
+const read = Effect.fnUntraced(function*(chainId: number, bytes: Data) {
+  if (!isTransaction(bytes)) return yield* Effect.fail(refused("transaction type not supported"))
+  const fields = yield* Effect.try({
+    try: (): TransactionSerializable => parseTransaction(bytes),
+    catch: () => refused("rlp: the transaction cannot be read")
+  })
+  const from = yield* Effect.tryPromise({ try: () => recoverSender(fields), catch: () => refused("invalid sender") })
+  if (fields.chainId === undefined) {
+    return yield* Effect.fail(refused("only replay-protected (EIP-155) transactions allowed over RPC"))
+  }
+  if (fields.chainId !== chainId) {
+    return yield* Effect.fail(refused(`invalid chain id for signer: have ${fields.chainId} want ${chainId}`))
+  }
+  const { data = "0x", gas = 0n, nonce = 0, to, value = 0n } = fields
+  const sent: Sent = {
+    hash: keccak256(bytes),
+    from: lowerCase(from),
+    to: to === undefined || to === null ? null : lowerCase(to),
+    envelope: { nonce, value, gas, input: data, signature: toSignature(fields), pricing: toPricing(fields) },
+    bytes
+  }
+  return sent
+})
+
+const splitBytes = (input: Data): ReadonlyArray<string> => input.slice(2).match(/../gu) ?? []
+
+/** Returns the gas that a transaction uses before its code runs (EIP-2028, 2930, 3860). */
+const intrinsicGas = ({ envelope: { input, pricing }, to }: Sent): bigint => {
+  const bytes = splitBytes(input)
+  const data = bytes.reduce((gas, byte) => gas + (byte === "00" ? 4n : 16n), 0n)
+  const creation = to === null ? 32_000n + 2n * BigInt(Math.ceil(bytes.length / 32)) : 0n
+  const listed = pricing.type === "0x0" ? [] : pricing.accessList
+  const access = listed.reduce((gas, { storageKeys }) => gas + 2_400n + 1_900n * BigInt(storageKeys.length), 0n)
+  return 21_000n + data + creation + access
+}
+
+const offers = (pricing: Envelope["pricing"]): readonly [bigint, bigint] =>
+  pricing.type === "0x2" ? [pricing.maxFeePerGas, pricing.maxPriorityFeePerGas] : [pricing.gasPrice, pricing.gasPrice]
+
+/**
+ * Returns whether each fee that `later` offers is at least 10 % higher than the same fee in `earlier`. Nodes require
+ * this of a transaction that replaces another one.
+ */
+const outbids = (later: Sent, earlier: Pick<Sent, "envelope">): boolean => {
+  const [fee, tip] = offers(later.envelope.pricing)
+  const [earlierFee, earlierTip] = offers(earlier.envelope.pricing)
+  return fee * 10n >= earlierFee * 11n && tip * 10n >= earlierTip * 11n
+}
+
+/** Returns the maximum cost of a transaction, in wei. */
+const maxPaid = (chain: EvmChain, { envelope: { gas, pricing, value }, hash }: Sent): bigint =>
+  gas * offers(pricing)[0] + value + chain.dataFee(hash)
+
+/** Maximum distance of a transaction's nonce from the sender's next nonce. */
+const furthest = 64
+
+const numberRefusal = (next: number, nonce: number): RpcRefusal | undefined => {
+  if (nonce < next) return refused(`nonce too low: next nonce ${next}, tx nonce ${nonce}`)
+  return nonce < next + furthest ? undefined : refused(`nonce too high: next nonce ${next}, tx nonce ${nonce}`)
+}
+
+const balanceRefusal = (balance: bigint, most: bigint): RpcRefusal | undefined =>
+  balance < most
+    ? refused(
+      `insufficient funds for gas * price + value: balance ${balance}, tx cost ${most}, overshot ${most - balance}`
+    )
+    : undefined
+
+/** Returns the submitted transactions in the next block, without the generated ones. */
+const pendingIn = (chain: EvmChain): ReadonlyArray<Transaction> =>
+  Chain.transactionsIn(chain.ledger, Chain.nextBlock(chain)).filter(({ bytes }) => bytes !== undefined)
+
+const findRefusal = (
+  chain: EvmChain,
+  sent: Sent,
+  earlier: Pick<Sent, "envelope" | "hash"> | undefined
+): RpcRefusal | undefined => {
+  const { envelope: { gas, nonce, pricing }, from, hash } = sent
+  const { ledger } = chain
+  const isKnown = ledger.transactions.has(hash) || ledger.waiting.some((each) => each.hash === hash)
+  if (isKnown) return refused("already known")
+  const unplayed = sent.to === null ? undefined : chain.refuseMessage(sent.to, sent.envelope.value)
+  if (unplayed !== undefined) return refused(unplayed)
+  const needed = intrinsicGas(sent)
+  if (gas < needed) return refused(`intrinsic gas too low: have ${gas}, want ${needed}`)
+  const most = chain.transactionGas(from)
+  if (gas > most) {
+    const why = most < Chain.gasLimit ? `: ${gas} > ${most}, the limit of small blocks` : ""
+    return refused(`exceeds block gas limit${why}`)
+  }
+  const next = Chain.nextBlock(chain)
+  if (Chain.paidAt(pricing, chain.baseFee(next)) < chain.baseFee(next)) {
+    return refused("max fee per gas less than block base fee")
+  }
+  const cost = maxPaid(chain, sent)
+  const pending = Chain.readAccount(Chain.worldAt(chain, next), from)
+  if (earlier === undefined) return numberRefusal(Number(pending.nonce), nonce) ?? balanceRefusal(pending.balance, cost)
+  if (!outbids(sent, earlier)) return refused("replacement transaction underpriced")
+  return balanceRefusal(Chain.readAccount(Chain.worldAt(chain, chain.heads.latest), from).balance, cost)
+}
+
+interface Filling {
+  readonly world: World
+  readonly mined: ReadonlyArray<Transaction>
+  readonly waiting: ReadonlyArray<Sent>
+  /** The executed transactions that made a call which the sandbox cannot execute, with the reason. */
+  readonly unplayed: ReadonlyMap<Hash, string>
+}
+
+const least = (one: bigint, other: bigint): bigint => one < other ? one : other
+
+const run = Effect.fnUntraced(function*(
+  chain: EvmChain,
+  machine: Machine,
+  { mined, unplayed, waiting, world }: Filling,
+  sent: Sent
+) {
+  const { bytes, envelope: { pricing }, from, hash } = sent
+  const block = Chain.evmBlock(chain, Chain.nextBlock(chain))
+  // the base fee can have risen after the transaction was accepted, so it is limited to the fee that the transaction
+  // offers
+  const baseFee = least(block.baseFee, offers(pricing)[0])
+  const outcome = yield* Effect.promise(() => machine.execute(world, { ...block, baseFee }, bytes))
+  const { balance } = Chain.readAccount(outcome.world, from)
+  const last = mined.at(-1)
+  const transaction: Transaction = {
+    ...sent,
+    block: block.number,
+    index: mined.length,
+    gasUsed: outcome.gasUsed,
+    cumulativeGasUsed: (last?.cumulativeGasUsed ?? 0n) + outcome.gasUsed,
+    firstLog: last === undefined ? 0 : last.firstLog + last.logs.length,
+    logs: outcome.logs,
+    contractAddress: outcome.created,
+    status: outcome.failure === undefined && outcome.unplayed === undefined ? "success" : "failure",
+    type: pricing.type,
+    paid: Chain.paidAt(pricing, baseFee),
+    fields: chain.fields,
+    extras: {},
+    promisedFrom: undefined
+  }
+  return {
+    world: Chain.withAccount(outcome.world, from, { balance: balance - chain.dataFee(hash) }),
+    mined: [...mined, transaction],
+    waiting: waiting.filter((each) => each !== sent),
+    unplayed: outcome.unplayed === undefined ? unplayed : new Map([...unplayed, [hash, outcome.unplayed]])
+  }
+})
+
+/**
+ * Moves waiting transactions into the next block, in order, until none of the remaining transactions can be executed.
+ */
+const fill = (chain: EvmChain, machine: Machine, filling: Filling): Effect.Effect<Filling> => {
+  const next = filling.waiting.find((sent) => {
+    const { balance, nonce } = Chain.readAccount(filling.world, sent.from)
+    return BigInt(sent.envelope.nonce) === nonce && maxPaid(chain, sent) <= balance
+  })
+  return next === undefined
+    ? Effect.succeed(filling)
+    : Effect.flatMap(run(chain, machine, filling, next), (filled) => fill(chain, machine, filled))
+}
+
+const isMade = ({ bytes }: Transaction): boolean => bytes === undefined
+
+const asSent = ({ bytes, envelope, from, hash, to }: Transaction): ReadonlyArray<Sent> =>
+  bytes === undefined ? [] : [{ hash, from, to, envelope, bytes }]
+
+/** Returns the chain's data after the executed transactions have been added to the next block. */
+const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => {
+  const next = Chain.nextBlock(chain)
+  const others = [...chain.ledger.transactions].filter(([, each]) => each.block !== next || isMade(each))
+  const [first, ...worlds] = chain.ledger.worlds
+  return {
+    transactions: new Map([...others, ...mined.map((each) => [each.hash, each] as const)]),
+    waiting,
+    worlds: [first, ...worlds.filter(({ block }) => block < next), { block: next, world }]
+  }
+}
+
+/**
+ * Accepts a transaction. It is executed in the next block, or waits for an earlier transaction of the same sender.
+ *
+ * If an earlier transaction of the sender with the same nonce is waiting or in the next block, the new transaction
+ * replaces it. The next block is then executed again.
+ */
+export const accept = Effect.fnUntraced(function*(chain: EvmChain, machine: Machine, bytes: Data): Effect.fn.Return<
+  { readonly hash: Hash; readonly ledger: Ledger },
+  RpcRefusal
+> {
+  const sent = yield* read(chain.chainId, bytes)
+  const mined = pendingIn(chain)
+  const { waiting } = chain.ledger
+  const isSame = ({ envelope, from }: Pick<Sent, "envelope" | "from">) =>
+    from === sent.from && envelope.nonce === sent.envelope.nonce
+  const replaced = mined.find(isSame)
+  const earlier = replaced ?? waiting.find(isSame)
+  const refusal = findRefusal(chain, sent, earlier)
+  if (refusal !== undefined) return yield* Effect.fail(refusal)
+  const replacing = (queue: ReadonlyArray<Sent>) => queue.map((each) => isSame(each) ? sent : each)
+  const filled = yield* fill(
+    chain,
+    machine,
+    replaced === undefined
+      ? {
+        world: Chain.worldAt(chain, Chain.nextBlock(chain)),
+        mined,
+        unplayed: new Map(),
+        waiting: earlier === undefined ? [sent, ...waiting] : replacing(waiting)
+      }
+      : {
+        world: Chain.worldAt(chain, chain.heads.latest),
+        mined: [],
+        unplayed: new Map(),
+        waiting: [...replacing(Arr.flatMap(mined, asSent)), ...waiting]
+      }
+  )
+  // a transaction that was accepted earlier, and waited for this one, fails instead
+  const unplayed = filled.unplayed.get(sent.hash)
+  return unplayed === undefined
+    ? { hash: sent.hash, ledger: sealed(chain, filled) }
+    : yield* Effect.fail(refused(unplayed))
+})
 
 type Reply = Effect.Effect<unknown, RpcRefusal>
 
@@ -69,7 +328,7 @@ export interface View {
 
 const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-const StateBlock = nullable(Wire.StateBlock)
+const StateBlock = nullable(Chain.StateBlock)
 
 const Override = Schema.Struct({
   balance: Schema.optionalKey(Quantity),
@@ -145,16 +404,16 @@ const termsRefusal = (
 const overridden = (world: World, overrides: typeof Overrides.Type): World =>
   Object.entries(overrides).reduce((changed, [key, { state, stateDiff, ...fields }]) => {
     const address: Address = `0x${key.slice(2)}`
-    const kept = state === undefined ? changed : EvmWorld.withoutWords(changed, address)
+    const kept = state === undefined ? changed : Chain.withoutWords(changed, address)
     return Object.entries({ ...state, ...stateDiff }).reduce(
-      (next, [slot, word]) => EvmWorld.withWord(next, address, BigInt(slot), word),
-      EvmWorld.withAccount(kept, address, fields)
+      (next, [slot, word]) => Chain.withWord(next, address, BigInt(slot), word),
+      Chain.withAccount(kept, address, fields)
     )
   }, world)
 
 /** Returns the state and the block in which a call runs. */
 const callContext = (chain: EvmChain, [, block, overrides]: CallParams) =>
-  Result.map(Wire.stateAt(chain, block), (number) => ({
+  Result.map(Chain.stateAt(chain, block), (number) => ({
     block: Chain.evmBlock(chain, number),
     world: overridden(Chain.worldAt(chain, number), overrides ?? {})
   }))
@@ -210,7 +469,7 @@ const running = <A>(
     const refusal = termsRefusal(chain, terms)
     if (refusal !== undefined) return yield* Effect.fail(refused(refusal))
     const context = yield* Effect.fromResult(callContext(chain, params))
-    const { balance } = EvmWorld.readAccount(context.world, terms.from ?? nobody)
+    const { balance } = Chain.readAccount(context.world, terms.from ?? nobody)
     if (balance < (terms.value ?? 0n)) return yield* Effect.fail(refused("insufficient funds for transfer"))
     const call = toCall(terms, mostGas(chain, terms.from ?? nobody), balance)
     return yield* withMachine((machine) => answer({ ...context, machine, call }))
@@ -256,17 +515,17 @@ const value = <Request>(
 const always = (answer: (chain: EvmChain) => unknown): Method<View> => value(Schema.Unknown, answer)
 
 const worldAt = (chain: EvmChain, block: typeof StateBlock.Type | undefined) =>
-  Effect.map(Effect.fromResult(Wire.stateAt(chain, block)), (number) => Chain.worldAt(chain, number))
+  Effect.map(Effect.fromResult(Chain.stateAt(chain, block)), (number) => Chain.worldAt(chain, number))
 
-const account = (answer: (account: EvmWorld.Account) => unknown): Method<View> =>
+const account = (answer: (account: Chain.Account) => unknown): Method<View> =>
   method(
     Schema.Tuple([Address, StateBlock]),
     ({ chain }, [address, block]) =>
-      Effect.map(worldAt(chain, block), (world) => answer(EvmWorld.readAccount(world, address)))
+      Effect.map(worldAt(chain, block), (world) => answer(Chain.readAccount(world, address)))
   )
 
 const byNumber = (answer: (chain: EvmChain, number: number) => unknown) =>
-  value(Schema.Tuple([Wire.Block]), (chain, [block]) => answer(chain, Wire.blockNumber(chain, block)))
+  value(Schema.Tuple([Chain.Block]), (chain, [block]) => answer(chain, Chain.blockNumber(chain, block)))
 
 const byHash = (answer: (chain: EvmChain, number: number | undefined) => unknown) =>
   value(Schema.Tuple([Hash]), (chain, [hash]) => answer(chain, Chain.findBlock(chain, hash)))
@@ -284,7 +543,7 @@ const feeHistory = (
   newest: Block,
   percentiles: ReadonlyArray<number> | null = null
 ): Reply => {
-  const last = Wire.blockNumber(chain, newest)
+  const last = Chain.blockNumber(chain, newest)
   if (last > chain.heads.latest) {
     return Effect.fail(refused(`request beyond head block: requested ${last}, head ${chain.heads.latest}`))
   }
@@ -321,7 +580,7 @@ const methods = {
   eth_gasPrice: always((chain) => quantity(gasPrice(chain))),
   eth_maxPriorityFeePerGas: always(({ priorityFee }) => quantity(priorityFee)),
   eth_feeHistory: method(
-    Schema.Tuple([Schema.Union([Quantity, Schema.Natural]), Wire.Block, Schema.optionalKey(Percentiles)]),
+    Schema.Tuple([Schema.Union([Quantity, Schema.Natural]), Chain.Block, Schema.optionalKey(Percentiles)]),
     ({ chain }, [count, newest, percentiles]) => feeHistory(chain, Number(count), newest, percentiles)
   ),
   eth_getBalance: account(({ balance }) => quantity(balance)),
@@ -330,37 +589,37 @@ const methods = {
   eth_getStorageAt: method(
     Schema.Tuple([Address, StorageSlot, StateBlock]),
     ({ chain }, [address, slot, block]) =>
-      Effect.map(worldAt(chain, block), (world) => EvmWorld.readWord(world, address, BigInt(slot)))
+      Effect.map(worldAt(chain, block), (world) => Chain.readWord(world, address, BigInt(slot)))
   ),
   eth_call: method(CallParams, ethCall),
   eth_estimateGas: method(CallParams, estimateGas),
   eth_createAccessList: method(CallParams, createAccessList),
   eth_getBlockByNumber: value(
-    Schema.Tuple([Wire.Block, Schema.Boolean]),
-    (chain, [block, isFull]) => Wire.blockAt(chain, Wire.blockNumber(chain, block), isFull)
+    Schema.Tuple([Chain.Block, Schema.Boolean]),
+    (chain, [block, isFull]) => Chain.blockAt(chain, Chain.blockNumber(chain, block), isFull)
   ),
   eth_getBlockByHash: value(
     Schema.Tuple([Hash, Schema.Boolean]),
-    (chain, [hash, isFull]) => Wire.blockAt(chain, Chain.findBlock(chain, hash), isFull)
+    (chain, [hash, isFull]) => Chain.blockAt(chain, Chain.findBlock(chain, hash), isFull)
   ),
-  eth_getBlockTransactionCountByNumber: byNumber(Wire.countAt),
-  eth_getBlockTransactionCountByHash: byHash(Wire.countAt),
-  eth_getUncleCountByBlockNumber: byNumber(Wire.unclesAt),
-  eth_getUncleCountByBlockHash: byHash(Wire.unclesAt),
+  eth_getBlockTransactionCountByNumber: byNumber(Chain.countAt),
+  eth_getBlockTransactionCountByHash: byHash(Chain.countAt),
+  eth_getUncleCountByBlockNumber: byNumber(Chain.unclesAt),
+  eth_getUncleCountByBlockHash: byHash(Chain.unclesAt),
   eth_getUncleByBlockNumberAndIndex: always(() => null),
   eth_getUncleByBlockHashAndIndex: always(() => null),
-  eth_getBlockReceipts: byNumber(Wire.receiptsAt),
+  eth_getBlockReceipts: byNumber(Chain.receiptsAt),
   eth_getTransactionByBlockNumberAndIndex: value(
-    Schema.Tuple([Wire.Block, Quantity]),
-    (chain, [block, index]) => Wire.transactionAt(chain, Wire.blockNumber(chain, block), index)
+    Schema.Tuple([Chain.Block, Quantity]),
+    (chain, [block, index]) => Chain.transactionAt(chain, Chain.blockNumber(chain, block), index)
   ),
   eth_getTransactionByBlockHashAndIndex: value(
     Schema.Tuple([Hash, Quantity]),
-    (chain, [hash, index]) => Wire.transactionAt(chain, Chain.findBlock(chain, hash), index)
+    (chain, [hash, index]) => Chain.transactionAt(chain, Chain.findBlock(chain, hash), index)
   ),
-  eth_getTransactionByHash: value(Schema.Tuple([Hash]), (chain, [hash]) => Wire.encodeTransaction(chain, hash)),
-  eth_getTransactionReceipt: value(Schema.Tuple([Hash]), (chain, [hash]) => Wire.encodeReceipt(chain, hash)),
-  eth_getLogs: value(Schema.Tuple([Wire.Filter]), (chain, [filter]) => Wire.findLogs(chain, filter))
+  eth_getTransactionByHash: value(Schema.Tuple([Hash]), (chain, [hash]) => Chain.encodeTransaction(chain, hash)),
+  eth_getTransactionReceipt: value(Schema.Tuple([Hash]), (chain, [hash]) => Chain.encodeReceipt(chain, hash)),
+  eth_getLogs: value(Schema.Tuple([Chain.Filter]), (chain, [filter]) => Chain.findLogs(chain, filter))
 } satisfies Methods<WireName<typeof layer2Operations>, View>
 
 const known: ReadonlyMap<string, Method<View>> = new Map(Object.entries(methods))
@@ -399,7 +658,7 @@ export const submit = <State extends Ledger>(
       withMachine(Effect.fnUntraced(function*(machine) {
         const now = yield* Clock.currentTimeMillis
         const chain = chainAt(yield* Ref.get(state), now)
-        const { hash, ledger } = yield* EvmSubmission.accept(chain, machine, bytes)
+        const { hash, ledger } = yield* accept(chain, machine, bytes)
         return yield* Effect.as(Ref.update(state, (known) => ({ ...known, ...ledger })), hash)
       }))
   )

@@ -2,7 +2,8 @@
  * A layer 2: a block every two seconds, receipts in the formats of several chain families (such as OP stack), and
  * delayed finality.
  */
-import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
+import { lowerCase } from "@trigate/domain/encoding/Encoding"
+import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -10,6 +11,7 @@ import { chainIds } from "../SandboxExamples.ts"
 import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
 import { withEntry, withoutEntry } from "../venue/VenueState.ts"
+import { gasLimit, genesis, latestAt, quantity } from "./EvmChain.ts"
 import type {
   BlockClock,
   EvmChain,
@@ -18,11 +20,9 @@ import type {
   Ledger,
   ReceiptPlace,
   Transaction,
-  TransactionLog
+  TransactionLog,
+  World
 } from "./EvmChain.ts"
-import { gasLimit, genesis, latestAt } from "./EvmChain.ts"
-import { quantity } from "./EvmWire.ts"
-import type { World } from "./EvmWorld.ts"
 
 /** A family of layer 2 chains with the same receipt fields. */
 export type Layer2Family = "op-stack" | "op-legacy" | "op-deposit" | "arbitrum" | "zksync" | "linea" | "scroll"

@@ -2,29 +2,22 @@
  * The trading chain's EVM: one block per second, gas prices of small and big blocks, and the big-block flags of
  * accounts.
  */
-import type { Address, Hash } from "@trigate/domain/encoding/Hex"
-import { evmOperations } from "@trigate/domain/evm/EvmOperations"
-import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
+import { evmOperations } from "@trigate/domain/evm/EvmProtocol"
+import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import { chainIds, contracts } from "../SandboxExamples.ts"
 import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
-import { accountOrNew, type VenueState } from "../venue/VenueState.ts"
-import {
-  type BlockClock,
-  type EvmChain,
-  gasLimit,
-  latestAt,
-  type Ledger,
-  mapWorlds,
-  type RefuseMessage
-} from "./EvmChain.ts"
-import { type Method, method, type Methods, toRpcAnswer, type WireName, type WithMachine } from "./EvmNode.ts"
+import { accountOrNew } from "../venue/VenueState.ts"
+import type { VenueState } from "../venue/VenueState.ts"
+import { gasLimit, latestAt, mapWorlds, quantity, withWord } from "./EvmChain.ts"
+import type { BlockClock, EvmChain, Ledger, RefuseMessage } from "./EvmChain.ts"
 import * as EvmNode from "./EvmNode.ts"
-import { quantity } from "./EvmWire.ts"
-import { withWord } from "./EvmWorld.ts"
+import { method, toRpcAnswer } from "./EvmNode.ts"
+import type { Method, Methods, WireName, WithMachine } from "./EvmNode.ts"
 
 /** The state of the EVM. */
 export interface EvmState extends Ledger {

@@ -1,23 +1,166 @@
 /**
- * The sandbox's streams. The frames of each subscription are computed from responses to the venue's queries, at the
- * real venue's frame rate.
+ * The sandbox's streams: the frames of each subscription, computed from the venue's responses and from the events of
+ * accounts.
  */
 import { retainedBars } from "@trigate/domain/candles/Candle"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import type { Address } from "@trigate/domain/encoding/Encoding"
+import type { Fill, OrderUpdate } from "@trigate/domain/info/Account"
+import type { Trade } from "@trigate/domain/info/Market"
 import * as Subscription from "@trigate/domain/streams/Subscription"
-import * as VenueSocket from "@trigate/trading/streams/VenueSocket"
+import * as VenueSocket from "@trigate/trading/streams/StreamsMemory"
 import type { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import * as Queue from "effect/Queue"
 import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { SandboxState } from "../SandboxState.ts"
-import { aggregateFills } from "../venue/OrderReads.ts"
-import { accountEvents, marketEvents } from "../venue/TradingEvents.ts"
+import { aggregateFills, printOpen } from "../venue/AccountReads.ts"
+import type { TradingControls } from "../venue/TradingControls.ts"
+import type { Venue, VenueEvent } from "../venue/Venue.ts"
 import * as VenueInfo from "../venue/VenueInfo.ts"
-import type { AccountEvent, VenueFeed } from "./VenueFeed.ts"
+
+/** Events of one account. The rows of each list are in order of occurrence. */
+export interface AccountEvent {
+  readonly user: Address
+  /** Orders whose status changed, as in `orderUpdates`. */
+  readonly orders?: ReadonlyArray<OrderUpdate>
+  /** Fills of the account, as in `userFills`. */
+  readonly fills?: ReadonlyArray<Fill>
+  /** Funding payments, as in `userFundings`. */
+  readonly fundings?: ReadonlyArray<unknown>
+  /** Deposits, withdrawals and transfers, as in `userNonFundingLedgerUpdates`. */
+  readonly ledger?: ReadonlyArray<unknown>
+  /** Orders that the venue canceled, as in `userEvents`. */
+  readonly nonUserCancel?: ReadonlyArray<{ readonly coin: string; readonly oid: number }>
+  /** Fills of the account's TWAP orders, as in `userTwapSliceFills`. */
+  readonly twapFills?: ReadonlyArray<unknown>
+  /** Changes of the status of the account's TWAP orders, as in `userTwapHistory`. */
+  readonly twapHistory?: ReadonlyArray<unknown>
+  /** Liquidations of the account, as in `userEvents`. */
+  readonly liquidations?: ReadonlyArray<unknown>
+  /** A text for the account, as in `notification`. */
+  readonly notification?: string
+}
+
+/** Trades of one coin, in order of occurrence. */
+export interface MarketEvent {
+  readonly coin: string
+  readonly trades: ReadonlyArray<Trade>
+}
+
+/** The venue's data and events that the sandbox's streams read. */
+export interface VenueFeed {
+  /**
+   * Returns the current response to a query of `POST /info` (`l2Book`, `openOrders`, `userFills`, …), as a JSON value.
+   *
+   * Returns `undefined` for a query that the venue does not know.
+   */
+  readonly ask: (query: { readonly type: string; readonly [member: string]: unknown }) => Effect.Effect<unknown>
+  /** Returns the venue's time. */
+  readonly now: Effect.Effect<number>
+  /** Streams account events that occur after the reader starts the stream. */
+  readonly accounts: Stream.Stream<AccountEvent>
+  /**
+   * Streams the trades in which accounts take part. The stream contains only trades after its start. The query
+   * `recentTrades` also returns synthetic trades, which are derived from the clock.
+   */
+  readonly markets: Stream.Stream<MarketEvent>
+}
+
+type Collected = { -readonly [Member in keyof AccountEvent]?: AccountEvent[Member] }
+
+const more = <A>(list: ReadonlyArray<A> | undefined, entry: A): ReadonlyArray<A> => [...list ?? [], entry]
+
+const addTo = (found: Collected, venue: Pick<Venue, "listing">, event: VenueEvent): void => {
+  switch (event.kind) {
+    case "order": {
+      const asset = venue.listing.byCoin.get(event.order.coin)
+      if (asset === undefined) return
+      const { status, statusTimestamp } = event.order
+      found.orders = more(found.orders, { order: printOpen(asset, event.order), status, statusTimestamp })
+      return
+    }
+    case "fill":
+      found.fills = more(found.fills, event.fill)
+      return
+    case "twapFill":
+      found.twapFills = more(found.twapFills, event.fill)
+      return
+    case "twap":
+      found.twapHistory = more(found.twapHistory, event.row)
+      return
+    case "funding":
+      found.fundings = more(found.fundings, { ...event.funding, nSamples: null })
+      return
+    case "ledger":
+      found.ledger = more(found.ledger, event.entry)
+      return
+    case "nonUserCancel":
+      found.nonUserCancel = more(found.nonUserCancel, { coin: event.coin, oid: event.oid })
+      return
+    case "liquidation":
+      found.liquidations = more(found.liquidations, event.liquidation)
+      return
+    case "trade":
+    case "book":
+    case "account":
+  }
+}
+
+/** Groups events by account, in the order of each account's first event. */
+export const byAccount = (
+  venue: Pick<Venue, "listing">,
+  events: ReadonlyArray<VenueEvent>
+): ReadonlyArray<AccountEvent> => {
+  const found = new Map<Address, Collected>()
+  for (const event of events) {
+    if (!("user" in event)) continue
+    const known = found.get(event.user) ?? {}
+    found.set(event.user, known)
+    addTo(known, venue, event)
+  }
+  return [...found].flatMap(([user, event]) => Object.keys(event).length === 0 ? [] : [{ ...event, user }])
+}
+
+/** The interval at which prices change. */
+const tickEvery = Duration.seconds(1)
+
+/** Selects the trades from a list of events and groups them by coin, in order of occurrence. */
+const byCoin = (events: ReadonlyArray<VenueEvent>): ReadonlyArray<MarketEvent> => {
+  const found = new Map<string, Array<MarketEvent["trades"][number]>>()
+  for (const event of events) {
+    if (event.kind !== "trade") continue
+    const known = found.get(event.coin)
+    if (known === undefined) found.set(event.coin, [event.trade])
+    else known.push(event.trade)
+  }
+  return [...found].map(([coin, trades]) => ({ coin, trades }))
+}
+
+/** Streams the events that occur from now on. Reading the stream advances the venue's time. */
+const follow = <A>(
+  trading: TradingControls,
+  read: (events: ReadonlyArray<VenueEvent>, venue: Venue) => ReadonlyArray<A>
+): Stream.Stream<A> =>
+  Stream.callback<A>(Effect.fnUntraced(function*(queue) {
+    const following = trading.follow((events, venue) => {
+      Queue.offerAllUnsafe(queue, read(events, venue))
+    })
+    yield* Effect.asVoid(Effect.acquireRelease(following, (leave) => leave))
+    yield* Effect.forkScoped(Effect.repeat(trading.tick, Schedule.spaced(tickEvery)))
+    return yield* Effect.never
+  }))
+
+/** Streams the account events that occur from now on. Reading the stream advances the venue's time. */
+export const accountEvents = (trading: TradingControls): Stream.Stream<AccountEvent> =>
+  follow(trading, (events, venue) => byAccount(venue, events))
+
+/** Streams the trades that accounts make from now on. Reading the stream advances the venue's time. */
+export const marketEvents = (trading: TradingControls): Stream.Stream<MarketEvent> => follow(trading, byCoin)
 
 /** Options of the sandbox's streams. */
 export interface Options {
@@ -344,4 +487,4 @@ export const makeFrames =
 
 /** Makes the transport for WebSocket connections to the sandbox's venue. */
 export const make = (state: SandboxState["Service"], options?: Options): SocketTransport["Service"] =>
-  VenueSocket.make(makeFrames(makeFeed(state), options))
+  VenueSocket.makeSocket(makeFrames(makeFeed(state), options))

@@ -1,17 +1,133 @@
-/** The token chain's HTTP API v2 in the formats of both server families (Python and C++). */
-import * as Json from "@trigate/domain/encoding/Json"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+/**
+ * The token chain's HTTP API v2 in the formats of both server families, and the contracts and documents that it serves.
+ */
+import * as Json from "@trigate/domain/encoding/Encoding"
+import type { InvalidAddress } from "@trigate/domain/errors/GatewayError"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
+import * as TonAddress from "@trigate/domain/tokens/TokenData"
 import { wireTypes } from "@trigate/domain/tokens/TokenData"
 import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/tokens/TokenOperations"
-import * as TonAddress from "@trigate/domain/tokens/TonAddress"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
-import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
+import type { Seed } from "../Seed.ts"
+import { withEntry, withoutEntry } from "../venue/VenueState.ts"
 import { walletCode } from "./JettonCode.ts"
-import type { Contract, Described, Dialect, TokenContract, TokenState } from "./TokenState.ts"
-import { accountKey, isDescribed, isToken } from "./TokenState.ts"
+import type * as TokenMachine from "./TokenMachine.ts"
+
+/** The implementation of the TON HTTP API whose formats apply: the older server (Python) or the newer server (C++). */
+export type Dialect = "python" | "cpp"
+
+/** Metadata of a token contract (TEP-64): on-chain attributes, or the URI of a document. */
+export type Content =
+  | { readonly type: "onchain"; readonly data: { readonly [attribute: string]: string } }
+  | { readonly type: "offchain"; readonly data: string }
+
+/** A contract. Addresses in it can be raw or friendly; amounts are in the smallest unit. */
+export type Contract =
+  | {
+    readonly kind: "jetton_master"
+    readonly supply: bigint
+    readonly mintable: boolean
+    /** The admin's address; absent if the token has no admin. */
+    readonly admin?: string
+    readonly content: Content
+  }
+  | { readonly kind: "jetton_wallet"; readonly balance: bigint; readonly owner: string; readonly jetton: string }
+  | {
+    readonly kind: "nft_collection"
+    readonly nextItemIndex: bigint
+    readonly owner: string
+    readonly content: Content
+  }
+  | {
+    readonly kind: "nft_item"
+    readonly index: bigint
+    readonly collection: string
+    readonly owner: string
+    readonly content: Content
+  }
+  /** A wallet: active, with a balance in nanotons, and not a token contract. */
+  | { readonly kind: "wallet"; readonly balance: bigint; readonly seqno: number }
+  /** An account with a balance in nanotons and without code. Its first message can deploy a wallet. */
+  | { readonly kind: "account"; readonly balance: bigint }
+
+/** A token contract: any contract except a plain wallet and an account without code. */
+export type TokenContract = Exclude<Contract, { readonly kind: "wallet" | "account" }>
+
+/**
+ * A contract that the sandbox stores as data, without code. Get methods of contracts with code run in the virtual
+ * machine.
+ */
+export type Described = Exclude<Contract, { readonly kind: "jetton_master" | "jetton_wallet" | "account" }>
+
+/** Returns whether the sandbox stores a contract only as data, without code. */
+export const isDescribed = (contract: Contract | undefined): contract is Described =>
+  contract !== undefined && contract.kind !== "jetton_master" && contract.kind !== "jetton_wallet" &&
+  contract.kind !== "account"
+
+/** Returns whether a contract is a token contract. */
+export const isToken = (contract: Contract | undefined): contract is TokenContract =>
+  contract !== undefined && contract.kind !== "wallet" && contract.kind !== "account"
+
+/** The state of the token chain. */
+export interface TokenState {
+  /** The contracts, by raw address in lower case. */
+  readonly contracts: ReadonlyMap<string, { readonly contract: Contract; readonly dialect: Dialect }>
+  /** The server family whose format is used for responses about addresses without a contract. */
+  readonly dialect: Dialect
+  /** Metadata documents by URI. As with a live chain, the gateway fetches the documents; the chain's servers do not. */
+  readonly documents: ReadonlyMap<string, unknown>
+}
+
+/** Returns the key under which an account is stored: its raw address. */
+export const accountKey = (account: TonAddress.Account): string => TonAddress.formatRaw(account)
+
+/**
+ * Reads and sets the state of the token chain. Addresses can be raw or friendly. A method fails with `InvalidAddress`
+ * if its address is invalid.
+ */
+export interface TokenControls {
+  /** Contracts by raw address, and metadata documents by URI. */
+  readonly state: Ref.Ref<TokenState>
+  /**
+   * Deploys or replaces a contract. `dialect` is the server family whose format is used for responses about the
+   * contract. Default: C++.
+   */
+  readonly putContract: (
+    address: string,
+    contract: Contract,
+    dialect?: Dialect
+  ) => Effect.Effect<void, InvalidAddress>
+  /** Publishes a JSON document at a URI, to which contracts can refer. */
+  readonly putDocument: (uri: string, document: unknown) => Effect.Effect<void>
+  /** Removes a contract. After that, the account at its address is uninitialized. */
+  readonly removeContract: (address: string) => Effect.Effect<void, InvalidAddress>
+}
+
+/** Makes the controls of the token chain. */
+export const controls = (state: Ref.Ref<TokenState>): TokenControls => {
+  const change = (
+    address: string,
+    to: (known: TokenState["contracts"], key: string) => TokenState["contracts"]
+  ) =>
+    Effect.flatMap(
+      Effect.fromResult(TonAddress.parse(address)),
+      (account) => Ref.update(state, (known) => ({ ...known, contracts: to(known.contracts, accountKey(account)) }))
+    )
+  return {
+    state,
+    putContract: (address, contract, dialect = "cpp") =>
+      change(address, (contracts, key) => withEntry(contracts, key, { contract, dialect })),
+    putDocument: (uri, document) =>
+      Ref.update(state, (known) => ({ ...known, documents: withEntry(known.documents, uri, document) })),
+    removeContract: (address) => change(address, withoutEntry)
+  }
+}
 
 /** Returns pseudo-random bytes in base64. They are not valid code. */
 const base64 = (seed: Seed, key: string, bytes: number): string => {
@@ -313,7 +429,7 @@ export const parseAsked = (view: View, method: Method, params: unknown): Result.
  *
  * If this data is not sufficient for the method, returns an error with the reason.
  */
-export const answer = (view: View, method: Method, params: unknown): TokenAnswer => {
+export const answerCall = (view: View, method: Method, params: unknown): TokenAnswer => {
   if (method === "getMasterchainInfo") return masterchainInfo(view)
   const answerAddress = addressMethods[method]
   return answerAddress === undefined
@@ -340,3 +456,59 @@ export const rest = (answer: TokenAnswer, now: number, members: object = {}): Up
  */
 export const rpc = (answer: TokenAnswer, now: number, id: string): UpstreamResponse.UpstreamResponse =>
   rest(answer, now, answer.dialect === "python" ? { id, jsonrpc: "2.0" } : {})
+
+/**
+ * Methods about balance and transactions. The virtual machine serves them for all contracts, even those without code.
+ */
+const ledger: ReadonlySet<Method> = new Set(["getAddressBalance", "getTransactions"])
+
+/** Methods that always need the virtual machine, because they run a contract's code or return its results. */
+const running: ReadonlySet<Method> = new Set([
+  "getAddressInformation",
+  "getTransactions",
+  "runGetMethod",
+  "runGetMethodStd"
+])
+
+/**
+ * Methods that are served from the contracts' initial data until the virtual machine is loaded. After that, the virtual
+ * machine serves them.
+ */
+const following: ReadonlySet<Method> = new Set(["getAddressBalance", "getAddressState", "getTokenData"])
+
+/**
+ * Makes the function that serves the token chain's methods. The virtual machine is loaded when the first call needs it.
+ */
+export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<TokenState>) {
+  const isLoaded = yield* Ref.make(false)
+  const machine = yield* Effect.cached(Effect.gen(function*() {
+    const [{ make: makeMachine }, methods] = yield* Effect.promise(() =>
+      Promise.all([import("./TokenMachine.ts"), import("./TokenMachine.ts")])
+    )
+    const made: TokenMachine.TokenMachine = yield* makeMachine(state)
+    yield* Ref.set(isLoaded, true)
+    return { machine: made, methods }
+  }))
+
+  return Effect.fnUntraced(function*(method: Method, params: unknown) {
+    const view = makeView(seed, yield* Ref.get(state), yield* Clock.currentTimeMillis)
+    const described = () => answerCall(view, method, params)
+    if (method.startsWith("sendBoc")) {
+      const { machine: loaded, methods } = yield* machine
+      return yield* methods.send(loaded, view, method, params)
+    }
+    const needsCode = running.has(method)
+    if (!needsCode && !(following.has(method) && (yield* Ref.get(isLoaded)))) return described()
+    const asked = parseAsked(view, method, params)
+    if (Result.isFailure(asked)) return asked.failure
+    if (isDescribed(asked.success.contract) && !ledger.has(method)) {
+      return described()
+    }
+    const { machine: loaded, methods } = yield* machine
+    const answer = methods.addressMethods[method] ?? methods.followingMethods[method]
+    return answer === undefined ? described() : yield* answer(loaded, asked.success)
+  }) satisfies (method: Method, params: unknown) => Effect.Effect<TokenAnswer>
+})
+
+/** Serves the token chain's methods. */
+export type Answering = Effect.Success<ReturnType<typeof make>>

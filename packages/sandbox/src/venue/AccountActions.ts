@@ -1,16 +1,24 @@
-/** Account settings: API wallets, builders, referrals, names, signers, and flags. */
+/**
+ * Actions that change an account: its settings, its signers, its leverage and margin, its stake and its sub-accounts.
+ */
 import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
-import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import { Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { ActionContext, ActionDecision } from "./ActionContext.ts"
-import { actor, done, refuse, toVenueTime } from "./ActionContext.ts"
-import * as Decimals from "./Decimals.ts"
-import { marginSums, withdrawable } from "./Margin.ts"
-import { findSubAccount } from "./SubAccounts.ts"
-import type { TradingAccount } from "./TradingAccount.ts"
-import { ensureAccount, moveCash } from "./TradingState.ts"
-import type { Account } from "./VenueState.ts"
+import * as Random from "../Seed.ts"
+import * as Decimals from "./Assets.ts"
+import { abs, divideUp, hype, max, parse as parseDecimal, printUsd } from "./Assets.ts"
+import type { Perpetual } from "./Assets.ts"
+import * as Margin from "./Margin.ts"
+import { marginSums, markPrice, withdrawable } from "./Margin.ts"
+import { moveSpot, moveUsd, parseToken, readAmount, takeSpot } from "./Matching.ts"
+import type { Stake } from "./Orders.ts"
+import { addTo, append, ensureAccount, ensureClearing, moveCash } from "./TradingState.ts"
+import type { LedgerEntry, TradingAccount } from "./TradingState.ts"
+import { emit } from "./Venue.ts"
+import type { Venue } from "./Venue.ts"
+import * as Words from "./VenueRefusal.ts"
 import {
   accountOrNew as readIdentity,
   changeAccount,
@@ -19,7 +27,171 @@ import {
   withoutEntry,
   withoutExpiredAgents
 } from "./VenueState.ts"
-import * as Words from "./Words.ts"
+import type { Account, VenueState } from "./VenueState.ts"
+
+/** The context of an action: the venue, the acting account, and the action's nonce. */
+export interface ActionContext {
+  readonly venue: Venue
+  /**
+   * The accounts, API wallets and stake: all state except trading. To change this state, an action assigns a new value
+   * to `identity`.
+   */
+  identity: VenueState
+  /** The acting account. */
+  readonly user: Address
+  readonly nonce: number
+  /**
+   * The time at which the action was sent, by the sender's clock. The times in an action are times of that clock, which
+   * differs from the venue's if the venue's clock is stopped or was advanced.
+   */
+  readonly sentAt: number
+}
+
+/** Converts a time of the sender's clock to the venue's time. */
+export const toVenueTime = ({ sentAt, venue }: ActionContext, time: number): number => venue.state.now + time - sentAt
+
+/** The venue's response to an accepted action. */
+export interface ActionResponse {
+  readonly type: string
+  readonly data?: unknown
+}
+
+/** The venue's response to an accepted action, or the text with which the venue rejects the action. */
+export type ActionDecision = Result.Result<ActionResponse, string>
+
+/** The response of most actions. */
+export const done: ActionDecision = Result.succeed({ type: "default" })
+
+/** Rejects an action with a text. */
+export const refuse = (text: string): ActionDecision => Result.fail(text)
+
+/** Returns the trading account of the acting user. */
+export const actor = ({ user, venue }: ActionContext): TradingAccount => ensureAccount(venue.state, user)
+
+/**
+ * Returns the account of an address; creates the account if the address has none. Returns `undefined` if it cannot be
+ * created because the venue already has the maximum number of accounts.
+ */
+export const receiver = ({ venue }: ActionContext, address: Address): TradingAccount | undefined =>
+  venue.state.accounts.has(lowerCase(address)) || venue.state.accounts.size < venue.limits.accounts
+    ? ensureAccount(venue.state, address)
+    : undefined
+
+/** Returns the account of an address that receives money. Registers the account if the address has none. */
+export const open = (context: ActionContext, address: Address): TradingAccount => {
+  context.identity = changeAccount(context.identity, address, {})
+  return ensureAccount(context.venue.state, address)
+}
+
+/** Maximum number of ledger entries (deposits, withdrawals and transfers) stored for an account. */
+const remembered = 2_000
+
+/** Adds an entry to the ledger (deposits, withdrawals and transfers) of each of the accounts. */
+export const note = (
+  { venue }: Pick<ActionContext, "venue">,
+  delta: LedgerEntry["delta"],
+  ...accounts: ReadonlyArray<TradingAccount>
+): void => {
+  const entry = { time: venue.state.now, hash: venue.hash, delta }
+  for (const account of new Set(accounts)) {
+    append(account.ledger, entry, remembered)
+    emit(venue, { kind: "ledger", user: account.address, entry })
+    emit(venue, { kind: "account", user: account.address })
+  }
+}
+
+/** Returns a sub-account of the acting account; `undefined` if the address is not a sub-account of that account. */
+export const findSubAccount = ({ user, venue }: ActionContext, address: string): TradingAccount | undefined => {
+  const account = venue.state.accounts.get(lowerCase(address))
+  return account?.subAccount?.master === user ? account : undefined
+}
+
+const mostSubAccounts = 10
+const isName = (name: string): boolean => name.trim() !== "" && name.length <= 16
+
+/** Executes the action `createSubAccount`. */
+export const create = (context: ActionContext, { name }: ActionOf<"createSubAccount">): ActionDecision => {
+  const { user, venue } = context
+  if (!isName(name)) return refuse(Words.invalidName)
+  const own = [...venue.state.accounts.values()].filter(({ subAccount }) => subAccount?.master === user)
+  if (own.length >= mostSubAccounts) return refuse(Words.tooManySubAccounts)
+  const address = Random.hex(venue.seed, `subAccount/${user}/${own.length}`, 40)
+  const account = receiver(context, address)
+  if (account === undefined) return refuse(Words.tooManyAccounts)
+  account.subAccount = { master: user, name }
+  account.tierVolumes = actor(context).tierVolumes
+  context.identity = changeAccount(context.identity, address, { leader: user })
+  return Result.succeed({ type: "createSubAccount", data: address })
+}
+
+/** Executes the action `subAccountModify`, which renames a sub-account. */
+export const rename = (
+  context: ActionContext,
+  { name, subAccountUser }: ActionOf<"subAccountModify">
+): ActionDecision => {
+  const account = findSubAccount(context, subAccountUser)
+  if (account === undefined) return refuse(Words.unknownSubAccount)
+  if (!isName(name)) return refuse(Words.invalidName)
+  account.subAccount = { master: context.user, name }
+  return done
+}
+
+/**
+ * Executes the action `subAccountTransfer`, which moves dollars between the perpetuals of an account and the perpetuals
+ * of its sub-account.
+ */
+export const transfer = (
+  context: ActionContext,
+  { isDeposit, subAccountUser, usd: amount }: ActionOf<"subAccountTransfer">
+): ActionDecision => {
+  const sub = findSubAccount(context, subAccountUser)
+  if (sub === undefined) return refuse(Words.unknownSubAccount)
+  const master = actor(context)
+  const usd = BigInt(amount)
+  const [from, to] = isDeposit ? [master, sub] : [sub, master]
+  if (usd === 0n) return refuse(Words.invalidAmount)
+  if (!moveUsd(context.venue, from, to, usd)) return refuse(Words.insufficientWithdrawal)
+  note(
+    context,
+    { type: "subAccountTransfer", usdc: printUsd(usd), user: from.address, destination: to.address },
+    from,
+    to
+  )
+  return done
+}
+
+/** Executes the action `subAccountSpotTransfer`. */
+export const spotTransfer = (
+  context: ActionContext,
+  { amount, isDeposit, subAccountUser, token: name }: ActionOf<"subAccountSpotTransfer">
+): ActionDecision => {
+  const sub = findSubAccount(context, subAccountUser)
+  if (sub === undefined) return refuse(Words.unknownSubAccount)
+  const token = parseToken(context.venue, name)
+  if (token === undefined) return refuse(Words.unknownToken(name))
+  const wei = readAmount(amount, token.weiDecimals)
+  if (wei === undefined) return refuse(Words.invalidAmount)
+  const master = actor(context)
+  const [from, to] = isDeposit ? [master, sub] : [sub, master]
+  if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
+  note(
+    context,
+    {
+      type: "spotTransfer",
+      token: token.name,
+      amount: Decimals.print(wei, token.weiDecimals),
+      usdcValue: "0.0",
+      user: from.address,
+      destination: to.address,
+      fee: "0.0",
+      nativeTokenFee: "0.0",
+      nonce: null
+    },
+    from,
+    to
+  )
+  return done
+}
 
 const day = 86_400_000
 
@@ -285,5 +457,207 @@ export const selectBlocks = (
   { usingBigBlocks }: ActionOf<"evmUserModify">
 ): ActionDecision => {
   context.identity = changeAccount(context.identity, context.user, { usingBigBlocks })
+  return done
+}
+
+/** Decimals of the leverage in `topUpIsolatedOnlyMargin`. */
+const leverageDecimals = 4
+
+const findPerpetual = ({ listing }: Venue, id: number): Perpetual | undefined => {
+  const asset = listing.byId.get(id)
+  return asset?.kind === "perpetual" ? asset : undefined
+}
+
+/** Executes the action `updateLeverage`. */
+export const updateLeverage = (
+  context: ActionContext,
+  { asset: id, isCross, leverage }: ActionOf<"updateLeverage">
+): ActionDecision => {
+  const { venue } = context
+  const asset = findPerpetual(venue, id)
+  if (asset === undefined) return refuse(Words.unknownAsset(id))
+  if (leverage < 1 || leverage > asset.maxLeverage) return refuse(Words.invalidLeverage)
+  if (isCross && asset.market.marginMode !== undefined) return refuse(Words.crossNotAllowed)
+  const account = actor(context)
+  const clearing = ensureClearing(account, asset.dex)
+  const position = clearing.positions.get(asset.coin)
+  if (position !== undefined && position.isCross !== isCross) return refuse(Words.leverageType)
+  const before = account.leverage.get(asset.coin)
+  const held = position?.leverage
+  account.leverage.set(asset.coin, { isCross, value: leverage })
+  if (position !== undefined) position.leverage = leverage
+  const isLower = leverage < (held ?? before?.value ?? asset.maxLeverage)
+  const restore = () => {
+    if (before === undefined) account.leverage.delete(asset.coin)
+    else account.leverage.set(asset.coin, before)
+    if (position !== undefined && held !== undefined) position.leverage = held
+  }
+  if (isLower && position?.isCross === false) {
+    const mark = markPrice(venue, asset)
+    if (position.raw + position.size * mark < divideUp(abs(position.size) * mark, BigInt(leverage))) {
+      restore()
+      return refuse(Words.isolatedLeverage)
+    }
+  } else if (isLower) {
+    const needed = Margin.needed(venue, account, clearing, asset.dex)
+    if (needed > 0n && Margin.marginSums(venue, clearing).crossValue < needed) {
+      restore()
+      return refuse(Words.crossLeverage)
+    }
+  }
+  emit(venue, { kind: "account", user: account.address })
+  return done
+}
+
+/**
+ * Executes the action `updateIsolatedMargin`, which adds margin to an isolated position or removes margin from it. The
+ * amount is in millionths of a dollar.
+ */
+export const updateIsolatedMargin = (
+  context: ActionContext,
+  { asset: id, ntli }: ActionOf<"updateIsolatedMargin">
+): ActionDecision => {
+  const { venue } = context
+  const asset = findPerpetual(venue, id)
+  if (asset === undefined) return refuse(Words.unknownAsset(id))
+  const account = actor(context)
+  const clearing = ensureClearing(account, asset.dex)
+  const position = clearing.positions.get(asset.coin)
+  const change = BigInt(ntli)
+  if (change === 0n) return refuse(Words.zeroMargin)
+  if (position === undefined) return refuse(Words.emptyPosition)
+  if (position.isCross) return refuse(Words.notIsolated)
+  if (change > 0n && Margin.freeMargin(venue, account, asset.dex) < change) return refuse(Words.marginIncrease)
+  const mark = markPrice(venue, asset)
+  const notional = abs(position.size) * mark
+  // the remaining margin must cover both the initial margin and a tenth of the notional value, as the venue requires
+  // for transfers
+  const kept = max(divideUp(notional, BigInt(position.leverage)), notional / 10n)
+  if (change < 0n && asset.market.marginMode === "strictIsolated") return refuse(Words.strictReduction)
+  if (change < 0n && position.raw + position.size * mark + change < kept) return refuse(Words.marginReduction)
+  clearing.cash -= change
+  position.raw += change
+  emit(venue, { kind: "account", user: account.address })
+  return done
+}
+
+/**
+ * Executes the action `topUpIsolatedOnlyMargin`, which adds enough margin to a strictly isolated position to reduce its
+ * leverage to the requested leverage.
+ */
+export const topUp = (
+  context: ActionContext,
+  { asset: id, leverage }: ActionOf<"topUpIsolatedOnlyMargin">
+): ActionDecision => {
+  const { venue } = context
+  const asset = findPerpetual(venue, id)
+  if (asset === undefined) return refuse(Words.unknownAsset(id))
+  if (asset.market.marginMode !== "strictIsolated") return refuse(Words.notStrictIsolated)
+  const position = ensureClearing(actor(context), asset.dex).positions.get(asset.coin)
+  if (position === undefined) return refuse(Words.emptyPosition)
+  const target = parseDecimal(leverage, leverageDecimals) ?? 0n
+  if (target <= 0n) return refuse(Words.invalidLeverage)
+  const mark = markPrice(venue, asset)
+  const wanted = divideUp(abs(position.size) * mark * 10n ** BigInt(leverageDecimals), target)
+  const change = wanted - position.raw - position.size * mark
+  return change <= 0n
+    ? refuse(Words.zeroMargin)
+    : updateIsolatedMargin(context, { type: "updateIsolatedMargin", asset: id, isBuy: true, ntli: Number(change) })
+}
+
+/** Maximum number of delegations that the venue lists for one account. */
+const listedDelegations = 100
+
+/** Executes the action `cDeposit`, which moves HYPE from the spot balance to the staking balance. */
+export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): ActionDecision => {
+  const account = actor(context)
+  if (wei === 0n || takeSpot(account, hype, wei) === undefined) return refuse(Words.insufficientTransfer)
+  addTo(context.venue.state.deposited, hype, -wei)
+  const { stake } = readIdentity(context.identity, context.user)
+  context.identity = changeAccount(context.identity, context.user, { stake: stake + wei })
+  note(
+    context,
+    { type: "cStakingTransfer", token: "HYPE", amount: Decimals.print(wei, 8), isDeposit: true },
+    account
+  )
+  return done
+}
+
+/** Returns the undelegated stake of the acting account, which pays priority fees. */
+export const undelegated = (context: ActionContext): Stake => {
+  const available = () => readIdentity(context.identity, context.user).stake
+  return {
+    available,
+    burn: (wei) => {
+      context.identity = changeAccount(context.identity, context.user, { stake: available() - wei })
+    }
+  }
+}
+
+/** The duration of a withdrawal from staking to spot, in milliseconds. */
+export const unstakingTime = 7 * day
+
+/**
+ * Executes the action `cWithdraw`, which moves HYPE from the staking balance to the spot balance. The HYPE arrives
+ * after seven days. At most five withdrawals can be pending.
+ */
+export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">): ActionDecision => {
+  const account = actor(context)
+  const { stake } = readIdentity(context.identity, context.user)
+  if (wei === 0n || stake < wei || account.unstaking.length >= 5) return refuse(Words.insufficientStaking)
+  context.identity = changeAccount(context.identity, context.user, { stake: stake - wei })
+  addTo(context.venue.state.deposited, hype, wei)
+  account.unstaking = [...account.unstaking, { wei, at: context.venue.state.now + unstakingTime }]
+  note(
+    context,
+    { type: "cStakingTransfer", token: "HYPE", amount: Decimals.print(wei, 8), isDeposit: false },
+    account
+  )
+  return done
+}
+
+/** Moves stake from the account to a validator, or back. Newly delegated stake is locked for a day. */
+export const delegate = (
+  context: ActionContext,
+  { isUndelegate, validator: named, wei: moved }: ActionOf<"tokenDelegate">
+): ActionDecision => {
+  const { identity, nonce, user, venue: { state: { now } } } = context
+  const validator = lowerCase(named)
+  const wei = isUndelegate ? -moved : moved
+  const target = identity.validators.get(validator)
+  if (target === undefined) return refuse(Words.unknownValidator)
+  const account = readIdentity(identity, user)
+  const known = account.delegations.get(validator) ?? { wei: 0n, lockedUntil: 0 }
+  const delegated = known.wei + wei
+  const stake = account.stake - wei
+  if (stake < 0n || delegated < 0n) return refuse(Words.insufficientStake)
+  const changed = changeAccount(identity, user, {
+    stake,
+    delegations: withEntry(account.delegations, validator, {
+      wei: delegated,
+      lockedUntil: isUndelegate ? known.lockedUntil : now + day
+    }),
+    delegationHistory: [
+      { time: now, hash: Random.hex(user, `delegation/${nonce}`, 64), validator, wei: moved, isUndelegate },
+      ...account.delegationHistory
+    ].slice(0, listedDelegations)
+  })
+  context.identity = {
+    ...changed,
+    validators: withEntry(changed.validators, validator, { ...target, stake: target.stake + wei })
+  }
+  return done
+}
+
+/** Jails or unjails the validator that signs the action. */
+export const setJailed = (
+  context: ActionContext,
+  action: ActionOf<"CSignerAction">
+): ActionDecision => {
+  const { identity, user } = context
+  const validator = identity.validators.get(user)
+  if (validator === undefined) return refuse(Words.notValidator)
+  const validators = withEntry(identity.validators, user, { ...validator, jailed: "jailSelf" in action })
+  context.identity = { ...identity, validators }
   return done
 }

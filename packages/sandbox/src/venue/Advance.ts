@@ -1,30 +1,237 @@
 /**
- * Advances the venue's time. Each second, the synthetic orders (the sandbox's own liquidity) are renewed, orders that
- * the price has reached are filled or triggered, and accounts below their maintenance margin are liquidated. TWAP
- * slices, funding and scheduled cancellations are executed when they are due.
+ * Advances the venue's time: each second, orders match, triggers fire, funding is paid, and accounts below their margin
+ * are liquidated.
  *
  * A minute in which no event is possible is skipped. The result for a period does not depend on the number of steps in
  * which time is advanced.
  */
-import type { Asset } from "./Assets.ts"
-import { hype } from "./Assets.ts"
-import * as Funding from "./Funding.ts"
-import { clearPosition } from "./GivenPositions.ts"
-import * as Liquidation from "./Liquidation.ts"
+import type { Address } from "@trigate/domain/encoding/Encoding"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Decimals from "./Assets.ts"
+import { abs, hype, printPx, printSz, printUsd, readGivenPx } from "./Assets.ts"
+import type { Asset, Perpetual } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
-import { sweep } from "./Matching.ts"
-import * as OrderLife from "./OrderLife.ts"
-import * as PriceTimeBook from "./PriceTimeBook.ts"
-import { markAt } from "./Quotes.ts"
-import type { TradingAccount } from "./TradingAccount.ts"
-import { ensureBalance } from "./TradingAccount.ts"
-import type { MarketState } from "./TradingState.ts"
-import { ensureAccount } from "./TradingState.ts"
-import * as Triggers from "./Triggers.ts"
-import * as Twaps from "./Twaps.ts"
+import { markAt, markPrice, perpetualByCoin } from "./Margin.ts"
+import * as Matching from "./Matching.ts"
+import { endReducers, movePosition, settleHouse, sweep, take } from "./Matching.ts"
+import * as Orders from "./Orders.ts"
+import * as TradingState from "./TradingState.ts"
+import { ensureAccount, ensureBalance, none } from "./TradingState.ts"
+import type { Clearing, LedgerEntry, MarketState, Position, TradingAccount, VenueOrder } from "./TradingState.ts"
+import { emit, nextHash, nextTid, relist, zeroHash } from "./Venue.ts"
 import type { Venue } from "./Venue.ts"
-import { relist, zeroHash } from "./Venue.ts"
-import type { InfoState } from "./VenueAnswer.ts"
+import type { InfoState } from "./VenueState.ts"
+
+/** A balance or a position that an account cannot have; `member` is the invalid value. Nothing was changed. */
+export class InvalidHolding extends Schema.TaggedError<InvalidHolding>()("InvalidHolding", {
+  member: Schema.Literals(["amount", "token", "coin", "size", "entryPx"]),
+  message: Schema.String
+}) {}
+
+const trade = (venue: Venue, user: Address, asset: Perpetual, size: bigint, px: bigint): void => {
+  if (size === 0n) return
+  movePosition(venue, ensureAccount(venue.state, user), asset, size > 0n, px, abs(size))
+  settleHouse(venue, asset, size < 0n, px, abs(size))
+  emit(venue, { kind: "account", user })
+}
+
+const close = (venue: Venue, user: Address, asset: Perpetual, px: bigint): void => {
+  const size = ensureAccount(venue.state, user).clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
+  trade(venue, user, asset, -size, px)
+}
+
+/** Closes a position at the mark price. */
+export const clearPosition = (venue: Venue, user: Address, coin: string): void => {
+  const asset = perpetualByCoin(venue, coin)
+  if (asset !== undefined) close(venue, user, asset, markPrice(venue, asset))
+}
+
+/**
+ * Sets a position: closes the account's position in the perpetual at a price, and opens the new one. Default price: the
+ * mark price.
+ */
+export const givePosition = (
+  venue: Venue,
+  user: Address,
+  { coin, entryPx, size }: { readonly coin: string; readonly size: string; readonly entryPx: string | undefined }
+): Result.Result<void, InvalidHolding> => {
+  const invalid = (member: InvalidHolding["member"], message: string) =>
+    Result.fail(new InvalidHolding({ member, message }))
+  const asset = perpetualByCoin(venue, coin)
+  if (asset === undefined) return invalid("coin", `The sandbox lists no perpetual ${coin}`)
+  const lots = Decimals.parse(size, asset.szDecimals)
+  if (lots === undefined) return invalid("size", `Expected a size with at most ${asset.szDecimals} decimals`)
+  const px = entryPx === undefined ? Result.succeed(markPrice(venue, asset)) : readGivenPx(asset, entryPx)
+  if (Result.isFailure(px)) return invalid("entryPx", px.failure)
+  close(venue, user, asset, px.success)
+  trade(venue, user, asset, lots, px.success)
+  return Result.succeed(undefined)
+}
+
+const remembered = 2_000
+
+/** The positions that are liquidated together: all cross positions of a dex, or one isolated position. */
+interface Book {
+  readonly isCross: boolean
+  readonly positions: ReadonlyArray<readonly [Perpetual, Position]>
+  readonly worth: bigint
+  readonly maintenance: bigint
+}
+
+const liquidationBooks = (venue: Venue, clearing: Clearing): ReadonlyArray<Book> => {
+  const known = [...clearing.positions].flatMap(([coin, position]): ReadonlyArray<readonly [Perpetual, Position]> => {
+    const asset = Margin.perpetualByCoin(venue, coin)
+    return asset === undefined ? [] : [[asset, position]]
+  })
+  const isolated = known.filter(([, { isCross }]) => !isCross).map(([asset, position]): Book => {
+    const mark = markPrice(venue, asset)
+    return {
+      isCross: false,
+      positions: [[asset, position]],
+      worth: position.raw + Margin.signedValue(position, mark),
+      maintenance: Margin.maintenanceMargin(asset, position, mark)
+    }
+  })
+  const cross = known.filter(([, { isCross }]) => isCross)
+  if (cross.length === 0) return isolated
+  const sums = Margin.marginSums(venue, clearing)
+  return [...isolated, { isCross: true, positions: cross, worth: sums.crossValue, maintenance: sums.crossMaintenance }]
+}
+
+const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size: bigint): VenueOrder => {
+  const mark = markPrice(venue, asset)
+  const isBuy = size < 0n
+  return {
+    oid: venue.state.nextOid++,
+    user,
+    coin: asset.coin,
+    isBuy,
+    // at any price: the house takes over the part that the book does not fill
+    px: isBuy ? mark * 2n : 1n,
+    origSz: abs(size),
+    sz: abs(size),
+    reduceOnly: true,
+    tif: "Ioc",
+    cloid: null,
+    timestamp: venue.state.now,
+    isPositionTpsl: false,
+    children: none,
+    siblings: none,
+    place: "gone",
+    status: "open",
+    statusTimestamp: venue.state.now
+  }
+}
+
+/** Transfers a position of an account to the house, at the mark price. */
+const takeOver = (venue: Venue, account: TradingAccount, asset: Perpetual, size: bigint): void => {
+  const order = closingOrder(venue, account.address, asset, size)
+  const px = markPrice(venue, asset)
+  Matching.remember(account, order)
+  const terms = {
+    px,
+    sz: order.sz,
+    tid: nextTid(venue),
+    hash: venue.hash,
+    liquidation: { liquidatedUser: account.address, markPx: printPx(asset, px), method: "backstop" }
+  }
+  const { sz } = order
+  order.sz = 0n
+  Matching.settle(venue, asset, order, terms, true)
+  Matching.settleHouse(venue, asset, !order.isBuy, px, sz)
+  Matching.report(venue, order, "filled")
+}
+
+const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, dex: string, book: Book): void => {
+  venue.hash = nextHash(venue)
+  const coins = new Set(book.positions.map(([{ coin }]) => coin))
+  for (const order of account.open.values()) {
+    const asset = venue.listing.byCoin.get(order.coin)
+    if (asset?.kind !== "perpetual" || asset.dex !== dex) continue
+    if (book.isCross || coins.has(order.coin)) Matching.endByVenue(venue, order, "liquidatedCanceled")
+  }
+  const notional = book.positions.reduce((total, [asset, { size }]) => total + abs(size * markPrice(venue, asset)), 0n)
+  const isBackstop = book.worth * 3n < book.maintenance * 2n
+  const liquidatedPositions = book.positions.map(([asset, { size }]) => ({
+    coin: asset.coin,
+    szi: printSz(asset, size)
+  }))
+  let hasClosed = isBackstop
+  for (const [asset, { size }] of book.positions) {
+    if (isBackstop) {
+      const before = clearing.cash
+      takeOver(venue, account, asset, size)
+      if (!book.isCross) {
+        // the remaining value of an isolated position is transferred to the house, even if it is negative
+        venue.state.house.cash += clearing.cash - before
+        clearing.cash = before
+      }
+      continue
+    }
+    const order = closingOrder(venue, account.address, asset, size)
+    Matching.remember(account, order)
+    const met = take(venue, asset, order, {
+      hash: venue.hash,
+      liquidation: {
+        liquidatedUser: account.address,
+        markPx: printPx(asset, markPrice(venue, asset)),
+        method: "market"
+      }
+    })
+    Matching.report(venue, order, order.sz === 0n ? "filled" : met.sz === 0n ? "iocCancelRejected" : "canceled")
+    hasClosed ||= met.sz > 0n
+    // checks again, because the account can now be above its maintenance margin
+    const { crossMaintenance, crossValue } = Margin.marginSums(venue, clearing)
+    if (book.isCross && crossValue >= crossMaintenance) break
+  }
+  if (book.isCross && (isBackstop || clearing.positions.size === 0 && clearing.cash < 0n)) {
+    // the remaining balance of the account is transferred to the house, even if it is negative
+    venue.state.house.cash += clearing.cash
+    clearing.cash = 0n
+  }
+  // no one traded with the account: the next check tries again, and only a closed part is reported
+  if (!hasClosed) return
+  for (const [asset] of book.positions) endReducers(venue, asset, account.address)
+  const entry: LedgerEntry = {
+    time: venue.state.now,
+    hash: venue.hash,
+    delta: {
+      type: "liquidation",
+      liquidatedNtlPos: printUsd(notional),
+      accountValue: printUsd(book.worth),
+      leverageType: book.isCross ? "Cross" : "Isolated",
+      liquidatedPositions
+    }
+  }
+  TradingState.append(account.ledger, entry, remembered)
+  emit(venue, { kind: "ledger", user: account.address, entry })
+  emit(venue, {
+    kind: "liquidation",
+    user: account.address,
+    liquidation: {
+      lid: venue.state.nextTx,
+      liquidator: venue.house,
+      liquidated_user: account.address,
+      liquidated_ntl_pos: printUsd(notional),
+      liquidated_account_value: printUsd(book.worth)
+    }
+  })
+  emit(venue, { kind: "account", user: account.address })
+}
+
+/**
+ * Liquidates each part of an account (the cross positions of a dex, or one isolated position) that is below its
+ * maintenance margin.
+ */
+export const check = (venue: Venue, account: TradingAccount): void => {
+  for (const [dex, clearing] of account.clearings) {
+    if (clearing.positions.size === 0) continue
+    for (const book of liquidationBooks(venue, clearing)) {
+      if (book.worth < book.maintenance) liquidate(venue, account, clearing, dex, book)
+    }
+  }
+}
 
 const second = 1_000
 const minute = 60 * second
@@ -57,7 +264,7 @@ const nextDue = (venue: Venue, watched: ReadonlyArray<Watched>): number => {
     ? (Math.floor(now / hour) + 1) * hour
     : Number.POSITIVE_INFINITY
   for (const account of accounts.values()) {
-    next = Math.min(next, account.cancelAt ?? next, Twaps.nextSliceAt(venue, account))
+    next = Math.min(next, account.cancelAt ?? next, Orders.nextSliceAt(venue, account))
     for (const { at } of account.unstaking) next = Math.min(next, at)
   }
   return next
@@ -74,8 +281,8 @@ const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: num
   const b = markAt(venue, asset, to)
   const low = (a < b ? a : b) * (whole - margin) / whole
   const high = (a < b ? b : a) * (whole + margin) / whole
-  const bid = PriceTimeBook.best(market.bids)
-  const ask = PriceTimeBook.best(market.asks)
+  const bid = TradingState.best(market.bids)
+  const ask = TradingState.best(market.asks)
   if (bid !== undefined && bid.px >= low || ask !== undefined && ask.px <= high) return false
   const isNear = (px: bigint | undefined) => px !== undefined && px >= low && px <= high
   for (const { trigger } of market.triggers.values()) if (isNear(trigger?.px)) return false
@@ -126,22 +333,22 @@ const playDue = (venue: Venue, previous: number): void => {
   for (const account of accounts.values()) {
     if (account.cancelAt !== undefined && account.cancelAt <= now) {
       account.cancelAt = undefined
-      for (const order of account.open.values()) OrderLife.endByVenue(venue, order, "scheduledCancel")
+      for (const order of account.open.values()) Matching.endByVenue(venue, order, "scheduledCancel")
     }
-    if (account.twaps.size > 0) Twaps.executeDue(venue, account)
+    if (account.twaps.size > 0) Orders.executeDue(venue, account)
     if (account.unstaking.length > 0) arrivals(venue, account)
-    if (isHour && account.clearings.size > 0) Funding.pay(venue, account)
+    if (isHour && account.clearings.size > 0) Margin.pay(venue, account)
   }
 }
 
 const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {
   for (const { asset } of watched) {
     sweep(venue, asset)
-    Triggers.fireReached(venue, asset)
-    Twaps.fireReached(venue, asset)
+    Orders.fireReached(venue, asset)
+    Orders.fireSlices(venue, asset)
   }
   const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
-  for (const holder of holders) Liquidation.check(venue, ensureAccount(venue.state, holder))
+  for (const holder of holders) check(venue, ensureAccount(venue.state, holder))
 }
 
 /** Executes what the current price of a coin causes, such as fills. Does nothing for a coin without orders and positions. */
@@ -168,8 +375,8 @@ const settleDelisted = (venue: Venue, info: InfoState): void => {
   for (const market of venue.state.markets.values()) {
     const { asks, bids, coin, holders, triggers } = market
     if (info.markets.get(coin)?.delistedAt === undefined || !isWatched(market)) continue
-    const open = [...PriceTimeBook.iterateOrders(bids), ...PriceTimeBook.iterateOrders(asks), ...triggers.values()]
-    for (const order of open) OrderLife.endByVenue(venue, order, "delistedCanceled")
+    const open = [...TradingState.iterateOrders(bids), ...TradingState.iterateOrders(asks), ...triggers.values()]
+    for (const order of open) Matching.endByVenue(venue, order, "delistedCanceled")
     for (const holder of holders) clearPosition(venue, holder, coin)
   }
 }

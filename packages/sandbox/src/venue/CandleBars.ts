@@ -1,15 +1,157 @@
 /**
- * Candles and daily statistics of the venue's coins.
+ * The price path of the venue's coins as a function of time, and the bars and daily statistics that follow it.
+ *
+ * The extremes of any period are computed from the largest aligned blocks of time in the period (a block has 1 minute
+ * to 1 day). Each block takes constant time.
  *
  * The bars of all intervals follow one price path, so they are consistent with each other, and with prices and books.
  */
-import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/Candle"
-import type { CandlePath } from "../internal/venue/PriceWalk.ts"
-import { day, extremes, level, lotsIn, minute, priceWalk, tradesBy } from "../internal/venue/PriceWalk.ts"
-import type { Seed } from "../Seed.ts"
-import type { CandleMarket } from "./CandleMarket.ts"
-import { printPrice, printSize } from "./CandleMarket.ts"
+import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import * as Random from "../Seed.ts"
+import type { Seed, Series } from "../Seed.ts"
+import { printPrice, printSize } from "./Assets.ts"
+import type { CandleMarket } from "./Assets.ts"
+
+/** The length of a minute, in milliseconds. */
+export const minute = 60_000
+
+/** The length of a day, in minutes. */
+export const day = 1440
+
+/** The price path of one asset under one seed. Times are in minutes since 1970, with fractions. */
+export interface CandlePath {
+  readonly volatility: number
+  readonly price: ReadonlyArray<Octave>
+  readonly activity: ReadonlyArray<Octave>
+  readonly highs: Series
+  readonly lows: Series
+  readonly sizes: Series
+}
+
+interface Octave {
+  readonly family: Series
+  readonly step: number
+  readonly amplitude: number
+}
+
+/** Lengths of the time blocks, in minutes. Each length divides the next one. */
+const blocks = [1, 15, 240, 1440] as const
+
+/**
+ * The time scales of price movements. Each entry contains the scale in minutes, and the amplitude of the price's
+ * logarithm in units of the daily volatility.
+ */
+const priceScales = [[1, 0.03], [15, 0.11], [240, 0.34], [day, 1], [8 * day, 2.6], [64 * day, 6]] as const
+
+/**
+ * The time scales of trading activity. Each entry contains the scale in minutes, and the maximum deviation of the trade
+ * count from a constant rate, in minutes of average trading.
+ *
+ * Within a minute, the sum of the deviations changes by less than one minute of average trading, so the total number of
+ * trades never decreases.
+ */
+const activityScales = [[1, 0.2], [15, 2.2], [day, 170]] as const
+
+/** Maximum deviation of the price from the path within a minute, in units of the daily volatility. */
+const wick = 0.02
+
+const octaves = (seed: Seed, name: string, scales: ReadonlyArray<readonly [step: number, amplitude: number]>) =>
+  scales.map(([step, amplitude]): Octave => ({ family: Random.series(seed, `${name}/${step}`), step, amplitude }))
+
+const makeWalk = (seed: Seed, { asset, volatility }: CandleMarket): CandlePath => ({
+  volatility,
+  price: octaves(seed, `candles/${asset}/price`, priceScales),
+  activity: octaves(seed, `candles/${asset}/activity`, activityScales),
+  highs: Random.series(seed, `candles/${asset}/highs`),
+  lows: Random.series(seed, `candles/${asset}/lows`),
+  sizes: Random.series(seed, `candles/${asset}/sizes`)
+})
+
+/** The price path of each market, cached for the seed that was used last. */
+const walks = new WeakMap<CandleMarket, { readonly seed: Seed; readonly path: CandlePath }>()
+
+/** Returns the price path of a market. */
+export const priceWalk = (seed: Seed, market: CandleMarket): CandlePath => {
+  const known = walks.get(market)
+  if (known?.seed === seed) return known.path
+  const path = makeWalk(seed, market)
+  walks.set(market, { seed, path })
+  return path
+}
+
+const sum = (all: ReadonlyArray<Octave>, at: number, finest: number): number =>
+  all.reduce(
+    (total, { amplitude, family, step }) => step < finest ? total : total + amplitude * Random.noise(family, step, at),
+    0
+  )
+
+/** Returns the logarithm of the price relative to the asset's mean price. */
+export const level = (path: CandlePath, at: number): number => path.volatility * sum(path.price, at, 1)
+
+/** Highest and lowest `level` (logarithm of the relative price) in a period. */
+interface Extremes {
+  readonly high: number
+  readonly low: number
+}
+
+/**
+ * For each block length: the largest contribution to the price's logarithm by movements that are faster than a block.
+ * In units of the daily volatility.
+ */
+const reach = blocks.map((block) =>
+  priceScales.reduce((total, [step, amplitude]) => step < block ? total + amplitude : total, wick)
+)
+
+const blockAt = (rank: number): number => blocks[rank] ?? day
+
+/** Returns which of the smaller blocks in a block contains the block's extreme, as an index from 0. */
+const holder = (family: Series, rank: number, parent: number): number =>
+  Random.below(family, parent * blocks.length + rank, blockAt(rank) / blockAt(rank - 1))
+
+const extreme = (path: CandlePath, rank: number, index: number, side: 1 | -1): number => {
+  const children = blockAt(rank + 1) / blockAt(rank)
+  const parent = Math.floor(index / children)
+  const family = side === 1 ? path.highs : path.lows
+  if (rank + 1 < blocks.length && holder(family, rank + 1, parent) === index - parent * children) {
+    return extreme(path, rank + 1, parent, side)
+  }
+  const block = blockAt(rank)
+  const ends = [sum(path.price, index * block, block), sum(path.price, (index + 1) * block, block)]
+  return path.volatility * side * (Math.max(...ends.map((end) => end * side)) + (reach[rank] ?? 0))
+}
+
+const merge = (a: Extremes, b: Extremes): Extremes => ({ high: Math.max(a.high, b.high), low: Math.min(a.low, b.low) })
+
+const point = (path: CandlePath, at: number): Extremes => {
+  const value = level(path, at)
+  return { high: value, low: value }
+}
+
+/** Returns the extremes between `from`, a whole minute, and `to`, which can be inside a minute. */
+export const extremes = (path: CandlePath, from: number, to: number): Extremes => {
+  let found = merge(point(path, from), point(path, to))
+  let at = from
+  while (at + 1 <= to) {
+    const rank = blocks.findLastIndex((block) => at % block === 0 && at + block <= to)
+    const index = at / blockAt(rank)
+    found = merge(found, { high: extreme(path, rank, index, 1), low: extreme(path, rank, index, -1) })
+    at += blockAt(rank)
+  }
+  return found
+}
+
+/** Returns the number of trades up to a time, at `rate` trades per minute. */
+export const tradesBy = (path: CandlePath, rate: number, at: number): number =>
+  Math.floor(rate * (at + sum(path.activity, at, 1)))
+
+/** Returns the total lots of the first `count` trades. `typical` is the number of lots in a typical trade. */
+export const lotsIn = (path: CandlePath, typical: number, count: number): number =>
+  Math.floor(typical * (count + 0.45 * (Random.fraction(path.sizes, count) * 2 - 1)))
+
+/** Returns the price at the given time. Between two whole minutes, the price only rises or only falls. */
+export const priceAt = (seed: Seed, market: CandleMarket, now: number): number =>
+  market.price * Math.exp(level(priceWalk(seed, market), now / minute))
 
 const bar = (
   market: CandleMarket,

@@ -1,14 +1,133 @@
 /**
- * The value of an account, the margin of its positions and orders, and the withdrawable balance. Amounts are in
- * millionths of a dollar.
+ * The synthetic orders of each market, and the value of an account: margin of its positions and orders, the
+ * withdrawable balance, and hourly funding.
  */
-import type { Perpetual } from "./Assets.ts"
-import { usdc, weiPerUsd } from "./Assets.ts"
-import { abs, divideUp, max } from "./Decimals.ts"
-import { markPrice } from "./Quotes.ts"
-import type { AccountValue, Clearing, Position, TradingAccount } from "./TradingAccount.ts"
-import { ensureClearing } from "./TradingAccount.ts"
+import type { BookLevel } from "@trigate/domain/info/Market"
+import * as Random from "../Seed.ts"
+import type { Seed } from "../Seed.ts"
+import * as Decimals from "./Assets.ts"
+import { abs, divideUp, max, printPrice, printSize, printSz, printUsd, usdc, weiPerUsd } from "./Assets.ts"
+import type { Asset, CandleMarket, Perpetual } from "./Assets.ts"
+import { minute, priceAt } from "./CandleBars.ts"
+import { append, ensureClearing, ensureMarket, withoutPrices } from "./TradingState.ts"
+import type {
+  AccountValue,
+  Clearing,
+  FundingEntry,
+  MarketState,
+  Position,
+  Quote,
+  TradingAccount
+} from "./TradingState.ts"
+import { emit } from "./Venue.ts"
 import type { Venue } from "./Venue.ts"
+
+/**
+ * Returns the smallest price step: one unit of the fifth significant digit, but at most 1 and not finer than the
+ * market's decimals.
+ */
+const stepAt = ({ priceDecimals }: CandleMarket, price: number): number =>
+  Math.max(10 ** -priceDecimals, 10 ** Math.min(0, Math.floor(Math.log10(price)) - 4))
+
+const depth = 20
+
+const ranks = Array.from({ length: depth }, (_, index) => index + 1)
+
+/**
+ * Makes both sides of a book. The best level of each side is first, one price step away from the price. Sizes change
+ * once a minute.
+ */
+export const makeBook = (
+  seed: Seed,
+  market: CandleMarket,
+  now: number
+): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
+  return bookAround(seed, market, now, priceAt(seed, market, now))
+}
+
+/** Makes a book like {@link makeBook}, but around a given price. */
+export const bookAround = (
+  seed: Seed,
+  market: CandleMarket,
+  now: number,
+  price: number
+): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
+  // the step at the highest level, whose price can have one more digit before the decimal point than `price`
+  const step = stepAt(market, price + depth * stepAt(market, price))
+  const family = Random.series(seed, `book/${market.coin}/${Math.floor(now / minute)}`)
+  const side = (direction: 1 | -1) =>
+    ranks.flatMap((rank): ReadonlyArray<BookLevel> => {
+      const at = price + direction * rank * step
+      return at < step ? [] : [{
+        px: printPrice(market, at),
+        sz: printSize(market, 1 + Random.below(family, direction * rank + depth, 4 * market.tradeLots)),
+        n: 1 + Random.below(family, direction * rank + 3 * depth, 9)
+      }]
+    })
+  return [side(-1), side(1)]
+}
+
+const second = 1_000
+
+const toQuotes = (asset: Asset, levels: ReturnType<typeof bookAround>[number]): Array<Quote> => {
+  const quotes: Array<Quote> = []
+  for (const { n, px, sz } of levels) {
+    const ticks = Decimals.parse(px, asset.pxDecimals)
+    const lots = Decimals.parse(sz, asset.szDecimals)
+    if (ticks !== undefined && lots !== undefined && ticks > 0n) quotes.push({ px: ticks, sz: lots, n })
+  }
+  return quotes
+}
+
+const currentSecond = ({ state: { now } }: Venue): number => Math.floor(now / second)
+
+/** The second of synthetic orders that a test has set, which are never renewed. */
+export const never = Number.POSITIVE_INFINITY
+
+/** Returns whether the synthetic orders of a market are renewed each second. Orders that a test has set are not. */
+export const isRenewed = ({ quotes }: MarketState): boolean => quotes.second !== never
+
+/** Discards the mark price and the generated orders of a market, because the price path has changed. */
+export const discardPrices = (market: MarketState): void => {
+  const { mark, quotes } = withoutPrices()
+  market.mark = mark
+  if (isRenewed(market)) market.quotes = quotes
+}
+
+/**
+ * Returns the market with the synthetic orders of the current second. Lots that were already filled in this second are
+ * subtracted.
+ */
+export const refreshed = (venue: Venue, asset: Asset): MarketState => {
+  const market = ensureMarket(venue.state, asset.coin)
+  const at = currentSecond(venue)
+  if (market.quotes.second === at || !isRenewed(market)) return market
+  const price = venue.path.priceAt(asset.market, at * second)
+  const [bids, asks] = bookAround(venue.seed, asset.market, at * second, price)
+  market.quotes = { second: at, bids: toQuotes(asset, bids), asks: toQuotes(asset, asks) }
+  return market
+}
+
+/** Returns the mark price at the time `now`, in ticks. */
+export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
+  Decimals.parse(
+    printPrice(asset.market, venue.path.priceAt(asset.market, now)),
+    asset.pxDecimals
+  ) ?? 0n
+
+/**
+ * Returns the mark price in ticks, which is the price of the price path. All synthetic asks are at or above it, and all
+ * synthetic bids at or below it.
+ */
+export const markPrice = (venue: Venue, asset: Asset): bigint => {
+  const market = ensureMarket(venue.state, asset.coin)
+  const at = currentSecond(venue)
+  if (market.mark.second !== at) market.mark = { second: at, px: markAt(venue, asset, at * second) }
+  return market.mark.px
+}
+
+/** Returns the first synthetic order with a remaining size. */
+export const firstQuote = (quotes: ReadonlyArray<Quote>): Quote | undefined => quotes.find(({ sz }) => sz > 0n)
 
 /**
  * Returns the perpetual of a coin; `undefined` for a delisted coin (an account can still have a position in it) and for
@@ -240,4 +359,54 @@ export const liquidationPx = (
   if (perTick === 0n) return undefined
   const px = mark - spare / perTick
   return px > 0n ? px : undefined
+}
+
+/** The venue's hourly base funding rate. */
+export const fundingRate = "0.0000125"
+
+const rateDecimals = 8
+const rate = Decimals.parse(fundingRate, rateDecimals) ?? 0n
+const one = 10n ** BigInt(rateDecimals)
+
+/** Maximum number of funding payments, and of past account values, that are stored for an account. */
+const remembered = 2_000
+
+/**
+ * Rounds by at most one unit to the account's disadvantage, so that only the house (the account behind the synthetic
+ * orders) gains from rounding.
+ */
+const roundDown = (amount: bigint): bigint => {
+  const quotient = amount / one
+  return amount < 0n && quotient * one !== amount ? quotient - 1n : quotient
+}
+
+/**
+ * Settles the funding of one hour for an account. The counterparty is the house, the account behind the synthetic
+ * orders.
+ */
+export const pay = (venue: Venue, account: TradingAccount): void => {
+  for (const clearing of account.clearings.values()) {
+    for (const [coin, position] of clearing.positions) {
+      const asset = venue.listing.byCoin.get(coin)
+      if (asset?.kind !== "perpetual") continue
+      const amount = roundDown(-position.size * markPrice(venue, asset) * rate)
+      if (position.isCross) clearing.cash += amount
+      else position.raw += amount
+      venue.state.house.cash -= amount
+      position.funding.allTime -= amount
+      position.funding.sinceOpen -= amount
+      position.funding.sinceChange -= amount
+      const funding: FundingEntry = {
+        time: venue.state.now,
+        coin,
+        usdc: printUsd(amount),
+        szi: printSz(asset satisfies Perpetual, position.size),
+        fundingRate
+      }
+      append(account.fundings, funding, remembered)
+      emit(venue, { kind: "funding", user: account.address, funding })
+      emit(venue, { kind: "account", user: account.address })
+    }
+  }
+  append(account.values, accountValue(venue, account), remembered)
 }

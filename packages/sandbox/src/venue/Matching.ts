@@ -1,25 +1,641 @@
 /**
- * Matching by price-time priority.
+ * Matching by price-time priority: the life cycle of an order, its trades, their fees, and their settlement.
+ *
+ * For every amount that one party pays, there is a recipient: an account, the house (the counterparty of synthetic
+ * orders), or the venue's fee income.
  *
  * At a price, orders of accounts have priority over synthetic orders, which are renewed each second and are therefore
  * newer. Two orders of one account are never matched: instead, the resting order is canceled.
  */
-import type { Trade } from "@trigate/domain/info/Market"
-import type { Asset } from "./Assets.ts"
-import { printPx, printSz } from "./Assets.ts"
-import { max, min } from "./Decimals.ts"
+import { lowerCase } from "@trigate/domain/encoding/Encoding"
+import type { Address } from "@trigate/domain/encoding/Encoding"
+import type { Fill } from "@trigate/domain/info/Account"
+import type { SpotToken, Trade } from "@trigate/domain/info/Market"
+import * as Decimals from "./Assets.ts"
+import { abs, divideUp, isGrowing, max, min, printPx, printSz, printUsd, usdc, weiPerUsd } from "./Assets.ts"
+import type { Asset, Perpetual, SpotPair } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
-import * as OrderLife from "./OrderLife.ts"
-import * as PriceTimeBook from "./PriceTimeBook.ts"
-import { firstQuote, isRenewed, markPrice, refreshed } from "./Quotes.ts"
-import type { TradeTerms } from "./Settlement.ts"
-import * as Settlement from "./Settlement.ts"
-import type { VenueOrder } from "./TradingAccount.ts"
-import { ensureClearing, none } from "./TradingAccount.ts"
-import type { MarketState, Quote } from "./TradingState.ts"
-import * as TradingState from "./TradingState.ts"
-import type { Venue } from "./Venue.ts"
+import { firstQuote, isRenewed, leverageSetting, markPrice, refreshed, withdrawable } from "./Margin.ts"
+import * as PriceTimeBook from "./TradingState.ts"
+import { addTo, ensureAccount, ensureBalance, ensureClearing, ensureMarket, moveCash, none } from "./TradingState.ts"
+import type { MarketState, Position, Quote, TradingAccount, VenueOrder } from "./TradingState.ts"
 import { emit, nextTid, zeroHash } from "./Venue.ts"
+import type { Venue } from "./Venue.ts"
+
+/** Maximum number of orders stored for an account in addition to its open orders. */
+export const rememberedOrders = 2_000
+
+/** Stores an order. If the account has too many orders, removes the oldest completed order. */
+export const remember = (account: TradingAccount, order: VenueOrder): void => {
+  account.orders.set(order.oid, order)
+  if (order.cloid !== null) account.byCloid.set(order.cloid, order.oid)
+  if (account.orders.size <= rememberedOrders + account.open.size) return
+  for (const [oid, { cloid, place }] of account.orders) {
+    if (place !== "gone") continue
+    account.orders.delete(oid)
+    if (cloid !== null && account.byCloid.get(cloid) === oid) account.byCloid.delete(cloid)
+    return
+  }
+}
+
+/** Returns an account's order by its order ID or client order ID; `undefined` if the venue does not store the order. */
+export const findOrder = (account: TradingAccount, name: number | bigint | string): VenueOrder | undefined => {
+  const oid = typeof name === "string" ? account.byCloid.get(lowerCase(name)) : Number(name)
+  return oid === undefined ? undefined : account.orders.get(oid)
+}
+
+/** Sets the status of an order, and emits an event with a copy of the order. */
+export const report = (venue: Venue, order: VenueOrder, status: string): void => {
+  order.status = status
+  order.statusTimestamp = venue.state.now
+  if (venue.events !== undefined) emit(venue, { kind: "order", user: order.user, order: { ...order } })
+}
+
+const bookSide = (market: MarketState, { isBuy }: VenueOrder) => isBuy ? market.bids : market.asks
+
+/** Returns the token that an open spot order reserves, and the reserved amount for a number of lots. */
+const reserved = (asset: Asset, order: VenueOrder, lots: bigint) =>
+  asset.kind !== "spot"
+    ? undefined
+    : order.isBuy
+    ? { token: asset.quote.index, wei: order.px * lots }
+    : { token: asset.base.index, wei: lots * asset.weiPerLot }
+
+const expose = (account: TradingAccount, order: VenueOrder, lots: bigint): void => {
+  if (order.reduceOnly) return
+  const known = account.exposure.get(order.coin)
+  const of = known ?? { bids: 0n, asks: 0n }
+  if (known === undefined) account.exposure.set(order.coin, of)
+  if (order.isBuy) of.bids += lots
+  else of.asks += lots
+  if (of.bids === 0n && of.asks === 0n) account.exposure.delete(order.coin)
+}
+
+/** Reserves the funds for a number of lots of an order in the book. A negative number releases funds. */
+const reserve = (account: TradingAccount, asset: Asset, order: VenueOrder, lots: bigint): void => {
+  if (asset.kind === "perpetual") return expose(account, order, lots)
+  const of = reserved(asset, order, lots)
+  if (of !== undefined) ensureBalance(account, of.token).hold += of.wei
+}
+
+/** Puts an order into the book. */
+export const rest = (venue: Venue, asset: Asset, order: VenueOrder): void => {
+  const account = ensureAccount(venue.state, order.user)
+  order.place = "book"
+  account.open.set(order.oid, order)
+  reserve(account, asset, order, order.sz)
+  PriceTimeBook.add(bookSide(ensureMarket(venue.state, order.coin), order), order)
+  emit(venue, { kind: "book", coin: order.coin })
+}
+
+/** Queues an order until the mark price reaches its trigger. */
+export const awaitTrigger = (venue: Venue, order: VenueOrder): void => {
+  const account = ensureAccount(venue.state, order.user)
+  order.place = "trigger"
+  account.open.set(order.oid, order)
+  ensureMarket(venue.state, order.coin).triggers.set(order.oid, order)
+}
+
+/** Removes an order from the book or from the triggers, and releases its reserved funds. */
+export const withdraw = (venue: Venue, asset: Asset | undefined, order: VenueOrder): void => {
+  const account = ensureAccount(venue.state, order.user)
+  const market = ensureMarket(venue.state, order.coin)
+  if (order.place === "book") {
+    if (asset !== undefined) reserve(account, asset, order, -order.sz)
+    PriceTimeBook.remove(bookSide(market, order), order)
+    emit(venue, { kind: "book", coin: order.coin })
+  }
+  if (order.place === "trigger") market.triggers.delete(order.oid)
+  account.open.delete(order.oid)
+  order.place = "gone"
+}
+
+/** Reduces the size of an order in the book after a fill. */
+export const reduce = (venue: Venue, asset: Asset, order: VenueOrder, lots: bigint): void => {
+  if (order.place === "book") reserve(ensureAccount(venue.state, order.user), asset, order, -lots)
+  order.sz -= lots
+  if (order.sz > 0n) return
+  if (order.place === "book") PriceTimeBook.remove(bookSide(ensureMarket(venue.state, order.coin), order), order)
+  if (order.place === "trigger") ensureMarket(venue.state, order.coin).triggers.delete(order.oid)
+  ensureAccount(venue.state, order.user).open.delete(order.oid)
+  order.place = "gone"
+}
+
+/** Adds a child order, which waits until its parent order is filled. */
+export const adopt = (parent: VenueOrder, child: VenueOrder): void => {
+  child.place = "parent"
+  child.parent = parent.oid
+  parent.children = [...parent.children, child]
+}
+
+/** Returns the order whose fill a child order waits for; `undefined` for an order that waits for no fill. */
+export const findParent = (account: TradingAccount, { parent, place }: VenueOrder): VenueOrder | undefined =>
+  place === "parent" && parent !== undefined ? account.orders.get(parent) : undefined
+
+/** Ends the child orders of an order. */
+export const endChildren = (venue: Venue, order: VenueOrder, status: string): void => {
+  const { children } = order
+  order.children = none
+  for (const child of children) end(venue, child, status)
+}
+
+/** Ends an order and its child orders. If the order is a child order, removes it from its parent order. */
+export const end = (venue: Venue, order: VenueOrder, status: string): void => {
+  if (order.place === "gone") return
+  if (order.place === "parent") {
+    const parent = findParent(ensureAccount(venue.state, order.user), order)
+    if (parent !== undefined) parent.children = parent.children.filter((each) => each !== order)
+  }
+  withdraw(venue, venue.listing.byCoin.get(order.coin), order)
+  report(venue, order, status)
+  endChildren(venue, order, status)
+}
+
+/** Ends an order that a new order replaces, and gives its child orders and siblings to the new order. */
+export const replace = (venue: Venue, account: TradingAccount, replaced: VenueOrder, order: VenueOrder): void => {
+  order.children = replaced.children
+  for (const child of order.children) child.parent = order.oid
+  replaced.children = none
+  order.siblings = replaced.siblings
+  for (const oid of order.siblings) {
+    const sibling = account.orders.get(oid)
+    if (sibling !== undefined) {
+      sibling.siblings = sibling.siblings.map((each) => each === replaced.oid ? order.oid : each)
+    }
+  }
+  end(venue, replaced, "canceled")
+}
+
+/** Ends an order that its user did not cancel, and emits a `nonUserCancel` event. */
+export const endByVenue = (venue: Venue, order: VenueOrder, status: string): void => {
+  end(venue, order, status)
+  emit(venue, { kind: "nonUserCancel", user: order.user, coin: order.coin, oid: order.oid })
+}
+
+/** Returns the available balance of an account in a spot token, in the token's wei. */
+export const available = (account: TradingAccount, token: number): bigint => {
+  const balance = account.spot.get(token)
+  return balance === undefined ? 0n : balance.total - balance.hold
+}
+
+/** Returns the maximum number of lots by which an order can reduce a position. */
+export const reducible = (account: TradingAccount, asset: Asset, order: VenueOrder): bigint => {
+  if (asset.kind === "spot") return order.sz
+  const size = account.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
+  const against = order.isBuy ? -size : size
+  return against <= 0n ? 0n : order.isPositionTpsl ? against : min(order.sz, against)
+}
+
+/** Returns whether the available balance covers a spot order. */
+export const isCovered = (account: TradingAccount, asset: Asset, order: VenueOrder): boolean => {
+  const of = reserved(asset, order, order.sz)
+  return of === undefined || available(account, of.token) >= of.wei
+}
+
+/** The venue's own dex of perpetuals. */
+export const ownDex = ""
+
+/** Parses a positive amount. */
+export const readAmount = (text: string, decimals: number): bigint | undefined => {
+  const amount = Decimals.parse(text, decimals)
+  return amount === undefined || amount <= 0n ? undefined : amount
+}
+
+/** Returns the token that an action names. The text is `PURR:0x…`, or only the token's name or ID. */
+export const parseToken = ({ listing }: Venue, text: string): SpotToken | undefined => {
+  const [name, id] = text.split(":")
+  return [...listing.tokens.values()].find((token) =>
+    id === undefined ? token.name === name || token.tokenId === name : token.tokenId === id
+  )
+}
+
+/**
+ * Moves dollars from the perpetuals of `from` to the perpetuals of `to`. Returns whether the withdrawable amount was
+ * sufficient.
+ */
+export const moveUsd = (
+  venue: Venue,
+  from: TradingAccount,
+  to: TradingAccount,
+  usd: bigint,
+  dexes: { readonly from: string; readonly to: string } = { from: ownDex, to: ownDex }
+): boolean => {
+  if (withdrawable(venue, from, dexes.from) < usd) return false
+  moveCash(venue.state, from, dexes.from, -usd)
+  moveCash(venue.state, to, dexes.to, usd)
+  return true
+}
+
+/**
+ * Withdraws an amount of a spot token, in wei, from an account. Returns the part of the acquisition cost that belongs
+ * to the amount, or `undefined` if the available balance is too low.
+ */
+export const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigint | undefined => {
+  if (available(from, token) < wei) return undefined
+  const balance = ensureBalance(from, token)
+  const entry = balance.total === 0n ? 0n : balance.entry * wei / balance.total
+  balance.total -= wei
+  balance.entry -= entry
+  return entry
+}
+
+/** Moves an amount of a spot token, in wei. Returns whether the sender's balance was sufficient. */
+export const moveSpot = (from: TradingAccount, to: TradingAccount, token: number, wei: bigint): boolean => {
+  const entry = takeSpot(from, token, wei)
+  if (entry === undefined) return false
+  const target = ensureBalance(to, token)
+  target.total += wei
+  target.entry += entry
+  return true
+}
+
+const day = 86_400_000
+const countedDays = 14
+
+/** Decimals of a rate. */
+const rateDecimals = 8
+const one = 10n ** BigInt(rateDecimals)
+
+/** The venue's fee schedule, as in its documentation. */
+export const schedule = {
+  cross: "0.00045",
+  add: "0.00015",
+  spotCross: "0.0007",
+  spotAdd: "0.0004",
+  tiers: {
+    vip: [
+      { ntlCutoff: "5000000.0", cross: "0.0004", add: "0.00012", spotCross: "0.0006", spotAdd: "0.0003" },
+      { ntlCutoff: "25000000.0", cross: "0.00035", add: "0.00008", spotCross: "0.0005", spotAdd: "0.0002" },
+      { ntlCutoff: "100000000.0", cross: "0.0003", add: "0.00004", spotCross: "0.0004", spotAdd: "0.0001" },
+      { ntlCutoff: "500000000.0", cross: "0.00028", add: "0.0", spotCross: "0.00035", spotAdd: "0.0" },
+      { ntlCutoff: "2000000000.0", cross: "0.00026", add: "0.0", spotCross: "0.0003", spotAdd: "0.0" },
+      { ntlCutoff: "7000000000.0", cross: "0.00024", add: "0.0", spotCross: "0.00025", spotAdd: "0.0" }
+    ],
+    mm: [
+      { makerFractionCutoff: "0.005", add: "-0.00001" },
+      { makerFractionCutoff: "0.015", add: "-0.00002" },
+      { makerFractionCutoff: "0.03", add: "-0.00003" }
+    ]
+  },
+  referralDiscount: "0.04",
+  stakingDiscountTiers: [
+    { bpsOfMaxSupply: "0.0", discount: "0.0" },
+    { bpsOfMaxSupply: "0.0001", discount: "0.05" },
+    { bpsOfMaxSupply: "0.001", discount: "0.1" },
+    { bpsOfMaxSupply: "0.01", discount: "0.15" },
+    { bpsOfMaxSupply: "0.1", discount: "0.2" },
+    { bpsOfMaxSupply: "1.0", discount: "0.3" },
+    { bpsOfMaxSupply: "5.0", discount: "0.4" }
+  ]
+}
+
+/** A tier of the fee schedule. */
+export interface FeeTier {
+  readonly cross: string
+  readonly add: string
+  readonly spotCross: string
+  readonly spotAdd: string
+}
+
+const vipTiers = schedule.tiers.vip.map((tier) => ({ tier, cutoff: Decimals.parse(tier.ntlCutoff, 6) ?? 0n }))
+
+/** The number of days whose volumes are stored, for `portfolio`. */
+const retainedDays = 31
+
+/** Returns the first millisecond of the UTC day that contains a time. */
+export const startOfDay = (time: number): number => Math.floor(time / day) * day
+
+/**
+ * Returns the fee tier of an account at the given time. The volume of a day counts toward the tier from the next day
+ * on.
+ */
+export const feeTier = ({ tierVolumes }: TradingAccount, now: number): FeeTier => {
+  if (tierVolumes.size === 0) return schedule
+  const today = startOfDay(now)
+  let counted = 0n
+  for (const [start, usd] of tierVolumes) {
+    if (start < today && start >= today - countedDays * day) counted += usd
+  }
+  return vipTiers.findLast(({ cutoff }) => counted > cutoff)?.tier ?? schedule
+}
+
+const rates = new Map<string, bigint>()
+
+const parseRate = (text: string): bigint => {
+  const known = rates.get(text)
+  if (known !== undefined) return known
+  const rate = Decimals.parse(text, rateDecimals) ?? 0n
+  rates.set(text, rate)
+  return rate
+}
+
+/** The percentage by which the fee of a referred account is reduced, up to a volume in millionths of a dollar. */
+const referralDiscount = 4n
+const discountedVolume = 25_000_000_000_000n
+
+/** The percentage of its fees that the referrer of an account earns, up to a volume in millionths of a dollar. */
+const referrerShare = 10n
+const rewardedVolume = 1_000_000_000_000_000n
+
+/** Returns whether an account pays less because it was referred. */
+export const hasReferralDiscount = ({ referrer, volume }: TradingAccount): boolean =>
+  referrer !== undefined && volume < discountedVolume
+
+/** Returns the part of a fee that the referrer of the account earns. */
+export const referralReward = ({ referrer, volume }: TradingAccount, fee: bigint): bigint =>
+  referrer === undefined || volume >= rewardedVolume ? 0n : fee * referrerShare / 100n
+
+/** The number by which growth mode divides an asset's fee, and the volume that counts toward the fee tier. */
+const growthShare = 10n
+
+/** The kind of a traded asset, on which its fee and its weight in the fee tier depend. */
+export interface FeeKind {
+  readonly isSpot: boolean
+  readonly isGrowing?: boolean
+}
+
+/** Returns the fee on an amount, rounded down. */
+export const computeFee = (
+  account: TradingAccount,
+  now: number,
+  amount: bigint,
+  crossed: boolean,
+  { isGrowing = false, isSpot }: FeeKind
+): bigint => {
+  const tier = feeTier(account, now)
+  const rate = parseRate(isSpot ? (crossed ? tier.spotCross : tier.spotAdd) : (crossed ? tier.cross : tier.add))
+  const fee = amount * rate / one / (isGrowing ? growthShare : 1n)
+  return hasReferralDiscount(account) ? fee * (100n - referralDiscount) / 100n : fee
+}
+
+/** Returns the builder fee on an amount, rounded down. `tenthsOfBp` is the rate in tenths of a basis point. */
+export const builderFeeAmount = (amount: bigint, tenthsOfBp: bigint): bigint => amount * tenthsOfBp / 100_000n
+
+/** Adds a trade to an account's traded volume. `usd` is in millionths of a dollar. `crossed` is set for the taker. */
+export const countVolume = (
+  account: TradingAccount,
+  now: number,
+  usd: bigint,
+  crossed: boolean,
+  { isGrowing = false, isSpot }: FeeKind
+): void => {
+  account.volume += usd
+  const today = startOfDay(now)
+  const known = account.volumes.get(today)
+  const of = known ?? { cross: 0n, add: 0n }
+  if (known === undefined) {
+    account.volumes.set(today, of)
+    for (const volumes of [account.volumes, account.tierVolumes]) {
+      for (const start of volumes.keys()) if (start <= today - retainedDays * day) volumes.delete(start)
+    }
+  }
+  if (crossed) of.cross += usd
+  else of.add += usd
+  addTo(account.tierVolumes, today, isSpot ? 2n * usd : isGrowing ? usd / growthShare : usd)
+}
+
+/** A trade: price in ticks, size in lots. */
+export interface TradeTerms {
+  readonly px: bigint
+  readonly sz: bigint
+  readonly tid: number
+  readonly hash: Fill["hash"]
+  readonly liquidation?: { readonly liquidatedUser: Address; readonly markPx: string; readonly method: string }
+}
+
+/** The result of settling one side of a trade. */
+interface Settled {
+  readonly startPosition: string
+  readonly dir: string
+  readonly closedPnl: string
+  readonly fee: string
+  readonly feeToken: string
+  readonly builderFee?: string
+}
+
+const tradeDirection = (before: bigint, after: bigint): string => {
+  if (before === 0n || (before > 0n) === (after > 0n) && abs(after) > abs(before)) {
+    return after > 0n ? "Open Long" : "Open Short"
+  }
+  if (after === 0n || (before > 0n) === (after > 0n)) return before > 0n ? "Close Long" : "Close Short"
+  return before > 0n ? "Long > Short" : "Short > Long"
+}
+
+const newPosition = (isCross: boolean, leverage: number): Position => ({
+  size: 0n,
+  entry: 0n,
+  isCross,
+  leverage,
+  raw: 0n,
+  funding: { allTime: 0n, sinceOpen: 0n, sinceChange: 0n }
+})
+
+/** Applies a trade to a position without charging a fee. Returns the realized profit. */
+export const movePosition = (
+  venue: Venue,
+  account: TradingAccount,
+  asset: Perpetual,
+  isBuy: boolean,
+  px: bigint,
+  sz: bigint
+): bigint => {
+  const clearing = ensureClearing(account, asset.dex)
+  const leverage = leverageSetting(account, asset)
+  const position = clearing.positions.get(asset.coin) ?? newPosition(leverage.isCross, leverage.value)
+  const before = position.size
+  const closing = before !== 0n && before > 0n !== isBuy ? min(abs(before), sz) : 0n
+  const opening = sz - closing
+  let closedPnl = 0n
+  if (closing > 0n) {
+    const entry = position.entry * closing / abs(before)
+    const paid = px * closing
+    closedPnl = before > 0n ? paid - entry : entry - paid
+    position.entry -= entry
+    const flow = isBuy ? -paid : paid
+    if (position.isCross) clearing.cash += flow
+    else {
+      const worth = position.raw + before * px
+      const released = closing === abs(before) ? worth : worth * closing / abs(before)
+      position.raw += flow - released
+      clearing.cash += released
+    }
+    position.size += isBuy ? closing : -closing
+  }
+  if (opening > 0n) {
+    const paid = px * opening
+    position.entry += paid
+    position.size += isBuy ? opening : -opening
+    const flow = isBuy ? -paid : paid
+    if (position.isCross) clearing.cash += flow
+    else {
+      const margin = divideUp(paid, BigInt(position.leverage))
+      clearing.cash -= margin
+      position.raw += flow + margin
+    }
+  }
+  position.funding.sinceChange = 0n
+  const { holders } = PriceTimeBook.ensureMarket(venue.state, asset.coin)
+  if (position.size === 0n) {
+    clearing.positions.delete(asset.coin)
+    holders.delete(account.address)
+  } else {
+    clearing.positions.set(asset.coin, position)
+    holders.add(account.address)
+  }
+  return closedPnl
+}
+
+/**
+ * Distributes the fees of a trade: adds `share` (the builder fee) to the builder's rewards, a part of `fee` to the
+ * referrer's rewards, and the remainder of `fee` to the venue's income. Amounts are in millionths of a dollar.
+ */
+const collect = (venue: Venue, account: TradingAccount, fee: bigint, builder: VenueOrder["builder"], share: bigint) => {
+  const { house } = venue.state
+  if (builder !== undefined) PriceTimeBook.ensureAccount(venue.state, builder.address).builderRewards += share
+  const referred = referralReward(account, fee)
+  if (account.referrer !== undefined) {
+    PriceTimeBook.ensureAccount(venue.state, account.referrer.address).rewards += referred
+  }
+  house.feesUsd += fee - referred
+}
+
+const settlePerpetual = (
+  venue: Venue,
+  account: TradingAccount,
+  asset: Perpetual,
+  { builder, isBuy }: Pick<VenueOrder, "builder" | "isBuy">,
+  { px, sz }: TradeTerms,
+  crossed: boolean
+): Settled => {
+  const clearing = ensureClearing(account, asset.dex)
+  const before = clearing.positions.get(asset.coin)?.size ?? 0n
+  const closedPnl = movePosition(venue, account, asset, isBuy, px, sz)
+  const notional = px * sz
+  const kind = { isSpot: false, isGrowing: isGrowing(asset.market, venue.state.now) }
+  const fee = computeFee(account, venue.state.now, notional, crossed, kind)
+  const share = builder === undefined ? 0n : builderFeeAmount(notional, builder.tenthsOfBp)
+  clearing.cash -= fee + share
+  collect(venue, account, fee, builder, share)
+  countVolume(account, venue.state.now, notional, crossed, kind)
+  return {
+    startPosition: printSz(asset, before),
+    dir: tradeDirection(before, before + (isBuy ? sz : -sz)),
+    closedPnl: printUsd(closedPnl),
+    fee: printUsd(fee + share),
+    feeToken: "USDC",
+    ...(share === 0n ? {} : { builderFee: printUsd(share) })
+  }
+}
+
+const spotKind: FeeKind = { isSpot: true }
+
+const settleSpot = (
+  venue: Venue,
+  account: TradingAccount,
+  asset: SpotPair,
+  { builder, isBuy }: Pick<VenueOrder, "builder" | "isBuy">,
+  { px, sz }: TradeTerms,
+  crossed: boolean
+): Settled => {
+  const base = ensureBalance(account, asset.base.index)
+  const quote = ensureBalance(account, asset.quote.index)
+  const paid = px * sz
+  const got = sz * asset.weiPerLot
+  const before = base.total
+  const { house, now } = venue.state
+  const amount = isBuy ? got : paid
+  const fee = computeFee(account, now, amount, crossed, spotKind)
+  // the builder of a spot buy receives nothing, because the fee of a buy is paid in the base token
+  const share = builder === undefined || isBuy
+    ? 0n
+    : builderFeeAmount(paid, builder.tenthsOfBp) / weiPerUsd * weiPerUsd
+  let closedPnl = 0n
+  if (isBuy) {
+    base.total += got - fee
+    base.entry += paid
+    quote.total -= paid
+    PriceTimeBook.addTo(house.feesSpot, asset.base.index, fee)
+  } else {
+    const entry = before === 0n ? 0n : base.entry * got / before
+    closedPnl = paid - entry
+    base.entry -= entry
+    base.total -= got
+    quote.total += paid - fee - share
+    PriceTimeBook.addTo(house.feesSpot, asset.quote.index, fee)
+    if (builder !== undefined) {
+      PriceTimeBook.ensureAccount(venue.state, builder.address).builderRewards += share / weiPerUsd
+    }
+  }
+  if (asset.quote.index === usdc) countVolume(account, now, paid / weiPerUsd, crossed, spotKind)
+  const token = isBuy ? asset.base : asset.quote
+  return {
+    startPosition: Decimals.print(before, asset.base.weiDecimals),
+    dir: isBuy ? "Buy" : "Sell",
+    closedPnl: Decimals.print(closedPnl, asset.quote.weiDecimals),
+    fee: Decimals.print(fee + share, token.weiDecimals),
+    feeToken: token.name,
+    ...(share === 0n ? {} : { builderFee: Decimals.print(share, asset.quote.weiDecimals) })
+  }
+}
+
+/** Settles one side of a trade for an account, and adds the fill to the account's list. */
+export const settle = (
+  venue: Venue,
+  asset: Asset,
+  order: VenueOrder,
+  terms: TradeTerms,
+  crossed: boolean
+): Fill => {
+  const account = PriceTimeBook.ensureAccount(venue.state, order.user)
+  const settled = asset.kind === "perpetual"
+    ? settlePerpetual(venue, account, asset, order, terms, crossed)
+    : settleSpot(venue, account, asset, order, terms, crossed)
+  const { builderFee, ...known } = settled
+  const fill: Fill = {
+    coin: asset.coin,
+    px: printPx(asset, terms.px),
+    sz: printSz(asset, terms.sz),
+    side: order.isBuy ? "B" : "A",
+    time: venue.state.now,
+    startPosition: known.startPosition,
+    dir: known.dir,
+    closedPnl: known.closedPnl,
+    hash: terms.hash,
+    oid: order.oid,
+    crossed,
+    fee: known.fee,
+    ...(builderFee === undefined ? {} : { builderFee }),
+    tid: terms.tid,
+    ...(order.cloid === null ? {} : { cloid: order.cloid }),
+    ...(terms.liquidation === undefined ? {} : { liquidation: terms.liquidation }),
+    feeToken: known.feeToken,
+    twapId: null
+  }
+  if (order.twapId === undefined) {
+    PriceTimeBook.append(account.fills, fill, venue.limits.fills)
+    emit(venue, { kind: "fill", user: order.user, fill })
+  } else {
+    const twapFill = { fill, twapId: order.twapId }
+    PriceTimeBook.append(account.twapFills, twapFill, venue.limits.fills)
+    emit(venue, { kind: "twapFill", user: order.user, fill: twapFill })
+  }
+  emit(venue, { kind: "account", user: order.user })
+  return fill
+}
+
+/** Settles the side of a trade that belongs to the synthetic orders. This side pays no fees. */
+export const settleHouse = (venue: Venue, asset: Asset, isBuy: boolean, px: bigint, sz: bigint): void => {
+  const { house } = venue.state
+  const paid = px * sz
+  if (asset.kind === "perpetual") {
+    house.cash += isBuy ? -paid : paid
+    PriceTimeBook.addTo(house.positions, asset.coin, isBuy ? sz : -sz)
+    return
+  }
+  const got = sz * asset.weiPerLot
+  PriceTimeBook.addTo(house.spot, asset.base.index, isBuy ? got : -got)
+  PriceTimeBook.addTo(house.spot, asset.quote.index, isBuy ? -paid : paid)
+}
 
 /** The immediate fill of an order: the filled lots, and their value in ticks times lots. */
 export interface Filled {
@@ -67,7 +683,7 @@ const record = (
     tid,
     ...(users === undefined ? {} : { users })
   }
-  TradingState.append(market.trades, trade, rememberedTrades)
+  PriceTimeBook.append(market.trades, trade, rememberedTrades)
   countMinute(market, venue.state.now, px, sz)
   emit(venue, { kind: "trade", coin: asset.coin, trade })
   emit(venue, { kind: "book", coin: asset.coin })
@@ -78,7 +694,7 @@ const record = (
  * (such as a stop-loss) and ends its sibling orders (orders of which only one can be filled).
  */
 const settled = (venue: Venue, order: VenueOrder): void => {
-  OrderLife.report(venue, order, order.sz === 0n ? "filled" : "open")
+  report(venue, order, order.sz === 0n ? "filled" : "open")
   if (order.sz === 0n) release(venue, order)
 }
 
@@ -87,17 +703,17 @@ const settled = (venue: Venue, order: VenueOrder): void => {
  * sibling orders of the filled order, because only one of several siblings can be filled.
  */
 export const release = (venue: Venue, order: VenueOrder): void => {
-  const account = TradingState.ensureAccount(venue.state, order.user)
+  const account = PriceTimeBook.ensureAccount(venue.state, order.user)
   const { children } = order
   for (const child of children) {
     child.siblings = children.flatMap(({ oid }) => oid === child.oid ? [] : [oid])
-    OrderLife.awaitTrigger(venue, child)
-    OrderLife.report(venue, child, "open")
+    awaitTrigger(venue, child)
+    report(venue, child, "open")
   }
   order.children = none
   for (const oid of order.siblings) {
     const sibling = account.orders.get(oid)
-    if (sibling !== undefined && sibling.place !== "gone") OrderLife.endByVenue(venue, sibling, "siblingFilledCanceled")
+    if (sibling !== undefined && sibling.place !== "gone") endByVenue(venue, sibling, "siblingFilledCanceled")
   }
 }
 
@@ -106,23 +722,23 @@ export const release = (venue: Venue, order: VenueOrder): void => {
  */
 export const endReducers = (venue: Venue, asset: Asset, user: VenueOrder["user"]): void => {
   if (asset.kind === "spot") return
-  const account = TradingState.ensureAccount(venue.state, user)
+  const account = PriceTimeBook.ensureAccount(venue.state, user)
   const size = account.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
   for (const order of account.open.values()) {
     if (order.coin !== asset.coin || !order.reduceOnly) continue
-    if (size === 0n || size > 0n === order.isBuy) OrderLife.endByVenue(venue, order, "reduceOnlyCanceled")
+    if (size === 0n || size > 0n === order.isBuy) endByVenue(venue, order, "reduceOnlyCanceled")
   }
 }
 
 const fillableLots = (venue: Venue, asset: Asset, maker: VenueOrder): bigint =>
   maker.reduceOnly
-    ? min(maker.sz, OrderLife.reducible(TradingState.ensureAccount(venue.state, maker.user), asset, maker))
+    ? min(maker.sz, reducible(PriceTimeBook.ensureAccount(venue.state, maker.user), asset, maker))
     : maker.sz
 
 /** Returns whether the account of a resting order has too little margin for the fill of the order. */
 const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => {
   if (asset.kind === "spot" || maker.reduceOnly) return false
-  const account = TradingState.ensureAccount(venue.state, maker.user)
+  const account = PriceTimeBook.ensureAccount(venue.state, maker.user)
   const clearing = ensureClearing(account, asset.dex)
   const size = clearing.positions.get(asset.coin)?.size ?? 0n
   if (size !== 0n && size > 0n !== maker.isBuy) return false
@@ -142,15 +758,15 @@ const nextMaker = (
   for (;;) {
     const maker = PriceTimeBook.best(side)
     if (maker === undefined || !reaches(maker.px)) return undefined
-    if (maker.user === taker?.user) OrderLife.endByVenue(venue, maker, "selfTradeCanceled")
-    else if (lacksMargin(venue, asset, maker)) OrderLife.endByVenue(venue, maker, "marginCanceled")
-    else if (fillableLots(venue, asset, maker) === 0n) OrderLife.endByVenue(venue, maker, "reduceOnlyCanceled")
+    if (maker.user === taker?.user) endByVenue(venue, maker, "selfTradeCanceled")
+    else if (lacksMargin(venue, asset, maker)) endByVenue(venue, maker, "marginCanceled")
+    else if (fillableLots(venue, asset, maker) === 0n) endByVenue(venue, maker, "reduceOnlyCanceled")
     else return maker
   }
 }
 
 interface Meeting {
-  readonly hash: Settlement.TradeTerms["hash"]
+  readonly hash: TradeTerms["hash"]
   readonly liquidation?: TradeTerms["liquidation"]
 }
 
@@ -172,10 +788,10 @@ const withMaker = (
 ): Filled => {
   const sz = min(taker.sz, fillableLots(venue, asset, maker))
   const terms = tradeTerms(venue, meeting, maker.px, sz)
-  OrderLife.reduce(venue, asset, taker, sz)
-  OrderLife.reduce(venue, asset, maker, sz)
-  Settlement.settle(venue, asset, taker, terms, true)
-  Settlement.settle(venue, asset, maker, terms, false)
+  reduce(venue, asset, taker, sz)
+  reduce(venue, asset, maker, sz)
+  settle(venue, asset, taker, terms, true)
+  settle(venue, asset, maker, terms, false)
   settled(venue, maker)
   endReducers(venue, asset, maker.user)
   record(
@@ -200,9 +816,9 @@ const withQuote = (
   const sz = min(taker.sz, quote.sz)
   const terms = tradeTerms(venue, meeting, quote.px, sz)
   quote.sz -= sz
-  OrderLife.reduce(venue, asset, taker, sz)
-  Settlement.settle(venue, asset, taker, terms, true)
-  Settlement.settleHouse(venue, asset, !taker.isBuy, quote.px, sz)
+  reduce(venue, asset, taker, sz)
+  settle(venue, asset, taker, terms, true)
+  settleHouse(venue, asset, !taker.isBuy, quote.px, sz)
   const { house } = venue
   record(venue, asset, market, terms, taker.isBuy, taker.isBuy ? [taker.user, house] : [house, taker.user])
   return { sz, paid: sz * quote.px }
@@ -249,7 +865,7 @@ export const bestPrices = (venue: Venue, asset: Asset): { readonly bid?: bigint;
 }
 
 const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
-  const market = TradingState.ensureMarket(venue.state, asset.coin)
+  const market = PriceTimeBook.ensureMarket(venue.state, asset.coin)
   const side = isBid ? market.bids : market.asks
   const first = PriceTimeBook.best(side)
   if (first === undefined) return
@@ -266,9 +882,9 @@ const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
     const sz = min(quote.sz, fillableLots(venue, asset, maker))
     const terms = tradeTerms(venue, { hash: zeroHash }, maker.px, sz)
     quote.sz -= sz
-    OrderLife.reduce(venue, asset, maker, sz)
-    Settlement.settle(venue, asset, maker, terms, false)
-    Settlement.settleHouse(venue, asset, !isBid, maker.px, sz)
+    reduce(venue, asset, maker, sz)
+    settle(venue, asset, maker, terms, false)
+    settleHouse(venue, asset, !isBid, maker.px, sz)
     settled(venue, maker)
     endReducers(venue, asset, maker.user)
     const { house } = venue

@@ -1,32 +1,367 @@
-/** The interface to the simulated trading. Actions, queries, streams and tests use it. */
-import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
-import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
+/** The controls of the venue for tests: books, prices, metadata, time and faults. */
+import type { SentAction } from "@trigate/domain/actions/Action"
 import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
-import type { Address } from "@trigate/domain/encoding/Hex"
-import { lowerCase } from "@trigate/domain/encoding/Hex"
+import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
+import type { Candle } from "@trigate/domain/candles/Candle"
+import { lowerCase } from "@trigate/domain/encoding/Encoding"
+import type { Address } from "@trigate/domain/encoding/Encoding"
+import type { SpotMeta, SpotPair, SpotToken } from "@trigate/domain/info/Market"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
+import { none } from "@trigate/domain/Sandbox"
+import type { SandboxFaults } from "@trigate/domain/Sandbox"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
-import type { ActionContext, ActionResponse } from "./ActionContext.ts"
-import * as Actions from "./Actions.ts"
+import * as Schema from "effect/Schema"
+import * as Random from "../Seed.ts"
+import type { Seed } from "../Seed.ts"
+import type { ActionContext, ActionResponse } from "./AccountActions.ts"
 import * as Advance from "./Advance.ts"
-import { usdDecimals } from "./Assets.ts"
-import * as Decimals from "./Decimals.ts"
-import type { GivenBook, InvalidBook } from "./GivenBooks.ts"
-import { giveBook } from "./GivenBooks.ts"
-import { givePosition, InvalidHolding } from "./GivenPositions.ts"
-import type { PricePoint } from "./PricePaths.ts"
-import * as PricePaths from "./PricePaths.ts"
-import { discardPrices } from "./Quotes.ts"
-import type { TradingState } from "./TradingState.ts"
+import { givePosition, InvalidHolding } from "./Advance.ts"
+import * as Decimals from "./Assets.ts"
+import { readGivenPx, usdDecimals } from "./Assets.ts"
+import type { Asset, CandleMarket } from "./Assets.ts"
+import { discardPrices, never } from "./Margin.ts"
+import { ensureMarket, withoutPrices } from "./TradingState.ts"
+import type { Quote, TradingState } from "./TradingState.ts"
 import * as Transfers from "./Transfers.ts"
-import type { Venue, VenueEvent } from "./Venue.ts"
-import { nextHash } from "./Venue.ts"
-import type { InfoState } from "./VenueAnswer.ts"
+import { emit, nextHash } from "./Venue.ts"
+import type { PricePath, Venue, VenueEvent } from "./Venue.ts"
+import * as Actions from "./VenueExchange.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
-import type { VenueState } from "./VenueState.ts"
 import { changeAccount } from "./VenueState.ts"
+import type { InfoState, VenueState } from "./VenueState.ts"
+
+/** The faults that have a probability. */
+export type SharedFault = Exclude<keyof SandboxFaults, "latency">
+
+/** Reads and sets the faults of a sandbox. */
+export interface VenueFaults {
+  readonly get: () => SandboxFaults
+  /** Sets the faults in `faults`. Other faults do not change. */
+  readonly set: (faults: Partial<SandboxFaults>) => Effect.Effect<void>
+  /**
+   * Returns whether a fault affects the next request. The result depends on the seed and on the fault's probability.
+   */
+  readonly happens: (fault: SharedFault) => boolean
+  /**
+   * Runs a request after the venue's latency. If the rate-limit fault affects the request, returns HTTP 429 without
+   * running it.
+   */
+  readonly ask: <E, R>(
+    venue: Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
+  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
+}
+
+const rateLimited = UpstreamResponse.json("trading-api", 429, "null")
+
+/** Makes the fault injection of a sandbox. `seed` determines which requests are affected. */
+export const makeFaults = (seed: Seed, initial: Partial<SandboxFaults> = {}): VenueFaults => {
+  let faults: SandboxFaults = { ...none, ...initial }
+  const cases = new Map<SharedFault, number>()
+  const happens = (fault: SharedFault): boolean => {
+    const share = faults[fault]
+    if (share === 0) return false
+    const at = cases.get(fault) ?? 0
+    cases.set(fault, at + 1)
+    return Random.fraction(Random.series(seed, `fault/${fault}`), at) < share
+  }
+  return {
+    get: () => faults,
+    set: (changed) =>
+      Effect.sync(() => {
+        faults = { ...faults, ...changed }
+      }),
+    happens,
+    ask: (venue) =>
+      Effect.suspend(() => {
+        const asked = () => happens("rateLimited") ? Exit.succeed(rateLimited) : venue
+        return faults.latency === 0 ? asked() : Effect.delay(Effect.suspend(asked), faults.latency)
+      })
+  }
+}
+
+const quote = 0
+
+const token = (
+  index: number,
+  name: string,
+  tokenId: string,
+  rest: Partial<SpotToken> = {}
+): SpotToken => ({
+  name,
+  szDecimals: 2,
+  weiDecimals: 8,
+  index,
+  tokenId,
+  isCanonical: false,
+  evmContract: null,
+  fullName: null,
+  deployerTradingFeeShare: "0.0",
+  ...rest
+})
+
+/** Tokens that do not depend on the seed. */
+const knownTokens: ReadonlyArray<SpotToken> = [
+  token(0, "USDC", "0x6d1e7cde53ba9467b783cb7c530ce054", { szDecimals: 8, isCanonical: true }),
+  token(1, "PURR", "0xc1fb593aeffbeb02f85e0308e9956a90", {
+    szDecimals: 0,
+    weiDecimals: 5,
+    isCanonical: true,
+    evmContract: { address: "0x9b498c3c8a0b8cd8ba1d9851d40d186f1872b44e", evm_extra_wei_decimals: 13 }
+  }),
+  token(150, "HYPE", "0x0d01dc56dcaaca66ad901c959b4011ec", {
+    fullName: "Hyperliquid",
+    evmContract: { address: "0x2222222222222222222222222222222222222222", evm_extra_wei_decimals: 10 }
+  })
+]
+
+/** Pairs that do not depend on the seed. */
+const knownPairs: ReadonlyArray<SpotPair> = [
+  { tokens: [1, quote], name: "PURR/USDC", index: 0, isCanonical: true },
+  { tokens: [150, quote], name: "@107", index: 107, isCanonical: false }
+]
+
+const syllables = "ba chi do fun ger hy jeff ka lqd mo nu pip ra su tor za".split(" ")
+
+const makeName = (seed: Seed, index: number): string => {
+  const family = Random.series(seed, `spot/${index}/name`)
+  const parts = Array.from(
+    { length: 2 + Random.below(family, 0, 2) },
+    (_, part) => syllables[Random.below(family, part + 1, syllables.length)] ?? ""
+  )
+  // one name in sixteen ends with a space, because some real names do
+  return `${parts.join("").toUpperCase()}${Random.below(family, 9, 16) === 0 ? " " : ""}`
+}
+
+const makeEvmContract = (seed: Seed, index: number) => {
+  const family = Random.series(seed, `spot/${index}/evm`)
+  return Random.below(family, 0, 3) > 0 ? null : {
+    address: Random.hex(seed, `spot/${index}/address`, 40),
+    evm_extra_wei_decimals: Random.below(family, 1, 21) - 2
+  }
+}
+
+const madeToken = (seed: Seed, index: number): SpotToken => {
+  const family = Random.series(seed, `spot/${index}`)
+  return token(index, makeName(seed, index), Random.hex(seed, `spot/${index}/id`, 32), {
+    szDecimals: Random.below(family, 1, 4),
+    weiDecimals: 5 + Random.below(family, 2, 4),
+    evmContract: makeEvmContract(seed, index),
+    fullName: Random.below(family, 3, 4) === 0 ? `The ${makeName(seed, index).trim()} Token` : null,
+    deployerTradingFeeShare: Random.below(family, 4, 5) === 0 ? "1.0" : "0.0"
+  })
+}
+
+const lastToken = 460
+
+/** The first token index after which indexes are missing, so that a token's position can differ from its index. */
+const firstTokenHole = 300
+
+const isHole = (seed: Seed, kind: string, index: number): boolean =>
+  Random.below(Random.series(seed, `spot/holes/${kind}`), index, 6) === 0
+
+const madeTokens = (seed: Seed): ReadonlyArray<SpotToken> =>
+  Array.from({ length: lastToken - 1 }, (_, offset) => offset + 2)
+    .filter((index) => index !== 150 && (index < firstTokenHole || !isHole(seed, "token", index)))
+    .map((index) => madeToken(seed, index))
+
+/**
+ * Makes pairs. Uses only tokens whose position in the list equals their index. Some libraries look up tokens by
+ * position: ccxt, and the venue's Python SDK before 0.23.0. The constructor of the SDK fails if a pair names a token
+ * that is not listed.
+ */
+const madePairs = (seed: Seed, tokens: ReadonlyArray<SpotToken>): ReadonlyArray<SpotPair> =>
+  tokens.filter(({ index }) => index < firstTokenHole)
+    .map((base, offset): SpotPair => ({
+      // one pair in thirty has a quote token other than USDC
+      tokens: [base.index, Random.below(Random.series(seed, "spot/quotes"), offset, 30) === 0 ? 150 : quote],
+      name: `@${offset + 1}`,
+      index: offset + 1,
+      isCanonical: false
+    }))
+    .filter(({ index }) => index !== 107 && !isHole(seed, "pair", index))
+
+const byIndex = (a: { readonly index: number }, b: { readonly index: number }): number => a.index - b.index
+
+/**
+ * Makes all spot tokens and pairs for a seed.
+ *
+ * The indexes of tokens and of pairs have gaps, so the position of a token or pair in its list can differ from its
+ * index. For every token that is part of a pair, the position equals the index.
+ */
+export const makeSpotMeta = (seed: Seed): SpotMeta => {
+  const tokens = madeTokens(seed)
+  return {
+    universe: [...knownPairs, ...madePairs(seed, tokens)].toSorted(byIndex),
+    tokens: [...knownTokens, ...tokens].toSorted(byIndex)
+  }
+}
+
+const minute = 60_000
+
+/** A price and its time, in milliseconds. */
+export interface PricePoint {
+  readonly time: number
+  readonly price: number
+}
+
+/**
+ * Returns the price points of bars: open, low, high, close for a rising bar, and open, high, low, close for a falling
+ * bar.
+ */
+export const pricePoints = (
+  bars: ReadonlyArray<Pick<Candle, "t" | "T" | "o" | "h" | "l" | "c">>
+): ReadonlyArray<PricePoint> =>
+  bars.flatMap(({ T, c, h, l, o, t }) => {
+    const third = (T - t) / 3
+    const [first, second] = Number(c) >= Number(o) ? [l, h] : [h, l]
+    return [[t, o], [t + third, first], [t + 2 * third, second], [T, c]] as const
+  }).map(([time, price]) => ({ time: Math.round(time), price: Number(price) }))
+
+/** Returns the index of the first point after a time. */
+const indexAfter = (points: ReadonlyArray<PricePoint>, time: number): number => {
+  let low = 0
+  let high = points.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((points[middle]?.time ?? 0) <= time) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/**
+ * Returns the price interpolated between two points. The price is constant before the first point and after the last
+ * one.
+ */
+const priceIn = (points: ReadonlyArray<PricePoint>, time: number): number | undefined => {
+  const index = indexAfter(points, time)
+  const before = points[index - 1]
+  const after = points[index]
+  if (before === undefined || after === undefined) return (before ?? after)?.price
+  return before.price + (after.price - before.price) * (time - before.time) / (after.time - before.time)
+}
+
+/**
+ * Price points that are replayed from the time `from` until the next set of points starts. `speed` is relative to real
+ * time.
+ */
+export interface Played {
+  readonly from: number
+  readonly speed: number
+  readonly points: ReadonlyArray<PricePoint>
+}
+
+/** The replayed points of each coin. The oldest set of points is first. */
+export type PlayedCoins = ReadonlyMap<string, ReadonlyArray<Played>>
+
+/**
+ * Maximum number of stored point sets of a coin. Before the time at which the oldest set starts, bars have the prices
+ * of the underlying path.
+ */
+const mostPlayed = 100
+
+/** Adds price points of a coin, which are replayed from `played.from` on. */
+export const play = (coins: PlayedCoins, coin: string, played: Played): PlayedCoins =>
+  new Map(coins).set(coin, [...coins.get(coin) ?? [], played].slice(-mostPlayed))
+
+/** Converts the time `now` to the corresponding time of the replayed points. */
+const timeIn = ({ from, points, speed }: Played, now: number): number => (points[0]?.time ?? 0) + (now - from) * speed
+
+/** Makes a path that replays points for the coins in `coins`, and uses the path `others` for all other coins. */
+export const playedPath = (others: PricePath, coins: PlayedCoins): PricePath => {
+  const current = ({ coin }: CandleMarket, now: number): Played | undefined =>
+    coins.get(coin)?.findLast(({ from, points }) => from <= now && points.length > 0)
+  return coins.size === 0 ? others : {
+    priceAt: (market, now) => {
+      const playing = current(market, now)
+      const price = playing === undefined ? undefined : priceIn(playing.points, timeIn(playing, now))
+      return price ?? others.priceAt(market, now)
+    },
+    isMonotone: (market, from, to) => {
+      const playing = current(market, from)
+      if (playing !== current(market, to)) return false
+      if (playing === undefined) return others.isMonotone(market, from, to)
+      const next = playing.points[indexAfter(playing.points, timeIn(playing, from))]
+      return next === undefined || next.time >= timeIn(playing, to)
+    },
+    playedSince: (coin) => coins.get(coin)?.[0]?.from ?? others.playedSince(coin)
+  }
+}
+
+/** Makes a path on which time passes `speed` times as fast after the time `from`. */
+export const faster = (path: PricePath, from: number, speed: number): PricePath => {
+  const timeAt = (now: number): number => now <= from ? now : from + (now - from) * speed
+  return speed === 1 ? path : {
+    priceAt: (market, now) => path.priceAt(market, timeAt(now)),
+    isMonotone: (market, since, to) => {
+      const [first, last] = [timeAt(since), timeAt(to)]
+      return last <= (Math.floor(first / minute) + 1) * minute && path.isMonotone(market, first, last)
+    },
+    playedSince: () => from
+  }
+}
+
+/** A price level, as decimal text. */
+export interface GivenLevel {
+  readonly px: string
+  readonly sz: string
+}
+
+/** The levels of a book, in any order. A side can be empty. */
+export interface GivenBook {
+  readonly bids: ReadonlyArray<GivenLevel>
+  readonly asks: ReadonlyArray<GivenLevel>
+}
+
+/** A book that a coin cannot have; `path` leads to the invalid value. Nothing was changed. */
+export class InvalidBook extends Schema.TaggedError<InvalidBook>()("InvalidBook", {
+  path: Schema.Array(Schema.Union([Schema.String, Schema.Natural])),
+  message: Schema.String
+}) {}
+
+const invalid = (message: string, ...path: ReadonlyArray<string | number>) =>
+  Result.fail(new InvalidBook({ path, message }))
+
+const readLevel = (asset: Asset, { px, sz }: GivenLevel, ...path: ReadonlyArray<string | number>) => {
+  const ticks = readGivenPx(asset, px)
+  if (Result.isFailure(ticks)) return invalid(ticks.failure, ...path, "px")
+  const lots = Decimals.parse(sz, asset.szDecimals)
+  return lots === undefined || lots <= 0n
+    ? invalid(`Expected a size above 0 with at most ${asset.szDecimals} decimals`, ...path, "sz")
+    : Result.succeed({ px: ticks.success, sz: lots, n: 1 })
+}
+
+/** Replaces the synthetic orders of a coin by the levels of a book; by generated orders if `book` is `undefined`. */
+export const giveBook = (
+  venue: Venue,
+  coin: string,
+  book: GivenBook | undefined
+): Result.Result<void, InvalidBook> =>
+  Result.gen(function*() {
+    const asset = venue.listing.byCoin.get(coin)
+    if (asset === undefined) return yield* invalid(`The sandbox does not list ${coin}`, "coin")
+    const market = ensureMarket(venue.state, coin)
+    if (book === undefined) ({ quotes: market.quotes } = withoutPrices())
+    else {
+      const bids: Array<Quote> = []
+      const asks: Array<Quote> = []
+      for (const [index, level] of book.bids.entries()) bids.push(yield* readLevel(asset, level, "bids", index))
+      for (const [index, level] of book.asks.entries()) asks.push(yield* readLevel(asset, level, "asks", index))
+      bids.sort((a, b) => Number(b.px - a.px))
+      asks.sort((a, b) => Number(a.px - b.px))
+      const [bid] = bids
+      const [ask] = asks
+      if (bid !== undefined && ask !== undefined && ask.px <= bid.px) {
+        return yield* invalid("Expected asks above the bids", "asks")
+      }
+      market.quotes = { second: never, bids, asks }
+    }
+    emit(venue, { kind: "book", coin })
+  })
 
 /** Receives the events of the venue in order of occurrence. */
 export type Follower = (events: ReadonlyArray<VenueEvent>, venue: Venue) => void
@@ -100,7 +435,7 @@ export interface TradingControls {
 /** A copy of the trading state, including the replayed prices. */
 export interface TradingSnapshot {
   readonly state: TradingState
-  readonly played: PricePaths.PlayedCoins
+  readonly played: PlayedCoins
   /** The milliseconds passed to `advance` until the time of the copy. */
   readonly ahead: number
 }
@@ -134,13 +469,13 @@ export const make = (
 ): TradingControls => {
   const followers = new Set<Follower>()
   const { path: base } = venue
-  let played: PricePaths.PlayedCoins = new Map()
+  let played: PlayedCoins = new Map()
   let ahead = 0
   const nowAt = (clock: number): number => (stoppedAt ?? clock) + ahead
   const now = Effect.map(Clock.currentTimeMillis, nowAt)
-  const setPlayed = (coins: PricePaths.PlayedCoins): void => {
+  const setPlayed = (coins: PlayedCoins): void => {
     played = coins
-    venue.path = PricePaths.played(base, coins)
+    venue.path = playedPath(base, coins)
     // discards the mark prices and synthetic orders of this second, which are based on the previous price path
     for (const market of venue.state.markets.values()) discardPrices(market)
   }
@@ -181,7 +516,7 @@ export const make = (
       }),
     act: Effect.fnUntraced(function*(user, action) {
       const executable = yield* Effect.mapError(
-        Effect.fromResult(Actions.read(action.type, action)),
+        Effect.fromResult(Actions.readAction(action.type, action)),
         (why) => classifyRejection(VenueRefusal.wrongShape + why)
       )
       yield* current
@@ -224,7 +559,7 @@ export const make = (
         (venue) => {
           // starts at a whole second, because synthetic orders are made once per second
           const from = Math.floor(venue.state.now / second) * second
-          setPlayed(PricePaths.play(played, coin, { from, speed, points }))
+          setPlayed(play(played, coin, { from, speed, points }))
           Advance.playPrice(venue, coin)
         }
       ).pipe(Effect.andThen(flush)),

@@ -1,16 +1,15 @@
 /** The running venue: its state, its listings, its price path, and events that are not delivered yet. */
-import type { Address, Hash } from "@trigate/domain/encoding/Hex"
+import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
+import type { Fill } from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
-import type { Fill } from "@trigate/domain/info/Order"
-import { priceAt } from "../internal/venue/PriceWalk.ts"
 import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
-import type { CandleMarket } from "./CandleMarket.ts"
-import type { FundingEntry, LedgerEntry, TwapFill, VenueOrder } from "./TradingAccount.ts"
-import type { TradingState } from "./TradingState.ts"
+import type { CandleMarket } from "./Assets.ts"
+import { priceAt } from "./CandleBars.ts"
 import * as TradingState_ from "./TradingState.ts"
-import type { InfoState } from "./VenueAnswer.ts"
+import type { FundingEntry, LedgerEntry, TradingState, TwapFill, VenueOrder } from "./TradingState.ts"
+import type { InfoState } from "./VenueState.ts"
 
 /** The state of an order at the time of an event. */
 export type OrderSnapshot = Readonly<VenueOrder>

@@ -1,20 +1,20 @@
-/**
- * Serves queries about an account: stake, signers, and empty lists for features that the sandbox does not support.
- * These queries have no response schema.
- */
-import { Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
-import * as Hype from "@trigate/signing/Hype"
+/** Serves queries about an account: margin, orders and fills, fees and limits, roles, stake and signers. */
+import { Address, lowerCase } from "@trigate/domain/encoding/Encoding"
+import type { Hash } from "@trigate/domain/encoding/Encoding"
+import * as InfoOperations from "@trigate/domain/info/InfoOperations"
+import * as Hype from "@trigate/signing/Decimal"
 import * as Schema from "effect/Schema"
+import { unstakingTime } from "./AccountActions.ts"
 import * as AccountReads from "./AccountReads.ts"
 import { printUsd } from "./Assets.ts"
-import { unstakingTime } from "./StakeActions.ts"
-import type { TradingAccount } from "./TradingAccount.ts"
+import { twapHistory } from "./Orders.ts"
 import { findAccount } from "./TradingState.ts"
-import { twapHistory } from "./Twaps.ts"
-import { vaultEquity } from "./Vaults.ts"
-import type { Venue } from "./Venue.ts"
+import type { TradingAccount } from "./TradingState.ts"
+import { vaultEquity } from "./Transfers.ts"
 import { zeroHash } from "./Venue.ts"
-import { type Account, accountOrNew, countRequests, type VenueState } from "./VenueState.ts"
+import type { Venue } from "./Venue.ts"
+import { accountOrNew, countRequests, findAgentUser, isValidAt, on } from "./VenueState.ts"
+import type { Account, InfoView, VenueState } from "./VenueState.ts"
 
 /** The state from which queries about a user are served. */
 interface View {
@@ -218,3 +218,88 @@ export const validators = ({ validators }: VenueState) =>
       { uptimeFraction: jailed ? "0.0" : "1.0", predictedApr: "0.0", nSamples: 0 }
     ])
   }))
+
+const accountIn = ({ trading }: InfoView, user: Address): TradingAccount => findAccount(trading.state, user)
+
+/**
+ * The request limit that `userRateLimit` returns for an account without traded volume if no test has set a limit. The
+ * sandbox does not enforce this limit.
+ */
+const startingRequests = 10_000
+
+const findRole = (view: InfoView, user: Address) => {
+  const { venue } = view
+  const master = findAgentUser(venue, user, view.now)
+  if (master !== undefined) return { role: "agent", data: { user: master } }
+  const { subAccount } = accountIn(view, user)
+  if (subAccount !== undefined) return { role: "subAccount", data: { master: subAccount.master } }
+  if (accountOrNew(venue, user).leader !== undefined) return { role: "vault" }
+  return { role: venue.accounts.has(user) ? "user" : "missing" }
+}
+
+/** The handlers of queries about an account. For an unknown address, they return the data of an empty account. */
+export const tradingAnswers = {
+  clearinghouseState: on(
+    InfoOperations.clearinghouseState,
+    (view, { dex, user }) => AccountReads.clearinghouseState(view.trading, accountIn(view, user), dex ?? "")
+  ),
+  spotClearinghouseState: on(
+    InfoOperations.spotClearinghouseState,
+    (view, { user }) => AccountReads.spotState(view.trading, accountIn(view, user))
+  ),
+  userAbstraction: on(InfoOperations.userAbstraction, (view, { user }) => accountIn(view, user).abstraction),
+  openOrders: on(
+    InfoOperations.openOrders,
+    (view, { dex, user }) =>
+      AccountReads.openIn(view.trading, accountIn(view, user), dex ?? "").map(([asset, order]) =>
+        AccountReads.printOpen(asset, order)
+      )
+  ),
+  frontendOpenOrders: on(
+    InfoOperations.frontendOpenOrders,
+    (view, { dex, user }) =>
+      AccountReads.openIn(view.trading, accountIn(view, user), dex ?? "").map(([asset, order]) =>
+        AccountReads.printOrder(asset, order)
+      )
+  ),
+  orderStatus: on(InfoOperations.orderStatus, (view, { oid, user }) => {
+    const found = AccountReads.findRecord(view.trading, accountIn(view, user), oid)
+    return found === undefined ? { status: "unknownOid" as const } : { status: "order" as const, order: found }
+  }),
+  historicalOrders: on(
+    InfoOperations.historicalOrders,
+    (view, { user }) => AccountReads.history(view.trading, accountIn(view, user), mostRows)
+  ),
+  userFills: on(
+    InfoOperations.userFills,
+    (view, { aggregateByTime, user }) => {
+      const { fills } = accountIn(view, user)
+      return (aggregateByTime === true ? AccountReads.aggregateFills(fills) : fills).slice(-mostRows).toReversed()
+    }
+  ),
+  userFillsByTime: on(
+    InfoOperations.userFillsByTime,
+    (view, { aggregateByTime, endTime, reversed, startTime, user }) => {
+      const found = accountIn(view, user).fills.filter(({ time }) => time >= startTime && time <= (endTime ?? view.now))
+      const fills = aggregateByTime === true ? AccountReads.aggregateFills(found) : found
+      return (reversed === true ? fills.toReversed() : fills).slice(0, mostRows)
+    }
+  ),
+  userRole: on(InfoOperations.userRole, (view, { user }) => findRole(view, lowerCase(user))),
+  userRateLimit: on(InfoOperations.userRateLimit, (view, { user }) => {
+    const { requestLimit } = accountOrNew(view.venue, user)
+    const account = accountIn(view, user)
+    const limit = Number.isFinite(requestLimit) ? requestLimit : startingRequests
+    return {
+      cumVlm: AccountReads.formatVolume(account),
+      nRequestsUsed: countRequests(view.venue, user),
+      nRequestsCap: limit + account.reserved + AccountReads.wholeDollars(account),
+      nRequestsSurplus: 0
+    }
+  }),
+  userFees: on(InfoOperations.userFees, (view, { user }) => AccountReads.userFees(accountIn(view, user), view.now)),
+  extraAgents: on(
+    InfoOperations.extraAgents,
+    (view, { user }) => accountOrNew(view.venue, user).extraAgents.filter(isValidAt(view.now))
+  )
+}

@@ -1,48 +1,352 @@
-/** The venue's `POST /exchange`: decodes a signed action, executes it, and responds with the venue's texts. */
-import { MultiSig } from "@trigate/domain/actions/Action"
-import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
-import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
-import { type Address } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
-import * as UserSigned from "@trigate/signing/actions/UserSigned"
+/**
+ * The venue's `POST /exchange`: decodes a signed action, decides whether it is executed, executes it, and responds with
+ * the venue's texts.
+ */
+import { legCount, MultiSig, SignedEnvelope } from "@trigate/domain/actions/Action"
+import type { ActionType, SentAction } from "@trigate/domain/actions/Action"
+import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
+import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import { lowerCase } from "@trigate/domain/encoding/Encoding"
+import type { Address } from "@trigate/domain/encoding/Encoding"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
+import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
+import type { RecoveredSigner } from "@trigate/signing/actions/CanonicalAction"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
-import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as HashMap from "effect/HashMap"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
-import type { ActionSigner, Decision, Submission } from "./ActionAdmission.ts"
-import { admit, refuseIf } from "./ActionAdmission.ts"
-import type { ActionContext, ActionDecision, ActionResponse } from "./ActionContext.ts"
-import * as Actions from "./Actions.ts"
+import * as AccountActions from "./AccountActions.ts"
+import { actor, done, refuse, toVenueTime } from "./AccountActions.ts"
+import type { ActionContext, ActionDecision, ActionResponse } from "./AccountActions.ts"
+import { printUsd } from "./Assets.ts"
+import * as Orders from "./Orders.ts"
 import type { TradingControls } from "./TradingControls.ts"
-import type { Venue } from "./Venue.ts"
+import { findAccount } from "./TradingState.ts"
+import * as Transfers from "./Transfers.ts"
 import { nextHash } from "./Venue.ts"
-import { notJson } from "./VenueAnswer.ts"
+import type { Venue } from "./Venue.ts"
 import type { InfoControls } from "./VenueInfo.ts"
-import * as VenueRefusal from "./VenueRefusal.ts"
-import type { VenueControls } from "./VenueState.ts"
-import { accountOrNew, type VenueState } from "./VenueState.ts"
+import * as Words from "./VenueRefusal.ts"
+import { accountOrNew, countRequests, findAgentUser, notJson } from "./VenueState.ts"
+import type { VenueControls, VenueState } from "./VenueState.ts"
+
+/** Executes an action that was already decoded. */
+export type Executable = (context: ActionContext) => ActionDecision
+
+const ofLegs = (type: string, statuses: ReadonlyArray<Orders.LegStatus>): ActionDecision =>
+  Result.succeed({ type, data: { statuses } })
+
+const scheduleCancel = (context: ActionContext, { time }: ActionOf<"scheduleCancel">): ActionDecision => {
+  const account = actor(context)
+  if (time === undefined || time === null) {
+    account.cancelAt = undefined
+    return done
+  }
+  if (time < context.sentAt + 5_000) return refuse(Words.cancelTooEarly)
+  account.cancelAt = toVenueTime(context, time)
+  return done
+}
+
+const modifyOne = (context: ActionContext, { a, oid, order }: ActionOf<"modify">): ActionDecision => {
+  const [status] = Orders.modifyAll(context.venue, context.user, [{ oid, order }], a === true)
+  return typeof status === "object" && "error" in status ? refuse(status.error) : done
+}
+
+const spotUser = (context: ActionContext, action: ActionOf<"spotUser">): ActionDecision =>
+  "classTransfer" in action
+    ? Transfers.classTransfer(context, actor(context), BigInt(action.classTransfer.usdc), action.classTransfer.toPerp)
+    : AccountActions.toggleDusting(context, action.toggleSpotDusting.optOut)
+
+const agentSendAsset = (context: ActionContext, action: ActionOf<"agentSendAsset">): ActionDecision =>
+  action.destination.toLowerCase() === context.user
+    ? Transfers.sendAsset(context, action)
+    : refuse(Words.insufficientTransfer)
+
+/** Decodes an action of one type, or returns why the sandbox refuses it. */
+type Reader = StrictDecoder.StrictDecoder<Executable>
+
+/**
+ * Makes the reader of an action. `schema` declares the members that `handler` reads; `declared` declares all members of
+ * the action, if the handler does not read all of them.
+ */
+const play = <S extends AnyCodec>(
+  schema: S,
+  handler: (context: ActionContext, action: S["Type"]) => ActionDecision,
+  declared: AnyCodec = schema
+): Reader => {
+  const decode = StrictDecoder.make(schema, declared)
+  return (action) => Result.map(decode(action), (decoded): Executable => (context) => handler(context, decoded))
+}
+
+/** `vaultModify` without the setting `alwaysCloseOnWithdraw`, of which `null` means no change. */
+const VaultModify = Schema.Struct({ ...actionSchemas.vaultModify.fields, alwaysCloseOnWithdraw: Schema.Null })
+
+/**
+ * `tokenDelegate` in the form that the venue accepts: with the member `hyperliquidChain`, which the venue's
+ * documentation calls `venueChain`.
+ */
+const WireTokenDelegate = actionSchemas.tokenDelegate.check(
+  Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
+)
+
+const handlers = {
+  order: play(
+    actionSchemas.order,
+    (context, action) =>
+      ofLegs("order", Orders.placeAll(context.venue, context.user, action, AccountActions.undelegated(context)))
+  ),
+  cancel: play(
+    actionSchemas.cancel,
+    ({ user, venue }, action) => ofLegs("cancel", Orders.cancelAll(venue, user, action))
+  ),
+  cancelByCloid: play(
+    actionSchemas.cancelByCloid,
+    ({ user, venue }, action) => ofLegs("cancel", Orders.cancelAllByCloid(venue, user, action))
+  ),
+  modify: play(actionSchemas.modify, modifyOne),
+  batchModify: play(
+    actionSchemas.batchModify,
+    ({ user, venue }, { a, modifies }) => ofLegs("order", Orders.modifyAll(venue, user, modifies, a === true))
+  ),
+  scheduleCancel: play(actionSchemas.scheduleCancel, scheduleCancel),
+  twapOrder: play(
+    actionSchemas.twapOrder,
+    ({ user, venue }, action) =>
+      Result.succeed({ type: "twapOrder", data: { status: Orders.placeTwap(venue, user, action) } })
+  ),
+  twapCancel: play(
+    actionSchemas.twapCancel,
+    ({ user, venue }, action) =>
+      Result.succeed({ type: "twapCancel", data: { status: Orders.cancelTwap(venue, user, action) } })
+  ),
+  noop: play(actionSchemas.noop, () => done),
+  updateLeverage: play(actionSchemas.updateLeverage, AccountActions.updateLeverage),
+  updateIsolatedMargin: play(actionSchemas.updateIsolatedMargin, AccountActions.updateIsolatedMargin),
+  topUpIsolatedOnlyMargin: play(actionSchemas.topUpIsolatedOnlyMargin, AccountActions.topUp),
+  usdSend: play(actionSchemas.usdSend, Transfers.usdSend),
+  spotSend: play(actionSchemas.spotSend, Transfers.spotSend),
+  sendAsset: play(actionSchemas.sendAsset, Transfers.sendAsset),
+  withdraw3: play(actionSchemas.withdraw3, Transfers.withdraw),
+  usdClassTransfer: play(actionSchemas.usdClassTransfer, Transfers.usdClassTransfer),
+  cDeposit: play(actionSchemas.cDeposit, AccountActions.stake),
+  cWithdraw: play(actionSchemas.cWithdraw, AccountActions.unstake),
+  approveAgent: play(actionSchemas.approveAgent, AccountActions.approveAgent),
+  approveBuilderFee: play(actionSchemas.approveBuilderFee, AccountActions.approveBuilderFee),
+  convertToMultiSigUser: play(actionSchemas.convertToMultiSigUser, AccountActions.convertToMultiSig),
+  linkStakingUser: play(actionSchemas.linkStakingUser, AccountActions.linkStaking),
+  stakingLinkDisableTradingUser: play(actionSchemas.stakingLinkDisableTradingUser, AccountActions.unlinkStaking),
+  userDexAbstraction: play(
+    actionSchemas.userDexAbstraction,
+    (context, { enabled, user }) => AccountActions.switchAbstraction(context, "dexAbstraction", enabled, user)
+  ),
+  userPortfolioMargin: play(
+    actionSchemas.userPortfolioMargin,
+    (context, { enabled, user }) => AccountActions.switchAbstraction(context, "portfolioMargin", enabled, user)
+  ),
+  userSetAbstraction: play(
+    actionSchemas.userSetAbstraction,
+    (context, { abstraction, user }) => AccountActions.setAbstraction(context, abstraction, user)
+  ),
+  agentEnableDexAbstraction: play(
+    actionSchemas.agentEnableDexAbstraction,
+    (context) => AccountActions.switchAbstraction(context, "dexAbstraction")
+  ),
+  agentSendAsset: play(actionSchemas.agentSendAsset, agentSendAsset),
+  agentSetAbstraction: play(
+    actionSchemas.agentSetAbstraction,
+    (context, { abstraction }) => AccountActions.setAbstraction(context, abstraction)
+  ),
+  createSubAccount: play(actionSchemas.createSubAccount, AccountActions.create),
+  subAccountModify: play(actionSchemas.subAccountModify, AccountActions.rename),
+  subAccountTransfer: play(actionSchemas.subAccountTransfer, AccountActions.transfer),
+  subAccountSpotTransfer: play(actionSchemas.subAccountSpotTransfer, AccountActions.spotTransfer),
+  createVault: play(actionSchemas.createVault, Transfers.create),
+  vaultModify: play(VaultModify, Transfers.modify, actionSchemas.vaultModify),
+  vaultTransfer: play(actionSchemas.vaultTransfer, Transfers.transfer),
+  vaultDistribute: play(actionSchemas.vaultDistribute, Transfers.distribute),
+  registerReferrer: play(actionSchemas.registerReferrer, AccountActions.registerReferrer),
+  setReferrer: play(actionSchemas.setReferrer, AccountActions.setReferrer),
+  claimRewards: play(actionSchemas.claimRewards, AccountActions.claimRewards),
+  setDisplayName: play(actionSchemas.setDisplayName, AccountActions.setDisplayName),
+  reserveRequestWeight: play(actionSchemas.reserveRequestWeight, AccountActions.reserveRequests),
+  spotUser: play(actionSchemas.spotUser, spotUser),
+  tokenDelegate: play(WireTokenDelegate, AccountActions.delegate),
+  CSignerAction: play(actionSchemas.CSignerAction, AccountActions.setJailed),
+  evmUserModify: play(actionSchemas.evmUserModify, AccountActions.selectBlocks)
+} satisfies { readonly [Type in ActionType]?: Reader }
+
+const readers: ReadonlyMap<string, Reader> = new Map(Object.entries(handlers))
+
+/** The types of actions that this module executes. */
+export const decodedTypes: ReadonlySet<string> = new Set(readers.keys())
+
+/** Decodes an action, or returns why the sandbox refuses it, as a text to append to the venue's text. */
+export const readAction = (type: string, action: unknown): Result.Result<Executable, string> => {
+  const reader = readers.get(type)
+  return reader === undefined
+    ? Result.fail(`: the sandbox does not support ${JSON.stringify(type)}`)
+    : Result.mapError(reader(action), (unread) => StrictDecoder.formatUnread(unread, type))
+}
+
+/** A value, or the venue's rejection text. */
+export type Decision<A> = Result.Result<A, string>
+
+/** Rejects an action with a text if `refused` is true. */
+export const refuseIf = (refused: boolean, refusal: string): Decision<void> =>
+  refused ? Result.fail(refusal) : Result.succeed(undefined)
+
+const day = 86_400_000
+
+/** The number of nonces that the venue stores for each signer. */
+export const retainedNonces = 100
+
+/**
+ * Marks a signer's nonce as used. Fails with the venue's rejection text.
+ *
+ * The nonce must be unused, inside a window around `now` (the time of the machine's clock), and above the lowest of the
+ * signer's 100 highest nonces.
+ */
+export const useNonce = (
+  state: VenueState,
+  signer: Address,
+  nonce: number,
+  now: number
+): Decision<VenueState> => {
+  const used = Option.getOrElse(HashMap.get(state.nonces, signer), (): ReadonlyArray<number> => [])
+  const earliest = now - 2 * day
+  const latest = now + day
+  const lowest = used.length < retainedNonces ? undefined : used[0]
+  if (nonce < earliest) return Result.fail(Words.nonceTooLow(nonce, earliest))
+  if (nonce > latest) return Result.fail(Words.nonceTooHigh(nonce, latest))
+  const above = used.findLastIndex((each) => each <= nonce) + 1
+  if (used[above - 1] === nonce) return Result.fail(Words.duplicateNonce(nonce))
+  if (lowest !== undefined && nonce < lowest) return Result.fail(Words.nonceTooLow(nonce, lowest))
+  const next = used.toSpliced(above, 0, nonce)
+  if (next.length > retainedNonces) next.shift()
+  return Result.succeed({ ...state, nonces: HashMap.set(state.nonces, signer, next) })
+}
+
+/** The signer of a request body, and the signing scheme. */
+export type ActionSigner =
+  | Pick<Exclude<RecoveredSigner, { readonly scheme: "multiSig" }>, "scheme" | "signer">
+  | Extract<RecoveredSigner, { readonly scheme: "multiSig" }>
+
+/** A parsed request body: the envelope, the multi-sig wrapper (if any), the action to execute, and the signers. */
+export interface Submission {
+  readonly envelope: SignedEnvelope
+  /** The multi-sig wrapper; absent for other actions. */
+  readonly wrapper: typeof MultiSig.Type | undefined
+  /** The action to execute, as the caller sent it. */
+  readonly action: SentAction
+  readonly executable: Executable
+  readonly signed: ActionSigner
+}
+
+/**
+ * Returns the account for which a key signs: the account of the key's own address, or the account that approved the key
+ * as an API wallet.
+ */
+const accountBehind = (state: VenueState, signer: Address, now: number): Address | undefined =>
+  state.accounts.has(signer) ? signer : findAgentUser(state, signer, now)
+
+const actingUser = (state: VenueState, { envelope, signed }: Submission, now: number): Decision<Address> => {
+  const user = accountBehind(state, signed.signer, now)
+  if (user === undefined) return Result.fail(Words.unknownUser(signed.signer))
+  if (signed.scheme === "userSigned" && user !== signed.signer) {
+    return Result.fail(Words.mustDeposit(signed.signer))
+  }
+  const vault = signed.scheme === "userSigned" ? undefined : envelope.vaultAddress ?? undefined
+  if (vault === undefined) return Result.succeed(user)
+  return accountOrNew(state, vault).leader === user
+    ? Result.succeed(lowerCase(vault))
+    : Result.fail(Words.unknownVault(vault))
+}
+
+const multiSigUser = (
+  state: VenueState,
+  wrapper: typeof MultiSig.Type,
+  signed: Extract<RecoveredSigner, { readonly scheme: "multiSig" }>,
+  now: number
+): Decision<Address> =>
+  Result.gen(function*() {
+    const user = lowerCase(wrapper.payload.multiSigUser)
+    yield* refuseIf(signed.signer !== lowerCase(wrapper.payload.outerSigner), Words.invalidOuterSigner)
+    const leader = accountBehind(state, signed.signer, now)
+    if (leader === undefined) return yield* Result.fail(Words.outerSignerUnknown)
+    const rule = accountOrNew(state, user).multiSig
+    if (rule === undefined) return yield* Result.fail(Words.invalidMultiSigUser)
+    const authorized = new Set(rule.authorizedUsers)
+    yield* refuseIf(!authorized.has(leader), Words.invalidOuterSigner)
+    const inner = new Set(signed.inner.map(({ signer }) => signer))
+    yield* refuseIf(!inner.isSubsetOf(authorized), Words.invalidInnerSigner)
+    yield* refuseIf(inner.size < rule.threshold, Words.thresholdNotMet)
+    return user
+  })
+
+const isCancel = (type: string): boolean => type === "cancel" || type === "cancelByCloid"
+
+/**
+ * Counts each order or cancellation of an action as one request. Cancellations have a higher limit, so that orders can
+ * be canceled even after the limit for other actions is reached.
+ */
+const admitRequest = (state: VenueState, venue: Venue, user: Address, action: SentAction): Decision<VenueState> => {
+  const { reserved, volume } = findAccount(venue.state, user)
+  const next = countRequests(state, user) + legCount(action)
+  const ordinary = accountOrNew(state, user).requestLimit + reserved + Number(volume / 1_000_000n)
+  const most = isCancel(action.type) ? Math.min(ordinary + 100_000, ordinary * 2) : ordinary
+  return next > most
+    ? Result.fail(Words.tooManyRequests(next, most, printUsd(volume)))
+    : Result.succeed({ ...state, requests: HashMap.set(state.requests, user, next) })
+}
+
+const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
+  expiresAfter !== undefined && expiresAfter !== null && expiresAfter < now
+
+/**
+ * Counts the request and uses the nonce of a submission. Returns the user for whom it acts, and the next state. Runs
+ * for every order, so it does without generators.
+ */
+export const admit = (
+  state: VenueState,
+  venue: Venue,
+  submission: Submission,
+  sentAt: number
+): Decision<{ readonly user: Address; readonly next: VenueState }> => {
+  const { action, envelope, signed, wrapper } = submission
+  const { now } = venue.state
+  const acting = wrapper !== undefined && signed.scheme === "multiSig"
+    ? multiSigUser(state, wrapper, signed, now)
+    : actingUser(state, submission, now)
+  if (Result.isFailure(acting)) return Result.fail(acting.failure)
+  const user = acting.success
+  if (isExpired(envelope, sentAt)) return Result.fail(Words.expired)
+  const counted = admitRequest(state, venue, accountBehind(state, signed.signer, now) ?? user, action)
+  if (Result.isFailure(counted)) return Result.fail(counted.failure)
+  const used = useNonce(counted.success, signed.signer, envelope.nonce, sentAt)
+  return Result.isFailure(used) ? Result.fail(used.failure) : Result.succeed({ user, next: used.success })
+}
 
 /**
  * Checks the network and the nonce of an action. These checks do not need the venue's state. The action's nonce must
  * equal the nonce of the request body.
  */
 const checkAction = (profile: VenueProfile, action: SentAction, nonce: number): Decision<void> => {
-  const type = UserSigned.find(action.type)
+  const type = CanonicalAction.find(action.type)
   if (type === undefined) return Result.succeed(undefined)
-  if (action[profile.chainField] !== profile.chainName) return Result.fail(VenueRefusal.wrongNetwork)
-  const field = UserSigned.nonceField(type)
-  return refuseIf(field !== undefined && action[field.name] !== nonce, VenueRefusal.nonceMismatch)
+  if (action[profile.chainField] !== profile.chainName) return Result.fail(Words.wrongNetwork)
+  const field = CanonicalAction.nonceField(type)
+  return refuseIf(field !== undefined && action[field.name] !== nonce, Words.nonceMismatch)
 }
 
 /**
@@ -62,7 +366,7 @@ const decide = (
   if (Result.isFailure(admitted)) return [Result.fail(admitted.failure), state]
   const { next, user } = admitted.success
   if (signed.scheme !== "multiSig" && accountOrNew(next, user).multiSig !== undefined) {
-    return [Result.fail(VenueRefusal.multiSigRequired), next]
+    return [Result.fail(Words.multiSigRequired), next]
   }
   const context: ActionContext = { venue, identity: next, user, nonce: envelope.nonce, sentAt }
   venue.hash = nextHash(venue)
@@ -82,16 +386,16 @@ const refused = (text: string): UpstreamResponse.UpstreamResponse =>
   UpstreamResponse.jsonValue(upstream, 200, { status: "err", response: text })
 
 /** The types of actions that the sandbox supports. */
-export const playedTypes: ReadonlySet<string> = new Set(["multiSig", ...Actions.playedTypes])
+export const playedTypes: ReadonlySet<string> = new Set(["multiSig", ...decodedTypes])
 
 /** Returns the venue's response to a body that it cannot decode; `why` is appended to its text. */
 const wrongShape = (why = ""): UpstreamResponse.UpstreamResponse =>
-  UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape + why)
+  UpstreamResponse.plain(upstream, 422, Words.wrongShape + why)
 
 /** Decodes the multi-sig wrapper (if any) and the action to execute, or returns why the sandbox refuses them. */
 const readEnvelope = (envelope: SignedEnvelope): Result.Result<Omit<Submission, "signed">, string> => {
   const read = (action: SentAction, wrapper: typeof MultiSig.Type | undefined) =>
-    Result.map(Actions.read(action.type, action), (executable) => ({ envelope, wrapper, action, executable }))
+    Result.map(readAction(action.type, action), (executable) => ({ envelope, wrapper, action, executable }))
   return envelope.action.type === "multiSig"
     ? Result.flatMap(
       Result.mapError(decodeMultiSig(envelope.action), (unread) => StrictDecoder.formatUnread(unread, "multiSig")),
@@ -107,7 +411,7 @@ export interface ExchangeState {
   readonly trading: TradingControls
 }
 
-type Unrecovered = Result.Result.Failure<ReturnType<typeof SignerRecovery.recoverRequest>>
+type Unrecovered = Result.Result.Failure<ReturnType<typeof CanonicalAction.recoverRequest>>
 
 /** The time, in milliseconds, and the engine that recovers signers. */
 interface Surroundings {
@@ -128,13 +432,13 @@ const answerTo = (
   const checked = checkAction(profile, action, envelope.nonce)
   if (Result.isFailure(checked)) return refused(checked.failure)
   const recovered: Result.Result<ActionSigner, Unrecovered> = signer === undefined || wrapper !== undefined
-    ? SignerRecovery.recoverRequest(profile, envelope, engine)
-    : Result.map(UserSigned.signingScheme(action), ({ scheme }) => ({ scheme, signer }))
+    ? CanonicalAction.recoverRequest(profile, envelope, engine)
+    : Result.map(CanonicalAction.signingScheme(action), ({ scheme }) => ({ scheme, signer }))
   if (Result.isFailure(recovered)) {
     const { failure } = recovered
     if (failure._tag !== "UnrecoverableSignature" || wrapper === undefined) return wrongShape()
     return refused(
-      failure.innerIndex === undefined ? VenueRefusal.invalidOuterSigner : VenueRefusal.invalidInnerSigner
+      failure.innerIndex === undefined ? Words.invalidOuterSigner : Words.invalidInnerSigner
     )
   }
   const venue = trading.at(Ref.getUnsafe(info.state), trading.nowAt(sentAt))
@@ -164,7 +468,7 @@ export interface Recovered {
  * recovered from the body.
  */
 const isAsSent = ({ signed: { action: { type } }, signer }: Recovered): boolean =>
-  signer !== undefined && type !== "multiSig" && UserSigned.find(type) === undefined
+  signer !== undefined && type !== "multiSig" && CanonicalAction.find(type) === undefined
 
 /**
  * Handles request bodies as the real venue does: one at a time, on behalf of the recovered signer.
@@ -190,7 +494,7 @@ export const submit = (
         onSuccess: (request) => answerTo(profile, state, request, recovered?.signer, surroundings)
       })
     if (recovered !== undefined && isAsSent(recovered)) return Exit.succeed(handle(recovered.signed))
-    const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
+    const parsed = Option.flatMap(Encoding.decode(body), (text) => Result.getSuccess(Encoding.parse(text)))
     return Exit.succeed(Option.match(parsed, {
       onNone: () => notJson,
       onSome: (sent) => Option.match(decodeEnvelope(sent), { onNone: () => wrongShape(), onSome: handle })

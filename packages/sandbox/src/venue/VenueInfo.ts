@@ -1,9 +1,8 @@
 /** The venue's `POST /info`: decodes a query, and serves it from the venue's markets and accounts. */
-import { Address } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import { Address } from "@trigate/domain/encoding/Encoding"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
-import type * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import type * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -11,23 +10,22 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as AccountReads from "./AccountReads.ts"
-import { type CandleMarket, findMarket } from "./CandleMarket.ts"
-import * as MarketReads from "./MarketReads.ts"
+import { findMarket } from "./Assets.ts"
+import type { CandleMarket } from "./Assets.ts"
 import { findAccount } from "./TradingState.ts"
-import { vaultSummaries } from "./Vaults.ts"
+import { vaultSummaries } from "./Transfers.ts"
 import * as VenueAccounts from "./VenueAccounts.ts"
-import { type InfoState, type InfoView, known, notJson, on, type QueryHandler, wrongShape } from "./VenueAnswer.ts"
 import * as VenueMarkets from "./VenueMarkets.ts"
-import { withEntry } from "./VenueState.ts"
-import * as VenueTrading from "./VenueTrading.ts"
+import { known, notJson, on, withEntry, wrongShape } from "./VenueState.ts"
+import type { InfoState, InfoView, QueryHandler } from "./VenueState.ts"
 
 /** The handlers of the queries that have a response schema, by query type. */
 const typed = {
-  ...VenueTrading.answers,
+  ...VenueAccounts.tradingAnswers,
   spotMeta: on(infoOperations.spotMeta, ({ spotMeta }) => spotMeta),
   candleSnapshot: on(infoOperations.candleSnapshot, ({ markets, now, trading }, window) => {
     const market = findMarket(markets, window.coin)
-    return market === undefined ? undefined : MarketReads.bars(trading, market, window, now)
+    return market === undefined ? undefined : AccountReads.bars(trading, market, window, now)
   }),
   meta: on(infoOperations.meta, (view, { dex }) => VenueMarkets.meta(view, dex ?? "")),
   allPerpMetas: on(infoOperations.allPerpMetas, VenueMarkets.allMetas),
@@ -202,7 +200,7 @@ export const playedQueries: ReadonlySet<string> = new Set([
  * the response is HTTP 400.
  */
 export const answer = (view: InfoView, body: Uint8Array): UpstreamResponse.UpstreamResponse => {
-  const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
+  const parsed = Option.flatMap(Encoding.decode(body), (text) => Result.getSuccess(Encoding.parse(text)))
   if (Option.isNone(parsed)) return notJson
   if (!hasType(parsed.value)) return wrongShape()
   const { type, ...members } = parsed.value

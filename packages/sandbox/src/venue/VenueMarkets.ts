@@ -1,17 +1,24 @@
 /** The venue's responses to queries about markets: their metadata, prices, books, trades and funding. */
 import type { AssetContext, Meta, MetaAndAssetContexts, PerpDex } from "@trigate/domain/info/Market"
 import * as DateTime from "effect/DateTime"
-import { priceAt } from "../internal/venue/PriceWalk.ts"
 import * as Random from "../Seed.ts"
-import { maxLeverage, printPx, printSz, printUsd } from "./Assets.ts"
-import { bars, dayStatistics } from "./CandleBars.ts"
-import { type CandleMarket, coinDex, findMarket, isGrowing, printPrice, printSize } from "./CandleMarket.ts"
-import { fundingRate } from "./Funding.ts"
-import { makeBook } from "./MarketBook.ts"
-import * as MarketReads from "./MarketReads.ts"
+import * as MarketReads from "./AccountReads.ts"
+import {
+  coinDex,
+  findMarket,
+  isGrowing,
+  maxLeverage,
+  printPrice,
+  printPx,
+  printSize,
+  printSz,
+  printUsd
+} from "./Assets.ts"
+import type { CandleMarket } from "./Assets.ts"
+import { bars, dayStatistics, priceAt } from "./CandleBars.ts"
+import { fundingRate, makeBook, markPrice } from "./Margin.ts"
 import { bestPrices } from "./Matching.ts"
-import { markPrice } from "./Quotes.ts"
-import { type InfoView, type Listing } from "./VenueAnswer.ts"
+import type { InfoView, Listing } from "./VenueState.ts"
 
 const minute = 60_000
 const hour = 60 * minute

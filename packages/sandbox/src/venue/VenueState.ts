@@ -1,11 +1,23 @@
-/** The venue's accounts, API wallets, validators and nonces, and the functions with which tests change them. */
-import { type ActionRejected, classifyRejection } from "@trigate/domain/actions/ActionOutcome"
-import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
+/**
+ * The venue's accounts, API wallets, validators and nonces, and the functions with which queries and tests use them.
+ */
+import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
+import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
+import { lowerCase } from "@trigate/domain/encoding/Encoding"
+import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
 import type { ExtraAgent } from "@trigate/domain/info/Account"
+import type { OutcomeMeta, SpotMeta } from "@trigate/domain/info/Market"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
+import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
+import * as StrictDecoder from "../internal/StrictDecoder.ts"
+import type { Seed } from "../Seed.ts"
+import type { CandleMarket } from "./Assets.ts"
+import type { Venue } from "./Venue.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 
 /** Returns the map with an entry added or replaced. */
@@ -230,3 +242,63 @@ export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
   limitRequests: (address, limit) =>
     Ref.update(state, (venue) => changeAccount(venue, address, { requestLimit: limit }))
 })
+
+/** The data from which `POST /info` is served. */
+export interface InfoState {
+  readonly spotMeta: SpotMeta
+  /** Coins with candles, by name. */
+  readonly markets: ReadonlyMap<string, CandleMarket>
+  /** The outcomes that `outcomeMeta` returns. They cannot be traded. */
+  readonly outcomeMeta: OutcomeMeta
+}
+
+/** The data that a query reads, and the time of the query. */
+export interface Listing extends InfoState {
+  readonly seed: Seed
+  readonly now: number
+}
+
+/** The state that a query reads: the listing, the venue's accounts, and the trading state at the time of the query. */
+export interface InfoView extends Listing {
+  readonly venue: VenueState
+  readonly trading: Venue
+}
+
+const upstream = "trading-api"
+
+/**
+ * Makes the response with the result of a query. If the result is `undefined` because a name is unknown, the response
+ * is HTTP 500 `null`, like the venue's.
+ */
+export const known = (value: unknown): UpstreamResponse.UpstreamResponse =>
+  value === undefined
+    ? UpstreamResponse.json(upstream, 500, "null")
+    : UpstreamResponse.json(upstream, 200, JSON.stringify(value))
+
+/** Makes the response to a query that the venue cannot decode. */
+export const wrongShape = (why = ""): UpstreamResponse.UpstreamResponse =>
+  UpstreamResponse.plain(upstream, 422, `${VenueRefusal.wrongShape}${why}`)
+
+/** The response to a body that is not JSON. */
+export const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
+
+/** Serves a typed query. `members` are the members of the parsed body except `type`. */
+export type QueryHandler = (view: InfoView, members: unknown) => UpstreamResponse.UpstreamResponse
+
+/**
+ * Makes the handler of an operation. The handler decodes the request before it responds, and refuses members that the
+ * operation does not declare. `accepts` returns whether the sandbox supports a request. Default: all requests are
+ * supported.
+ */
+export const on = <Request extends AnyCodec, Response extends AnyCodec>(
+  { name, request }: Operation<string, "read", Request, Response>,
+  answer: (view: InfoView, request: Request["Type"]) => Response["Encoded"] | undefined,
+  accepts: (request: Request["Type"]) => boolean = () => true
+): QueryHandler => {
+  const decode = StrictDecoder.makeTransformed(request)
+  return (view, members) =>
+    Result.match(decode(members), {
+      onFailure: (unread) => wrongShape(StrictDecoder.formatUnread(unread, name)),
+      onSuccess: (request) => accepts(request) ? known(answer(view, request)) : wrongShape()
+    })
+}

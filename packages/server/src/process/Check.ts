@@ -4,9 +4,9 @@
  */
 import { isValid, KeyStore } from "@trigate/callers/KeyStore"
 import { profileFor } from "@trigate/signing/VenueProfile"
-import * as NodeArchive from "@trigate/trading/NodeArchive"
-import type { AttemptOutcome } from "@trigate/upstream/attempts/Attempt"
-import * as Probe from "@trigate/upstream/attempts/Probe"
+import * as NodeArchive from "@trigate/trading/TradingUpstream"
+import type { AttemptOutcome } from "@trigate/upstream/attempts/Attempts"
+import * as Probe from "@trigate/upstream/attempts/OutlierDetection"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
@@ -20,15 +20,13 @@ import * as Path from "effect/Path"
 import * as Redis from "effect/persistence/Redis"
 import * as Result from "effect/Result"
 import { SqlClient } from "effect/sql/SqlClient"
+import { isSandbox } from "../Chains.ts"
 import * as GatewayServer from "../GatewayServer.ts"
-import { isSandbox } from "../GatewayStatus.ts"
-import * as Hosts from "../requests/Hosts.ts"
-import type { Settings as Decoded } from "../settings/Settings.ts"
+import * as Hosts from "../requests/Observe.ts"
 import { settings as declared } from "../settings/Settings.ts"
+import type { Settings as Decoded } from "../settings/Settings.ts"
 import * as Settings from "../settings/SettingsSources.ts"
-import * as ActionLogStore from "../stores/ActionLogStore.ts"
-import * as CallerStore from "../stores/CallerStore.ts"
-import * as SharedRedis from "../stores/SharedRedis.ts"
+import * as Stores from "../stores/Stores.ts"
 
 /** The result for one upstream URL or store. */
 export interface Finding {
@@ -66,7 +64,7 @@ const checkUpstream = (upstream: Upstream.Upstream, chain: Chain, instead: strin
   Effect.gen(function*() {
     const targets = Upstream.targets(upstream, "")
     if (targets.length === 0) return [absent(upstream.label, instead)]
-    const send = Probe.make(yield* HttpTransport)
+    const send = Probe.makeProbe(yield* HttpTransport)
     const probed = yield* Effect.forEach(targets, (target) => send(target, true), { concurrency: "unbounded" })
     const first = probed.find(({ chainId }) => chainId !== undefined)?.chainId
     const wanted = chain === "none" || chain === "own" ? first : BigInt(chain.id)
@@ -136,13 +134,13 @@ const redisFinding = Effect.fnUntraced(function*({ redisUrl }: Decoded) {
   if (Option.isNone(redisUrl)) return absent("redis", "")
   const answers = yield* within(
     works(Redis.Redis.use(({ send }) => send("PING"))),
-    SharedRedis.layer(redisUrl.value)
+    Stores.layerRedis(redisUrl.value)
   )
   return answers ? sound("redis", "") : failing("redis", "no response to PING")
 })
 
 const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
-  const place = ActionLogStore.findDatabase(settings)
+  const place = Stores.findDatabase(settings)
   if (Option.isNone(place)) return absent("database", "")
   const { kind } = place.value
   if (place.value.kind === "SQLite") {
@@ -158,7 +156,7 @@ const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
   }
   const answers = yield* within(
     works(SqlClient.use((sql) => sql`SELECT 1`)),
-    ActionLogStore.layerDatabase(place.value, "existing")
+    Stores.layerDatabase(place.value, "existing")
   )
   return answers ? sound("database", kind) : failing("database", `${kind} does not respond to queries`)
 })
@@ -168,14 +166,14 @@ const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
  * require keys.
  */
 const callersFinding = Effect.fnUntraced(function*(settings: Decoded) {
-  const place = yield* Effect.fromResult(CallerStore.findLocation(settings))
+  const place = yield* Effect.fromResult(Stores.findLocation(settings))
   if (Option.isNone(place)) return []
-  const name = CallerStore.describeLocation(place.value)
+  const name = Stores.describeLocation(place.value)
   const files = yield* FileSystem.FileSystem
   const found = yield* Effect.result(
     within(
       Effect.timeout(KeyStore.use(({ list }) => list), deadline),
-      Layer.provide(CallerStore.layerStore(place.value, "existing"), Layer.succeed(FileSystem.FileSystem, files))
+      Layer.provide(Stores.layerStore(place.value, "existing"), Layer.succeed(FileSystem.FileSystem, files))
     )
   )
   if (Result.isFailure(found)) return [failing("callers", found.failure.message)]

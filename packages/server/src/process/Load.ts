@@ -1,21 +1,22 @@
 /**
  * The load of the process. While the event loop lags, or the memory for requests in flight is exhausted, new work is
- * refused.
+ * refused. At shutdown, requests in flight finish first.
  *
  * The counted memory consists of request bodies that are being read or processed, and of unread responses. A body
  * counts with its declared length before it is read, and with its current size afterwards. A response is never refused:
  * if the unread responses exceed the limit, the gateway closes the connections of the oldest unread responses.
  */
 import { local } from "@trigate/domain/Caller"
-import { Overloaded } from "@trigate/domain/errors/CallerError"
+import { Overloaded } from "@trigate/domain/errors/GatewayError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
+import * as ProcessMetrics from "./Metrics.ts"
 import { metrics } from "./Metrics.ts"
-import * as ProcessMetrics from "./ProcessMetrics.ts"
 
 const measured = Effect.fnUntraced(function*(milliseconds: number) {
   const began = yield* Clock.currentTimeNanos
@@ -126,8 +127,8 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
   }
 
   yield* ProcessMetrics.registered([
-    ProcessMetrics.gauge(metrics.bodyBytes.series({}), () => bodyBytes),
-    ProcessMetrics.gauge(metrics.unreadBytes.series({}), () => answerBytes)
+    ProcessMetrics.sampledGauge(metrics.bodyBytes.series({}), () => bodyBytes),
+    ProcessMetrics.sampledGauge(metrics.unreadBytes.series({}), () => answerBytes)
   ])
 
   // `isBusy` is a property rather than a function, because every request reads it
@@ -169,3 +170,79 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
  * @category layers
  */
 export const layer = (options: Options): Layer.Layer<Load> => Layer.effect(Load, make(options))
+
+/**
+ * The count of requests in flight, for a graceful shutdown.
+ *
+ * Draining makes readiness fail and waits for the requests in flight. Close the server after that.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export class Drain extends Context.Service<Drain, {
+  /** Counts a request as in flight until the returned function is called. */
+  readonly enter: () => () => void
+  readonly isDraining: () => boolean
+  /** Waits until the requests in flight at the time of the call have completed. */
+  readonly current: Effect.Effect<void>
+  /** Makes `/health/ready` fail, then waits, for at most `maxWait`, until no requests are in flight. */
+  readonly drain: (maxWait: Duration.Input) => Effect.Effect<void>
+}>()("@trigate/server/process/Load/Drain") {}
+
+/**
+ * Provides one counter of requests in flight for the process.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerDrain: Layer.Layer<Drain> = Layer.effect(
+  Drain,
+  Effect.gen(function*() {
+    const idle = yield* Deferred.make<void>()
+    let inFlight = 0
+    let draining = false
+    const settle = () => {
+      if (draining && inFlight === 0) Deferred.doneUnsafe(idle, Effect.void)
+    }
+    const begin = () => {
+      const over = Deferred.makeUnsafe<void>()
+      const round = {
+        count: 0,
+        isLast: true,
+        over,
+        settle: () => {
+          if (!round.isLast && round.count === 0) Deferred.doneUnsafe(over, Effect.void)
+        },
+        leave: () => {
+          inFlight--
+          round.count--
+          round.settle()
+          settle()
+        }
+      }
+      return round
+    }
+    let round = begin()
+    return Drain.of({
+      enter: () => {
+        inFlight++
+        round.count++
+        return round.leave
+      },
+      current: Effect.suspend(() => {
+        const last = round
+        round = begin()
+        last.isLast = false
+        last.settle()
+        return Deferred.await(last.over)
+      }),
+      isDraining: () => draining,
+      drain: (maxWait) =>
+        Effect.suspend(() => {
+          draining = true
+          settle()
+          return Effect.timeoutOrElse(Deferred.await(idle), { duration: maxWait, orElse: () => Effect.void })
+        })
+    })
+  })
+)

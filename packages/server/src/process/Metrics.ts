@@ -1,17 +1,41 @@
 /**
- * The metrics of a gateway: name, kind, labels and meaning of each.
+ * The metrics of a gateway: name, kind, labels and meaning of each, those of the process and of streams, and their
+ * samples of the last hour.
  *
- * Each package declares its own metrics; this table collects them and adds those of the server. docs/metrics.md, the dashboard
- * and the alert rules in deploy/ are derived from this table or checked against it.
+ * Each package declares its own metrics; this table collects them and adds those of the server. docs/metrics.md, the
+ * dashboard and the alert rules in deploy/ are derived from this table or checked against it.
+ *
+ * `makeExposition` produces the content of `/metrics`: every metric of the table, including metrics without series.
+ *
+ * A sample has the totals of counters since the start of the process, so that a reader can compute rates between any
+ * two samples.
  */
-import { metrics as archive } from "@trigate/archive/ArchiveMetrics"
-import { metrics as callers } from "@trigate/callers/CallerMetrics"
-import type { Declared } from "@trigate/domain/DeclaredMetric"
+import { maxSamples, sampleSeconds } from "@trigate/api/AdminApi"
+import type { HistorySample, MinuteSample } from "@trigate/api/AdminApi"
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import { metrics as archive } from "@trigate/archive/CandleRecorder"
+import { metrics as callers } from "@trigate/callers/CallerKeys"
 import { counter, gauge, quotaExceeded, seconds } from "@trigate/domain/DeclaredMetric"
-import { metrics as accounts } from "@trigate/trading/accounts/AccountMetrics"
+import type { Declared } from "@trigate/domain/DeclaredMetric"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
+import { metrics as accounts } from "@trigate/trading/accounts/AccountChecks"
 import { metrics as actionLog } from "@trigate/trading/actionLog/ActionLog"
-import { metrics as streams } from "@trigate/upstream/streams/StreamMetrics"
-import { metrics as upstream } from "@trigate/upstream/UpstreamMetrics"
+import type { SharedStreams } from "@trigate/trading/streams/Streams"
+import * as SingleFlight from "@trigate/upstream/cache/ResponseCache"
+import type { FeedStatus } from "@trigate/upstream/evm/EvmFeed"
+import { metrics as streams } from "@trigate/upstream/streams/StreamSettings"
+import { metrics as upstream } from "@trigate/upstream/Upstream"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
+import * as Schedule from "effect/Schedule"
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- a gauge is read synchronously
+import { readdirSync } from "node:fs"
+import { monitorEventLoopDelay } from "node:perf_hooks"
 
 /** Every metric, in the order of docs/metrics.md. */
 export const metrics = {
@@ -93,3 +117,351 @@ export const metrics = {
 export const rows: ReadonlyArray<Pick<Declared, "name" | "kind" | "labels" | "meaning" | "onLinux">> = Object.values(
   metrics
 )
+
+const ignore = (): void => {}
+
+/** Registers a metric series whose value is read on demand. */
+const reading = <State>(
+  metric: Metric.Metric<number, State>,
+  get: (context: Context.Context<never>) => State
+): Effect.Effect<Metric.Registration> =>
+  Effect.map(
+    Effect.context(),
+    (context) => Metric.registerUnsafe(metric, context, { get, update: ignore, modify: ignore })
+  )
+
+const sampledCounter = (metric: Metric.Counter<number>, read: () => number) =>
+  reading(metric, () => ({ count: read(), incremental: true }))
+
+/** Makes a gauge whose value is read at each scrape. */
+export const sampledGauge = (metric: Metric.Gauge<number>, read: (context: Context.Context<never>) => number) =>
+  reading(metric, (context) => ({ value: read(context) }))
+
+/** Resolution of the event-loop delay histogram, in milliseconds. */
+const resolution = 10
+
+/** Milliseconds for which concurrent readers share one reading of the event-loop delay. */
+const newestFor = 1000
+
+interface Delay {
+  readonly mean: number
+  readonly p99: number
+  readonly max: number
+}
+
+/** The event-loop delay since the previous reading, in seconds. */
+const eventLoopDelay = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const histogram = monitorEventLoopDelay({ resolution })
+      histogram.enable()
+      return histogram
+    }),
+    (histogram) => Effect.sync(() => histogram.disable())
+  ),
+  (histogram) => {
+    let readAt: number | undefined
+    let newest: Delay = { mean: 0, p99: 0, max: 0 }
+    // the histogram records whole timer intervals; the part of an interval above the resolution is the delay
+    const late = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - resolution / 1000)
+    return (context: Context.Context<never>): Delay => {
+      const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+      if (histogram.count > 0 && (readAt === undefined || now - readAt >= newestFor)) {
+        readAt = now
+        newest = { mean: late(histogram.mean), p99: late(histogram.percentile(99)), max: late(histogram.max) }
+        histogram.reset()
+      }
+      return newest
+    }
+  }
+)
+
+const microseconds = 1e-6
+
+/** Registers metric series while the scope is open. */
+export const registered = (series: ReadonlyArray<Effect.Effect<Metric.Registration>>) =>
+  Effect.acquireRelease(Effect.all(series), (registrations) =>
+    Effect.sync(() => {
+      for (const registration of registrations) registration.remove()
+    }))
+
+const register = Effect.gen(function*() {
+  const delay = yield* eventLoopDelay
+  const version = Context.getOrUndefined(GatewayApi.annotations, OpenApi.Version) ?? "unknown"
+  const startedAt = (yield* Clock.currentTimeMillis) / 1000 - process.uptime()
+  return yield* registered([
+    sampledGauge(metrics.buildInfo.series({ version, node: process.version }), () => 1),
+    sampledCounter(metrics.processCpuUser.series({}), () => process.cpuUsage().user * microseconds),
+    sampledCounter(metrics.processCpuSystem.series({}), () => process.cpuUsage().system * microseconds),
+    sampledCounter(metrics.processCpu.series({}), () => {
+      const { system, user } = process.cpuUsage()
+      return (user + system) * microseconds
+    }),
+    sampledGauge(metrics.processStart.series({}), () => startedAt),
+    sampledGauge(metrics.processResidentMemory.series({}), () => process.memoryUsage.rss()),
+    ...(process.platform === "linux"
+      // one entry of the directory is the descriptor that reads the directory
+      ? [sampledGauge(metrics.processOpenFds.series({}), () => readdirSync("/proc/self/fd").length - 1)]
+      : []),
+    sampledGauge(metrics.heapTotal.series({}), () => process.memoryUsage().heapTotal),
+    sampledGauge(metrics.heapUsed.series({}), () => process.memoryUsage().heapUsed),
+    sampledGauge(metrics.externalMemory.series({}), () => process.memoryUsage().external),
+    sampledGauge(metrics.activeResources.series({}), () => process.getActiveResourcesInfo().length),
+    sampledGauge(metrics.eventLoopLag.series({}), (context) => delay(context).mean),
+    sampledGauge(metrics.eventLoopLagP99.series({}), (context) => delay(context).p99),
+    sampledGauge(metrics.eventLoopLagMax.series({}), (context) => delay(context).max)
+  ])
+})
+
+/**
+ * Registers the metrics of this process while the layer's scope is open.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer: Layer.Layer<never> = Layer.effectDiscard(register)
+
+/** Returns the `# HELP` and `# TYPE` lines of a metric without series, so that scrapers know that the metric exists. */
+const metricHead = ({ kind, meaning, name }: (typeof rows)[number]): string =>
+  `# HELP ${name} ${meaning}\n# TYPE ${name} ${kind}\n`
+
+const rendered = Effect.map(PrometheusMetrics.format(), (text) => {
+  const seen = new Set([...text.matchAll(/^# TYPE (\S+) /gmu)].map(([, name]) => name))
+  return text +
+    rows.filter(({ name, onLinux }) => !seen.has(name) && (onLinux !== true || process.platform === "linux"))
+      .map(metricHead).join("")
+})
+
+/**
+ * Makes an effect that formats all metrics as Prometheus text, in UTF-8.
+ *
+ * Concurrent readers share one text, made in the next turn of the event loop.
+ */
+export const makeExposition = Effect.sync((): Effect.Effect<Uint8Array> => {
+  const flights = SingleFlight.makeSingleFlight<Uint8Array, never>()
+  const ask = Effect.andThen(Effect.yieldNow, Effect.map(rendered, Utf8.encode))
+  return flights.run({ key: "metrics", ask })
+})
+
+/** Maps each field of a sample to its metric, and selects which series of the metric are included. */
+const sampled: {
+  readonly [Name in Exclude<keyof HistorySample, "time">]-?: {
+    readonly metric: string
+    readonly counts?: (labels: { readonly [name: string]: string }) => boolean
+  }
+} = {
+  requests: { metric: metrics.requests.name, counts: ({ route = "" }) => isOfCallers(route) },
+  failed: {
+    metric: metrics.requests.name,
+    counts: ({ outcome, route = "" }) => outcome !== "ok" && isOfCallers(route)
+  },
+  cached: {
+    metric: metrics.cache.name,
+    // a background refresh sends an upstream request
+    counts: ({ outcome = "" }) => !outcome.startsWith("refresh")
+  },
+  attempts: { metric: metrics.upstreamCalls.name },
+  weightLeft: {
+    metric: metrics.rateLimitAvailable.name,
+    counts: ({ share, upstream }) => upstream === "trading-api" && share === "common"
+  },
+  weightSaved: { metric: metrics.upstreamWeightSaved.name },
+  sockets: { metric: metrics.streamSockets.name },
+  deliveries: { metric: metrics.streamDeliveries.name }
+}
+
+/**
+ * Returns whether a route is for callers. The routes of the console and of probes are not, nor are unmatched requests.
+ */
+const isOfCallers = (route: string): boolean => !/^(?:admin|health|sandbox)\.|^other$/u.test(route)
+
+/**
+ * The samples of one gateway, oldest first.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export class MetricHistory extends Context.Service<MetricHistory, {
+  readonly samples: Effect.Effect<ReadonlyArray<HistorySample>>
+  /** All metrics of the last minute. */
+  readonly minute: Effect.Effect<ReadonlyArray<MinuteSample>>
+}>()("@trigate/server/process/Metrics/MetricHistory") {}
+
+const readValue = (series: Metric.Metric.Snapshot): number =>
+  series.type === "Counter" ? Number(series.state.count) : series.type === "Gauge" ? Number(series.state.value) : 0
+
+/** All series of the gateway at one time. */
+interface Taken {
+  readonly time: number
+  readonly all: ReadonlyArray<Metric.Metric.Snapshot>
+}
+
+const take = Effect.map(Effect.all([Metric.snapshot, Clock.currentTimeMillis]), ([all, time]): Taken => ({
+  time,
+  all: all.filter(({ id }) => id.startsWith("trigate_"))
+}))
+
+const toSample = ({ all, time }: Taken): HistorySample => {
+  const sum = (name: keyof typeof sampled): number | undefined => {
+    const { counts = () => true, metric } = sampled[name]
+    const found = all.filter(({ attributes, id }) => id === metric && counts({ ...attributes }))
+    return found.length === 0 ? undefined : found.reduce((total, series) => total + readValue(series), 0)
+  }
+  const weightLeft = sum("weightLeft")
+  return {
+    time,
+    requests: sum("requests") ?? 0,
+    failed: sum("failed") ?? 0,
+    cached: sum("cached") ?? 0,
+    attempts: sum("attempts") ?? 0,
+    weightSaved: sum("weightSaved") ?? 0,
+    sockets: sum("sockets") ?? 0,
+    deliveries: sum("deliveries") ?? 0,
+    ...(weightLeft === undefined ? {} : { weightLeft })
+  }
+}
+
+type Row = MinuteSample["series"][number]
+
+/** Returns the values of a metric's series as `GET /metrics` names them. */
+const toRows = (metric: Metric.Metric.Snapshot): ReadonlyArray<Row> => {
+  const row = (suffix: string, value: number, more: Row["labels"] = {}): Row => ({
+    name: `${metric.id}${suffix}`,
+    labels: { ...metric.attributes, ...more },
+    value
+  })
+  if (metric.type !== "Histogram") return [row("", readValue(metric))]
+  const { buckets, count, sum } = metric.state
+  return [
+    ...buckets.flatMap(([bound, total]) =>
+      Number.isFinite(bound) ? [row("_bucket", total, { le: String(bound) })] : []
+    ),
+    row("_bucket", count, { le: "+Inf" }),
+    row("_sum", sum),
+    row("_count", count)
+  ]
+}
+
+/** Number of samples that cover at least the last minute. */
+const minuteSamples = Math.ceil(60 / sampleSeconds) + 1
+
+/**
+ * Takes samples while the layer's scope is open.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerHistory: Layer.Layer<MetricHistory> = Layer.effect(
+  MetricHistory,
+  Effect.gen(function*() {
+    let samples: ReadonlyArray<HistorySample> = []
+    let latest: ReadonlyArray<Taken> = []
+    const sample = Effect.map(take, (taken) => {
+      samples = [...samples, toSample(taken)].slice(-maxSamples)
+      latest = [...latest, taken].slice(-minuteSamples)
+    })
+    yield* Effect.forkScoped(Effect.repeat(sample, Schedule.spaced(`${sampleSeconds} seconds`)))
+    return MetricHistory.of({
+      samples: Effect.sync(() => samples),
+      minute: Effect.map(Clock.currentTimeMillis, (now) =>
+        latest.map(({ all, time }) => ({
+          age: (now - time) / 1000,
+          series: all.flatMap(toRows).filter(({ value }) => value !== 0)
+        })))
+    })
+  })
+)
+
+type Series = (value: string) => Metric.Metric<number, unknown>
+
+/** Makes a function that publishes the increase of each named count since the previous call. */
+const growing = (series: Series, context: Context.Context<never>) => {
+  const seen = new Map<string, number>()
+  return (counts: ReadonlyMap<string, number>): void => {
+    for (const [name, count] of counts) {
+      const grown = count - (seen.get(name) ?? 0)
+      if (grown === 0) continue
+      seen.set(name, count)
+      series(name).updateUnsafe(grown, context)
+    }
+  }
+}
+
+/** The metrics of one gateway's streams, in the registry of a context. */
+export const make = (context: Context.Context<never>) => {
+  const sockets = metrics.streamSockets.series({})
+  const connections = metrics.streamConnections.series({})
+  const subscriptions = metrics.streamSubscriptions.series({})
+  const users = metrics.streamUsers.series({})
+  const others = {
+    connections: metrics.streamOtherReplicas.series({ limit: "connections" }),
+    subscriptions: metrics.streamOtherReplicas.series({ limit: "subscriptions" }),
+    users: metrics.streamOtherReplicas.series({ limit: "users" })
+  }
+  const opened = metrics.streamSocketsOpened.series({})
+  const conflated = metrics.streamConflated.series({})
+  const unknown = metrics.streamUnknownFrames.series({})
+  const frames = growing((channel) => metrics.streamFrames.series({ channel }), context)
+  const deliveries = growing((channel) => metrics.streamDeliveries.series({ channel }), context)
+  const gaps = growing((channel) => metrics.streamGaps.series({ channel }), context)
+  const refilled = growing((channel) => metrics.streamRefilled.series({ channel }), context)
+  const collisions = growing((channel) => metrics.streamRowCollisions.series({ channel }), context)
+  const reconnects = growing((cause) => metrics.streamReconnects.series({ cause }), context)
+  const closed = growing((reason) => metrics.streamClosed.series({ reason }), context)
+  const reorganisations = growing((chain) => metrics.evmReorganisations.series({ chain }), context)
+  const polls = growing((chain) => metrics.evmPolls.series({ chain }), context)
+  const logFailures = growing((chain) => metrics.evmLogFailures.series({ chain }), context)
+  const followed = new Set<string>()
+  const closings = new Map<string, number>()
+  let unknownSeen = 0
+  return {
+    opened: () => opened.updateUnsafe(1, context),
+    closed: (reason: string) => void closings.set(reason, (closings.get(reason) ?? 0) + 1),
+    conflated: (count: number) => {
+      if (count > 0) conflated.updateUnsafe(count, context)
+    },
+    /** Publishes the counts since the previous call. */
+    publish: (
+      streams: SharedStreams | undefined,
+      open: number,
+      feeds: ReadonlyArray<FeedStatus>
+    ): void => {
+      sockets.updateUnsafe(open, context)
+      closed(closings)
+      reorganisations(new Map(feeds.map((feed) => [feed.chain, feed.reorganisations])))
+      polls(new Map(feeds.map((feed) => [feed.chain, feed.polls])))
+      logFailures(new Map(feeds.map((feed) => [feed.chain, feed.logFailures])))
+      for (const { age, chain, head, source, subscriptions } of feeds) {
+        // a chain has no series before its first subscription
+        if (source === "idle" && !followed.has(chain)) continue
+        followed.add(chain)
+        metrics.evmSubscriptions.series({ chain }).updateUnsafe(subscriptions, context)
+        if (head !== undefined) metrics.evmHead.series({ chain }).updateUnsafe(head, context)
+        metrics.evmHeadAge.series({ chain }).updateUnsafe((age ?? 0) / 1000, context)
+      }
+      if (streams === undefined) return
+      const status = streams.status()
+      connections.updateUnsafe(status.connections, context)
+      subscriptions.updateUnsafe(status.subscriptions, context)
+      users.updateUnsafe(status.users, context)
+      others.connections.updateUnsafe(status.others.connections, context)
+      others.subscriptions.updateUnsafe(status.others.subscriptions, context)
+      others.users.updateUnsafe(status.others.users.length, context)
+      frames(streams.counts.frames)
+      deliveries(streams.counts.deliveries)
+      gaps(streams.counts.gaps)
+      refilled(streams.counts.refilled)
+      collisions(streams.counts.collisions)
+      reconnects(streams.counts.reconnects)
+      if (streams.counts.unknown > unknownSeen) unknown.updateUnsafe(streams.counts.unknown - unknownSeen, context)
+      unknownSeen = streams.counts.unknown
+      const oldest = new Map<string, number>()
+      for (const topic of status.topics) {
+        if (topic.age !== undefined) oldest.set(topic.name, Math.max(oldest.get(topic.name) ?? 0, topic.age / 1000))
+      }
+      for (const [channel, seconds] of oldest) {
+        metrics.streamAge.series({ channel }).updateUnsafe(seconds, context)
+      }
+    }
+  }
+}

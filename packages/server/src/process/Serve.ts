@@ -1,28 +1,90 @@
-/** Runs a gateway: reads its settings, listens, prints its URL, and serves until it is interrupted. */
-import { catalogDate, isActionType } from "@trigate/domain/actions/ActionCatalog"
+/**
+ * Runs a gateway: reads its settings, listens, prints its URL, and serves until it is interrupted. Also the log on
+ * standard output.
+ *
+ * A line is a JSON object. On a terminal, a line is readable text with the fields of that object, in their order.
+ */
+import { catalogDate, isActionType } from "@trigate/domain/actions/Action"
+import { printable, printableLines } from "@trigate/domain/encoding/Encoding"
 import type { Backing } from "@trigate/trading/actionLog/ActionLog"
 import * as Admission from "@trigate/trading/admission/Admission"
+import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import { format as textOf } from "effect/Formatter"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
+import * as References from "effect/References"
 import * as Result from "effect/Result"
+import { isSandbox, makeStatus } from "../Chains.ts"
 import * as GatewayServer from "../GatewayServer.ts"
-import { isSandbox, makeStatus } from "../GatewayStatus.ts"
-import * as Hosts from "../requests/Hosts.ts"
-import type { Settings as Decoded } from "../settings/Settings.ts"
+import * as Hosts from "../requests/Observe.ts"
+import { jsonLine, LineFormat } from "../requests/Observe.ts"
+import type { Line } from "../requests/Observe.ts"
 import { settings as declared } from "../settings/Settings.ts"
+import type { Settings as Decoded } from "../settings/Settings.ts"
 import * as Settings from "../settings/SettingsSources.ts"
-import * as ActionLogStore from "../stores/ActionLogStore.ts"
 import { AuditLogWriter } from "../stores/AuditLogWriter.ts"
-import * as CallerStore from "../stores/CallerStore.ts"
-import * as Log from "./Log.ts"
+import * as Stores from "../stores/Stores.ts"
+import * as ProcessMetrics from "./Metrics.ts"
 import { metrics } from "./Metrics.ts"
-import * as ProcessMetrics from "./ProcessMetrics.ts"
+
+const text = (value: unknown): string => Predicate.isString(value) ? value : textOf(value)
+
+/** Converts a program message to a log line. */
+const toLine = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Line => ({
+  ...fiber.getRef(References.CurrentLogAnnotations),
+  time: date.getTime(),
+  level: logLevel.toLowerCase(),
+  message: Array.isArray(message) ? message.map(text).join(" ") : text(message),
+  ...(cause.reasons.length === 0 ? {} : { cause: Cause.pretty(cause) }),
+  ...(fiber.cache.tracer === undefined || fiber.cache.span === undefined ? {} : { traceId: fiber.cache.span.traceId })
+})
+
+const clockTime = (time: number): string => DateTime.formatIso(DateTime.makeUnsafe(time)).slice(11)
+
+const valueText = (value: unknown): string => {
+  if (Array.isArray(value)) return value.map(text).join(",")
+  const plain = text(value)
+  return printable(/^[^\s"=]+$/u.test(plain) ? plain : JSON.stringify(plain))
+}
+
+/**
+ * Formats a line for a terminal: the time of day in UTC, the level, the message, and each further field as
+ * `name=value`. The cause, if any, follows on separate lines.
+ */
+export const peopleLine = ({ cause, level, message, time, ...members }: Line): string => {
+  const rest = Object.entries(members).filter(([, value]) =>
+    value !== undefined && !(Array.isArray(value) && value.length === 0)
+  )
+  return [`${clockTime(time)} ${level.toUpperCase().padEnd(5)} ${printable(message)}`]
+    .concat(rest.map(([name, value]) => `${name}=${valueText(value)}`)).join(" ") +
+    (cause === undefined ? "" : `\n${printableLines(text(cause))}`)
+}
+
+/**
+ * Makes a logger that converts program messages to text with `format`. The messages can quote text from clients and
+ * servers, so control characters are escaped.
+ */
+export const logger = (format: (line: Line) => string): Logger.Logger<unknown, string> =>
+  Logger.make((options) => printableLines(format(toLine(options))))
+
+/**
+ * Writes program messages to standard output, and selects the format of the access log.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer: Layer.Layer<never> = Layer.unwrap(Effect.sync(() => {
+  const format = process.stdout.isTTY ? peopleLine : jsonLine
+  return Layer.merge(Layer.succeed(LineFormat, format), Logger.layer([Logger.withConsoleLog(logger(format))]))
+}))
 
 const actionLogs: { readonly [B in Backing]: string } = {
   memory: "in memory, lost when this process ends (set TRIGATE_DATABASE_URL to store it)",
@@ -34,11 +96,11 @@ const actionLogs: { readonly [B in Backing]: string } = {
 
 const describeCallers = (settings: Decoded): ReadonlyArray<string> => {
   if (Option.isNone(settings.callers)) return []
-  const place = Option.flatten(Result.getSuccess(CallerStore.findLocation(settings)))
+  const place = Option.flatten(Result.getSuccess(Stores.findLocation(settings)))
   return [
     Option.match(place, {
       onNone: () => "  callers: every client that can reach the gateway (TRIGATE_CALLERS=open)",
-      onSome: (found) => `  callers: clients with a key in ${CallerStore.describeLocation(found)}`
+      onSome: (found) => `  callers: clients with a key in ${Stores.describeLocation(found)}`
     })
   ]
 }
@@ -76,7 +138,7 @@ const actionLines = (settings: Decoded): ReadonlyArray<string> => {
 const describeArchive = (settings: Decoded): ReadonlyArray<string> => {
   if (settings.archive.length === 0) return []
   const wishes = settings.archive.map(({ coin, interval }) => `${coin}:${interval}`).join(", ")
-  const place = Option.match(ActionLogStore.findDatabase(settings), {
+  const place = Option.match(Stores.findDatabase(settings), {
     onNone: () => "in memory, lost when this process ends (set TRIGATE_DATABASE_URL to store it)",
     onSome: ({ kind }) => `in ${kind}`
   })
@@ -106,7 +168,7 @@ const describeChains = (settings: Decoded, isWanted: boolean): string => {
     ...lines,
     ...batchWarnings(settings).map((warning) => `  warning: ${warning}`),
     ...actionLines(settings),
-    `  action log: ${actionLogs[ActionLogStore.chooseBacking(settings)]}`,
+    `  action log: ${actionLogs[Stores.chooseBacking(settings)]}`,
     ...describeArchive(settings)
   ].join("\n")
 }
@@ -198,4 +260,4 @@ export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
         Layer.provide(ProcessMetrics.layer)
       )
   )
-}, Effect.provide(Log.layer))
+}, Effect.provide(layer))

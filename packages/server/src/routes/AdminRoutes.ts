@@ -1,19 +1,32 @@
-/** The operator's routes: the action log, the outcomes of actions, the keys of callers, and the latest requests. */
-import type { CallerKey, IssuedKey, NotedRequest, RateLimitUse } from "@trigate/api/AdminApi"
+/**
+ * The operator's routes: the action log, the outcomes of actions, the keys of callers, the latest requests, and the
+ * controls of the sandbox's venue.
+ */
 import { KeyCreation, KeyRevocation, KeyRotation } from "@trigate/api/AdminApi"
+import type { CallerKey, IssuedKey, NotedRequest, RateLimitUse } from "@trigate/api/AdminApi"
 import { GatewayApi } from "@trigate/api/GatewayApi"
+import {
+  BookChange,
+  ClockAdvance,
+  Endowment,
+  FaultChange,
+  maxSnapshots,
+  PriceChange,
+  SandboxReset
+} from "@trigate/api/SandboxApi"
+import type { SandboxStatus } from "@trigate/api/SandboxApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
-import type { Issued, KeyRecord, KeyRefusal, KeyStoreFault } from "@trigate/callers/KeyStore"
 import { keyState, KeyStore } from "@trigate/callers/KeyStore"
+import type { Issued, KeyRecord, KeyRefusal, KeyStoreFault } from "@trigate/callers/KeyStore"
 import type { Quotas } from "@trigate/callers/Quotas"
 import { legRejection } from "@trigate/domain/actions/ActionOutcome"
 import { CurrentCaller } from "@trigate/domain/Caller"
-import { NotPermitted } from "@trigate/domain/errors/CallerError"
-import type { Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
-import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
-import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import { NotPermitted, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
+import type { InvalidRequest, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/GatewayError"
 import { decodeValue, invalidRequest } from "@trigate/domain/operations/Operation"
+import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import type { SandboxState, VenueSnapshot } from "@trigate/sandbox/SandboxState"
+import type { InvalidHolding } from "@trigate/sandbox/venue/Advance"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import type { Unanswered } from "@trigate/trading/actionLog/LoggedAction"
 import { Exchange } from "@trigate/trading/Exchange"
@@ -26,14 +39,14 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { MetricHistory } from "../process/MetricHistory.ts"
-import { fromAdapter } from "../requests/IncomingRequest.ts"
-import type { LiveRequest } from "../requests/LiveRequests.ts"
-import { LiveRequests } from "../requests/LiveRequests.ts"
-import * as RequestBody from "../requests/RequestBody.ts"
-import * as RequestCaller from "../requests/RequestCaller.ts"
-import * as RequestRecord from "../requests/RequestRecord.ts"
-import { EffectiveSettings } from "../settings/EffectiveSettings.ts"
+import * as Ref from "effect/Ref"
+import { MetricHistory } from "../process/Metrics.ts"
+import * as RequestCaller from "../requests/Callers.ts"
+import { LiveRequests } from "../requests/Observe.ts"
+import type { LiveRequest } from "../requests/Observe.ts"
+import * as Request from "../requests/Request.ts"
+import { fromAdapter } from "../requests/Request.ts"
+import { EffectiveSettings } from "../settings/SettingsSources.ts"
 import * as HttpApiRoutes from "./HttpApiRoutes.ts"
 
 /** The part of the API definition that these routes serve. */
@@ -74,8 +87,8 @@ export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> 
 const listed = ({ body: _, fingerprint, ...entry }: Unanswered) => ({ id: fingerprint, ...entry })
 
 /** Fails if the request is from a page whose origin is not allowed. */
-export const ownPage = Effect.flatMap(RequestRecord.CurrentRequestRecord, (record) => {
-  const refusal = RequestRecord.foreignRefusal(record)
+export const ownPage = Effect.flatMap(Request.CurrentRequestRecord, (record) => {
+  const refusal = Request.foreignRefusal(record)
   return refusal === undefined ? Effect.void : Effect.fail(refusal)
 })
 
@@ -106,7 +119,7 @@ export const payloadDecoder = <S extends AnyCodec>(schema: S) => {
   // a misspelt optional member would otherwise be ignored
   const decode = decodeValue(schema, [], { onExcessProperty: "error" })
   return (request: HttpServerRequest) =>
-    Effect.flatMap(RequestBody.json(fromAdapter(request)), ({ valueOrUndefined }) => decode(valueOrUndefined))
+    Effect.flatMap(Request.json(fromAdapter(request)), ({ valueOrUndefined }) => decode(valueOrUndefined))
 }
 
 const decodeCreation = payloadDecoder(KeyCreation)
@@ -240,3 +253,126 @@ const admin = HttpApiBuilder.group(
  * @category layers
  */
 export const layer = HttpApiBuilder.layer(AdminApi).pipe(Layer.provide(admin), Layer.provide(HttpApiRoutes.problems))
+
+/** The endpoints that control the sandbox, as a part of the API definition. */
+export class SandboxApi extends HttpApi.make("gateway").add(GatewayApi.groups.sandbox) {}
+
+/** A sandbox to control, and its snapshots, which persist across changes of settings. */
+export interface Controlled {
+  readonly state: SandboxState["Service"]
+  readonly snapshots: Map<string, VenueSnapshot>
+}
+
+/** Makes a controlled sandbox without snapshots. */
+export const controlled = (state: SandboxState["Service"]): Controlled => ({ state, snapshots: new Map() })
+
+const advanceIn = payloadDecoder(ClockAdvance)
+const pricesIn = payloadDecoder(PriceChange)
+const bookIn = payloadDecoder(BookChange)
+const faultsIn = payloadDecoder(FaultChange)
+const endowmentIn = payloadDecoder(Endowment)
+const resetIn = payloadDecoder(SandboxReset)
+
+const refuse = (path: ReadonlyArray<string | number>, message: string) =>
+  Effect.fail(invalidRequest([{ path, message }]))
+
+const group = ({ snapshots, state }: Controlled) => {
+  const { faults, info, trading, venue } = state
+  let taken = 0
+
+  const status = Effect.map(trading.now, (time): SandboxStatus => ({
+    seed: state.seed,
+    time,
+    faults: faults.get(),
+    snapshots: [...snapshots.keys()]
+  }))
+
+  const setPrices = Effect.fnUntraced(function*({ coin, points, speed }: PriceChange) {
+    const { markets } = yield* Ref.get(info.state)
+    if (!markets.has(coin)) return yield* refuse(["coin"], `The sandbox does not list ${coin}`)
+    const late = points.findIndex(({ time }, index) => time <= (points[index - 1]?.time ?? -1))
+    if (late !== -1) {
+      return yield* refuse(["points", late, "time"], "Expected a time after the time of the previous point")
+    }
+    yield* trading.playPrices(coin, points, speed)
+    yield* trading.tick
+  })
+
+  const setBook = ({ book, coin }: BookChange) =>
+    Effect.catchTag(
+      trading.setBook(coin, book ?? undefined),
+      "InvalidBook",
+      ({ message, path: [first = "coin", ...rest] }) =>
+        refuse(first === "coin" ? [first] : ["book", first, ...rest], message)
+    )
+
+  const holding = <A>(set: Effect.Effect<A, InvalidHolding>, ...path: ReadonlyArray<string | number>) =>
+    Effect.catchTag(
+      set,
+      "InvalidHolding",
+      ({ member, message }) => refuse(path.length === 1 ? path : [...path, member], message)
+    )
+
+  const endow = ({ positions = [], requestLimit, spot = [], usd, user }: Endowment) =>
+    Effect.flatMap(state.snapshot, (before) =>
+      Effect.gen(function*() {
+        if (usd !== undefined) yield* holding(trading.depositUsd(user, usd), "usd")
+        for (const [index, { amount, token }] of spot.entries()) {
+          yield* holding(trading.depositSpot(user, token, amount), "spot", index)
+        }
+        for (const [index, { coin, entryPx, size }] of positions.entries()) {
+          yield* holding(trading.setPosition(user, coin, size, entryPx), "positions", index)
+        }
+        if (requestLimit !== undefined) yield* venue.limitRequests(user, requestLimit)
+      }).pipe(
+        // all of it or nothing
+        Effect.tapError(() => state.restore(before))
+      ))
+
+  const snapshot = Effect.map(state.snapshot, (made) => {
+    snapshots.set(String(++taken), made)
+    const [oldest] = snapshots.keys()
+    if (snapshots.size > maxSnapshots && oldest !== undefined) snapshots.delete(oldest)
+  })
+
+  const reset = Effect.fnUntraced(function*({ snapshot: id }: SandboxReset) {
+    if (id === undefined) return yield* state.reset
+    const known = snapshots.get(id)
+    if (known === undefined) {
+      return yield* refuse(["snapshot"], "Unknown snapshot: GET /admin/sandbox lists the snapshots")
+    }
+    yield* state.restore(known)
+  })
+
+  return HttpApiBuilder.group(
+    SandboxApi,
+    "sandbox",
+    Effect.fnUntraced(function*(handlers) {
+      const serve = yield* guarding
+      const served = <A, E>(request: HttpServerRequest, control: Effect.Effect<A, E>) =>
+        serve(request, ownPage.pipe(Effect.andThen(control), Effect.andThen(status)))
+      return handlers
+        .handle("status", ({ request }) => served(request, Effect.void))
+        .handleRaw(
+          "advance",
+          ({ request }) =>
+            served(request, Effect.flatMap(advanceIn(request), ({ advance }) => trading.advance(advance)))
+        )
+        .handleRaw("setPrices", ({ request }) => served(request, Effect.flatMap(pricesIn(request), setPrices)))
+        .handleRaw("setBook", ({ request }) => served(request, Effect.flatMap(bookIn(request), setBook)))
+        .handleRaw("setFaults", ({ request }) => served(request, Effect.flatMap(faultsIn(request), faults.set)))
+        .handleRaw("endow", ({ request }) => served(request, Effect.flatMap(endowmentIn(request), endow)))
+        .handle("snapshot", ({ request }) => served(request, snapshot))
+        .handleRaw("reset", ({ request }) => served(request, Effect.flatMap(resetIn(request), reset)))
+    })
+  )
+}
+
+/**
+ * The routes that control the sandbox, for an `HttpRouter`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerSandbox = (sandbox: Controlled) =>
+  HttpApiBuilder.layer(SandboxApi).pipe(Layer.provide(group(sandbox)), Layer.provide(HttpApiRoutes.problems))

@@ -1,22 +1,32 @@
 /**
- * The routes whose responses the gateway encodes instead of relaying them: `POST /exchange/inspect`, token data, health
- * and metrics.
+ * The routes whose responses the gateway encodes instead of relaying them: `POST /exchange/inspect`, token data,
+ * health, metrics and candle history.
  *
  * HttpApiBuilder serves them. The relaying routes are in `Gateway`.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { Readiness } from "@trigate/api/HealthApi"
 import { Problems } from "@trigate/api/Problems"
+import * as CandleExport from "@trigate/archive/CandleFiles"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
-import { catalogDate } from "@trigate/domain/actions/ActionCatalog"
-import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
-import { GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
+import { catalogDate } from "@trigate/domain/actions/Action"
+import { CurrentCaller, CurrentKeepCounted } from "@trigate/domain/Caller"
+import { countBars } from "@trigate/domain/candles/Candle"
+import { contentTypes } from "@trigate/domain/candles/CandleText"
+import {
+  ArchiveNotConfigured,
+  GatewayError as GatewayErrorType,
+  Overloaded,
+  QuotaExceeded,
+  UnknownAsset,
+  unwrapReason
+} from "@trigate/domain/errors/GatewayError"
 import { decodeFaults, invalidRequest, operationNeed, permitted } from "@trigate/domain/operations/Operation"
 import { getTokenData } from "@trigate/domain/tokens/TokenOperations"
 import { TokenChain } from "@trigate/tokens/TokenChain"
+import * as OrderSteps from "@trigate/trading/Info"
 import { Info } from "@trigate/trading/Info"
 import { Inspector } from "@trigate/trading/Inspector"
-import * as OrderSteps from "@trigate/trading/OrderSteps"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
@@ -28,19 +38,18 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { degradedParts, eventLogReadiness, GatewayStatus, StoreReadiness } from "../GatewayStatus.ts"
-import { Drain } from "../process/Drain.ts"
-import * as ProcessMetrics from "../process/ProcessMetrics.ts"
-import { fromAdapter } from "../requests/IncomingRequest.ts"
-import type { IncomingRequest } from "../requests/IncomingRequest.ts"
-import * as ProblemResponse from "../requests/ProblemResponse.ts"
-import * as RequestBody from "../requests/RequestBody.ts"
-import { serving } from "../requests/RequestCaller.ts"
-import * as RequestRecord from "../requests/RequestRecord.ts"
-import * as RequestSpan from "../requests/RequestSpan.ts"
-import * as ResponseBody from "../requests/ResponseBody.ts"
+import * as Semaphore from "effect/Semaphore"
+import { degradedParts, eventLogReadiness, GatewayStatus, StoreReadiness } from "../Chains.ts"
+import { Drain } from "../process/Load.ts"
+import * as ProcessMetrics from "../process/Metrics.ts"
+import { serving } from "../requests/Callers.ts"
+import * as RequestSpan from "../requests/Observe.ts"
+import * as Request from "../requests/Request.ts"
+import { CurrentRequestRecord, fromAdapter } from "../requests/Request.ts"
+import type { IncomingRequest } from "../requests/Request.ts"
+import { settings } from "../settings/Settings.ts"
 import { Sessions } from "../streams/Sessions.ts"
-import { expectedSigner } from "./RelayRoutes.ts"
+import { expectedSigner } from "./Relay.ts"
 
 const groups = GatewayApi.groups
 
@@ -68,7 +77,7 @@ const inspect = HttpApiBuilder.group(
     const { serve } = yield* serving
     const inspected = Effect.fnUntraced(function*(request: IncomingRequest) {
       yield* permitted({ chain: "trading", class: "inspect" })
-      const body = yield* RequestBody.bytes(request, RequestBody.signedLimit)
+      const body = yield* Request.bytes(request, Request.signedLimit)
       const inspection = yield* inspector.inspect(body, yield* expectedSigner(request))
       const tooFine = yield* Effect.provideService(OrderSteps.warnings(inspection), Info, info)
       return { ...inspection, warnings: [...inspection.warnings, ...tooFine] }
@@ -82,9 +91,9 @@ const tokenData = (path: string) =>
   Effect.map(TokenChain, (tokens) =>
     Effect.fnUntraced(function*(address: string) {
       yield* permitted(operationNeed(getTokenData))
-      const record = yield* RequestRecord.CurrentRequestRecord
+      const record = yield* Request.CurrentRequestRecord
       const token = yield* Effect.result(tokens.getTokenData({ address }))
-      if (Result.isFailure(token)) return yield* ProblemResponse.answerProblem(unwrapReason(token.failure), path)
+      if (Result.isFailure(token)) return yield* Request.answerProblem(unwrapReason(token.failure), path)
       record.operations.push({ operation: "getTokenData", outcome: "ok" })
       return token.success
     }))
@@ -150,7 +159,7 @@ const readiness = Effect.gen(function*() {
           : { status: state, sandbox: status.sandbox, network: status.network }
       )
     )
-    return ResponseBody.jsonResponse(body, state === "ready" ? 200 : 503)
+    return Request.jsonResponse(body, state === "ready" ? 200 : 503)
   })
 })
 
@@ -183,7 +192,7 @@ const health = HttpApiBuilder.group(
   })
 )
 
-const isGatewayError = Schema.is(GatewayError)
+const isGatewayError = Schema.is(GatewayErrorType)
 
 const slots: { readonly [Kind in HttpApiSchemaError["kind"]]: string } = {
   Params: "path",
@@ -210,7 +219,7 @@ export const problems = Layer.succeed(
       `${group.identifier}.${endpoint.identifier}`,
       httpEffect.pipe(Effect.catch((error) => {
         const problem = typed(error)
-        return problem === undefined ? Effect.fail(error) : ProblemResponse.answerProblem(problem, endpoint.path)
+        return problem === undefined ? Effect.fail(error) : Request.answerProblem(problem, endpoint.path)
       }))
     )
 )
@@ -242,5 +251,138 @@ export const layerHealth = HttpApiBuilder.layer(HealthApi).pipe(Layer.provide(he
  */
 export const layerShortHealth = HttpApiBuilder.layer(ShortHealthApi).pipe(
   Layer.provide(shortHealth),
+  Layer.provide(problems)
+)
+
+/** The part of the API definition that these routes serve. */
+export class CandlesApi extends HttpApi.make("gateway").add(GatewayApi.groups.candles) {}
+
+const { env } = settings.archive
+
+const notConfigured = Effect.suspend(() =>
+  Effect.fail(
+    new ArchiveNotConfigured({
+      setting: env,
+      detail: `This gateway does not record candle history: set ${env}, for example ${env}=BTC:1m`
+    })
+  )
+)
+
+/** Maximum number of concurrent exports, in total and per caller. */
+const maxOpen = { all: 8, caller: 4 }
+
+/** The number of exported bars that count as one request. */
+const barsPerRequest = 10_000
+
+const tooManyOpen = Effect.suspend(() =>
+  Effect.fail(
+    new Overloaded({
+      retryAfter: 1,
+      detail: `${maxOpen.all} exports of candle history are open, which is the maximum for all callers`
+    })
+  )
+)
+
+const tooManyOfCaller = Effect.suspend(() =>
+  Effect.fail(
+    new QuotaExceeded({
+      retryAfter: 1,
+      detail: `The caller already has ${maxOpen.caller} open exports of candle history, which is the maximum`
+    })
+  )
+)
+
+/** Makes the functions that count the exports of one gateway and pace their reads. */
+const makeExports = Effect.map(Semaphore.make(1), (reads) => {
+  const openBy = new Map<string, number>()
+  let open = 0
+  const change = (caller: string, by: number) => {
+    const left = (openBy.get(caller) ?? 0) + by
+    open += by
+    if (left === 0) openBy.delete(caller)
+    else openBy.set(caller, left)
+  }
+  return {
+    /**
+     * Counts an export until the scope of its request closes. Until then, the request counts against its caller's
+     * quota.
+     */
+    begin: Effect.gen(function*() {
+      const { id } = yield* CurrentCaller
+      if (open >= maxOpen.all) return yield* tooManyOpen
+      if ((openBy.get(id) ?? 0) >= maxOpen.caller) return yield* tooManyOfCaller
+      yield* Effect.acquireRelease(Effect.sync(() => change(id, 1)), () => Effect.sync(() => change(id, -1)))
+      yield* Effect.acquireRelease(Effect.map(CurrentKeepCounted, (keep) => keep()), (release) => Effect.sync(release))
+    }),
+    /**
+     * Wraps an archive so that it runs one read at a time, each in its own turn of the event loop, because all exports
+     * share one database connection.
+     */
+    paced: (source: CandleExport.Source): CandleExport.Source => ({
+      ...source,
+      known: (...args) => reads.withPermits(1)(source.known(...args)),
+      read: (...args) => reads.withPermits(1)(Effect.andThen(Effect.yieldNow, source.read(...args)))
+    })
+  }
+})
+
+const candles = HttpApiBuilder.group(
+  CandlesApi,
+  "candles",
+  Effect.fnUntraced(function*(handlers) {
+    const { serve } = yield* serving
+    const exported = Option.getOrUndefined(yield* Effect.serviceOption(CandleExport.ExportedArchive))
+    const exports = yield* makeExports
+    const archive = Effect.andThen(
+      permitted({ chain: "trading", class: "read" }),
+      exported === undefined ? notConfigured : Effect.succeed(exported)
+    )
+
+    const list = Effect.fnUntraced(function*(after?: string) {
+      const source = yield* archive
+      return (yield* source.list(after)).map(({ bars, bytes, coin, interval, known }) => ({
+        coin,
+        interval,
+        bars,
+        bytes,
+        known: CandleExport.rangeInstants({ coin, interval }, known)
+      }))
+    })
+
+    const file = Effect.fnUntraced(function*(series: CandleExport.Wanted, format: keyof typeof contentTypes) {
+      const source = exports.paced(yield* archive)
+      const known = yield* CandleExport.known(source, series)
+      if (known === undefined) {
+        const { coin, interval } = series
+        return yield* new UnknownAsset({ coin, detail: `The candle archive contains no bars of ${coin} ${interval}` })
+      }
+      const { admitted } = yield* CurrentRequestRecord
+      const charge = admitted?.charge
+      const requests = Math.floor(countBars(known) / barsPerRequest)
+      if (charge !== undefined && requests > 0) yield* charge(requests)
+      yield* exports.begin
+      return HttpServerResponse.stream(CandleExport.file(source, series, known, format), {
+        contentType: contentTypes[format]
+      })
+    })
+
+    return handlers
+      .handle("list", ({ query, request }) => serve(fromAdapter(request), list(query.after)))
+      .handleRaw(
+        "file",
+        ({ params, query: { format = "ndjson", ...bounds }, request }) =>
+          serve(fromAdapter(request), file({ ...params, ...bounds }, format))
+      )
+  })
+)
+
+/**
+ * The routes of candle history, for an `HttpRouter`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerCandles = HttpApiBuilder.layer(CandlesApi).pipe(
+  Layer.provide(candles),
   Layer.provide(problems)
 )

@@ -1,12 +1,22 @@
-/** Responds to requests that match no route: 404, or 405 with the allowed HTTP methods if only the method is wrong. */
+/**
+ * Responds to requests that match no route: 404, or 405 with the allowed HTTP methods if only the method is wrong. Also
+ * determines the canonical form of a path.
+ */
 import { EndpointKey } from "@trigate/api/EndpointKey"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { endpointPaths } from "@trigate/api/TokensApi"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpRouter from "effect/http/HttpRouter"
+import { HttpServerError, RouteNotFound } from "effect/http/HttpServerError"
+import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as ProblemResponse from "../requests/ProblemResponse.ts"
+import * as ProblemResponse from "../requests/Request.ts"
+import { sentTarget } from "../requests/Request.ts"
 
 /** The HTTP methods of each path. */
 export interface Methods {
@@ -135,4 +145,40 @@ export const make = ({ docs, methods, prefix }: Options) => {
       })
     }
   }
+}
+
+/** Returns a pattern for the request targets of a route: its segments, then an optional query. */
+const targetPattern = (path: string): RegExp =>
+  new RegExp(`^${path.replace(/[.*+^$(){}|[\]\\]/gu, "\\$&").replace(/:[^/]+/gu, "[^/?#;]+")}(?:\\?|$)`, "u")
+
+/**
+ * Returns whether the first segment of a request's path is not an endpoint key, although the router would interpret the
+ * segment as a key. Such a request is for a page or for a route without a key.
+ */
+const lacksKey = ({ headers, url }: HttpServerRequest): boolean => {
+  const path = url.split("?", 1)[0] ?? ""
+  if (isDeclared(path)) return true
+  // a GET of a one-segment path probably requests a missing page, unless the request opens a WebSocket
+  return path.indexOf("/", 1) < 0 && headers["upgrade"]?.toLowerCase() !== "websocket"
+}
+
+/**
+ * Serves a path only in its canonical form; any other form gets a 404.
+ *
+ * The router itself also accepts other letter cases, doubled and trailing slashes, percent-encoded letters, and text
+ * after a semicolon. Without this check, `/METRICS` would bypass a proxy's rule for `/metrics`. On a listener without
+ * admin routes, `/admin/actions` would be routed as `/actions` with the endpoint key `admin`.
+ */
+export const requireCanonical = <E, R>(handled: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) => {
+  let spelling: RegExp | undefined
+  return Effect.withFiber<HttpServerResponse.HttpServerResponse, E | HttpServerError, R>((fiber) => {
+    const request = Context.getUnsafe(fiber.context, HttpServerRequest)
+    const { route } = Context.getUnsafe(fiber.context, HttpRouter.RouteContext)
+    spelling ??= targetPattern(route.path)
+    const isKeyed = route.method === "GET" && route.path.includes("/:endpointKey")
+    return spelling.test(Option.isNone(route.prefix) ? request.url : sentTarget(request)) &&
+        !(isKeyed && lacksKey(request))
+      ? handled
+      : Effect.fail(new HttpServerError({ reason: new RouteNotFound({ request }) }))
+  })
 }

@@ -6,33 +6,258 @@
  * it.
  */
 import { CandleInterval, coinPattern } from "@trigate/domain/candles/Candle"
-import { families } from "@trigate/domain/evm/EvmMethodTable"
-import { longestBatch } from "@trigate/domain/operations/JsonRpc"
+import { lowerCase } from "@trigate/domain/encoding/Encoding"
+import { families } from "@trigate/domain/evm/EvmMethods"
+import { longestBatch } from "@trigate/domain/evm/EvmProtocol"
 import {
+  Age,
   Any,
   Count,
+  count,
   Deadline,
   duration,
   filtered,
   groups,
+  isBaseUrl,
   list,
   nonEmptyWords,
   OnOff,
   onOff,
   optional,
-  withDefault
+  withDefault,
+  words
 } from "@trigate/domain/Setting"
 import type { Values } from "@trigate/domain/Setting"
 import { settings as sandbox } from "@trigate/sandbox/SandboxSettings"
 import { settings as trading } from "@trigate/trading/TradingSettings"
 import { settings as streams } from "@trigate/upstream/streams/StreamSettings"
-import { settings as upstream } from "@trigate/upstream/UpstreamSettings"
+import * as Upstream from "@trigate/upstream/Upstream"
+import { settings as upstream } from "@trigate/upstream/Upstream"
 import * as Config from "effect/Config"
+import * as Duration from "effect/Duration"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as Struct from "effect/Struct"
-import { settings as sockets } from "../streams/StreamSettings.ts"
-import { settings as telemetry } from "./TelemetrySettings.ts"
+
+// OpenTelemetry uses `true` and `false` where Trigate's settings use `on` and `off`; a settings file can contain either
+const TrueFalse = Schema.Literals(["true", "false", "on", "off"]).pipe(
+  Schema.decodeTo(Schema.Boolean, {
+    decode: SchemaGetter.transform((word) => word === "true" || word === "on"),
+    encode: SchemaGetter.transform((value) => value ? "true" as const : "false" as const)
+  })
+)
+
+const arePairs = filtered("key=value, comma separated", (text) => words(text).every((word) => /^[^\s=]+=/u.test(word)))
+
+/** Pairs in OpenTelemetry's format: `key=value,key=value`, the values percent-encoded. */
+const Pairs = Schema.String.check(arePairs).pipe(
+  Schema.decodeTo(Schema.Record(Schema.String, Schema.StringFromUriComponent), {
+    decode: SchemaGetter.transform((text) =>
+      Object.fromEntries(
+        words(text).map((word) => {
+          const end = word.indexOf("=")
+          return [word.slice(0, end).trim(), word.slice(end + 1).trim()]
+        })
+      )
+    ),
+    encode: SchemaGetter.transform((pairs) => Object.entries(pairs).map(([key, value]) => `${key}=${value}`).join(","))
+  })
+)
+
+const SecretPairs = Pairs.pipe(
+  Schema.decodeTo(Schema.Record(Schema.String, Schema.RedactedFromValue(Schema.String)))
+)
+
+// redacted, because the URL of a collector may contain a key
+const OtlpEndpoint = Schema.RedactedFromValue(Schema.String.check(isBaseUrl))
+
+const Millis = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThan(0)).pipe(
+  Schema.decodeTo(Schema.DurationFromMillis)
+)
+
+const Exporter = Schema.Literals(["otlp", "none"])
+
+const Share = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+
+const exporter = "`otlp` or `none`"
+const millis = "an integer of milliseconds above zero"
+
+/** The settings, by their names in a settings file. */
+export const telemetrySettings = {
+  otelSdkDisabled: withDefault("OTEL_SDK_DISABLED", TrueFalse, "false", {
+    group: "Telemetry",
+    needsRestart: true,
+    meaning: "disables all exports",
+    takes: "`true` or `false`"
+  }),
+  otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", OtlpEndpoint, {
+    group: "Telemetry",
+    needsRestart: true,
+    meaning: "OpenTelemetry collector to which traces, metrics and the program's log are exported; a path like " +
+      "`/v1/traces` is appended",
+    takes: "an http(s) base URL without query"
+  }, "unset: no export"),
+  otlpHeaders: optional("OTEL_EXPORTER_OTLP_HEADERS", SecretPairs, {
+    group: "Telemetry",
+    needsRestart: true,
+    meaning: "headers of each export, such as one with a key of the collector",
+    takes: "`name=value`, comma separated, percent-encoded"
+  }),
+  otlpProtocol: withDefault(
+    "OTEL_EXPORTER_OTLP_PROTOCOL",
+    Schema.Literals(["http/protobuf", "http/json"]),
+    "http/protobuf",
+    {
+      group: "Telemetry",
+      needsRestart: true,
+      meaning: "encoding of the exports",
+      takes: "`http/protobuf` or `http/json`"
+    }
+  ),
+  otlpCompression: withDefault("OTEL_EXPORTER_OTLP_COMPRESSION", Schema.Literals(["none", "gzip"]), "none", {
+    group: "Telemetry",
+    needsRestart: true,
+    meaning: "compression of the exports",
+    takes: "`none` or `gzip`"
+  }),
+  otelServiceName: optional("OTEL_SERVICE_NAME", Schema.String, {
+    group: "Telemetry",
+    needsRestart: true,
+    meaning: "service name of the gateway",
+    takes: "a text"
+  }, "unset: `service.name` of the resource attributes, otherwise trigate"),
+  otelResourceAttributes: optional("OTEL_RESOURCE_ATTRIBUTES", Pairs, {
+    group: "Telemetry",
+    needsRestart: true,
+    meaning: "attributes of everything that is exported",
+    takes: "`key=value`, comma separated, percent-encoded"
+  }),
+  otelTracesExporter: withDefault("OTEL_TRACES_EXPORTER", Exporter, "otlp", {
+    group: "Telemetry",
+    needsRestart: true,
+    meaning: "whether traces are exported",
+    takes: exporter
+  }),
+  otelMetricsExporter: withDefault("OTEL_METRICS_EXPORTER", Exporter, "otlp", {
+    group: "Telemetry",
+    needsRestart: true,
+    meaning: "whether metrics are exported; `/metrics` always contains them",
+    takes: exporter
+  }),
+  otelLogsExporter: withDefault("OTEL_LOGS_EXPORTER", Exporter, "otlp", {
+    group: "Telemetry",
+    needsRestart: true,
+    meaning: "whether the program's log is exported; it is always written to standard output",
+    takes: exporter
+  }),
+  otelTracesSampler: withDefault(
+    "OTEL_TRACES_SAMPLER",
+    Schema.Literals([
+      "always_on",
+      "always_off",
+      "traceidratio",
+      "parentbased_always_on",
+      "parentbased_always_off",
+      "parentbased_traceidratio"
+    ]),
+    "parentbased_always_on",
+    {
+      group: "Telemetry",
+      needsRestart: true,
+      meaning: "which requests are traced; a `parentbased` sampler decides only for requests without a `traceparent`",
+      takes: "`always_on`, `always_off`, `traceidratio`, or one of these after `parentbased_`"
+    }
+  ),
+  otelTracesSamplerArg: withDefault("OTEL_TRACES_SAMPLER_ARG", Share, "1", {
+    group: "Telemetry",
+    needsRestart: true,
+    meaning: "share of the traces that a `traceidratio` sampler samples",
+    takes: "a number from 0 to 1"
+  }),
+  otelSpanDelay: withDefault("OTEL_BSP_SCHEDULE_DELAY", Millis, "5000", {
+    group: "Telemetry",
+    needsRestart: true,
+    meaning: "time between two exports of spans",
+    takes: millis
+  }),
+  otelMetricInterval: withDefault("OTEL_METRIC_EXPORT_INTERVAL", Millis, "60000", {
+    group: "Telemetry",
+    needsRestart: true,
+    meaning: "time between two exports of metrics",
+    takes: millis
+  })
+}
+
+/** Converts a setting in KiB to bytes. */
+const Kibibytes = Count.pipe(
+  Schema.decodeTo(Schema.Finite, {
+    decode: SchemaGetter.transform((kibibytes) => kibibytes * 1024),
+    encode: SchemaGetter.transform((bytes) => bytes / 1024)
+  })
+)
+
+/** The settings of streams, by their names in a settings file. */
+export const streamSettings = {
+  streamCallerSockets: withDefault("TRIGATE_STREAM_CALLER_SOCKETS", Count, "100", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "maximum open WebSockets and event streams of one caller",
+    takes: count
+  }),
+  streamPerSocket: withDefault("TRIGATE_STREAM_PER_SOCKET", Count, "1000", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "maximum subscriptions on one WebSocket of a caller",
+    takes: count
+  }),
+  streamCallerMessages: withDefault("TRIGATE_STREAM_CALLER_MESSAGES", Count, "2000", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "maximum messages per minute from one WebSocket of a caller; beyond the limit, the WebSocket is closed",
+    takes: count
+  }),
+  streamCallerBytesIn: withDefault("TRIGATE_STREAM_CALLER_KIB_IN", Kibibytes, "1024", {
+    group: "Streams",
+    needsRestart: true,
+    meaning:
+      "maximum KiB per second from one caller over all of its WebSockets; beyond the limit, the WebSocket is closed",
+    takes: count
+  }),
+  streamCallerBytesOut: withDefault("TRIGATE_STREAM_CALLER_KIB_OUT", Kibibytes, "65536", {
+    group: "Streams",
+    needsRestart: true,
+    meaning:
+      "maximum KiB per second to one caller over all of its WebSockets and event streams; beyond the limit, frames are queued",
+    takes: count
+  }),
+  streamPosts: withDefault("TRIGATE_STREAM_POSTS", Count, "100", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "maximum concurrent requests (`post` messages or JSON-RPC calls) of one WebSocket",
+    takes: count
+  }),
+  streamQueueFrames: withDefault("TRIGATE_STREAM_QUEUE_FRAMES", Count, "10000", {
+    group: "Streams",
+    needsRestart: true,
+    meaning:
+      "maximum pending events of a WebSocket whose client does not read; beyond the limit, the WebSocket is closed",
+    takes: count
+  }),
+  streamQueueBytes: withDefault("TRIGATE_STREAM_QUEUE_KIB", Kibibytes, "1024", {
+    group: "Streams",
+    needsRestart: true,
+    meaning:
+      "maximum KiB of pending events of a WebSocket whose client does not read; beyond the limit, the WebSocket is closed",
+    takes: count
+  }),
+  streamDrain: withDefault("TRIGATE_STREAM_DRAIN", Age, "5 seconds", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "time over which WebSockets are closed when the gateway stops",
+    takes: duration
+  })
+}
 
 const Host = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9.:_-]{1,255}$/u))
 
@@ -247,8 +472,8 @@ export const settings = {
   }, "unset: nothing is recorded"),
   ...sandbox,
   ...streams,
-  ...sockets,
-  ...telemetry
+  ...streamSettings,
+  ...telemetrySettings
 }
 
 /** The settings by group, with their names. */
@@ -291,3 +516,26 @@ export const commandLine = {
   gatewayKey: "TRIGATE_GATEWAY_KEY",
   privateKey: "TRIGATE_PRIVATE_KEY"
 } as const
+
+/** Returns the limits of streams. */
+export const toLimits = (settings: Settings) => ({
+  connections: settings.streamConnections,
+  newConnections: settings.streamNewConnections,
+  subscriptions: settings.streamSubscriptions,
+  users: settings.streamUsers,
+  usersOfCaller: settings.streamCallerUsers,
+  messages: settings.streamMessages,
+  grace: settings.streamGrace
+})
+
+/** Returns the watched accounts, and the bounds of their event logs. */
+export const toEventLog = ({ eventLogAge, eventLogRows, watchAccounts }: Settings) => ({
+  accounts: watchAccounts.map(lowerCase),
+  bounds: { rows: eventLogRows, age: Duration.toMillis(eventLogAge) }
+})
+
+/** Returns the WebSocket URLs of the official API: `wss://host/ws` for `https://host`. */
+export const toAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Redacted> =>
+  Upstream.make("trading-api", tradingApiUrl).addresses.map((address) =>
+    Redacted.make(`${Redacted.value(address).replace(/^http/u, "ws")}/ws`, { label: "trading-api" })
+  )

@@ -1,12 +1,13 @@
 /**
- * Reads the settings of a gateway from flags, the environment, and the file `trigate.config.{json,yaml,toml}`, in this
- * order of precedence.
+ * Reads the settings of a gateway from flags, the environment, and the file `trigate.config.{json,yaml,toml}`, and
+ * lists those in effect with their sources.
  *
  * An error is one line with the name of the setting as written, its location, and the accepted values. It never quotes
  * the value, which may contain an endpoint key.
  */
-import { closestWord } from "@trigate/domain/ClosestWord"
-import * as Json from "@trigate/domain/encoding/Json"
+import type { SettingValue } from "@trigate/api/AdminApi"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { closestWord } from "@trigate/domain/errors/Problem"
 import type * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
@@ -14,10 +15,11 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { parseEnv } from "node:util"
-import { addressNames, all, commandLine, sandboxFlag, settings } from "./Settings.ts"
+import { addressNames, all, commandLine, sandboxFlag, settings, settings as allSettings } from "./Settings.ts"
 import type { GivenSetting, Settings } from "./Settings.ts"
 
 /** An invalid setting. The message is one line; it never quotes the value, which may contain an endpoint key. */
@@ -221,3 +223,46 @@ export const read: (
     Effect.mapBoth({ onFailure: refusal(given), onSuccess: (settings): Settings => ({ ...settings, sources: given }) })
   )
 })
+
+/**
+ * The settings of the gateway, in the order of their declaration. This service is optional for routes that are embedded
+ * in another program: without it, they list no settings.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export class EffectiveSettings extends Context.Service<EffectiveSettings, ReadonlyArray<SettingValue>>()(
+  "@trigate/server/settings/SettingsSources/EffectiveSettings"
+) {}
+
+/** Returns whether a decoded value contains a secret at any depth. */
+const isSecret = (value: unknown): boolean =>
+  Redacted.isRedacted(value) ||
+  (Option.isOption(value)
+    ? Option.isSome(value) && isSecret(value.value)
+    : Array.isArray(value)
+    ? value.some(isSecret)
+    : typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype &&
+      Object.values(value).some(isSecret))
+
+/** Returns the value and the source of a setting that was set. */
+const readGiven = (given: GivenSetting | undefined, isSecret: boolean): Pick<SettingValue, "source" | "value"> => {
+  if (given === undefined) return {}
+  const { source, text } = given
+  return isSecret ? { source } : { source, value: text }
+}
+
+/** Lists the settings with their sources. The value of a secret, and of an unset setting, is absent. */
+export const list = (settings: Settings): ReadonlyArray<SettingValue> => {
+  const secrets = new Set(Object.entries(settings).flatMap(([member, value]) => isSecret(value) ? [member] : []))
+  return Object.entries(allSettings).map(([member, { env, group, meaning, needsRestart = false, unset }]) =>
+    Object.assign(readGiven(settings.sources?.get(env), secrets.has(member)), {
+      name: env,
+      group,
+      meaning,
+      needsRestart,
+      default: unset,
+      isSecret: secrets.has(member)
+    })
+  )
+}

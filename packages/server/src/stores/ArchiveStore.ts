@@ -1,6 +1,6 @@
 /** Selects where candle history is stored: in the action log's database if one is configured, otherwise in memory. */
+import * as CandleArchiveMemory from "@trigate/archive/CandleArchive"
 import type { CandleArchive } from "@trigate/archive/CandleArchive"
-import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
 import type { Info } from "@trigate/trading/Info"
@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Settings } from "../settings/Settings.ts"
-import * as ActionLogStore from "./ActionLogStore.ts"
+import * as ActionLogStore from "./Stores.ts"
 
 /**
  * The candle archive in the configured database.

@@ -1,19 +1,18 @@
 /** Reads the recorded prices that a sandbox replays: bars from files and from the candle archive. */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
-import * as CandleExport from "@trigate/archive/CandleExport"
-import * as CandleImport from "@trigate/archive/CandleImport"
+import * as CandleFiles from "@trigate/archive/CandleFiles"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import type { PriceSource } from "@trigate/sandbox/SandboxSettings"
-import * as PricePaths from "@trigate/sandbox/venue/PricePaths"
+import * as PricePaths from "@trigate/sandbox/venue/TradingControls"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import type { Settings } from "../settings/Settings.ts"
 import { settings as declared } from "../settings/Settings.ts"
+import type { Settings } from "../settings/Settings.ts"
 import { SettingsError } from "../settings/SettingsSources.ts"
-import * as ActionLogStore from "./ActionLogStore.ts"
+import * as ActionLogStore from "./Stores.ts"
 
 /** Maximum number of bars of a coin that the sandbox replays. It is 138 days of one-minute bars, about 40 MiB. */
 export const maxBars = 200_000
@@ -22,7 +21,7 @@ const { env } = declared.sandboxPrices
 
 const fault = (message: string): SettingsError => new SettingsError({ setting: env, message: `${env}: ${message}` })
 
-const parseBar = (file: string) => ({ bar, row }: CandleImport.Row) =>
+const parseBar = (file: string) => ({ bar, row }: CandleFiles.Row) =>
   Effect.mapError(Effect.fromResult(bar), (why) => fault(`row ${row} of ${file}: ${why}`))
 
 /** Reads the bars of a file, in the order of the file. */
@@ -37,7 +36,7 @@ const barsOfFile = Effect.fnUntraced(function*({ coin, file, interval }: PriceSo
       const { rows } = yield* CandleParquet.read(series, bytes)
       return rows
     })).pipe(Stream.mapError((error) => error._tag === "SettingsError" ? error : fault(`${file}: ${error.message}`)))
-    : CandleImport.textRows(
+    : CandleFiles.textRows(
       series,
       file.endsWith(".csv") ? "csv" : "ndjson",
       Stream.mapError(files.stream(file), unreadable)
@@ -57,11 +56,11 @@ const barsOfArchive = Effect.fnUntraced(function*(settings: Settings, { coin, in
   const read = Effect.gen(function*() {
     const archive = yield* CandleArchive
     const series = { coin, interval }
-    const ranges = (yield* CandleExport.known(archive, series)) ?? []
+    const ranges = (yield* CandleFiles.known(archive, series)) ?? []
     const last = ranges.at(-1)
     if (last === undefined) return []
     const from = Math.max(last.from, last.to - maxBars + 1)
-    const pages = yield* Stream.runCollect(CandleExport.bars(archive, series, [{ from, to: last.to }]))
+    const pages = yield* Stream.runCollect(CandleFiles.bars(archive, series, [{ from, to: last.to }]))
     return pages.flat()
   })
   return yield* Effect.scoped(Effect.flatMap(

@@ -1,22 +1,37 @@
-/** A caller's WebSocket with the venue's protocol: reads its frames and responds as the venue does. */
-import { type Caller, CurrentCaller } from "@trigate/domain/Caller"
-import * as Json from "@trigate/domain/encoding/Json"
+/**
+ * A caller's connection with its protocol: the venue's WebSocket protocol, JSON-RPC, or a stream of Server-Sent Events.
+ */
+import { CurrentCaller } from "@trigate/domain/Caller"
+import type { Caller, Chain } from "@trigate/domain/Caller"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { Quantity } from "@trigate/domain/encoding/Encoding"
+import { Overloaded } from "@trigate/domain/errors/GatewayError"
+import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
+import type { RpcCall } from "@trigate/domain/evm/EvmProtocol"
+import { invalidFilter, RangeFilter } from "@trigate/domain/evm/EvmResources"
+import type { EvmSink, Interest, Subscribed } from "@trigate/domain/evm/EvmStreams"
 import { notPermitted } from "@trigate/domain/operations/Operation"
-import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
+import type { Need } from "@trigate/domain/operations/Operation"
+import * as ResumePosition from "@trigate/domain/streams/Subscription"
 import type { Normalised } from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import * as ResumableSeat from "@trigate/trading/streams/ResumableSeat"
 import type { ResumableSink, Start } from "@trigate/trading/streams/ResumableSeat"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import * as VenueProtocol from "@trigate/trading/streams/VenueProtocol"
-import type { Seat } from "@trigate/upstream/streams/Seat"
-import type { Frame, Topic } from "@trigate/upstream/streams/Topic"
+import type { EvmFeed } from "@trigate/upstream/evm/EvmFeed"
+import type { Frame, Seat, Topic } from "@trigate/upstream/streams/Topic"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as WebSocketFrame from "./SocketSession.ts"
 import { SocketSession } from "./SocketSession.ts"
-import type { Opened, SocketSurroundings } from "./SocketSession.ts"
-import * as WebSocketFrame from "./WebSocketFrame.ts"
+import type { Bounds, Closing, Opened, SocketSurroundings } from "./SocketSession.ts"
 
 /** The environment of a session: the shared streams, and the function that serves `post` messages. */
 export interface Surroundings extends SocketSurroundings {
@@ -200,4 +215,362 @@ const sliceAt = (text: string, path: ReadonlyArray<string>): string | undefined 
     end = span.end
   }
   return text.slice(from, end)
+}
+
+/** The environment of a session: its chain, the chain's block feed, and the function that serves calls. */
+export interface RpcSurroundings extends SocketSurroundings {
+  readonly chain: Chain
+  readonly feed: EvmFeed
+  /** Returns the response that the HTTP route would return to a message. */
+  readonly reply: (text: string, caller: Caller) => Effect.Effect<string | undefined>
+}
+
+const rpcFrameLimits: Json.Limits = { ...Json.defaultLimits, maxValues: 20_000 }
+
+const Filter = Schema.Struct({
+  address: RangeFilter.fields.address,
+  topics: RangeFilter.fields.topics,
+  // a tag such as `latest` has no effect: logs are sent as blocks arrive
+  fromBlock: Schema.optionalKey(Schema.Union([Quantity, Schema.Null, Schema.String])),
+  positions: Schema.optionalKey(Schema.Boolean)
+})
+const decodeFilter = Schema.decodeUnknownOption(Filter)
+
+/**
+ * Decodes the block at which a `newHeads` subscription starts. Other values are ignored, such as the empty object that
+ * MetaMask sends.
+ */
+const decodeStart = Schema.decodeUnknownOption(
+  Schema.Struct({ fromBlock: Schema.Union([Schema.Literal("latest"), Quantity]) })
+)
+
+const rpcError = (id: string | undefined, code: number, message: string): string =>
+  JsonRpc.errorText(id ?? "null", JSON.stringify({ code, message }))
+
+const asList = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
+
+/** Returns the subscription that a call requests; an error if the request is invalid. */
+const interestIn = (
+  { params }: RpcCall
+): Result.Result<Interest, { readonly code: number; readonly message: string }> => {
+  const given: unknown = params.valueOrUndefined
+  const [kind, detail] = asList(given)
+  switch (kind) {
+    case "newHeads":
+      return Result.succeed({ kind, ...Option.getOrUndefined(decodeStart(detail)) })
+    case "syncing":
+      return Result.succeed({ kind })
+    case "newPendingTransactions":
+      return detail === true
+        ? Result.fail({
+          code: -32602,
+          message: "invalid params: newPendingTransactions sends hashes only, not whole transactions"
+        })
+        : Result.succeed({ kind })
+    case "logs": {
+      const filter = decodeFilter(detail ?? {})
+      if (Option.isNone(filter)) return Result.fail({ code: -32602, message: invalidFilter })
+      const { address, fromBlock, positions, topics } = filter.value
+      return Result.succeed({
+        kind,
+        filter: {
+          ...(Predicate.isNullish(address) ? {} : { address }),
+          ...(Predicate.isNullish(topics) ? {} : { topics })
+        },
+        ...(typeof fromBlock === "bigint" ? { fromBlock } : {}),
+        ...(positions === true ? { hasPositions: true } : {})
+      })
+    }
+    default:
+      return Result.fail({
+        code: -32601,
+        message: `no "${String(kind).slice(0, 64)}" subscription in eth namespace`
+      })
+  }
+}
+
+/** One JSON-RPC socket of a caller. */
+export class RpcSession extends SocketSession {
+  readonly #need: Need
+  readonly #around: RpcSurroundings
+  readonly #subscribed = new Map<string, Subscribed>()
+  readonly #sink: EvmSink
+  #calls = 0
+
+  constructor(opened: Opened, around: RpcSurroundings) {
+    super(opened, around)
+    this.#around = around
+    this.#need = { chain: around.chain, class: "read" }
+    this.#sink = {
+      deliver: (frame) => this.outbox.push(WebSocketFrame.wireBytes(frame)),
+      flush: () => this.outbox.flush()
+    }
+  }
+
+  get subscriptions(): number {
+    return this.#subscribed.size
+  }
+
+  isCoveredBy({ scope }: Caller): boolean {
+    return notPermitted(scope, this.#need) === undefined
+  }
+
+  protected leave(): void {
+    for (const { end } of this.#subscribed.values()) end()
+    this.#subscribed.clear()
+  }
+
+  protected handle(text: string): void {
+    const call = subscriptionCall(text)
+    if (call?.method === "eth_subscribe") return this.#subscribe(call)
+    if (call?.method === "eth_unsubscribe") return this.#unsubscribe(call)
+    if (this.#calls >= this.#around.limits.posts) {
+      const refusal = new Overloaded({ retryAfter: 1, detail: "This WebSocket has too many concurrent calls" })
+      return this.write(JsonRpc.errorText(idIn(text), JsonRpc.errorObject(refusal)))
+    }
+    this.#calls++
+    this.fork(Effect.map(this.#around.reply(text, this.caller), (answer) => {
+      this.#calls--
+      if (answer !== undefined && !this.isOver) this.write(answer)
+      this.outbox.flush()
+    }))
+  }
+
+  #subscribe(call: RpcCall): void {
+    const interest = interestIn(call)
+    if (Result.isFailure(interest)) {
+      return this.write(rpcError(call.id, interest.failure.code, interest.failure.message))
+    }
+    const refusal = notPermitted(this.caller.scope, { ...this.#need, name: call.method })
+    if (refusal !== undefined) return this.write(JsonRpc.errorText(call.id ?? "null", JsonRpc.errorObject(refusal)))
+    const most = this.caller.quota.subscriptions ?? this.#around.limits.subscriptions
+    if (this.#subscribed.size >= most) {
+      return this.write(rpcError(call.id, -32005, `a WebSocket has at most ${most} subscriptions`))
+    }
+    const subscription = this.#around.feed.subscribe(interest.success, this.#sink)
+    this.#subscribed.set(subscription.id, subscription)
+    this.write(JsonRpc.resultText(call.id ?? "null", JSON.stringify(subscription.id)))
+  }
+
+  #unsubscribe(call: RpcCall): void {
+    const params: unknown = call.params.valueOrUndefined
+    const [id] = asList(params)
+    const found = Predicate.isString(id) ? this.#subscribed.get(id.toLowerCase()) : undefined
+    if (found === undefined) return this.write(rpcError(call.id, -32000, "subscription not found"))
+    this.#subscribed.delete(found.id)
+    found.end()
+    this.write(JsonRpc.resultText(call.id ?? "null", "true"))
+  }
+}
+
+/** Decodes a call that subscribes or unsubscribes; `undefined` for any other message. */
+const subscriptionCall = (text: string): RpcCall | undefined => {
+  if (!text.includes("subscribe")) return undefined
+  const parsed = Json.parseStrict(text, rpcFrameLimits)
+  if (Result.isFailure(parsed)) return undefined
+  return Result.getOrUndefined(JsonRpc.readCall(Json.parsed(text, parsed.success)))
+}
+
+/** Returns the ID of a call as JSON; `null` if the call cannot be parsed or has no valid ID. */
+export const idIn = (text: string): string => {
+  const parsed = Json.parse(text)
+  const id = Result.isSuccess(parsed) ? JsonRpc.member(parsed.success, "id") : undefined
+  return Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id) ? Json.stringify(id) : "null"
+}
+
+/** Options of a stream. */
+export interface Options {
+  readonly streams: SharedStreams
+  /** The validated subscriptions of the stream. */
+  readonly topics: ReadonlyArray<Topic>
+  /** The position from which the stream resumes; `undefined` if the caller sent no position, or a malformed one. */
+  readonly from: ResumePosition.ResumePosition | undefined
+  readonly queue: Bounds
+  readonly now: () => number
+}
+
+/** Milliseconds without an event after which a comment is sent, so that the connection stays open. */
+export const quietFor = 15_000
+
+/** Headers of an event stream. They disable response buffering in proxies, which would delay the stream. */
+export const eventStreamHeaders = { "cache-control": "no-store", "x-accel-buffering": "no" } as const
+
+/** A comment, which clients ignore. */
+export const keepalive = ": keepalive\n\n"
+
+/** The frame that makes a client wait 1000 milliseconds before it reconnects. */
+const retry = "retry: 1000\n\n"
+
+// text without a line break is one line of data
+const eventText = (data: string, id: string | undefined, event?: string): string =>
+  `${event === undefined ? "" : `event: ${event}\n`}${id === undefined ? "" : `id: ${id}\n`}data: ${
+    data.replaceAll(/\r?\n|\r/gu, "\ndata: ")
+  }\n\n`
+
+/** An event stream that the gateway counts, drains and closes. */
+export interface ServedEvents {
+  caller: Caller
+  /** The headers that identify the page that opened the stream; `undefined` if the client is not a web page. */
+  page: HttpServerRequest["headers"] | undefined
+  readonly closing: Closing | undefined
+  /** Whether the stream waits because the caller has used up its bytes per second. */
+  isThrottled: boolean
+  readonly conflated: number
+  /** Returns whether a caller's scope includes the stream. */
+  readonly isCoveredBy: (caller: Caller) => boolean
+  /** The text of the stream, which ends when the gateway closes the stream. */
+  readonly texts: Stream.Stream<Uint8Array>
+  /** Ends the stream with a reason. Later calls have no effect. */
+  readonly close: (closing: Closing) => void
+  /** Ends the stream and drops pending events. */
+  readonly end: () => void
+  /** Writes a comment if no event was written for {@link quietFor} milliseconds. */
+  readonly keepAlive: () => void
+}
+
+/** An event stream with frames of the venue. */
+export class EventStream implements ServedEvents {
+  caller: Caller
+  readonly openedAt: number
+  /** The headers that identify the page that opened the stream; `undefined` if the client is not a web page. */
+  page: HttpServerRequest["headers"] | undefined
+  closing: Closing | undefined
+  isThrottled = false
+  written = 0
+  conflated = 0
+  readonly #options: Options
+  readonly #seat: Seat
+  #events: Array<string> = [retry]
+  #bytes = 0
+  #states = new Map<string, string>()
+  #isOver = false
+  /** Whether all subscriptions of the stream were requested. */
+  #isAsked = false
+  /** Whether the stream ends after its pending events. */
+  #isEnding = false
+  #wake: (() => void) | undefined
+  #writtenAt: number
+
+  constructor(caller: Caller, options: Options) {
+    this.caller = caller
+    this.#options = options
+    this.openedAt = options.now()
+    this.#writtenAt = this.openedAt
+    this.#seat = ResumableSeat.join(options.streams, caller.id, {
+      resumed: (resumption) =>
+        this.#push(
+          eventText(
+            ResumePosition.printResumption(resumption),
+            ResumePosition.print(resumption),
+            ResumePosition.channel
+          )
+        ),
+      subscribed: ({ key }) => this.#push(eventText(VenueProtocol.acknowledgement("subscribe", key), undefined)),
+      deliver: ({ state, text }, position) =>
+        this.#push(eventText(text, position && ResumePosition.print(position)), state),
+      refused: (_topic, message, wasSubscribed) => {
+        this.#push(eventText(VenueProtocol.errorFrame(message), undefined))
+        if (wasSubscribed || (this.#isAsked && this.#seat.size() === 0)) this.#finish()
+      },
+      flush: () => this.#flush()
+    }, options)
+    for (const topic of options.topics) this.#seat.subscribe(topic)
+    this.#isAsked = true
+    if (this.#seat.size() === 0) this.#finish()
+  }
+
+  /** The number of the stream's subscriptions. */
+  get subscriptions(): number {
+    return this.#options.topics.length
+  }
+
+  /** Returns whether a caller's scope allows the stream's subscriptions. */
+  isCoveredBy(caller: Caller): boolean {
+    return isCovered(caller, this.#options.topics)
+  }
+
+  /** The text of the stream, which ends when the gateway closes the stream. */
+  get texts(): Stream.Stream<Uint8Array> {
+    return Stream.fromPull(Effect.succeed(Effect.map(this.#take, (text) => [Json.encode(text)] as const)))
+  }
+
+  /** Ends the stream with a reason. Later calls have no effect. */
+  close(closing: Closing): void {
+    if (this.#isOver) return
+    this.closing = closing
+    this.end()
+  }
+
+  /** Ends the stream after its pending events, because a subscription cannot continue: the client connects again. */
+  #finish(): void {
+    this.#isEnding = true
+    this.#seat.leave()
+    this.#flush()
+  }
+
+  /** Ends the stream and drops pending events. */
+  end(): void {
+    this.#isOver = true
+    this.#seat.leave()
+    this.#events = []
+    this.#states = new Map()
+    this.#flush()
+  }
+
+  /** Writes a comment if no event was written for {@link quietFor} milliseconds. */
+  keepAlive(): void {
+    if (this.#options.now() - this.#writtenAt < quietFor) return
+    if (this.#events.length > 0 || this.#states.size > 0) return
+    this.#push(keepalive)
+    this.#flush()
+  }
+
+  /**
+   * Queues a frame. A frame with `state` replaces the pending frame that has the same `state`. A frame without `state`
+   * is an event, and is never dropped.
+   */
+  #push(text: string, state?: string): void {
+    if (this.#isOver) return
+    if (state !== undefined) {
+      if (this.#states.delete(state)) this.conflated++
+      this.#states.set(state, text)
+      return
+    }
+    this.#bytes += text.length
+    const { bytes, frames } = this.#options.queue
+    // up to 64 pending events can exceed the limit of bytes, because a single snapshot can be larger than the limit
+    if (this.#events.push(text) > frames || (this.#bytes > bytes && this.#events.length > 64)) {
+      this.close(this.isThrottled ? "bytesOut" : "slow")
+    }
+  }
+
+  #flush(): void {
+    const wake = this.#wake
+    this.#wake = undefined
+    wake?.()
+  }
+
+  /** Waits for frames, and returns all pending frames as one text. */
+  readonly #take: Effect.Effect<string, Cause.Done> = Effect.suspend(() => {
+    if (this.#isOver) return Cause.done()
+    if (this.#events.length > 0 || this.#states.size > 0) {
+      const texts = [...this.#events, ...this.#states.values()]
+      this.#events = []
+      this.#states = new Map()
+      this.#bytes = 0
+      this.written += texts.length
+      this.#writtenAt = this.#options.now()
+      return Effect.succeed(texts.join(""))
+    }
+    if (this.#isEnding) {
+      this.closing = "ended"
+      return Cause.done()
+    }
+    return Effect.andThen(
+      Effect.callback<void>((resume) => {
+        this.#wake = () => resume(Effect.void)
+      }),
+      this.#take
+    )
+  })
 }

@@ -1,22 +1,21 @@
 /**
- * The WebSockets of all callers of a gateway. They persist across changes of settings, and end with the gateway.
+ * The WebSockets and event streams of all callers of a gateway. They persist across changes of settings, and end with
+ * the gateway.
  *
  * Checks pings and progress once a second, and the validity of keys every two seconds.
  */
 import { resume as resumeQuery } from "@trigate/api/Paths"
 import type { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Caller } from "@trigate/domain/Caller"
-import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
-import { CommonFailure, unwrapReason } from "@trigate/domain/errors/GatewayError"
-import * as ResumePosition from "@trigate/domain/streams/ResumePosition"
+import { CommonFailure, QuotaExceeded, unwrapReason } from "@trigate/domain/errors/GatewayError"
+import * as ResumePosition from "@trigate/domain/streams/Subscription"
 import type { Layer2 } from "@trigate/layer2/Layer2"
-import type { Queries } from "@trigate/trading/streams/CoinCatalog"
 import type * as ResumableSeat from "@trigate/trading/streams/ResumableSeat"
-import type { SharedStreams } from "@trigate/trading/streams/Streams"
+import type { Queries, SharedStreams } from "@trigate/trading/streams/Streams"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as EvmFeed from "@trigate/upstream/evm/EvmFeed"
 import type { FeedStatus } from "@trigate/upstream/evm/EvmFeed"
-import type { AskNode } from "@trigate/upstream/evm/NodeReads"
+import type { AskNode } from "@trigate/upstream/evm/Heads"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -26,30 +25,165 @@ import * as Exit from "effect/Exit"
 import * as Headers from "effect/http/Headers"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { feedServing } from "../Chains.ts"
 import type { FeedChain } from "../Chains.ts"
-import type * as AccessLog from "../requests/AccessLog.ts"
-import type { CallerSocket } from "../requests/CallerSocket.ts"
-import { header } from "../requests/IncomingRequest.ts"
-import type { IncomingRequest } from "../requests/IncomingRequest.ts"
-import type * as RequestRecord from "../requests/RequestRecord.ts"
-import * as CallerUse from "./CallerUse.ts"
-import { EventStream } from "./EventStream.ts"
-import type { Options as EventStreamOptions, ServedEvents } from "./EventStream.ts"
-import { RpcSession } from "./RpcSession.ts"
-import { Session } from "./Session.ts"
-import type { Surroundings } from "./Session.ts"
-import * as SessionChecks from "./SessionChecks.ts"
+import * as StreamMetrics from "../process/Metrics.ts"
+import type * as AccessLog from "../requests/Observe.ts"
+import type * as RequestRecord from "../requests/Request.ts"
+import { header } from "../requests/Request.ts"
+import type { CallerSocket, IncomingRequest } from "../requests/Request.ts"
+import { EventStream, RpcSession, Session } from "./Session.ts"
+import type { Options as EventStreamOptions, ServedEvents, Surroundings } from "./Session.ts"
 import * as SocketRequests from "./SocketRequests.ts"
-import type { Closing, Limits, Opened, SocketSession, Traffic } from "./SocketSession.ts"
-import * as StreamMetrics from "./StreamMetrics.ts"
+import * as WebSocketFrame from "./SocketSession.ts"
+import type { Allowance, Closing, Limits, Opened, SocketSession, Traffic } from "./SocketSession.ts"
+
+/** The limits of one caller. */
+export interface CallerLimits {
+  /** Maximum number of open sockets and event streams. */
+  readonly sockets: number
+  /** Maximum number of bytes per second from a caller, in total on all of its sockets. */
+  readonly bytesIn: number
+  readonly bytesOut: number
+}
+
+/** The open sockets and the remaining bytes of all callers. */
+export interface CallerUse {
+  /** Fails if a caller has the maximum number of open sockets and event streams. */
+  readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
+  /** Counts a socket. Returns the bytes that the socket's caller can still send and receive in the current second. */
+  readonly open: (caller: Caller) => Traffic
+  readonly close: (caller: Caller) => void
+  /** Adds the bytes of one second to the bytes that each caller can still send and receive. */
+  readonly refill: () => void
+}
+
+/** Makes the counters of callers' open sockets and remaining bytes. */
+export const makeUse = ({ bytesIn, bytesOut, sockets }: CallerLimits): CallerUse => {
+  const callers = new Map<string, Traffic & { open: number }>()
+  return {
+    admit: ({ id, quota }) => {
+      const most = quota.sockets ?? sockets
+      return (callers.get(id)?.open ?? 0) < most
+        ? Exit.void
+        : Exit.fail(
+          new QuotaExceeded({ retryAfter: 60, detail: `This caller already has ${most} open WebSockets` })
+        )
+    },
+    open: ({ id }) => {
+      const use = callers.get(id) ?? { open: 0, in: { left: bytesIn }, out: { left: bytesOut } }
+      callers.set(id, use)
+      use.open++
+      return use
+    },
+    close: ({ id }) => {
+      const use = callers.get(id)
+      if (use !== undefined && --use.open === 0) callers.delete(id)
+    },
+    refill: () => {
+      for (const use of callers.values()) {
+        // bytes beyond the limit are deducted from the next second
+        use.in.left = Math.min(bytesIn, use.in.left + bytesIn)
+        use.out.left = Math.min(bytesOut, use.out.left + bytesOut)
+      }
+    }
+  }
+}
+
+const nothing = new Uint8Array()
+
+/**
+ * Counts bytes against a caller's allowance, and returns the bytes. While the allowance is used up, waits. Returns no
+ * bytes if the stream is closed.
+ */
+export const charge = (stream: ServedEvents, allowance: Allowance) => (bytes: Uint8Array): Effect.Effect<Uint8Array> =>
+  Effect.suspend(() => {
+    stream.isThrottled = allowance.left <= 0
+    if (stream.closing !== undefined) return Effect.succeed(nothing)
+    if (stream.isThrottled) return Effect.andThen(Effect.sleep("1 second"), charge(stream, allowance)(bytes))
+    allowance.left -= bytes.length
+    return Effect.succeed(bytes)
+  })
+
+const oneSecond = 1000
+
+/** Milliseconds between two pings. Proxies close connections that are idle for 60 seconds. */
+const pingEvery = 25 * oneSecond
+
+/**
+ * Milliseconds without progress after which a socket is closed. A socket makes no progress if its full buffer does not
+ * empty, or if no pong arrives.
+ */
+const stuckAfter = 60 * oneSecond
+
+/** Milliseconds that a peer has to respond to a close frame. */
+const closeWithin = 3 * oneSecond
+
+/** Sends a ping if one is due. Closes the socket if it is stuck, or does not respond to a close frame. */
+export const checkProgress = (session: SocketSession, at: number): void => {
+  const { closedAt, connection, progress } = session
+  if (closedAt !== undefined) {
+    if (at - closedAt >= closeWithin) connection.destroy()
+    return
+  }
+  const written = connection.bytesWritten - connection.writableLength
+  const read = connection.bytesRead
+  // written bytes show progress only while the outbox is full; otherwise the operating system might only have buffered
+  // them
+  if (read !== progress.read || (written !== progress.written && session.outbox.isFull)) progress.at = at
+  progress.written = written
+  progress.read = read
+  if (at - progress.at >= stuckAfter) {
+    if (session.outbox.isFull) session.close("slow")
+    else connection.destroy()
+  } else if (at - progress.pinged >= pingEvery && !session.outbox.isFull) {
+    progress.pinged = at
+    session.outbox.push(WebSocketFrame.ping)
+    session.outbox.flush()
+  }
+}
+
+/**
+ * Checks the keys of sessions, each key once. Closes the sessions whose key is no longer valid, or whose key's scope no
+ * longer allows them.
+ */
+export const checkSessionKeys = (
+  { check }: CallerKeys["Service"],
+  sessions: Iterable<readonly [ServedEvents | SocketSession, Redacted.Redacted | undefined]>
+): Effect.Effect<void> => {
+  if (check === undefined) return Effect.void
+  const byKey = new Map<
+    string,
+    { readonly key: Redacted.Redacted; readonly held: Array<ServedEvents | SocketSession> }
+  >()
+  for (const [session, key] of sessions) {
+    if (key === undefined) continue
+    const text = Redacted.value(key)
+    const group = byKey.get(text)
+    if (group === undefined) byKey.set(text, { key, held: [session] })
+    else group.held.push(session)
+  }
+  return Effect.forEach(byKey.values(), ({ held, key }) =>
+    Effect.matchEager(check(key), {
+      onSuccess: (caller) => {
+        for (const session of held) {
+          session.caller = caller
+          if (!session.isCoveredBy(caller)) session.close("key")
+        }
+      },
+      onFailure: (error) => {
+        // if the key store cannot be read, the sessions stay open, because their keys may be valid
+        if (error._tag === "Unauthorized") { for (const session of held) session.close("key") }
+      }
+    }), { discard: true })
+}
 
 /** The limits of a gateway's sockets. */
-export interface Options extends Limits, CallerUse.Limits {
+export interface Options extends Limits, CallerLimits {
   /**
    * Called once a second for each socket. Returns whether to close the socket, as an injected fault. Default: never.
    */
@@ -171,7 +305,7 @@ export const make = Effect.fnUntraced(function*(
   const now = () => clock.currentTimeMillisUnsafe()
   const sessions = new Map<SocketSession, Redacted.Redacted | undefined>()
   const eventStreams = new Map<ServedEvents, Redacted.Redacted | undefined>()
-  const callers = CallerUse.make(options)
+  const callers = makeUse(options)
   const metrics = StreamMetrics.make(context)
   let serving: Serving | undefined
   const isServing = yield* Deferred.make<void>()
@@ -301,7 +435,7 @@ export const make = Effect.fnUntraced(function*(
     const { out } = countOpen(caller)
     if (isDraining) stream.close("drain")
     return stream.texts.pipe(
-      Stream.mapEffect(CallerUse.charge(stream, out)),
+      Stream.mapEffect(charge(stream, out)),
       Stream.ensuring(Effect.sync(() => {
         if (!eventStreams.delete(stream)) return
         stream.end()
@@ -326,7 +460,7 @@ export const make = Effect.fnUntraced(function*(
     })
 
   const checkKeys = Effect.suspend(() =>
-    serving === undefined ? Effect.void : SessionChecks.checkKeys(serving.keys, [...sessions, ...eventStreams])
+    serving === undefined ? Effect.void : checkSessionKeys(serving.keys, [...sessions, ...eventStreams])
   )
 
   let keysAt = now()
@@ -336,7 +470,7 @@ export const make = Effect.fnUntraced(function*(
     for (const session of sessions.keys()) {
       session.outbox.resume()
       if (options.isCut?.() === true) session.connection.destroy()
-      else SessionChecks.checkProgress(session, at)
+      else checkProgress(session, at)
     }
     for (const stream of eventStreams.keys()) stream.keepAlive()
     metrics.publish(streams(), sessions.size + eventStreams.size, feedStatus())

@@ -1,14 +1,172 @@
-/** A caller's WebSocket, independent of its protocol: its limits, and how it ends. */
+/**
+ * A caller's WebSocket, independent of its protocol: its outgoing frames, its limits, and how it ends.
+ *
+ * Frames are written directly while the socket accepts them. If the socket's buffer is full, or the caller has used up
+ * its bytes of the current second, frames wait. For each state, such as an order book, only the latest frame waits. All
+ * other frames are events. Events wait in a queue that has a maximum length and size, and are never dropped: if the
+ * queue exceeds its limits, the socket is closed.
+ */
 import type { Caller } from "@trigate/domain/Caller"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
+import type { Frame } from "@trigate/upstream/streams/Topic"
 import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Predicate from "effect/Predicate"
 import type { Socket } from "node:net"
-import type { CallerSocket, Ending, SocketReader } from "../requests/CallerSocket.ts"
-import { Outbox } from "./Outbox.ts"
-import type { Allowance, Bounds } from "./Outbox.ts"
-import * as WebSocketFrame from "./WebSocketFrame.ts"
+import type { CallerSocket, Ending, SocketReader } from "../requests/Request.ts"
+
+const TEXT = 0x81
+const PING = 0x89
+
+/** Encodes a text frame. */
+export const textFrame = (text: string): Uint8Array => {
+  const body = Utf8.encode(text)
+  const { length } = body
+  const head = length < 126 ? 2 : length < 65_536 ? 4 : 10
+  // a socket would make a Buffer of any other Uint8Array, at each of the frame's deliveries
+  const bytes = Buffer.alloc(head + length)
+  bytes[0] = TEXT
+  if (head === 2) bytes[1] = length
+  else {
+    const view = new DataView(bytes.buffer, bytes.byteOffset)
+    bytes[1] = head === 4 ? 126 : 127
+    if (head === 4) view.setUint16(2, length)
+    else view.setBigUint64(2, BigInt(length))
+  }
+  bytes.set(body, head)
+  return bytes
+}
+
+/** Returns the bytes of a frame, encoded once for all callers that receive the frame. */
+export const wireBytes = (frame: Pick<Frame, "text" | "wire">): Uint8Array => frame.wire ??= textFrame(frame.text)
+
+/** The bytes of a ping without content. */
+export const ping: Uint8Array = Uint8Array.of(PING, 0)
+
+/** The limits of pending frames. */
+export interface Bounds {
+  readonly frames: number
+  readonly bytes: number
+}
+
+/** The bytes that a caller can still send or receive in the current second, in total on all of its sockets. */
+export interface Allowance {
+  left: number
+}
+
+/** The outgoing frames of one WebSocket. */
+export class Outbox {
+  readonly #socket: Socket
+  readonly #bounds: Bounds
+  readonly #allowance: Allowance
+  readonly #onOverflow: (isSlow: boolean) => void
+  #events: Array<Uint8Array> = []
+  #eventBytes = 0
+  #states: Map<string, Uint8Array> | undefined
+  #isFull = false
+  #isCorked = false
+  #isClosed = false
+  /** The number of written frames. */
+  written = 0
+  /** The number of pending frames that a later frame of the same state replaced. */
+  conflated = 0
+
+  /**
+   * `allowance` is shared by all sockets of the caller. `onOverflow` receives `true` if the client does not read the
+   * socket, `false` if the allowance is used up.
+   */
+  constructor(socket: Socket, bounds: Bounds, allowance: Allowance, onOverflow: (isSlow: boolean) => void) {
+    this.#socket = socket
+    this.#bounds = bounds
+    this.#allowance = allowance
+    this.#onOverflow = onOverflow
+    socket.on("drain", this.#drained)
+  }
+
+  /** Whether the socket's buffer is full. */
+  get isFull(): boolean {
+    return this.#isFull
+  }
+
+  /**
+   * Writes or queues a frame. A frame with `state` replaces the pending frame that has the same `state`. A frame
+   * without `state` is an event.
+   */
+  push(bytes: Uint8Array, state?: string): void {
+    if (this.#isClosed) return
+    if (!this.#isFull && this.#allowance.left > 0) this.#write(bytes)
+    else if (state !== undefined) {
+      this.#states ??= new Map()
+      if (this.#states.delete(state)) this.conflated++
+      this.#states.set(state, bytes)
+    } else {
+      this.#eventBytes += bytes.length
+      if (this.#events.push(bytes) > this.#bounds.frames || this.#eventBytes > this.#bounds.bytes) {
+        this.close()
+        this.#onOverflow(this.#isFull)
+      }
+    }
+  }
+
+  /** Drops the pending states of a subscription that has ended. */
+  forget(key: string): void {
+    for (const state of this.#states?.keys() ?? []) {
+      if (state === key || state.startsWith(`${key}#`)) this.#states?.delete(state)
+    }
+  }
+
+  /** Writes the pending frames in one system call. */
+  flush(): void {
+    if (!this.#isCorked) return
+    this.#isCorked = false
+    this.#socket.uncork()
+  }
+
+  /** Stops writing and drops pending frames. */
+  close(): void {
+    this.#isClosed = true
+    this.flush()
+    this.#events = []
+    this.#states = undefined
+    this.#socket.off("drain", this.#drained)
+  }
+
+  #write(bytes: Uint8Array): void {
+    if (!this.#isCorked) {
+      this.#isCorked = true
+      this.#socket.cork()
+    }
+    this.written++
+    this.#allowance.left -= bytes.length
+    if (!this.#socket.write(bytes)) this.#isFull = true
+  }
+
+  /** Writes pending frames, as far as the socket and the allowance permit. */
+  resume(): void {
+    if (this.#isFull || (this.#events.length === 0 && this.#states === undefined)) return
+    let taken = 0
+    while (taken < this.#events.length && !this.#isFull && this.#allowance.left > 0) {
+      const bytes = this.#events[taken++]
+      if (bytes !== undefined) {
+        this.#eventBytes -= bytes.length
+        this.#write(bytes)
+      }
+    }
+    if (taken > 0) this.#events = this.#events.slice(taken)
+    for (const [state, bytes] of this.#states ?? []) {
+      if (this.#isFull || this.#allowance.left <= 0) break
+      this.#states?.delete(state)
+      this.#write(bytes)
+    }
+    this.flush()
+  }
+
+  readonly #drained = (): void => {
+    this.#isFull = false
+    this.resume()
+  }
+}
 
 /** The reasons why the gateway closes a socket, with close codes (RFC 6455, section 7.4). */
 export const closings = {
@@ -173,7 +331,7 @@ export abstract class SocketSession implements SocketReader {
 
   /** Writes a message to the caller. */
   protected write(text: string): void {
-    this.outbox.push(WebSocketFrame.textFrame(text))
+    this.outbox.push(textFrame(text))
   }
 
   #counts(bytes: number): boolean {

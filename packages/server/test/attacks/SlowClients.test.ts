@@ -1,6 +1,6 @@
 /** Callers that send slowly, or read nothing: what they make the gateway keep is bounded, and others do not notice. */
 import { assert, describe, it } from "@effect/vitest"
-import * as NodeServer from "@trigate/server/process/NodeServer"
+import * as NodeServer from "@trigate/server/requests/Listener"
 import { gateway, get } from "@trigate/testing/Gateway"
 import { isExhaustive } from "@trigate/testing/Sample"
 import * as Duration from "effect/Duration"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import type { Asked, FaultyUpstream, Reaction } from "@trigate/testing/FaultyUpstream"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import { transactionAdvice } from "@trigate/domain/evm/EvmMethods"
 import type { FaultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"

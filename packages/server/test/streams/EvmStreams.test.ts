@@ -1,11 +1,10 @@
 /** The typed streams of EVM chains: the client's over connections that are lost, and the services' over the sandbox and in memory. */
 import { assert, describe, it } from "@effect/vitest"
 import * as EvmStreams from "@trigate/client/EvmStreams"
-import type { BlockHeader } from "@trigate/domain/evm/Block"
-import { evmSubscriptions } from "@trigate/domain/evm/EvmSubscriptions"
+import type { BlockHeader, ReceiptLog } from "@trigate/domain/evm/EvmResources"
+import { evmSubscriptions } from "@trigate/domain/evm/EvmStreams"
 import { serving } from "@trigate/domain/evm/Layer2Operations"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
-import type { ReceiptLog } from "@trigate/domain/evm/Receipt"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Memory from "@trigate/layer2/Layer2Memory"
 import * as Sandbox from "@trigate/sandbox/Sandbox"

@@ -1,12 +1,14 @@
 /** Builds request bodies: actions in the form of the `Venue`, signed by the `Signer`. */
-import type { Signature } from "@trigate/domain/actions/Signature"
-import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import type { Signature } from "@trigate/domain/actions/Action"
+import { lowerCase } from "@trigate/domain/encoding/Encoding"
+import type { Address } from "@trigate/domain/encoding/Encoding"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import { Signer, type SignerFailure } from "../Signer.ts"
-import * as SignerRecovery from "../SignerRecovery.ts"
 import { defaultChainId, Venue, type VenueProfile } from "../VenueProfile.ts"
-import { type Unhashable, type UnsignableAction, wrongShape } from "./ActionHash.ts"
+import { wrongShape } from "./ActionHash.ts"
+import type { Unhashable, UnsignableAction } from "./ActionHash.ts"
+import * as SignerRecovery from "./CanonicalAction.ts"
 import * as OrderAction from "./OrderAction.ts"
 
 /** The nonce and the optional members of a request with an L1 action. */
@@ -59,7 +61,7 @@ const sign = Effect.fnUntraced(function*<Action>(
     ...(vaultAddress === undefined ? {} : { vaultAddress: lowerCase(vaultAddress) }),
     ...(expiresAfter === undefined ? {} : { expiresAfter })
   }
-  const found = yield* Effect.fromResult(SignerRecovery.signable(profile, { action, nonce, ...context }))
+  const found = yield* Effect.fromResult(SignerRecovery.requestSignable(profile, { action, nonce, ...context }))
   if (found.scheme !== scheme) {
     return yield* wrongShape("type", `the type of an action with the scheme ${scheme}, not ${found.scheme}`)
   }

@@ -1,16 +1,458 @@
 /**
- * Converts an action to the venue's form, and reports the differences as mistakes.
+ * Converts an action to the venue's form, and reports the differences in names, values and structure as mistakes.
  *
  * Finding these mistakes requires no signature. The members and their types are declared in `ActionOrder`.
  */
-import * as Json from "@trigate/domain/encoding/Json"
+import { actionCatalog } from "@trigate/domain/actions/Action"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as ActionNames from "./ActionNames.ts"
-import type { ActionOrder, Kind, MemberPosition, Shape } from "./ActionOrder.ts"
-import { itemShape } from "./ActionOrder.ts"
-import * as ActionValues from "./ActionValues.ts"
+import * as Decimal from "../Decimal.ts"
+import { isAddress } from "./ActionHash.ts"
+import { itemShape } from "./CanonicalAction.ts"
+import type { ActionOrder, Kind, MemberPosition, Shape } from "./CanonicalAction.ts"
+
+/** Normalizes a name: ignores letter case, separators, plural, and a trailing number. */
+const plain = (name: string): string =>
+  name.toLowerCase().replaceAll(/[^a-z0-9]/g, "").replace(/v?[0-9]+$/, "").replace(/s$/, "")
+
+type Synonyms = { readonly [name: string]: ReadonlyArray<string> }
+
+const indexed = (synonyms: Synonyms): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const found = new Map<string, Array<string>>()
+  for (const [name, others] of Object.entries(synonyms)) {
+    for (const other of others) {
+      const known = found.get(plain(other))
+      if (known === undefined) found.set(plain(other), [name])
+      else if (!known.includes(name)) known.push(name)
+    }
+  }
+  return found
+}
+
+const typeSynonyms = indexed({
+  order: [
+    "placeOrder",
+    "createOrder",
+    "newOrder",
+    "submitOrder",
+    "limitOrder",
+    "marketOrder",
+    "bulkOrders",
+    "orderAction",
+    "trade"
+  ],
+  cancel: ["cancelOrder", "bulkCancel", "orderCancel", "cancelAction", "deleteOrder"],
+  cancelByCloid: ["cancelCloid", "cancelByClientOrderId", "cancelByClientId", "bulkCancelByCloid"],
+  modify: ["modifyOrder", "editOrder", "amendOrder", "amend", "edit"],
+  batchModify: ["bulkModify", "batchModifyOrders", "modifyBatch", "modifyMany"],
+  scheduleCancel: ["deadMansSwitch", "scheduleCancelAll", "cancelAllAfter", "cancelSchedule"],
+  updateLeverage: ["setLeverage", "changeLeverage", "leverage"],
+  updateIsolatedMargin: ["isolatedMargin", "addMargin", "updateMargin", "adjustMargin", "setIsolatedMargin"],
+  usdSend: ["usdTransfer", "sendUsd", "usdcTransfer", "usdcSend", "transferUsd", "sendUsdc"],
+  spotSend: ["spotTransfer", "sendSpot", "transferSpot", "tokenSend"],
+  withdraw3: ["withdraw", "withdrawal", "withdrawFromBridge", "bridgeWithdraw", "initiateWithdrawal"],
+  usdClassTransfer: ["classTransfer", "usdClassTransferAction", "spotPerpTransfer", "transferBetweenSpotAndPerp"],
+  sendAsset: ["assetSend", "transferAsset", "sendToken"],
+  tokenDelegate: ["delegate", "stake", "delegateToken", "tokenDelegation", "undelegate", "tokenUndelegate"],
+  cDeposit: ["stakingDeposit", "depositStaking", "cStakingDeposit"],
+  cWithdraw: ["stakingWithdraw", "withdrawStaking", "cStakingWithdraw"],
+  approveAgent: ["agentApprove", "approveApiWallet", "addAgent", "approveWallet", "approveAgentWallet"],
+  approveBuilderFee: ["approveBuilder", "builderFee", "setBuilderFee", "maxBuilderFee"],
+  convertToMultiSigUser: ["convertToMultiSig", "multiSigConvert", "createMultiSig"],
+  multiSig: ["multiSigAction", "multisignature", "sendMultiSig"],
+  evmUserModify: ["useBigBlocks", "usingBigBlocks", "bigBlocks", "evmModify", "modifyEvmUser"],
+  CSignerAction: ["signerAction", "cSigner", "jailSelf", "unjailSelf"],
+  CValidatorAction: ["validatorAction", "cValidator"],
+  twapOrder: ["twap", "placeTwap", "createTwap", "twapCreate"],
+  twapCancel: ["cancelTwap", "stopTwap"],
+  createSubAccount: ["newSubAccount", "addSubAccount", "subAccountCreate"],
+  subAccountTransfer: ["transferSubAccount", "subAccountUsdTransfer", "transferToSubAccount"],
+  vaultTransfer: ["vaultUsdTransfer", "transferVault", "vaultDeposit", "vaultWithdraw"],
+  setReferrer: ["referrer", "setReferral", "useReferrer"],
+  registerReferrer: ["createReferrer", "registerReferral", "createReferralCode"],
+  reserveRequestWeight: ["reserveWeight", "buyRequestWeight"],
+  userSetAbstraction: ["setAbstraction", "setUserAbstraction"],
+  userDexAbstraction: ["dexAbstraction", "enableDexAbstraction", "setUserDexAbstraction"],
+  noop: ["nop", "ping", "invalidateNonce"]
+})
+
+const wordSynonyms = indexed({
+  Gtc: ["goodTillCancel", "goodTilCancelled", "goodUntilCanceled", "goodTillCanceled", "goodTillCancelled", "limit"],
+  Ioc: ["immediateOrCancel", "market", "immediate"],
+  Alo: ["addLiquidityOnly", "postOnly", "post", "gtx", "poc", "maker", "makerOnly", "po", "pendingOrCancelled"],
+  FrontendMarket: ["frontend", "marketFrontend"],
+  tp: ["takeProfit", "takeProfitMarket", "takeProfitLimit", "profit"],
+  sl: ["stopLoss", "stop", "stopMarket", "stopLimit", "loss"],
+  na: ["none", "n/a", "null", "no", "normal", "default", ""],
+  normalTpsl: ["tpsl", "normalTpAndSl", "bracket", "oco", "otoco"],
+  positionTpsl: ["position", "positionTpAndSl"],
+  i: ["disabled", "individual", "isolated", "none"],
+  u: ["unifiedAccount", "unified", "unifiedMargin"],
+  p: ["portfolioMargin", "portfolio", "pm"],
+  disabled: ["i", "off", "none", "standard", "classic"],
+  unifiedAccount: ["u", "unified", "unifiedMargin"],
+  portfolioMargin: ["p", "portfolio", "pm"],
+  supply: ["deposit", "lend"],
+  withdraw: ["withdrawal", "unlend"],
+  borrow: ["loan"],
+  repay: ["payback", "return"],
+  hex: ["0x", "evm", "ethereum", "base16"],
+  base58: ["b58", "solana", "sol"],
+  Mainnet: ["main", "production", "prod", "hyperliquidMainnet", "live"],
+  Testnet: ["test", "hyperliquidTestnet", "sandbox"]
+})
+
+/** Words of other venues for which this venue has no equivalent. */
+const foreignWords: ReadonlySet<string> = new Set([
+  "fok",
+  "fillorkill",
+  "gtd",
+  "goodtildate",
+  "goodtilldate",
+  "day",
+  "gfd",
+  "goodforday",
+  "aon",
+  "allornone",
+  "gtt",
+  "goodtilltime"
+])
+
+/** Returns whether a word is one of other venues for which this venue has no equivalent. */
+export const isForeignWord = (word: string): boolean => foreignWords.has(plain(word))
+
+const memberSynonyms = indexed({
+  a: ["asset", "assetId", "coin", "symbol", "market", "assetIndex"],
+  asset: ["a", "assetId", "coin", "assetIndex", "symbol"],
+  b: ["isBuy", "buy", "side", "is_buy", "builder", "address"],
+  p: ["price", "limitPx", "px", "limitPrice", "limit_px"],
+  s: ["size", "sz", "qty", "quantity", "amount", "volume"],
+  r: ["reduceOnly", "reduce_only", "reduce"],
+  t: ["orderType", "order_type", "type", "twapId", "randomize"],
+  c: ["cloid", "clientOrderId", "clientId", "clOrdId"],
+  cloid: ["c", "clientOrderId", "clientId"],
+  o: ["oid", "orderId", "order_id", "id"],
+  oid: ["o", "orderId", "order_id", "id"],
+  f: ["fee", "feeRate", "fast"],
+  m: ["minutes", "duration", "min"],
+  tif: ["timeInForce", "time_in_force"],
+  isMarket: ["market", "is_market"],
+  triggerPx: ["triggerPrice", "stopPrice", "trigger_px", "stopPx", "trigger"],
+  tpsl: ["kind", "tpSl", "triggerType"],
+  isBuy: ["b", "buy", "side"],
+  isCross: ["cross", "crossMargin", "is_cross"],
+  ntli: ["amount", "usd", "ntl", "margin"],
+  time: ["nonce", "timestamp", "ts"],
+  nonce: ["time", "timestamp", "ts"],
+  destination: ["to", "recipient", "address", "destinationAddress", "receiver", "user"],
+  amount: ["usd", "value", "sz", "size", "quantity"],
+  wei: ["amount", "value", "stake"],
+  usd: ["amount", "value", "usdc"],
+  toPerp: ["isPerp", "to_perp", "perp"],
+  agentAddress: ["agent", "address", "agentWallet", "wallet"],
+  agentName: ["name", "label"],
+  maxFeeRate: ["feeRate", "maxFee", "fee", "rate"],
+  builder: ["builderAddress", "address"],
+  validator: ["validatorAddress", "address", "delegate"],
+  isUndelegate: ["undelegate", "is_undelegate", "isUnstake"],
+  signatureChainId: ["chainId", "signature_chain_id", "sigChainId"],
+  hyperliquidChain: ["chain", "network", "hlChain", "hyperliquid_chain", "source"],
+  usingBigBlocks: ["useBigBlocks", "bigBlocks", "using_big_blocks", "enabled"],
+  subAccountUser: ["subAccount", "user", "subaccount_user"],
+  vaultAddress: ["vault", "vault_address", "address"],
+  isDeposit: ["deposit", "is_deposit"],
+  code: ["referralCode", "referrer", "name"],
+  orders: ["order", "items", "data"],
+  cancels: ["cancel", "orders", "items", "data"],
+  modifies: ["modify", "orders", "modifications", "items"],
+  grouping: ["group", "groupType"]
+})
+
+/** Returns the stem and the version of a name that can end with a number. */
+const parseVersion = (name: string): readonly [stem: string, version: number] => {
+  const [stem = "", digits = "1"] = name.toLowerCase().split(/(?<![0-9])([0-9]{1,4})$/u)
+  return [stem, Number(digits)]
+}
+
+/** Returns whether a name differs from a known name only by a higher version, which the venue can have added. */
+const isNewerVersion = (given: string, known: ReadonlyArray<string>): boolean => {
+  const [stem, version] = parseVersion(given)
+  const versions = known.map(parseVersion).flatMap(([other, number]) => other === stem ? [number] : [])
+  return versions.length > 0 && version > Math.max(...versions)
+}
+
+const only = <A>(found: ReadonlyArray<A>): A | undefined => found.length === 1 ? found[0] : undefined
+
+/** Returns whether two names differ by one letter (omitted, added or changed) or by two swapped adjacent letters. */
+const isTypo = (a: string, b: string): boolean => {
+  if (Math.abs(a.length - b.length) > 1 || Math.min(a.length, b.length) < 4) return false
+  let start = 0
+  while (start < a.length && a[start] === b[start]) start++
+  const [restA, restB] = [a.slice(start), b.slice(start)]
+  return restA.slice(1) === restB || restA === restB.slice(1) || restA.slice(1) === restB.slice(1) ||
+    (restA[0] === restB[1] && restA[1] === restB[0] && restA.slice(2) === restB.slice(2))
+}
+
+const nearest = (
+  given: string,
+  known: ReadonlyArray<string>,
+  synonyms: ReadonlyMap<string, ReadonlyArray<string>>
+): string | undefined => {
+  if (isNewerVersion(given, known)) return undefined
+  const name = plain(given)
+  const same = known.filter((each) => each.toLowerCase() === given.toLowerCase())
+  const alike = known.filter((each) => plain(each) === name)
+  const meant = (synonyms.get(name) ?? []).filter((each) => known.includes(each))
+  return only(same) ?? only(alike) ?? only(meant) ?? only(known.filter((each) => isTypo(plain(each), name)))
+}
+
+const types = Object.keys(actionCatalog)
+
+/** Returns the most similar action type; `undefined` if none is similar. */
+export const nearestType = (given: string): string | undefined => nearest(given, types, typeSynonyms)
+
+/** Returns the most similar word; `undefined` if none is similar. */
+export const nearestWord = (given: string, words: ReadonlyArray<string>): string | undefined =>
+  nearest(given, words, wordSynonyms)
+
+/** Returns the most similar member; `undefined` if none is similar. */
+export const nearestMember = (given: string, members: ReadonlyArray<string>): string | undefined =>
+  nearest(given, members, memberSynonyms)
+
+/** A value that the venue formats differently or refuses, and the expected value. */
+export interface ValueFault {
+  readonly mistake: Mistake["mistake"]
+  /** The intended value; `undefined` if it cannot be inferred. */
+  readonly repaired: unknown
+  /** A description of the expected value, used if the intended value cannot be inferred. */
+  readonly expected: string
+}
+
+const kinds: { readonly [K in Kind]: string } = {
+  integer: "an integer",
+  decimal: "a decimal number as text",
+  percent: "a percentage as text, such as \"0.01%\"",
+  text: "text",
+  flag: "true or false",
+  mark: "true, or no member",
+  address: "0x and 40 hex digits",
+  cloid: "0x and 32 hex digits",
+  id: "an order id, or 0x and 32 hex digits",
+  json: "JSON as text",
+  null: "null",
+  any: "any value"
+}
+
+/** Describes the values that a kind accepts. */
+export const describeValue = (kind: Kind): string => kinds[kind]
+
+/** Formats a list of words for a message. */
+export const listed = (words: ReadonlyArray<string>): string => {
+  const quoted = words.map((word) => JSON.stringify(word))
+  return quoted.length < 2 ? quoted.join() : `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`
+}
+
+const isInteger = (value: unknown): value is number | bigint => Predicate.isBigInt(value) || Number.isInteger(value)
+
+const isCloid = (value: unknown): value is string => Predicate.isString(value) && /^0x[0-9a-fA-F]{32}$/.test(value)
+
+/** Parses an integer that was sent as text. */
+const integerIn = (value: unknown): unknown => {
+  if (!Predicate.isString(value) || !/^-?[0-9]{1,20}$/.test(value)) return undefined
+  const integer = BigInt(value)
+  return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer
+}
+
+/** Removes formatting from a decimal: spaces, a plus sign, thousands separators, a currency or a percent sign. */
+const withoutOrnaments = (text: string): string | undefined => {
+  const bare = text.trim().replace(/^\+/, "").replaceAll(/[\s$_]/g, "").replace(
+    /^([0-9]{1,3})((?:,[0-9]{3})+)(?=\.|$)/,
+    (all) => all.replaceAll(",", "")
+  )
+  return Decimal.canonical(/^[0-9]+,[0-9]+$/.test(bare) ? bare.replace(",", ".") : bare)
+}
+
+const addressIn = (value: unknown): string | undefined => {
+  if (!Predicate.isString(value)) return undefined
+  if (isAddress(value) || value === "") return value.toLowerCase()
+  const bare = value.trim().replace(/^0[xX]/, "")
+  if (/^[0-9a-fA-F]{40}$/.test(bare)) return `0x${bare.toLowerCase()}`
+  return /^0{24}[0-9a-fA-F]{40}$/.test(bare) ? `0x${bare.slice(24).toLowerCase()}` : undefined
+}
+
+const cloidIn = (value: unknown): string | undefined => {
+  if (isCloid(value)) return value.toLowerCase()
+  const bare = Predicate.isString(value) ? value.trim().replace(/^0[xX]/, "").replaceAll("-", "") : ""
+  return /^[0-9a-fA-F]{32}$/.test(bare) ? `0x${bare.toLowerCase()}` : undefined
+}
+
+/** Parses a percentage as text. A number could be a fraction. */
+const percentIn = (value: unknown): string | undefined => {
+  if (!Predicate.isString(value)) return undefined
+  if (/^[0-9]+(?:\.[0-9]+)?%$/.test(value)) return value
+  const bare = Decimal.canonical(value.replace("%", "").trim())
+  return bare === undefined || bare.startsWith("-") ? undefined : `${bare}%`
+}
+
+const flags: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
+  ["true", true],
+  ["false", false],
+  ["True", true],
+  ["False", false],
+  [1, true],
+  [0, false],
+  ["1", true],
+  ["0", false],
+  ["buy", true],
+  ["sell", false],
+  ["B", true],
+  ["A", false]
+])
+
+const intendedValues: { readonly [K in Kind]: (value: unknown) => unknown } = {
+  integer: (value) => isInteger(value) ? value : integerIn(value),
+  decimal: (value) =>
+    Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value)
+      ? Decimal.canonical(String(value)) ?? withoutOrnaments(String(value))
+      : undefined,
+  percent: percentIn,
+  text: (value) => Predicate.isString(value) ? value : isInteger(value) ? String(value) : undefined,
+  flag: (value) => Predicate.isBoolean(value) ? value : flags.get(value),
+  mark: (value) => Predicate.isBoolean(value) ? value : flags.get(value),
+  address: addressIn,
+  cloid: cloidIn,
+  id: (value) => isInteger(value) ? value : cloidIn(value) ?? integerIn(value),
+  json: (value) => Predicate.isString(value) ? value : undefined,
+  null: (value) => value === null ? value : undefined,
+  any: (value) => value
+}
+
+const mistakeIn = (kind: Kind, value: unknown, repaired: unknown): Mistake["mistake"] => {
+  if (!Predicate.isString(value) || kind === "integer" || kind === "flag" || kind === "mark") return "valueType"
+  if (kind === "id" && isInteger(repaired)) return "valueType"
+  if (kind === "decimal") {
+    if (repaired === undefined) return "unacceptedValue"
+    return /^[^eE,\s]*\.[0-9]*0$|\.$/.test(value) ? "trailingZero" : "decimalText"
+  }
+  if (repaired === undefined) {
+    return kind === "address" || kind === "cloid" || kind === "id" || kind === "percent"
+      ? "unacceptedValue"
+      : "valueType"
+  }
+  return Predicate.isString(repaired) && repaired === value.toLowerCase() ? "letterCase" : "unacceptedValue"
+}
+
+const signedDecimals = new Set(["setFundingInterestRates"])
+const signedIntegers = new Set(["ntli", "evmExtraWeiDecimals"])
+const prices = new Set(["p", "triggerPx"])
+const tokens = new Set(["spotSend", "sendAsset", "agentSendAsset", "subAccountSpotTransfer"])
+const amounts = /^[0-9]+(?:\.[0-9]+)?(?: subaccount:0x[0-9a-fA-F]{40})?$/
+
+/** Maximum decimal places of a price or size of any asset. */
+const maxPlaces = 8
+
+/** Maximum significant digits of a price that is not an integer. */
+const maxDigits = 5
+
+const countDigits = (decimal: string): number => decimal.replace(/^-/, "").replace(".", "").replace(/^0+/, "").length
+
+const fault = (expected: string, repaired?: unknown, mistake: Mistake["mistake"] = "unacceptedValue"): ValueFault => ({
+  mistake,
+  repaired,
+  expected
+})
+
+const outOfRange = (
+  kind: Kind,
+  value: unknown,
+  name: string,
+  path: ReadonlyArray<string | number>
+): ValueFault | undefined => {
+  const isSigned = path.some((key) => signedDecimals.has(String(key)) || signedIntegers.has(String(key)))
+  if (isInteger(value) && kind !== "decimal") {
+    return value < 0 && !isSigned
+      ? fault("an integer of 0 or more")
+      : undefined
+  }
+  if (kind !== "decimal" || !Predicate.isString(value)) return undefined
+  if (value.startsWith("-") && !isSigned) return fault("a number of 0 or more")
+  const places = value.split(".")[1]?.length ?? 0
+  if (places > maxPlaces) return fault(`a number of at most ${maxPlaces} decimal places`)
+  return prices.has(name) && places > 0 && countDigits(value) > maxDigits
+    ? fault(`a price of at most ${maxDigits} significant digits, or an integer`)
+    : undefined
+}
+
+const chainIdIn = (value: unknown): string | undefined => {
+  if (isInteger(value) && value >= 0) return `0x${value.toString(16)}`
+  if (!Predicate.isString(value)) return undefined
+  if (/^0[xX][0-9a-fA-F]{1,16}$/.test(value)) return `0x${value.slice(2).toLowerCase().replace(/^0+(?=.)/, "")}`
+  if (/^[0-9]{1,16}$/.test(value)) return `0x${BigInt(value).toString(16)}`
+  const caip = /^eip155:([0-9]{1,16})$/.exec(value)?.[1]
+  return caip === undefined ? undefined : `0x${BigInt(caip).toString(16)}`
+}
+
+/** The position of a value: its member, its path, and the type of its action. */
+export interface Position {
+  readonly type: unknown
+  readonly name: string
+  readonly path: ReadonlyArray<string | number>
+}
+
+/**
+ * Checks the format of a chain ID. The exact format matters only inside a multi-sig wrapper, where the text is hashed;
+ * elsewhere, any 0x hex is valid.
+ */
+export const chainIdFault = (value: unknown, isHashed: boolean): ValueFault | undefined => {
+  const repaired = chainIdIn(value)
+  if (repaired === value) return undefined
+  if (!isHashed && Predicate.isString(value) && /^0x[0-9a-fA-F]{1,16}$/.test(value)) return undefined
+  return fault("a chain id as text in 0x hex, such as \"0xa4b1\" for Arbitrum One", repaired, "chainIdText")
+}
+
+const tokenFault = ({ name, type }: Position, value: unknown): ValueFault | undefined =>
+  name === "token" && tokens.has(String(type)) && Predicate.isString(value) && !/^[^:]+:0x[0-9a-fA-F]{32}$/.test(value)
+    ? fault("name and id of the token, such as \"PURR:0xc1fb593aeffbeb02f85e0308e9956a90\"")
+    : undefined
+
+const destinations = new Set(["usdSend", "spotSend", "withdraw3", "sendAsset"])
+
+/** Checks a string in a user-signed action. The exact text of the string is signed. */
+const textFault = (position: Position, value: unknown): ValueFault | undefined => {
+  const { name, type } = position
+  if (!Predicate.isString(value)) return undefined
+  if (name === "destination" && destinations.has(String(type)) && !isAddress(value)) {
+    return fault(kinds.address, addressIn(value))
+  }
+  if (name === "amount" && !amounts.test(value)) {
+    const repaired = Decimal.canonical(value) ?? withoutOrnaments(value)
+    return fault("a positive decimal number as text", repaired?.startsWith("-") === true ? undefined : repaired)
+  }
+  return tokenFault(position, value)
+}
+
+/** Returns the mistake in a value of a kind; `undefined` for a valid value. */
+export const valueFault = (kind: Kind, value: unknown, position: Position): ValueFault | undefined => {
+  const repaired = intendedValues[kind](value)
+  if (repaired === value) {
+    return kind === "text" ? textFault(position, value) : outOfRange(kind, value, position.name, position.path)
+  }
+  return { mistake: mistakeIn(kind, value, repaired), repaired, expected: kinds[kind] }
+}
+
+/**
+ * Returns the mistake in a value that must be one word of a closed set; `undefined` for a valid value, and for a word that
+ * resembles none of the set, because the venue can have added it.
+ */
+export const wordFault = (words: ReadonlyArray<string>, value: unknown): ValueFault | undefined => {
+  if (!Predicate.isString(value)) return fault(listed(words), undefined, "valueType")
+  const repaired = nearestWord(value, words)
+  return words.includes(value) || (repaired === undefined && !isForeignWord(value))
+    ? undefined
+    : fault(listed(words), repaired, "unknownWord")
+}
 
 /** The path of a value in a body. */
 export type Path = Mistake["path"]
@@ -46,9 +488,9 @@ const described = (shape: Shape): string => {
     case "Tuple":
       return `a list of ${shape.items.length} values`
     case "Value":
-      return ActionValues.described(shape.kind)
+      return describeValue(shape.kind)
     case "Words":
-      return ActionValues.listed(shape.words)
+      return listed(shape.words)
     case "Members": {
       if (shape.otherwise !== undefined) return described(shape.otherwise)
       const names = [...shape.order.keys()]
@@ -63,7 +505,7 @@ interface Reading {
   readonly isHashed: boolean
 }
 
-const faulty = (value: unknown, path: Path, { expected, mistake, repaired }: ActionValues.ValueFault): Form => ({
+const faulty = (value: unknown, path: Path, { expected, mistake, repaired }: ValueFault): Form => ({
   value: repaired === undefined ? value : repaired,
   faults: [{ mistake, path, found: quoted(value), expected: repaired === undefined ? expected : quoted(repaired) }]
 })
@@ -111,13 +553,13 @@ const kindForm = (reading: Reading, shape: Shape & { readonly _tag: "Value" }, v
     return wrongShape(shape, value, path, isWrapped ? only : undefined)
   }
   const fault = name === "signatureChainId"
-    ? ActionValues.chainIdFault(value, reading.isHashed)
-    : ActionValues.valueFault(shape.kind, value, { name, path, type: reading.type })
+    ? chainIdFault(value, reading.isHashed)
+    : valueFault(shape.kind, value, { name, path, type: reading.type })
   return fault === undefined ? sound(value) : faulty(value, path, fault)
 }
 
 const wordForm = (words: ReadonlyArray<string>, value: unknown, path: Path): Form => {
-  const fault = ActionValues.wordFault(words, value)
+  const fault = wordFault(words, value)
   return fault === undefined ? sound(value) : faulty(value, path, fault)
 }
 
@@ -325,7 +767,7 @@ const renamed = (order: ActionOrder, { faults, given }: Moved, path: Path): Move
   const wants = [...order.keys()].filter((name) => !Object.hasOwn(given, name))
   const names = new Map<string, string>()
   for (const name of unknownIn(order, given)) {
-    const meant = ActionNames.nearestMember(name, wants.filter((each) => ![...names.values()].includes(each)))
+    const meant = nearestMember(name, wants.filter((each) => ![...names.values()].includes(each)))
     if (meant !== undefined) names.set(name, meant)
   }
   return names.size === 0 ? { faults, given } : {

@@ -6,11 +6,11 @@
  * recover to an unrelated address.
  */
 import type { Cloid, OrderId } from "@trigate/domain/actions/ActionOutcome"
-import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import { lowerCase } from "@trigate/domain/encoding/Encoding"
+import type { Address } from "@trigate/domain/encoding/Encoding"
 import * as Result from "effect/Result"
 import * as Decimal from "../Decimal.ts"
-import { isAddress } from "../internal/bytes.ts"
-import { UnsignableAction } from "./ActionHash.ts"
+import { isAddress, UnsignableAction } from "./ActionHash.ts"
 
 export type { Cloid, OrderId } from "@trigate/domain/actions/ActionOutcome"
 

@@ -1,13 +1,132 @@
-/** Signing mistakes in the members of an action: members that were hashed in another order, omitted, or added. */
-import { actionCatalog } from "@trigate/domain/actions/ActionCatalog"
+/**
+ * Mistakes in the members of an action, in their order, presence and values, and the building blocks of all mistakes.
+ */
+import { actionCatalog } from "@trigate/domain/actions/Action"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
+import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as ActionForm from "../actions/ActionForm.ts"
-import * as ActionOrder from "../actions/ActionOrder.ts"
+import type * as ActionHash from "../actions/ActionHash.ts"
+import { keccak256, toHex, trimmedHex } from "../actions/ActionHash.ts"
+import type { Hex } from "../actions/ActionHash.ts"
+import * as CanonicalAction from "../actions/CanonicalAction.ts"
+import type { SignedRequest } from "../actions/CanonicalAction.ts"
 import * as SignedView from "../inspection/SignedView.ts"
-import type { Rewrite, View } from "../inspection/SignedView.ts"
-import { type Hex, trimmedHex } from "./bytes.ts"
-import type { Edit, Members, Subject, Vary } from "./mistake.ts"
-import { actionOrder, edited, isGiven, isUserSigned, maxLeaves, rewriter, sameHex } from "./mistake.ts"
+import { Packed, standard } from "../inspection/SignedView.ts"
+import type { IntegerStyle, Part, Rewrite, View } from "../inspection/SignedView.ts"
+
+/**
+ * A view (a signing hypothesis) with one mistake. If a comparison of the hashed values does not show the mistake,
+ * `finding` describes it.
+ */
+export interface MistakenView {
+  readonly view: View
+  readonly finding?: Omit<Mistake, "mistake">
+}
+
+export interface Subject {
+  readonly view: View
+  readonly request: SignedRequest
+  readonly part: Part
+  /**
+   * Addresses that the signer could have signed as the vault: the expected signer, and other addresses that the gateway
+   * knows.
+   */
+  readonly known: ReadonlyArray<string>
+}
+
+export type Vary = (subject: Subject) => Iterable<MistakenView>
+
+export type Members = ReadonlyArray<readonly [key: string, value: unknown]>
+
+interface Change {
+  readonly leaf?: (value: unknown, sent: unknown, key: string) => unknown
+  readonly members?: (members: Members, sent: unknown) => Members
+}
+
+export const rewriter = ({ leaf = (value) => value, members = (all) => all }: Change): Rewrite => {
+  const walk = (value: unknown, sent: unknown, key: string): unknown => {
+    if (Array.isArray(value)) {
+      return value.map((item: unknown, index) => walk(item, SignedView.readMember(sent, index), key))
+    }
+    if (!Predicate.isObject(value) || value instanceof Packed) return leaf(value, sent, key)
+    const changed = members(Object.entries(value), sent)
+    return Object.fromEntries(
+      changed.map(([name, item]) => [name, walk(item, SignedView.readMember(sent, name), name)])
+    )
+  }
+  return (value, sent) => walk(value, sent, "")
+}
+
+export const rewriting = (...rewrites: ReadonlyArray<Rewrite>): Vary => ({ view }) =>
+  rewrites.map((rewrite) => ({ view: SignedView.withRewrite(view, rewrite) }))
+
+export type Edit = (value: unknown) => unknown
+
+const editAt = (value: unknown, [key, ...rest]: ActionForm.Path, edit: Edit): unknown => {
+  if (key === undefined) return edit(value)
+  if (Array.isArray(value)) return value.map((item: unknown, at) => at === key ? editAt(item, rest, edit) : item)
+  return Predicate.isObject(value)
+    ? Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [
+        name,
+        name === key ? editAt(item, rest, edit) : item
+      ])
+    )
+    : value
+}
+
+/** Returns a copy of a signing hypothesis (view) in which the action is edited at the given paths. */
+export const edited = (view: View, paths: ReadonlyArray<ActionForm.Path>, edit: Edit): View => {
+  let action: unknown = view.action
+  for (const path of paths) action = editAt(action, path, edit)
+  return Predicate.isReadonlyObject(action) ? { ...view, action } : view
+}
+
+/**
+ * Maximum number of values that are changed one at a time. If there are more values, most mistakes change all of them
+ * together, because a program usually repeats its mistake in every value of a batch.
+ */
+export const maxLeaves = 16
+
+export const actionOrder = ({ action, profile }: View): CanonicalAction.ActionOrder | undefined => {
+  const type = CanonicalAction.find(action["type"])
+  if (type !== undefined) return CanonicalAction.order(profile)(type)
+  return CanonicalAction.l1(action["type"])
+}
+
+export const leavesIn = (view: View, ...kinds: ReadonlyArray<CanonicalAction.Kind>): ReadonlyArray<ActionForm.Leaf> => {
+  const order = actionOrder(view)
+  return order === undefined ? [] : ActionForm.listLeaves(order, view.action).filter(({ kind }) => kinds.includes(kind))
+}
+
+export const ofText = (edit: (text: string) => unknown): Edit => (value) =>
+  Predicate.isString(value) ? edit(value) : value
+
+export const isUserSigned = (view: View): boolean => CanonicalAction.find(view.action["type"]) !== undefined
+
+export const withContext = (view: View, change: Partial<ActionHash.HashContext>): View => ({
+  ...view,
+  context: { ...view.context, ...change }
+})
+
+export const isGiven = (value: unknown): value is string | number | bigint => value !== undefined && value !== null
+
+export const sameHex = (a: unknown, b: unknown): boolean =>
+  Predicate.isString(a) && Predicate.isString(b) && /^0x[0-9a-fA-F]+$/.test(a) && /^0x[0-9a-fA-F]+$/.test(b) &&
+  trimmedHex(a) === trimmedHex(b)
+
+type Reshape = View["reshape"]
+
+/** Returns a signing hypothesis (view) whose typed data are changed by `reshape`. */
+export const reshaped = (view: View, reshape: Reshape, finding: Omit<Mistake, "mistake">): MistakenView => ({
+  view: { ...view, reshape: (signable) => reshape(view.reshape(signable)) },
+  finding
+})
+
+/** Returns the typed data of a signing hypothesis (view); `undefined` if the hypothesis has none. */
+export const subjectTypedData = ({ part, request, view }: Subject): ActionHash.Signable | undefined =>
+  SignedView.viewTypedData(view, part, request.action)
 
 const isScalar = (key: string): boolean => key === "r" || key === "s"
 
@@ -204,13 +323,13 @@ export const droppedMembers: Vary = function*({ view }) {
   }
 }
 
-type Position = ActionOrder.MemberPosition
+type Position = CanonicalAction.MemberPosition
 
 /** Returns a view whose action has values for members that are absent or null; `undefined` leaves a member as it is. */
 const withValues = (view: View, valueOf: (name: string, place: Position) => unknown): View | undefined => {
   const order = actionOrder(view)
   if (order === undefined) return undefined
-  const fill = (members: ActionOrder.ActionOrder, part: unknown): unknown => {
+  const fill = (members: CanonicalAction.ActionOrder, part: unknown): unknown => {
     if (Array.isArray(part)) return part.map((item: unknown) => fill(members, item))
     if (!Predicate.isReadonlyObject(part)) return part
     return Object.fromEntries(
@@ -229,7 +348,7 @@ const withValues = (view: View, valueOf: (name: string, place: Position) => unkn
 /** Returns all members of an action's declaration that pass a test, by name. */
 const placesIn = (view: View, test: (place: Position) => boolean): ReadonlyMap<string, Position> => {
   const found = new Map<string, Position>()
-  const collect = (members: ActionOrder.ActionOrder): void => {
+  const collect = (members: CanonicalAction.ActionOrder): void => {
     for (const [name, place] of members) {
       if (test(place)) found.set(name, place)
       collect(place.members)
@@ -255,10 +374,10 @@ export const addedNulls: Vary = ({ view }) => {
 
 /** Generates the signing hypothesis in which flags that are omitted if they are false were hashed as false. */
 export const addedFalses: Vary = ({ view }) =>
-  toMistakenViews(withValues(view, (_name, place) => ActionOrder.isMark(place) ? false : undefined))
+  toMistakenViews(withValues(view, (_name, place) => CanonicalAction.isMark(place) ? false : undefined))
 
 /** The values that programs sign for a value that is absent, by its kind. */
-const absentValues = (shape: ActionOrder.Shape): ReadonlyArray<unknown> => {
+const absentValues = (shape: CanonicalAction.Shape): ReadonlyArray<unknown> => {
   const kind = shape._tag === "Value" ? shape.kind : shape._tag
   if (kind === "flag") return [false]
   if (kind === "integer" || kind === "id") return [0]
@@ -268,7 +387,7 @@ const absentValues = (shape: ActionOrder.Shape): ReadonlyArray<unknown> => {
 /** Generates signing hypotheses in which an absent value or a null was signed as text such as "null", as 0 or as false. */
 export const absentMembers: Vary = function*({ view }) {
   const mayBeAbsent = (place: Position) =>
-    !ActionOrder.isMark(place) && (place.presence === "optional" || place.presence === "nullable")
+    !CanonicalAction.isMark(place) && (place.presence === "optional" || place.presence === "nullable")
   for (const [only, { shape }] of isUserSigned(view) ? [] : placesIn(view, mayBeAbsent)) {
     for (const value of absentValues(shape)) {
       yield* toMistakenViews(withValues(view, (name) => name === only ? value : undefined))
@@ -278,7 +397,7 @@ export const absentMembers: Vary = function*({ view }) {
 
 /** Returns the paths of the lists of an action that are sorted by key and have several pairs. */
 const sortedLists = (
-  shape: ActionOrder.Shape,
+  shape: CanonicalAction.Shape,
   value: unknown,
   path: ActionForm.Path = []
 ): ReadonlyArray<ActionForm.Path> => {
@@ -286,7 +405,7 @@ const sortedLists = (
     return shape._tag === "List" && shape.isSorted
       ? value.length > 1 ? [path] : []
       : value.flatMap((item: unknown, index) =>
-        sortedLists(ActionOrder.itemShape(shape, index), item, [...path, index])
+        sortedLists(CanonicalAction.itemShape(shape, index), item, [...path, index])
       )
   }
   return shape._tag === "Members" && Predicate.isReadonlyObject(value)
@@ -413,7 +532,7 @@ export const otherTypes: Vary = function*(subject) {
   if (!isHashed(subject) || !Predicate.isString(own)) return
   const names = Object.keys(view.action).toSorted().join()
   const alike = Object.keys(actionCatalog).filter((type) =>
-    [...(ActionOrder.l1(type)?.keys() ?? [])].toSorted().join() === names
+    [...(CanonicalAction.l1(type)?.keys() ?? [])].toSorted().join() === names
   )
   const snake = own.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   const spellings = [own.toLowerCase(), own.toUpperCase(), snake, `${own.slice(0, 1).toUpperCase()}${own.slice(1)}`]
@@ -421,5 +540,202 @@ export const otherTypes: Vary = function*(subject) {
     const type of new Set([...alike, ...spellings, `${own}s`, own.replace(/s$/, ""), `${own}Action`, `${own}Order`])
   ) {
     if (type !== own) yield { view: { ...view, action: { ...view.action, type } } }
+  }
+}
+
+/**
+ * Returns the decimal numbers in the action of a signing hypothesis (view), including the amounts of user-signed
+ * actions, which are text.
+ */
+export const decimalsIn = (view: View): ReadonlyArray<ActionForm.Leaf> => [
+  ...leavesIn(view, "decimal"),
+  ...leavesIn(view, "text").filter(({ path }) => path.at(-1) === "amount")
+]
+
+/**
+ * Generates signing hypotheses for each edit: first one in which all given values are edited, then one for each edited
+ * value.
+ */
+export const spelling = (leaves: (view: View) => ReadonlyArray<ActionForm.Leaf>, ...edits: ReadonlyArray<Edit>): Vary =>
+  function*({ view }) {
+    const paths = leaves(view).map(({ path }) => path)
+    for (const edit of edits) {
+      yield { view: edited(view, paths, edit) }
+      if (paths.length > 1) { for (const path of paths.slice(0, maxLeaves)) yield { view: edited(view, [path], edit) } }
+    }
+  }
+
+const fraction = (text: string): string => text.split(".")[1] ?? ""
+
+/** Pads the number to at least `count` decimal places, as programs with fixed-point output print it. */
+const places = (count: number): Edit =>
+  ofText((text) =>
+    fraction(text).length >= count ? text : `${text.split(".")[0] ?? ""}.${fraction(text).padEnd(count, "0")}`
+  )
+
+export const trailingZeros: ReadonlyArray<Edit> = [
+  places(1),
+  ofText((text) => text.includes(".") ? `${text}0` : `${text}.0`),
+  ...[2, 3, 4, 5, 6, 7, 8].map(places)
+]
+
+export const exponent: Edit = ofText((text) => {
+  const digits = /^0\.(0*)([1-9][0-9]*)$/.exec(text)
+  const [, zeros = "", [first = "", ...rest] = ""] = digits ?? []
+  if (digits === null) return text
+  return `${first}${rest.length === 0 ? "" : `.${rest.join("")}`}e-${zeros.length + 1}`
+})
+
+/** Formats the exponent with two digits, as Python does. */
+export const longExponent: Edit = (value) => {
+  const text = exponent(value)
+  return Predicate.isString(text) ? text.replace(/e-([0-9])$/, "e-0$1") : text
+}
+
+export const checksummed = (address: string): string => {
+  const digits = address.slice(2).toLowerCase()
+  const hash = toHex(keccak256(Utf8.encode(digits))).slice(2)
+  return `0x${
+    Array.from(digits, (digit, at) => Number(`0x${hash[at] ?? "0"}`) >= 8 ? digit.toUpperCase() : digit).join("")
+  }`
+}
+
+export const upperCase = (hex: string): string => `0x${hex.slice(2).toUpperCase()}`
+
+export const addressesIn = (view: View): ReadonlyArray<ActionForm.Leaf> =>
+  leavesIn(view, "address", "cloid", "id", "text").filter(({ value }) =>
+    Predicate.isString(value) && /^0x[0-9a-f]{32,40}$/.test(value)
+  )
+
+export const toNumber: Edit = ofText((text) => /^-?[0-9]+(?:\.[0-9]+)?$/.test(text) ? Number(text) : text)
+
+export const toText: Edit = (value) => Predicate.isNumber(value) || Predicate.isBigInt(value) ? value.toString() : value
+
+export const rounded: Edit = (value) => Predicate.isBigInt(value) ? BigInt(Number(value)) : value
+
+/**
+ * Generates signing hypotheses in which an integer of the body was signed with its exact value, and sent after rounding
+ * to a double. Tries the integers that round to the sent integer.
+ */
+export const unrounded = function*({ view }: Subject): Iterable<MistakenView> {
+  for (const { path, value } of leavesIn(view, "integer").slice(0, maxLeaves)) {
+    if (!Predicate.isBigInt(value) || BigInt(Number(value)) !== value) continue
+    const step = 2n ** BigInt(Math.max(0, value.toString(2).length - 53))
+    for (let off = 1n; off <= step / 2n && off <= 64n; off++) {
+      yield { view: edited(view, [path], () => value + off) }
+      yield { view: edited(view, [path], () => value - off) }
+    }
+  }
+}
+
+export const normalized = (form: "NFC" | "NFD"): Rewrite =>
+  rewriter({ leaf: (value) => Predicate.isString(value) ? value.normalize(form) : value })
+
+export const jsonIn = ofText((text) => text.replaceAll(/\s*([,:])\s*/g, "$1"))
+export const spacedJson = ofText((text) => text.replaceAll(/\s*([,:])\s*/g, "$1 "))
+
+const halvable = 2 ** 51
+
+/**
+ * Generates signing hypotheses in which integers are encoded as doubles: first only the large integers, as JavaScript
+ * libraries do, then all integers, then one integer at a time.
+ */
+export const integersAsFloats: Vary = function*({ view }) {
+  const leaves = leavesIn(view, "integer", "id").flatMap(({ path, value }) =>
+    Predicate.isNumber(value) && Math.abs(value) < halvable ? [{ path, value }] : []
+  )
+  const large = leaves.filter(({ value }) => value > 0xffff_ffff)
+  for (const group of [large, leaves, ...leaves.slice(0, maxLeaves).map((leaf) => [leaf])]) {
+    const [first] = group
+    if (first === undefined) continue
+    const paths = group.map(({ path }) => path)
+    const floating = edited(view, paths, (value) => Predicate.isNumber(value) ? new Packed(value, "double") : value)
+    yield {
+      view: { ...floating, encoding: view.encoding ?? standard },
+      finding: {
+        path: [...SignedView.actionPath(view), ...first.path],
+        found: `${first.value}.0`,
+        expected: String(first.value)
+      }
+    }
+  }
+}
+
+const inType = (least: IntegerStyle["least"], signed: boolean): IntegerStyle => ({ least, signed, fixed: false })
+
+/** The types in which programs encode all integers, most likely first. */
+const integerTypes: ReadonlyArray<IntegerStyle> = [
+  inType(8, true),
+  inType(8, false),
+  { least: 1, signed: true, fixed: true },
+  inType(4, true),
+  inType(4, false),
+  inType(2, false),
+  inType(2, true),
+  ...([8, 4, 2] as const).flatMap((least) => [true, false].map((signed) => ({ least, signed, fixed: true }))),
+  inType(1, false),
+  inType(1, true),
+  ...([4, 2, 1] as const).flatMap((least) =>
+    [false, true].map((fixed) => ({ least, signed: true, fixed, onlyLeast: true }))
+  )
+]
+
+/** The types of one member, or of the small and of the large integers. */
+const ownTypes = ([8, 4, 2, 1] as const).flatMap((least) => [true, false].map((signed) => inType(least, signed)))
+
+const typeName = ({ fixed, least, onlyLeast = false, signed }: IntegerStyle): string => {
+  if (signed && least === 1 && fixed && !onlyLeast) return "signed types (0xd0 to 0xd3)"
+  const code = (signed ? 0xd0 : 0xcc) + Math.log2(least)
+  const range = `${fixed ? " above 127" : ""}${onlyLeast ? ", if they fit" : ""}`
+  return `${signed ? "int" : "uint"}${least * 8} (0x${code.toString(16)})${range}`
+}
+
+/** Integers from this value on do not fit into 16 bits. */
+const large = 65_536
+
+/**
+ * Generates signing hypotheses in which integers have wider or signed types: first all integers, then the integers of
+ * one member, then the small and the large integers in two types, as the fields of a struct have.
+ */
+export const integerWidths: Vary = function*({ view }) {
+  for (const integer of integerTypes) {
+    yield {
+      view: { ...view, encoding: { ...(view.encoding ?? standard), integer } },
+      finding: { path: [], found: typeName(integer) }
+    }
+  }
+  const members = new Map<string, Array<ActionForm.Path>>()
+  const bySize: { readonly [size in "small" | "large"]: Array<ActionForm.Path> } = { small: [], large: [] }
+  for (const { path, value } of leavesIn(view, "integer", "id")) {
+    if (!Predicate.isNumber(value) && !Predicate.isBigInt(value)) continue
+    const name = path.filter(Predicate.isString).join(".")
+    members.set(name, [...(members.get(name) ?? []), path])
+    bySize[value < large ? "small" : "large"].push(path)
+  }
+  if (members.size < 2) return
+  const packed = (from: View, paths: ReadonlyArray<ActionForm.Path>, style: IntegerStyle): View => ({
+    ...edited(
+      from,
+      paths,
+      (value) => Predicate.isNumber(value) || Predicate.isBigInt(value) ? new Packed(value, style) : value
+    ),
+    encoding: from.encoding ?? standard
+  })
+  for (const paths of [...members.values()].slice(0, maxLeaves)) {
+    for (const style of ownTypes) {
+      yield {
+        view: packed(view, paths, style),
+        finding: { path: [...SignedView.actionPath(view), ...paths[0] ?? []], found: typeName(style) }
+      }
+    }
+  }
+  if (bySize.small.length === 0 || bySize.large.length === 0) return
+  for (const small of [inType(4, false), inType(4, true), inType(2, false)]) {
+    for (const wide of [inType(8, false), inType(8, true)]) {
+      yield {
+        view: packed(packed(view, bySize.small, small), bySize.large, wide),
+        finding: { path: [], found: `${typeName(small)} and ${typeName(wide)}` }
+      }
+    }
   }
 }

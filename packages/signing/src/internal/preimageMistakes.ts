@@ -3,18 +3,15 @@
  */
 import { sha256 } from "@noble/hashes/sha2"
 import { sha3_256 } from "@noble/hashes/sha3"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import * as Predicate from "effect/Predicate"
-import * as Signable from "../actions/Signable.ts"
-import * as SignedDigest from "../inspection/SignedDigest.ts"
+import * as Signable from "../actions/ActionHash.ts"
+import { concat, fromHex, keccak256, toHex } from "../actions/ActionHash.ts"
+import type { SignedRequest } from "../actions/CanonicalAction.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import type { View } from "../inspection/SignedView.ts"
-import type { SignedRequest } from "../SignerRecovery.ts"
-import { concat, fromHex, keccak256, toHex } from "./bytes.ts"
-import * as Loose from "./looseEncoding.ts"
-import { keysAsSent, sortedKeys } from "./memberMistakes.ts"
-import type { Subject, Vary } from "./mistake.ts"
-import { isGiven, isUserSigned, subjectTypedData, withContext } from "./mistake.ts"
+import { isGiven, isUserSigned, keysAsSent, sortedKeys, subjectTypedData, withContext } from "./memberMistakes.ts"
+import type { Subject, Vary } from "./memberMistakes.ts"
 
 const noBytes = new Uint8Array(0)
 
@@ -51,7 +48,7 @@ interface Arrangement {
 const littleEndian = (bytes: Uint8Array): Uint8Array => bytes.toReversed()
 
 const written = (parts: SignedView.Preimage, change: Partial<SignedView.Preimage>): Uint8Array =>
-  SignedDigest.venuePreimage({ ...parts, ...change })
+  SignedView.venuePreimage({ ...parts, ...change })
 
 /** Wrong preimages in which the nonce, the vault or the expiry has another byte order, width or type. */
 export const byteOrders: ReadonlyArray<Arrangement> = [
@@ -193,7 +190,7 @@ export const arranged = (ways: ReadonlyArray<Arrangement>): Vary => ({ view }) =
     needs === undefined || isGiven(needs === "vault" ? view.context.vaultAddress : view.context.expiresAfter)
   ).map(({ arrange, found }) => ({ view: { ...view, arrange }, finding: { path: [], found } }))
 
-const textEncodings: ReadonlyArray<readonly [found: string, change: Partial<Loose.Encoding>]> = [
+const textEncodings: ReadonlyArray<readonly [found: string, change: Partial<SignedView.Encoding>]> = [
   ["str16 (0xda) for text above 31 bytes", { text: "noStr8" }],
   ["str8 (0xd9) for short text", { text: "str8" }],
   ["str16 (0xda)", { text: "str16" }],
@@ -202,14 +199,14 @@ const textEncodings: ReadonlyArray<readonly [found: string, change: Partial<Loos
   ["addresses as bytes (0xc4)", { text: "addressBytes" }]
 ]
 
-const sizeEncodings: ReadonlyArray<readonly [found: string, change: Partial<Loose.Encoding>]> = [
+const sizeEncodings: ReadonlyArray<readonly [found: string, change: Partial<SignedView.Encoding>]> = [
   ["map16 (0xde) and array16 (0xdc)", { size: "wide16" }],
   ["map32 (0xdf) and array32 (0xdd)", { size: "wide32" }]
 ]
 
 const inEncoding = (ways: typeof textEncodings): Vary => ({ view }) =>
   ways.map(([found, change]) => ({
-    view: { ...view, encoding: { ...(view.encoding ?? Loose.standard), ...change } },
+    view: { ...view, encoding: { ...(view.encoding ?? SignedView.standard), ...change } },
     finding: { path: [], found }
   }))
 
@@ -217,7 +214,7 @@ export const textWidths = inEncoding(textEncodings)
 export const sizeWidths = inEncoding(sizeEncodings)
 
 /** The styles in which programs print JSON, and the end of their description. */
-const jsonStyles: ReadonlyArray<readonly [style: Loose.JsonStyle, found: string]> = [
+const jsonStyles: ReadonlyArray<readonly [style: SignedView.JsonStyle, found: string]> = [
   ["compact", ""],
   ["spaced", " with spaces"]
 ]
@@ -339,24 +336,24 @@ function* jsonTexts(subject: Subject): Generator<JsonText> {
     if (part === undefined) continue
     for (const [order, arrange] of orders) {
       for (const [style, spaces] of jsonStyles) {
-        yield { found: `${what}${order}${spaces}`, text: Loose.printJson(style, arrange(part)), isHashed }
+        yield { found: `${what}${order}${spaces}`, text: SignedView.printJson(style, arrange(part)), isHashed }
       }
     }
   }
   for (const [style, spaces] of jsonStyles) {
     yield {
       found: `the action's JSON in the venue's order${spaces}`,
-      text: Loose.printJson(style, value),
+      text: SignedView.printJson(style, value),
       isHashed: true
     }
     for (const other of reordered) {
-      yield { found: `the body's JSON${spaces}`, text: Loose.printJson(style, other), isHashed: false }
+      yield { found: `the body's JSON${spaces}`, text: SignedView.printJson(style, other), isHashed: false }
     }
   }
   for (const [what, part] of usual.slice(0, 2)) {
     for (const style of ["indented by 2", "indented by 4"] as const) {
       for (const [order, arrange] of orders) {
-        yield { found: `${what}${order}, ${style},`, text: Loose.printJson(style, arrange(part)), isHashed: false }
+        yield { found: `${what}${order}, ${style},`, text: SignedView.printJson(style, arrange(part)), isHashed: false }
       }
     }
   }

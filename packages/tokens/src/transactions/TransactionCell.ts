@@ -6,8 +6,8 @@
  */
 import type { ExternalAddress, Message, Transaction } from "@ton/core"
 import { Address, beginCell, Cell, loadTransaction } from "@ton/core"
-import type { AccountTransaction, JettonTransfer, TransactionMessage } from "@trigate/domain/tokens/AccountTransaction"
-import type * as TonAddress from "@trigate/domain/tokens/TonAddress"
+import type * as TonAddress from "@trigate/domain/tokens/TokenData"
+import type { AccountTransaction, JettonTransfer, TransactionMessage } from "@trigate/domain/tokens/TokenData"
 import * as Result from "effect/Result"
 
 /** The opcode `internal_transfer` of TEP-74, with which a jetton wallet or a master credits a jetton wallet. */

@@ -1,7 +1,7 @@
 /** Received jettons against a model of a ledger: whatever the node does, the owner's transfers are those of the model, once each. */
 import { assert, describe, it } from "@effect/vitest"
 import { beginCell } from "@ton/core"
-import type { JettonTransfer, StartPosition } from "@trigate/domain/tokens/AccountTransaction"
+import type { JettonTransfer, StartPosition } from "@trigate/domain/tokens/TokenData"
 import { sample } from "@trigate/testing/Sample"
 import * as Transactions from "@trigate/tokens/transactions/Transactions"
 import * as Clock from "effect/Clock"

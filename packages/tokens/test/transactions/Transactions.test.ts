@@ -2,15 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { beginCell, comment } from "@ton/core"
 import { CurrentCaller } from "@trigate/domain/Caller"
-import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
-import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
-import type {
-  AccountTransaction,
-  JettonTransfer,
-  Position,
-  StartPosition
-} from "@trigate/domain/tokens/AccountTransaction"
-import { formatPosition, genesis, parsePosition } from "@trigate/domain/tokens/AccountTransaction"
+import { ChainNotConfigured, QuotaExceeded } from "@trigate/domain/errors/GatewayError"
+import { formatPosition, genesis, parsePosition } from "@trigate/domain/tokens/TokenData"
+import type { AccountTransaction, JettonTransfer, Position, StartPosition } from "@trigate/domain/tokens/TokenData"
 import type { TokenBackend } from "@trigate/domain/tokens/TokenProtocol"
 import { sample } from "@trigate/testing/Sample"
 import * as Transactions from "@trigate/tokens/transactions/Transactions"

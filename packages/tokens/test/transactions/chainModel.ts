@@ -1,10 +1,10 @@
 /** A model of an account's history, and a node that serves it with faults. */
 import type { Cell, Message } from "@ton/core"
 import { Address, beginCell, Dictionary, storeTransaction } from "@ton/core"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
+import * as TonAddress from "@trigate/domain/tokens/TokenData"
 import type { TokenBackend } from "@trigate/domain/tokens/TokenProtocol"
-import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"

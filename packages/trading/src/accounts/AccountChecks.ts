@@ -1,19 +1,69 @@
 /**
- * Checks the accounts of `TRIGATE_WATCH_ACCOUNTS`. Every hour, it queries which agents expire soon. Every ten minutes,
- * it queries how many more actions the venue will accept from each account.
+ * Checks the watched accounts: their agents and their limits, and the pushed states against the venue's responses.
  *
  * Only the replica that owns the event log checks accounts; the others report nothing. A query weighs 20, so each
  * account is queried at most once per minute. An account is not queried in the minute after its last change. It is also
  * not queried in the minute before or after `AccountComparison` compares it with the venue's responses, which happens
  * every five minutes.
+ *
+ * A response must match the state that was pushed before the response or the state that was pushed after it. If the
+ * response matches neither state, and the account is not known to have changed, the mirror deletes the account's
+ * states. If the venue returns a fill or an order that is not in the event log, the account also begins a new epoch:
+ * callers cannot resume from earlier positions. Fills are compared by their content, not by their key alone, so that a
+ * key that two fills share is noticed.
  */
+import { counter, gauge } from "@trigate/domain/DeclaredMetric"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
+import { valueAt } from "@trigate/domain/streams/Subscription"
+import type { AnsweredQuery } from "@trigate/domain/streams/Subscription"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { metrics } from "./AccountMetrics.ts"
+import { parseRow } from "../streams/VenueProtocol.ts"
+import type { AccountEvents } from "./AccountEvents.ts"
+import * as AccountMirror from "./AccountMirror.ts"
+import type { MirroredStates } from "./AccountMirror.ts"
+
+export const metrics = {
+  accountsWatched: gauge("trigate_accounts_watched", "Accounts whose events are logged"),
+  accountsRefilling: gauge(
+    "trigate_accounts_refilling",
+    "Watched accounts whose missed events are not yet completely queried"
+  ),
+  accountsUnrecorded: gauge(
+    "trigate_accounts_unrecorded",
+    "Accounts of `TRIGATE_WATCH_ACCOUNTS`, and others whose log had begun, whose events this process does not receive"
+  ),
+  accountEpochsEnded: counter(
+    "trigate_account_epochs_ended_total",
+    "Gaps in accounts' event logs that queries could not fill; streams cannot resume across these gaps"
+  ),
+  accountComparisons: counter(
+    "trigate_account_comparisons_total",
+    "Comparisons of the streams of watched accounts with queries, by outcome: `equal`, `drift`, `changing` if " +
+      "the account changed during the comparison, or `failed`",
+    ["outcome"]
+  ),
+  accountAgentsExpiring: gauge(
+    "trigate_account_agents_expiring",
+    "Agents (API wallets) that expire within a time, according to this process's latest query about `TRIGATE_WATCH_ACCOUNTS`",
+    ["within"]
+  ),
+  accountChecksFailing: gauge(
+    "trigate_account_checks_failing",
+    "Accounts of `TRIGATE_WATCH_ACCOUNTS` whose latest query for agents (`extraAgents`) or for actions left " +
+      "(`userRateLimit`) failed, by operation",
+    ["operation"]
+  ),
+  accountsLowOnActions: gauge(
+    "trigate_accounts_low_on_actions",
+    "Accounts of `TRIGATE_WATCH_ACCOUNTS` that have less than a tenth of their granted actions left"
+  )
+}
 
 /** The accounts to check, and the connection to the venue. */
 export interface Options<E> {
@@ -141,4 +191,183 @@ export const start = Effect.fnUntraced(function*<E>({ accounts, ask, quietFor, i
   })
 
   if (accounts.length > 0) yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep("1 minute"), tick)))
+})
+
+/**
+ * The event log and the account mirror, which are compared with the venue's responses, and the connection to the venue.
+ */
+export interface ComparisonOptions<E> {
+  readonly events: AccountEvents
+  readonly mirror: AccountMirror.AccountMirror
+  /**
+   * Returns the time, in milliseconds, at which the connection of a subscription last received a frame; `undefined`
+   * while the subscription is not live.
+   */
+  readonly heardAt: (topicKey: string) => number | undefined
+  /** Sends a query to the venue. */
+  readonly ask: (query: object) => Effect.Effect<string, E>
+}
+
+/**
+ * The result of one comparison of an account with the venue's responses. `drift`: they differ. `changing`:
+ * inconclusive, because the account changed during the comparison.
+ */
+export type ComparisonOutcome = "equal" | "drift" | "changing"
+
+/** Milliseconds between two comparisons of an account. */
+const every = 300_000
+
+/**
+ * Milliseconds without a change after which a due comparison of an account begins. If the account changes more often,
+ * the comparison begins at the latest five minutes after it was due.
+ */
+const quietFor = 60_000
+
+/** Tolerance for clock differences, in milliseconds. */
+const clockMargin = 5000
+
+/** Maximum number of seconds to wait for a frame after the queries. An idle connection is pinged after 20 seconds. */
+const longestWait = 30
+
+const compared = [...AccountMirror.answered].flatMap(([query, { answer, declaration }]) =>
+  answer.compared === undefined ? [] : [{ query, parts: answer.compared, subscription: declaration.name }]
+)
+
+const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text))
+
+const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
+
+/**
+ * Returns the compared part of a response as text: from each row, the fields that change only if the account changes.
+ */
+const print = (response: string, { members, rows }: NonNullable<AnsweredQuery["compared"]>): string =>
+  list(valueAt(parsed(response), rows)).map((row) => Json.stringify(members.map((member) => valueAt(row, member))))
+    .toSorted().join()
+
+/** Prints the members of an order that never change. An `oid` is one order's for ever. */
+const printOrder = (order: unknown): string =>
+  Json.stringify(["oid", "coin", "side"].map((member) => valueAt(order, member)))
+
+/** Returns the responses contained in the frames that the venue pushed, by the name of their query. */
+const responses = ({ frames }: MirroredStates): ReadonlyMap<string, string> =>
+  new Map([...frames.values()].flatMap(AccountMirror.responsesIn))
+
+const count = (outcome: ComparisonOutcome | "failed") =>
+  Metric.update(metrics.accountComparisons.series({ outcome }), 1)
+
+/**
+ * Compares accounts periodically until the scope ends. Returns a function that measures, in milliseconds, the time
+ * between now and the nearest of three events: the account's next comparison, its last comparison, and its last change.
+ */
+export const startComparison = Effect.fnUntraced(function*<E>({ ask, events, heardAt, mirror }: ComparisonOptions<E>) {
+  const dueAt = new Map<string, number>()
+  const startedAt = new Map<string, number>()
+  const comparedAt = new Map<string, number>()
+
+  /**
+   * Returns the fills and the open orders, at or after the time `since`, that the venue returned but the event log does
+   * not contain.
+   */
+  const findMissing = (user: string, fills: string, orders: string, since: number): ReadonlyArray<string> => {
+    const { log } = events
+    // after the query, the log could have dropped old entries
+    const from = Math.max(since, (log.begunAt(user) ?? 0) + clockMargin)
+    const filled = (Json.elements(fills) ?? []).map((text) => parseRow("userFills", text))
+      .filter(({ time }) => time >= from)
+    const updated = new Set(
+      log.newest(user, "orderUpdates", Number.POSITIVE_INFINITY)
+        .map(({ text }) => printOrder(valueAt(parsed(text), "order")))
+    )
+    const opened = list(parsed(orders)).filter((order) =>
+      Number(valueAt(order, "timestamp")) >= from && !updated.has(printOrder(order))
+    )
+    return [
+      ...log.unseen(user, "userFills", filled).map(({ text }) => `fill ${text}`),
+      ...opened.map((order) => `order ${printOrder(order)}`)
+    ]
+  }
+
+  /**
+   * Waits until all events of an account before a given time have been received. Returns `false` if some of these
+   * events may still be missing.
+   */
+  const awaitReceipt = Effect.fnUntraced(function*(user: string, time: number) {
+    for (let seconds = 0; seconds < longestWait; seconds++) {
+      yield* Effect.sleep("1 second")
+      const { frames } = mirror.states(user) ?? {}
+      const hasStates = compared.every(({ subscription }) => (frames?.get(subscription)?.receivedAt ?? 0) > time)
+      const hasEvents = ["userFills", "orderUpdates"].every((name) =>
+        (heardAt(AccountMirror.topicKey(name, user) ?? "") ?? 0) > time
+      )
+      if (hasStates && hasEvents) return true
+    }
+    return false
+  })
+
+  const compare = Effect.fnUntraced(function*(user: string) {
+    const began = yield* Clock.currentTimeMillis
+    const states = mirror.states(user)
+    const begunAt = events.log.begunAt(user)
+    if (states === undefined || begunAt === undefined) return "changing" as const
+    const { changes } = states
+    const before = responses(states)
+    const answers = new Map<string, string>()
+    for (const { query } of compared) answers.set(query, yield* ask({ type: query, user }))
+    // events from before the log began are not compared, because the log does not contain them
+    const since = Math.max(begunAt + clockMargin, (comparedAt.get(user) ?? 0) - clockMargin)
+    const fills = yield* ask({ type: "userFillsByTime", user, startTime: since })
+    const isHeard = yield* awaitReceipt(user, yield* Clock.currentTimeMillis)
+    const latest = mirror.states(user)
+    if (!isHeard || latest === undefined || !events.isRecording(user)) return "changing" as const
+    const missing = findMissing(user, fills, answers.get("frontendOpenOrders") ?? "", since)
+    if (missing.length > 0) {
+      yield* Effect.logWarning("The event log of an account lacks events that the venue returns", { user, missing })
+      events.interrupt(user)
+      mirror.empty(user)
+      return "drift" as const
+    }
+    comparedAt.set(user, began)
+    const after = responses(latest)
+    const drifted = compared.filter(({ parts, query }) => {
+      const answer = print(answers.get(query) ?? "", parts)
+      return [before, after].every((found) => print(found.get(query) ?? "", parts) !== answer)
+    })
+    if (drifted.length === 0) return "equal" as const
+    if (latest.changes !== changes) return "changing" as const
+    yield* Effect.logWarning("The streamed state of an account differs from the venue's responses", {
+      user,
+      queries: drifted.map(({ query }) => query)
+    })
+    mirror.empty(user)
+    return "drift" as const
+  })
+
+  const tick = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const recorded = events.status().accounts.filter(({ user }) => events.isRecording(user)).map(({ user }) => user)
+    for (const user of dueAt.keys()) {
+      if (recorded.includes(user)) continue
+      dueAt.delete(user)
+      startedAt.delete(user)
+      comparedAt.delete(user)
+    }
+    for (const user of recorded) {
+      const due = dueAt.get(user) ?? now + every
+      dueAt.set(user, due)
+      const { changedAt = now } = mirror.states(user) ?? {}
+      const isQuiet = now - changedAt >= quietFor || now >= due + every
+      if (now < due || !isQuiet) continue
+      dueAt.set(user, now + every)
+      startedAt.set(user, now)
+      yield* Effect.matchEffect(compare(user), { onFailure: () => count("failed"), onSuccess: count })
+    }
+  })
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep("5 seconds"), tick)))
+  const clock = yield* Clock.Clock
+  return (user: string): number => {
+    const now = clock.currentTimeMillisUnsafe()
+    const due = dueAt.get(user) ?? Number.POSITIVE_INFINITY
+    const { changedAt = Number.NEGATIVE_INFINITY } = mirror.states(user) ?? {}
+    return Math.min(Math.max(0, due - now), now - changedAt, now - (startedAt.get(user) ?? Number.NEGATIVE_INFINITY))
+  }
 })

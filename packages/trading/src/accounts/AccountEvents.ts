@@ -1,6 +1,9 @@
 /**
- * The log of account events: fills, order updates, funding, ledger updates (including liquidations) and TWAP slices.
- * The events have consecutive numbers.
+ * The log of account events: fills, order updates, funding, ledger updates and TWAP slices. It is stored in this
+ * process, or in a store that replicas share.
+ *
+ * One replica owns the log. Its lease has a fencing token, which the store checks at each write. A replica that lost
+ * the lease without noticing therefore cannot write.
  *
  * The log contains the events of watched accounts. An account is watched while a caller reads its events, or if a
  * setting names it. The replica that owns the log subscribes at the venue and appends received events.
@@ -9,11 +12,392 @@
  * by the venue's row IDs, and then appends them. If events may still be missing, the account begins a new epoch: no
  * caller can resume from a position before the gap.
  */
-import type { ResumePosition } from "@trigate/domain/streams/ResumePosition"
-import type { Frame, Topic } from "@trigate/upstream/streams/Topic"
-import type * as Effect from "effect/Effect"
-import type { EventLog } from "./EventLog.ts"
-import type { Bounds, EventStore } from "./EventStore.ts"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import type * as ResumePosition from "@trigate/domain/streams/Subscription"
+import { valueAt } from "@trigate/domain/streams/Subscription"
+import { subscriptions } from "@trigate/domain/streams/Subscriptions"
+import { RowSet } from "@trigate/upstream/streams/Topic"
+import type { Frame, Row, Topic } from "@trigate/upstream/streams/Topic"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { parseRow } from "../streams/VenueProtocol.ts"
+
+/**
+ * The origin of the rows in an entry of the event log.
+ *
+ * - `event`: rows as the venue sent them.
+ * - `refill`: rows that a query returned after a lost connection.
+ * - `past`: rows from before the account was watched.
+ * - `begin`: no rows. Events of the account are complete from here; earlier events may be missing.
+ * - `end`: no rows. The owner of the log cannot record the account: its events are incomplete from here.
+ */
+export const EntryKind = Schema.Literals(["event", "refill", "past", "begin", "end"])
+export type EntryKind = typeof EntryKind.Type
+
+/** The schema of an entry's rows as they are stored: JSON text. */
+export const RowsText = Schema.fromJsonString(
+  Schema.Array(Schema.Struct({ id: Schema.String, text: Schema.String, time: Schema.Finite }))
+)
+
+/** Rows of one subscription that were received together. */
+export interface NewEntry {
+  readonly kind: EntryKind
+  /** The account, in lower case. */
+  readonly user: string
+  /** The name of the subscription; empty for `begin` and `end`. */
+  readonly name: string
+  readonly rows: ReadonlyArray<Row>
+}
+
+/** An entry of the event log. Rows are numbered without gaps; the entry has the number of its last row. */
+export interface Entry extends NewEntry {
+  readonly seq: number
+  /** The time at which the entry was stored, in milliseconds. */
+  readonly at: number
+}
+
+/**
+ * Makes an entry from its stored form. Derives the IDs and the times of rows from their text, because an earlier version
+ * stored other IDs. Only replicas of that version read the stored IDs, during a rolling update.
+ */
+export const restored = (entry: Entry): Entry => ({
+  ...entry,
+  rows: entry.rows.map(({ text }) => parseRow(entry.name, text))
+})
+
+/** Returns how many sequence numbers an entry uses: one for each row, but at least one. */
+export const span = ({ rows }: NewEntry): number => Math.max(1, rows.length)
+
+/** Returns how many sequence numbers the given entries use in total. */
+export const totalSpan = (entries: ReadonlyArray<NewEntry>): number =>
+  entries.reduce((sum, entry) => sum + span(entry), 0)
+
+/** The entries of a stored log that follow a given position, and the bounds of that log. */
+export interface Tail {
+  readonly epoch: string
+  /** The sequence number of the newest entry. */
+  readonly seq: number
+  /** The sequence number of the newest entry that was dropped from the event log; 0 if no entry was dropped. */
+  readonly start: number
+  /** The point at which each account's log starts, by the account's address. */
+  readonly begun: ReadonlyMap<string, Pick<Entry, "at" | "seq">>
+  readonly entries: ReadonlyArray<Entry>
+}
+
+/** The store of the event log is unreachable; `detail` is the reason. */
+export class EventStoreUnavailable extends Data.TaggedError("EventStoreUnavailable")<{ readonly detail: string }> {}
+
+/** Another replica owns the event log. Nothing was written. */
+export class LeaseLost extends Data.TaggedError("LeaseLost") {}
+
+/** The maximum size and age of the event log. */
+export interface Bounds {
+  /** The maximum number of rows, in total for all accounts. */
+  readonly rows: number
+  /** The maximum age of a row, in milliseconds. */
+  readonly age: number
+}
+
+/** The default maximum size and age of the event log. */
+export const defaultBounds: Bounds = { rows: 50_000, age: 24 * 3_600_000 }
+
+/** How long the lease of the event log lasts without a renewal, in milliseconds. */
+export const leaseFor = 5000
+
+/**
+ * Stores the event log.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { AccountEvents } from "@trigate/trading"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { backing, lease } = yield* AccountEvents.EventStore
+ *   yield* Console.log(backing, yield* lease("replica-1"))
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, AccountEvents.layerMemory()))
+ * ```
+ * ```text
+ * memory 1
+ * ```
+ */
+export class EventStore extends Context.Service<EventStore, {
+  readonly backing: "memory" | "Redis" | "Postgres"
+  /**
+   * Acquires or renews the right to write the event log (the lease) for an owner. Returns the fencing token of the
+   * lease; `undefined` while another replica owns the log.
+   */
+  readonly lease: (owner: string) => Effect.Effect<number | undefined, EventStoreUnavailable>
+  /**
+   * Ends the lease of the event log with the given fencing token, so that another replica can acquire it immediately.
+   */
+  readonly release: (token: number) => Effect.Effect<void, EventStoreUnavailable>
+  /**
+   * Appends entries after the event log's last sequence number, in order. Returns the sequence number of the last
+   * entry. If an earlier attempt appended the entries but its confirmation was lost, they are not appended again.
+   */
+  readonly append: (
+    token: number,
+    after: number,
+    entries: ReadonlyArray<NewEntry>
+  ) => Effect.Effect<
+    { readonly epoch: string; readonly seq: number; readonly at: number },
+    EventStoreUnavailable | LeaseLost
+  >
+  /**
+   * Reads the entries after a sequence number, oldest first. If there are many entries, returns only the first page.
+   */
+  readonly readAfter: (seq: number) => Effect.Effect<Tail, EventStoreUnavailable>
+  /** Asks the owner of the event log to watch an account for the next {@link wantFor} milliseconds. */
+  readonly want: (user: string) => Effect.Effect<void, EventStoreUnavailable>
+  /** Returns the accounts that replicas have requested with `want`. */
+  readonly wanted: Effect.Effect<ReadonlyArray<string>, EventStoreUnavailable>
+}>()("@trigate/trading/accounts/AccountEvents/EventStore") {}
+
+/** Milliseconds for which an account is watched after a replica has requested that account. */
+export const wantFor = 60_000
+
+/** Generates a random name for an epoch or a replica. */
+export const makeName = Effect.map(
+  Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER),
+  (number) => number.toString(36).padStart(11, "0")
+)
+
+/**
+ * Makes an in-memory event store for one process. `EventLog` contains the entries, so this store contains only the last
+ * sequence number.
+ */
+export const makeMemory = Effect.gen(function*() {
+  const epoch = yield* makeName
+  let seq = 0
+  return EventStore.of({
+    backing: "memory",
+    lease: () => Effect.succeed(1),
+    release: () => Effect.void,
+    append: (_token, _after, entries) =>
+      Effect.map(Clock.currentTimeMillis, (at) => {
+        for (const entry of entries) seq += span(entry)
+        return { epoch, seq, at }
+      }),
+    readAfter: () => Effect.sync(() => ({ epoch, seq, start: 0, begun: new Map(), entries: [] })),
+    want: () => Effect.void,
+    wanted: Effect.succeed([])
+  })
+})
+
+/**
+ * Provides an event store in the memory of this process. Each call returns a new layer with a separate store.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerMemory = (): Layer.Layer<EventStore> => Layer.effect(EventStore, makeMemory)
+
+/** Receives each entry of the event log, and is notified when the whole log is replaced. */
+export interface LogReader {
+  readonly appended: (entry: Entry) => void
+  readonly replaced: () => void
+}
+
+const indexKey = (user: string, name: string): string => `${user} ${name}`
+
+/** The log of one subscription of an account. */
+interface LoggedStream {
+  readonly entries: Array<Entry>
+  /** The rows of the entries, and the rows of dropped entries that have the newest time. */
+  readonly rows: RowSet
+  /** The newest time of a row, also if its entry was dropped. */
+  time: number
+  /** The rows of dropped entries that have the newest time: the venue's next snapshot or response may repeat them. */
+  dropped: Array<Row>
+}
+
+/** A copy of the event log, limited in the number and the age of its rows. */
+export class EventLog {
+  readonly #bounds: Bounds
+  readonly #readers = new Set<LogReader>()
+  #entries: Array<Entry> = []
+  /** Index of the first retained entry of `#entries`. */
+  #first = 0
+  #rows = 0
+  /** The entries by account and subscription. */
+  #streams = new Map<string, LoggedStream>()
+  #begun = new Map<string, Pick<Entry, "at" | "seq">>()
+  /** The latest time of an event of each account, including dropped entries. */
+  #reached = new Map<string, number>()
+  #epoch = ""
+  #seq = 0
+  #start = 0
+  /** A time that is not before the time of any dropped entry; 0 if no entry was dropped. */
+  #droppedAt = 0
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds
+  }
+
+  /** Returns the position of the newest entry. */
+  get head(): ResumePosition.ResumePosition {
+    return { epoch: this.#epoch, seq: this.#seq }
+  }
+
+  /** Replaces this copy of the event log with the log of a store, and notifies the readers. */
+  replace({ begun, entries, epoch, seq, start }: Tail): void {
+    this.#epoch = epoch
+    this.#entries = []
+    this.#first = 0
+    this.#rows = 0
+    this.#streams = new Map()
+    this.#begun = new Map(begun)
+    this.#reached = new Map()
+    this.#start = start
+    // the store does not return the time of the last entry that it dropped
+    this.#droppedAt = start === 0 ? 0 : entries[0]?.rows.at(-1)?.time ?? entries[0]?.at ?? 0
+    this.#seq = start
+    for (const entry of entries) this.#add(entry)
+    this.#seq = Math.max(this.#seq, seq)
+    for (const reader of this.#readers) reader.replaced()
+  }
+
+  /** Appends the next entry; ignores a duplicate. */
+  append(entry: Entry): void {
+    if (entry.seq <= this.#seq) return
+    this.#add(entry)
+    for (const reader of this.#readers) reader.appended(entry)
+  }
+
+  /** Calls `reader` with each appended entry, until the returned function is called. */
+  listen(reader: LogReader): () => void {
+    this.#readers.add(reader)
+    return () => void this.#readers.delete(reader)
+  }
+
+  /**
+   * Returns the sequence number after which the event log contains all events of an account; `undefined` if the account
+   * is not in the log.
+   */
+  since(user: string): number | undefined {
+    const begun = this.#begun.get(user)
+    return begun && Math.max(begun.seq, this.#start)
+  }
+
+  /** Returns the time, in milliseconds, after which the event log contains all events of an account. */
+  begunAt(user: string): number | undefined {
+    const begun = this.#begun.get(user)
+    return begun && Math.max(begun.at, this.#droppedAt)
+  }
+
+  /**
+   * Returns the time, in milliseconds, of the latest event of an account that this copy of the log ever contained.
+   * `undefined` if it contained none.
+   */
+  reachedAt(user: string): number | undefined {
+    return this.#begun.has(user) ? this.#reached.get(user) : undefined
+  }
+
+  /** Returns the time of the latest event of a subscription, like {@link reachedAt}. */
+  streamReachedAt(user: string, name: string): number | undefined {
+    return this.#streams.get(indexKey(user, name))?.time
+  }
+
+  /** Returns whether the event log contains all events of the given accounts after a position. */
+  covers(position: ResumePosition.ResumePosition, users: Iterable<string> = []): boolean {
+    if (position.epoch !== this.#epoch || position.seq > this.#seq || position.seq < this.#start) return false
+    for (const user of users) {
+      const since = this.since(user)
+      if (since === undefined || position.seq < since) return false
+    }
+    return true
+  }
+
+  /** Returns the entries of an account and a subscription after a sequence number, oldest first. */
+  after(seq: number, user: string, name: string): ReadonlyArray<Entry> {
+    return (this.#streams.get(indexKey(user, name))?.entries ?? []).filter((entry) => entry.seq > seq)
+  }
+
+  /** Returns the newest rows of an account and a subscription, oldest first; at most `most` rows. */
+  newest(user: string, name: string, most: number): ReadonlyArray<Row> {
+    const entries = this.#streams.get(indexKey(user, name))?.entries ?? []
+    const found: Array<ReadonlyArray<Row>> = []
+    let count = 0
+    for (let index = entries.length - 1; index >= 0 && count < most; index--) {
+      const { rows = [] } = entries[index] ?? {}
+      found.push(rows)
+      count += rows.length
+    }
+    return found.toReversed().flat().slice(-most)
+  }
+
+  /** Returns the rows of one frame that the event log of an account and a subscription does not contain. */
+  unseen(user: string, name: string, rows: ReadonlyArray<Row>): ReadonlyArray<Row> {
+    return this.#streams.get(indexKey(user, name))?.rows.unseen(rows) ?? rows
+  }
+
+  /** Drops entries older than the maximum age. */
+  expire(now: number): void {
+    while ((this.#entries[this.#first]?.at ?? now) < now - this.#bounds.age) this.#dropFirst()
+  }
+
+  #add(entry: Entry): void {
+    this.#seq = entry.seq
+    const latest = entry.rows.reduce(
+      (newest, { time }) => Math.max(newest, time),
+      entry.kind === "begin" ? entry.at : 0
+    )
+    this.#reached.set(entry.user, Math.max(latest, this.#reached.get(entry.user) ?? 0))
+    if (entry.kind === "begin") this.#begun.set(entry.user, { seq: entry.seq, at: entry.at })
+    else if (entry.kind === "end") this.#begun.delete(entry.user)
+    else {
+      const key = indexKey(entry.user, entry.name)
+      const stream = this.#streams.get(key) ?? { entries: [], rows: new RowSet(), time: 0, dropped: [] }
+      this.#streams.set(key, stream)
+      stream.entries.push(entry)
+      for (const row of entry.rows) stream.rows.add(row)
+      if (latest > stream.time) {
+        stream.time = latest
+        for (const row of stream.dropped) stream.rows.delete(row)
+        stream.dropped = []
+      }
+    }
+    this.#entries.push(entry)
+    this.#rows += entry.rows.length
+    while (this.#rows > this.#bounds.rows) this.#dropFirst()
+  }
+
+  #dropFirst(): void {
+    const entry = this.#entries[this.#first]
+    if (entry === undefined) return
+    this.#first++
+    this.#rows -= entry.rows.length
+    this.#start = Math.max(this.#start, entry.seq)
+    // `time` is by the venue's clock, which can differ from the clock of this process
+    for (const { time } of entry.rows) if (time > this.#droppedAt) this.#droppedAt = time
+    const stream = this.#streams.get(indexKey(entry.user, entry.name))
+    if (stream?.entries[0] === entry) {
+      stream.entries.shift()
+      for (const row of entry.rows) {
+        if (row.time === stream.time) stream.dropped.push(row)
+        else stream.rows.delete(row)
+      }
+    }
+    // the array is compacted rarely, because each compaction copies the array
+    if (this.#first > 1000 && this.#first * 2 > this.#entries.length) {
+      this.#entries = this.#entries.slice(this.#first)
+      this.#first = 0
+    }
+  }
+}
 
 /** Maximum number of account events that wait to be written to the event log. */
 export const mostPending = 10_000
@@ -70,7 +454,7 @@ export interface Status extends Pick<AccountEvents, "backing"> {
   readonly isUp: boolean
   readonly role: Role
   /** The position of the newest event in this process's copy of the event log. */
-  readonly head: ResumePosition
+  readonly head: ResumePosition.ResumePosition
   readonly accounts: ReadonlyArray<{ readonly user: string; readonly phase: Phase }>
   /** The number of accounts whose events should arrive, but do not: they are configured, or their log has ended. */
   readonly unrecorded: number
@@ -88,7 +472,7 @@ export interface AccountEvents {
    * Reads the shared log again if this process's copy does not reach a position. A caller can have such a position
    * because another replica already delivered the event at that position to the caller.
    */
-  readonly catchUp: (position: ResumePosition) => Effect.Effect<void>
+  readonly catchUp: (position: ResumePosition.ResumePosition) => Effect.Effect<void>
   /** Returns whether the event log of an account is complete and up to date in this process. */
   readonly isLive: (user: string) => boolean
   /** Returns whether this process records an account. */
@@ -99,4 +483,51 @@ export interface AccountEvents {
    */
   readonly interrupt: (user: string) => void
   readonly status: () => Status
+}
+
+/** Reads the client order ID from an event, in lower case; returns `undefined` if the event's order has none. */
+export type ReadCloid = () => string | undefined
+
+/** Receives an event of an account, whose address is in lower case. */
+export type OrderListener = (user: string, readCloid: ReadCloid) => void
+
+/** The order events of watched accounts. */
+export interface OrderEvents {
+  /** Starts to report the events of an event log. */
+  readonly follow: (log: EventLog) => void
+  /** Calls a function with the account of each reported event, until the scope ends. */
+  readonly listen: (listener: OrderListener) => Effect.Effect<void, never, Scope.Scope>
+}
+
+/** The path to the client order ID in the rows of each subscription. */
+const cloidPaths: ReadonlyMap<string, string> = new Map([
+  [subscriptions.orderUpdates.name, "order.cloid"],
+  [subscriptions.userFills.name, "cloid"]
+])
+
+/** Makes the `OrderEvents` of one chain. It reports no events before `follow` is called. */
+export const make = (): OrderEvents => {
+  const listeners = new Set<OrderListener>()
+  return {
+    follow: (log) =>
+      void log.listen({
+        appended: ({ kind, name, rows, user }) => {
+          const path = cloidPaths.get(name)
+          if (path === undefined || kind === "past") return
+          for (const { text } of rows) {
+            const readCloid = () => {
+              const cloid = valueAt(Result.getOrUndefined(Json.parse(text)), path)
+              return Predicate.isString(cloid) ? cloid.toLowerCase() : undefined
+            }
+            for (const listener of listeners) listener(user, readCloid)
+          }
+        },
+        replaced: () => {}
+      }),
+    listen: (listener) =>
+      Effect.asVoid(Effect.acquireRelease(
+        Effect.sync(() => listeners.add(listener)),
+        () => Effect.sync(() => listeners.delete(listener))
+      ))
+  }
 }

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
-import * as EventStore from "./EventStore.ts"
+import * as EventStore from "./AccountEvents.ts"
 
 /** The location and the limits of the event log. */
 export interface Options {

@@ -13,7 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
-import * as EventStore from "./EventStore.ts"
+import * as EventStore from "./AccountEvents.ts"
 
 /** The location and the limits of the event log. */
 export interface Options {

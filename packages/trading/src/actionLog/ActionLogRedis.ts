@@ -14,9 +14,8 @@
  */
 import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
 import { Settled } from "@trigate/domain/actions/ActionRecord"
-import { Address } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import { Millis } from "@trigate/domain/Time"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { Address, Millis } from "@trigate/domain/encoding/Encoding"
 import * as SharedState from "@trigate/upstream/SharedState"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

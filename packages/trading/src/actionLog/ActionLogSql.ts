@@ -9,8 +9,8 @@
  * update.
  */
 import { Settled } from "@trigate/domain/actions/ActionRecord"
-import { Address } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { Address } from "@trigate/domain/encoding/Encoding"
 import * as SqlStep from "@trigate/domain/SqlStep"
 import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"

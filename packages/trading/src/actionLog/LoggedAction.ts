@@ -15,18 +15,15 @@
  *
  * A signer or caller without an unanswered action in the log is admitted as long as its part has any free capacity.
  */
-import { actionCatalog, isActionType, isSentAction } from "@trigate/domain/actions/ActionCatalog"
-import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
-import { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
+import { actionCatalog, isActionType, isSentAction } from "@trigate/domain/actions/Action"
+import type { SentAction } from "@trigate/domain/actions/Action"
 import { Cloid } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionReference, ActionState, Settled } from "@trigate/domain/actions/ActionRecord"
 import { local } from "@trigate/domain/Caller"
-import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import { Millis } from "@trigate/domain/Time"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import { Address, lowerCase, Millis } from "@trigate/domain/encoding/Encoding"
+import { NonceAlreadyUsed, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -100,7 +97,7 @@ const isBody = (value: unknown): value is { readonly action: SentAction } =>
 
 /** Returns the trace of a body; an empty trace if the bytes are not a body. */
 export const readTrace = (body: Uint8Array): ActionTrace => {
-  const value = Json.of(Utf8.decodeLossy(body)).valueOrUndefined
+  const value = Encoding.of(Encoding.decodeLossy(body)).valueOrUndefined
   return isBody(value) ? makeTrace(value) : { legs: [] }
 }
 

@@ -1,11 +1,10 @@
 /**
- * Decodes a signed body. Converts the body's action to the form that the venue accepts, and warns about members that
- * the venue would refuse.
+ * Decodes a signed body: extracts it from the wrappers of other programs, converts its action to the form that the
+ * venue accepts, and finds the mistakes that do not depend on the signer.
  *
  * A union schema reports the errors of all its alternatives. To report only the errors of the alternative that the
  * sender meant, the decoder first selects the alternative by a JSON field that only that alternative has.
  */
-import type { Action, DecodedActionType } from "@trigate/domain/actions/Action"
 import {
   CSignerActionDocumented,
   documentedFormAdvice,
@@ -13,26 +12,31 @@ import {
   EvmUserModifyDocumented,
   formKeys,
   hasDocumentedForm,
+  innerAction,
+  isActionType,
   isDecodedActionType,
+  isSentAction,
   JailSelf,
   MultiSig,
+  notKnown,
+  SignedEnvelope,
   TokenDelegate,
   TokenDelegateDocumented,
   UnjailSelf
 } from "@trigate/domain/actions/Action"
-import { innerAction, isActionType, isSentAction, notKnown } from "@trigate/domain/actions/ActionCatalog"
-import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import type { InvalidRequest, RequestFault } from "@trigate/domain/errors/RequestError"
+import type { Action, DecodedActionType } from "@trigate/domain/actions/Action"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import type { InvalidRequest, RequestFault } from "@trigate/domain/errors/GatewayError"
+import type { Mistake } from "@trigate/domain/Inspection"
 import { decodeFaults, invalidRequest } from "@trigate/domain/operations/Operation"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import * as ActionForm from "@trigate/signing/actions/ActionForm"
 import type { UnsignableAction } from "@trigate/signing/actions/ActionHash"
-import * as ActionOrder from "@trigate/signing/actions/ActionOrder"
 import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
-import * as SigningWarning from "@trigate/signing/inspection/SigningWarning"
-import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import type { Action as CanonicalMembers } from "@trigate/signing/actions/CanonicalAction"
+import * as SigningWarning from "@trigate/signing/inspection/SigningMistake"
 import { documentedChainField } from "@trigate/signing/VenueProfile"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -144,12 +148,12 @@ export const read = (body: unknown): DecodeResult<ReadBody> => {
 
 /** Decodes the text of a body. Fails with `InvalidRequest` if the body is not UTF-8. */
 export const decodeText = (body: Uint8Array): Result.Result<string, InvalidRequest> =>
-  Result.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
+  Result.fromOption(Encoding.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
 /** Like {@link read}, for the text of a body, which must be strict JSON. Fails with `InvalidRequest`. */
 export const readText = (text: string): Result.Result<ReadBody, InvalidRequest> =>
   Result.flatMap(
-    Result.mapError(Json.parseStrict(text), (refusal) => invalidRequest([refusal])),
+    Result.mapError(Encoding.parseStrict(text), (refusal) => invalidRequest([refusal])),
     (parsed) => Result.mapError(read(parsed), invalidRequest)
   )
 
@@ -179,12 +183,12 @@ export const otherForms = (
 /** The paths of actions in a body: the action itself, and the action inside a multi-sig. */
 const actionPaths = [["action"], ["action", "payload", "action"]] as const
 
-const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<string, Json.Span> => {
-  let found = Json.members(text)
+const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<string, Encoding.Span> => {
+  let found = Encoding.members(text)
   for (const key of path) {
     const span = found.get(key)
     if (span === undefined) return new Map()
-    found = Json.members(text, span.start)
+    found = Encoding.members(text, span.start)
   }
   return found
 }
@@ -196,7 +200,7 @@ const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<strin
  */
 export const respellChainField = (profile: VenueProfile, text: string): Result.Result<string, RequestFault> => {
   if (!text.includes(documentedChainField) && !text.includes("\\")) return Result.succeed(text)
-  const spans: Array<Json.Span> = []
+  const spans: Array<Encoding.Span> = []
   for (const path of actionPaths) {
     const members = membersAt(text, path)
     const span = members.get(documentedChainField)
@@ -273,14 +277,14 @@ const maxUnknown = 4
 /** Describes the type, the members and the words of an L1 action that the catalog lacks, one clause of ASCII each. */
 export const describeUnknown = (
   { action, path }: Placed,
-  isMeant: (part: ActionOrder.UnknownPart) => boolean
+  isMeant: (part: CanonicalAction.UnknownPart) => boolean
 ): ReadonlyArray<string> => {
   const type = String(action["type"])
-  const order = ActionOrder.l1(type)
+  const order = CanonicalAction.l1(type)
   // a warning reports a form that the venue documents but does not accept
   if (documentedFormAdvice({ ...action, type }) !== undefined) return []
   if (order !== undefined) {
-    return ActionOrder.findUnknown(order, action, path).filter(isMeant).slice(0, maxUnknown).map(({ kind, path }) =>
+    return CanonicalAction.findUnknown(order, action, path).filter(isMeant).slice(0, maxUnknown).map(({ kind, path }) =>
       `${kind === "word" ? "the word at " : ""}${SigningWarning.pathText(path)} ${notKnown}`
     )
   }
@@ -292,8 +296,245 @@ export const describeUnknown = (
 /** Describes the types and the members in the actions of a body that the catalog lacks, one clause of ASCII each. */
 export const unknownMembers = (body: ReadBody): ReadonlyArray<string> =>
   actionsIn(body).flatMap((placed) => {
-    const order = ActionOrder.l1(placed.action["type"])
-    return order !== undefined && ActionOrder.isKnown(order, placed.action)
+    const order = CanonicalAction.l1(placed.action["type"])
+    return order !== undefined && CanonicalAction.isKnown(order, placed.action)
       ? []
       : describeUnknown(placed, ({ kind, path }) => kind === "member" || path.at(-1) === "type")
   })
+
+/** The mistakes in a body, and its action with the correctable mistakes corrected. */
+export interface BodyNormalization {
+  readonly mistakes: ReadonlyArray<Mistake>
+  /** The types, members and words of the corrected action that the catalog lacks, one clause each. */
+  readonly unknown: ReadonlyArray<string>
+  /** The action with its mistakes corrected; absent if the action has no canonical form. */
+  readonly mended: CanonicalAction.CanonicalAction | undefined
+}
+
+/** The mistake that does not affect the signature of a user-signed action: its addresses are signed as bytes. */
+const beside: Mistake["mistake"] = "letterCase"
+
+const typeForm = (
+  profile: VenueProfile,
+  action: CanonicalMembers,
+  path: ActionForm.Path
+): ActionForm.Form | undefined => {
+  const type = String(action["type"])
+  const meant = isActionType(type) ? undefined : ActionForm.nearestType(type)
+  if (meant === undefined) return undefined
+  const form = actionForm(profile, { ...action, type: meant }, path)
+  return {
+    value: form.value,
+    faults: [
+      { mistake: "unknownType", path: [...path, "type"], found: JSON.stringify(type), expected: JSON.stringify(meant) },
+      ...form.faults
+    ]
+  }
+}
+
+const actionForm = (
+  profile: VenueProfile,
+  action: CanonicalMembers,
+  path: ActionForm.Path,
+  isHashed = true
+): ActionForm.Form => {
+  const type = CanonicalAction.find(action["type"])
+  if (type === undefined) {
+    const order = CanonicalAction.l1(action["type"])
+    if (order === undefined) return typeForm(profile, action, path) ?? { value: action, faults: [] }
+    const form = ActionForm.normalizeAction(order, action, path)
+    return Predicate.isReadonlyObject(form.value)
+      ? { ...form, value: CanonicalAction.arrangeMembers(order, form.value) }
+      : form
+  }
+  const order = CanonicalAction.order(profile)(type)
+  const form = ActionForm.normalizeAction(order, action, path, isHashed)
+  return isHashed ? form : { ...form, faults: form.faults.filter(({ mistake }) => mistake !== beside) }
+}
+
+const asAction = ({ value }: ActionForm.Form, otherwise: CanonicalMembers): CanonicalMembers =>
+  Predicate.isReadonlyObject(value) ? value : otherwise
+
+/** Units, other than milliseconds, in which clients send timestamps. The magnitude of a timestamp shows its unit. */
+const units = [
+  { from: 5e8, to: 1e11, name: "seconds", toMillis: (time: bigint) => time * 1000n },
+  { from: 1e14, to: 1e17, name: "microseconds", toMillis: (time: bigint) => time / 1000n },
+  { from: 1e17, to: 1e20, name: "nanoseconds", toMillis: (time: bigint) => time / 1_000_000n }
+] as const
+
+const timeMistake = (path: ActionForm.Path, value: unknown): ReadonlyArray<Mistake> => {
+  if (!Predicate.isNumber(value) && !Predicate.isBigInt(value)) return []
+  const unit = units.find(({ from, to }) => value >= from && value < to)
+  return unit === undefined || !Number.isInteger(Number(value)) ? [] : [{
+    mistake: "timeUnit",
+    path,
+    found: `${value} (${unit.name})`,
+    expected: String(unit.toMillis(BigInt(value)))
+  }]
+}
+
+const actionNonceMistakes = ({ action, path }: Placed, nonce: number): ReadonlyArray<Mistake> => {
+  const type = CanonicalAction.find(action["type"])
+  const field = type === undefined ? "nonce" : CanonicalAction.nonceField(type)?.name ?? "nonce"
+  const inner = action[field]
+  const unit = timeMistake([...path, field], inner)
+  const isScheduled = action["type"] === "scheduleCancel"
+  if (isScheduled) return timeMistake([...path, "time"], action["time"])
+  if (!Predicate.isNumber(inner) || inner === nonce) return type === undefined ? [] : unit
+  if (unit.length > 0) return unit
+  // the signature covers the action's own nonce, or, for the inner action of a multi-sig, the nonce of the body
+  return [{
+    mistake: "otherNonce",
+    path: path.length === 1 ? ["nonce"] : [...path, field],
+    found: String(path.length === 1 ? nonce : inner),
+    expected: String(path.length === 1 ? inner : nonce)
+  }]
+}
+
+const nonceMistakes = (body: ReadBody): ReadonlyArray<Mistake> => {
+  const { expiresAfter, nonce } = body.signed
+  const unit = timeMistake(["nonce"], nonce)
+  return [
+    ...unit,
+    ...timeMistake(["expiresAfter"], expiresAfter),
+    ...actionsIn(body).flatMap((placed) => actionNonceMistakes(placed, nonce))
+      .filter(({ mistake }) => mistake !== "otherNonce" || unit.length === 0)
+  ]
+}
+
+const bitMistake = (v: unknown, path: ActionForm.Path): ReadonlyArray<Mistake> =>
+  v === 0 || v === 1
+    ? [{ mistake: "recoveryBitForm", path: [...path, "v"], found: String(v), expected: String(v + 27) }]
+    : []
+
+const signatureMistakes = ({ action, signed: { signature } }: ReadBody): ReadonlyArray<Mistake> => [
+  ...bitMistake(signature.v, ["signature"]),
+  ...(action?.type === "multiSig"
+    ? action.signatures.flatMap(({ v }, index) => bitMistake(v, ["action", "signatures", index]))
+    : [])
+]
+
+const documentedMistakes = (body: ReadBody): ReadonlyArray<Mistake> =>
+  documentedForms(body).map(({ path }): Mistake => {
+    const inner = path.length > 2 && body.action?.type === "multiSig" ? body.action.payload.action : body.signed.action
+    return {
+      mistake: "documentedForm",
+      path: [...path],
+      found: String(path.at(-1)),
+      expected: hasDocumentedForm(inner.type) ? formKeys[inner.type].real.join(" or ") : ""
+    }
+  })
+
+/** Describes what a body has and the catalog lacks, except the parts that are mistakes. */
+const unexplainedParts = (body: ReadBody, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<string> =>
+  actionsIn(body).flatMap((placed) =>
+    describeUnknown(
+      placed,
+      (part) => !mistakes.some(({ path }) => part.path.every((key, at) => key === path[at]))
+    )
+  )
+
+// maximum number of reported mistakes: a body with a thousand orders could otherwise produce thousands
+const maxMistakes = 16
+
+/**
+ * Returns the mistakes in a body, and the body's action with the correctable mistakes corrected. `canonical` is the
+ * action in the form that is hashed.
+ */
+export const of = (
+  profile: VenueProfile,
+  body: ReadBody,
+  canonical: CanonicalAction.CanonicalAction | undefined
+): BodyNormalization => {
+  const others = [...documentedMistakes(body), ...nonceMistakes(body), ...signatureMistakes(body)]
+  const normalization = (
+    faults: ReadonlyArray<Mistake>,
+    mended: CanonicalAction.CanonicalAction | undefined
+  ): BodyNormalization => ({
+    mistakes: [...faults, ...others].slice(0, maxMistakes),
+    unknown: unexplainedParts(body, [...faults, ...others]),
+    mended
+  })
+  if (canonical === undefined) return normalization([], undefined)
+  if (canonical.kind === "single") {
+    const form = actionForm(profile, canonical.action, ["action"], false)
+    return normalization(form.faults, { kind: "single", action: asAction(form, canonical.action) })
+  }
+  const wrapper = canonical.action
+  const form = actionForm(profile, wrapper.payload.action, ["action", "payload", "action"])
+  const payload = { ...wrapper.payload, action: asAction(form, wrapper.payload.action) }
+  return normalization(form.faults, { kind: "multiSig", action: { ...wrapper, payload } })
+}
+
+/** Returns the mistakes in an unsigned action, one sentence each, in ASCII without line breaks. */
+export const ofAction = (profile: VenueProfile, action: CanonicalMembers): ReadonlyArray<string> =>
+  actionForm(profile, action, ["action"]).faults.slice(0, maxSentences)
+    .map((mistake) => SigningWarning.mistakeClause(profile, mistake))
+
+/** Maximum number of mistakes that are described in sentences. */
+const maxSentences = 4
+
+/**
+ * Returns the mistakes in a body, one sentence each. They are ASCII without line breaks, so that they fit into a
+ * header.
+ */
+export const sentences = (profile: VenueProfile, body: ReadBody): ReadonlyArray<string> =>
+  of(profile, body, Result.getOrUndefined(canonicalAction(profile, body))).mistakes
+    // omits the use of a documented form that the venue does not accept, because a warning already reports it
+    .filter(({ mistake }) => mistake !== "documentedForm").slice(0, maxSentences)
+    .map((mistake) => SigningWarning.mistakeClause(profile, mistake))
+
+/** A body extracted from its wrapper. */
+export interface UnwrappedBody {
+  readonly text: string
+  readonly mistake: Mistake
+}
+
+/** Maximum number of nested wrappers. */
+const maxLayers = 3
+
+const parsed = (value: unknown): unknown =>
+  Predicate.isString(value) ? Result.getOrUndefined(Encoding.parseStrict(value)) : value
+
+/**
+ * Returns the only member whose value is an object with a signature, or the JSON text of such an object. Returns
+ * `undefined` if no member or several members match.
+ */
+const holder = (value: Readonly<Record<string, unknown>>): readonly [name: string, inner: unknown] | undefined => {
+  const found = Object.entries(value).filter(([, member]) => Predicate.isReadonlyObject(parsed(member)))
+  return found.length === 1 ? found[0] : undefined
+}
+
+/** Parses the action if it is a string: some programs send it as JSON text. */
+const withAction = (body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => ({
+  ...body,
+  action: parsed(body["action"])
+})
+
+/** Returns the body inside a wrapper; `undefined` if the text is not a wrapper. */
+export const unwrap = (text: string): UnwrappedBody | undefined => {
+  const path: Array<string> = []
+  let value: unknown = parsed(text)
+  for (let layer = 0; layer <= maxLayers; layer++) {
+    if (Predicate.isString(value)) {
+      value = parsed(value)
+      path.push("JSON text")
+    }
+    if (!Predicate.isReadonlyObject(value)) return undefined
+    if (Object.hasOwn(value, "action") && Object.hasOwn(value, "signature")) {
+      const whole = withAction(value)
+      const where = Predicate.isString(value["action"]) ? [...path, "JSON text at \"action\""] : path
+      if (where.length === 0 || !Predicate.isReadonlyObject(whole["action"])) return undefined
+      return {
+        text: Encoding.stringify(whole),
+        mistake: { mistake: "wrappedBody", path: [], found: where.join(", "), expected: "the object itself" }
+      }
+    }
+    const inner = holder(value)
+    if (inner === undefined) return undefined
+    const [name, member] = inner
+    path.push(JSON.stringify(name))
+    value = member
+  }
+  return undefined
+}

@@ -1,24 +1,50 @@
-/** Checks a signed body before anything is sent upstream, and returns the bytes to send. */
-import type { Action } from "@trigate/domain/actions/Action"
-import { actionCatalog, catalogDate, innerAction, isActionType, legCount } from "@trigate/domain/actions/ActionCatalog"
-import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
-import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/actions/ActionError"
-import type { ExchangeOperation } from "@trigate/domain/actions/ExchangeOperations"
-import { findOperation, operationFor } from "@trigate/domain/actions/ExchangeOperations"
-import type { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
-import { CurrentCaller } from "@trigate/domain/Caller"
+/**
+ * Checks a signed body before anything is sent upstream: its form, its nonce, its signer and the accounts that it
+ * changes. Returns the bytes to send.
+ *
+ * The venue's responses to `userRole` and `extraAgents` name the master of an API wallet. If no caller has sent such a
+ * query, the gateway sends one.
+ */
+import {
+  actionCatalog,
+  catalogDate,
+  findOperation,
+  innerAction,
+  isActionType,
+  legCount,
+  operationFor
+} from "@trigate/domain/actions/Action"
+import type { Action, ExchangeOperation, SentAction, SignedEnvelope } from "@trigate/domain/actions/Action"
+import { CurrentCaller, local } from "@trigate/domain/Caller"
 import type { Scope } from "@trigate/domain/Caller"
-import type { Address } from "@trigate/domain/encoding/Hex"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import type { NotPermitted } from "@trigate/domain/errors/CallerError"
-import { type WrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
-import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
-import { UnsupportedAction } from "@trigate/domain/errors/RequestError"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { Address } from "@trigate/domain/encoding/Encoding"
+import type { Hash } from "@trigate/domain/encoding/Encoding"
+import {
+  InvalidSignature,
+  NonceMismatch,
+  NonceOutOfWindow,
+  SignerNotAllowed,
+  UnsupportedAction,
+  wrapReason
+} from "@trigate/domain/errors/GatewayError"
+import type { InvalidRequest, NotPermitted, WrapReason } from "@trigate/domain/errors/GatewayError"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
+import { userRole } from "@trigate/domain/info/InfoOperations"
+import type { InfoCall } from "@trigate/domain/info/InfoOperations"
 import { invalidRequest, notPermitted, operationNeed } from "@trigate/domain/operations/Operation"
-import * as UserSigned from "@trigate/signing/actions/UserSigned"
+import type { UpstreamResponse } from "@trigate/domain/operations/Operation"
+import * as Signable from "@trigate/signing/actions/ActionHash"
+import type { Unhashable } from "@trigate/signing/actions/ActionHash"
+import * as MultiSig from "@trigate/signing/actions/CanonicalAction"
+import type { CanonicalAction } from "@trigate/signing/actions/CanonicalAction"
+import * as SigningWarning from "@trigate/signing/inspection/SigningMistake"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import { otherThan, Venue } from "@trigate/signing/VenueProfile"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
-import { Venue } from "@trigate/signing/VenueProfile"
+import type { AccountVersions } from "@trigate/upstream/cache/ResponseCache"
+import { IsRefresh } from "@trigate/upstream/limits/RateLimiter"
+import type { Pipeline } from "@trigate/upstream/Pipeline"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
@@ -28,12 +54,230 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as LoggedAction from "../actionLog/LoggedAction.ts"
-import type { Settings } from "../TradingSettings.ts"
 import { settings } from "../TradingSettings.ts"
+import type { Settings } from "../TradingSettings.ts"
 import * as ActionDecoder from "./ActionDecoder.ts"
-import * as BodyNormalization from "./BodyNormalization.ts"
-import * as SignerAuthorization from "./SignerAuthorization.ts"
+import type { ReadBody } from "./ActionDecoder.ts"
+
+/** The errors with which a signer is refused. */
+export type SignerFailure = InvalidSignature | SignerNotAllowed
+
+type RecoveryFault = Unhashable | Secp256k1.UnrecoverableSignature
+
+const unrecoverable = ({ message }: RecoveryFault): InvalidSignature =>
+  new InvalidSignature({ reason: message, detail: `Cannot recover the signer: ${message}` })
+
+const invalid = (reason: string, recovered: Address, expected?: Address): InvalidSignature =>
+  new InvalidSignature({
+    reason,
+    recovered,
+    ...(expected === undefined ? {} : { expected }),
+    detail: `The signature is by ${recovered}: ${reason}`
+  })
+
+const isOtherNetwork = (fault: RecoveryFault): boolean =>
+  fault._tag === "UnsignableAction" && fault.reason === "otherNetwork"
+
+const isDocumentedForm = (fault: RecoveryFault): boolean =>
+  fault._tag === "UnsignableAction" && fault.reason === "documentedForm"
+
+const isUnknownType = (fault: RecoveryFault): boolean =>
+  fault._tag === "UnsignableAction" && fault.reason === "unknownType"
+
+interface Recovered {
+  readonly canonical: CanonicalAction
+  readonly signer: Address
+  readonly digest: Hash
+  readonly inner: ReadonlyArray<{ readonly signer: Address }>
+}
+
+const recoverForm = (
+  profile: VenueProfile,
+  engine: Secp256k1.Engine,
+  { signed }: ReadBody,
+  canonical: CanonicalAction
+): Result.Result<Recovered, RecoveryFault> => {
+  const found = MultiSig.toSignable(profile, canonical, signed)
+  if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
+    // If the type of the inner action is unknown, the leader can be recovered, but the co-signers cannot.
+    return Result.flatMap(MultiSig.outerSignable(profile, canonical.action, signed), (outer) => {
+      const digest = Signable.digest(outer)
+      return Result.map(
+        Secp256k1.recoverResult(digest, signed.signature, engine),
+        (signer) => ({ canonical, inner: [], digest, signer })
+      )
+    })
+  }
+  return Result.map(
+    Result.flatMap(found, (signable) => MultiSig.recoverResult(signable, signed.signature, engine)),
+    (recovered) => ({ canonical, inner: [], ...recovered })
+  )
+}
+
+/** Returns whether an address can have signed a body: the leader of a multi-sig action, or the expected signer. */
+export const isExpected = (
+  { action }: ReadBody,
+  expected: Address | undefined
+): ((signer: Address) => boolean) | undefined => {
+  const whose = (action?.type === "multiSig" ? action.payload.outerSigner : expected)?.toLowerCase()
+  return whose === undefined ? undefined : (signer) => signer === whose
+}
+
+/**
+ * Recovers the signer of a body. If the action has an unknown type or unknown members, and its most likely form is not by
+ * a wanted signer, tries its other forms.
+ */
+export const recover = (
+  profile: VenueProfile,
+  engine: Secp256k1.Engine,
+  body: ReadBody,
+  isWanted?: (signer: Address) => boolean
+): Result.Result<Recovered, RecoveryFault> =>
+  Result.flatMap(ActionDecoder.canonicalAction(profile, body), (canonical) => {
+    const first = recoverForm(profile, engine, body, canonical)
+    if (isWanted === undefined || Result.isFailure(first) || isWanted(first.success.signer)) return first
+    for (const form of ActionDecoder.otherForms(profile, canonical, body)) {
+      const other = recoverForm(profile, engine, body, form)
+      if (Result.isSuccess(other) && isWanted(other.success.signer)) return other
+    }
+    return first
+  })
+
+/** Refuses a multi-sig action with two signatures of one co-signer. */
+const repeatedCosigner = ({ inner }: Recovered): InvalidSignature | undefined => {
+  const seen = new Set<Address>()
+  for (const [index, cosigner] of inner.entries()) {
+    if (seen.has(cosigner.signer)) {
+      return invalid(
+        `each co-signer may sign only once, but signature ${index} is the second of this co-signer`,
+        cosigner.signer
+      )
+    }
+    seen.add(cosigner.signer)
+  }
+  return undefined
+}
+
+/** The signer and the fingerprint of an authorized body. */
+export interface Passed {
+  /** The recovered signer, in lower case; absent if no signer can be recovered. */
+  readonly signer: Address | undefined
+  /** Digest of the signed content, in lower case. */
+  readonly fingerprint: Hash
+}
+
+/** Serializes the members of a body that a signature can cover, and omits all others. */
+const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null }: SignedEnvelope): string =>
+  Json.stringify({ action, nonce, vaultAddress: vaultAddress?.toLowerCase() ?? null, expiresAfter })
+
+/**
+ * Makes the function that recovers and checks the signer of a body, for a network and an optional allow-list of
+ * signers. The signer of a multi-sig action is its leader.
+ *
+ * Recovery is not possible for forms that the venue documents but does not accept, nor for action types that the
+ * gateway relays without knowing their signed fields. Such a body passes without a signer. It is refused with
+ * `InvalidSignature` if the gateway or the caller has an allow-list, or if the request names an expected signer.
+ */
+export const makeAuthorization = (
+  profile: VenueProfile,
+  engine: Secp256k1.Engine,
+  allowed: ReadonlyArray<string> | undefined
+) => {
+  const signers = allowed === undefined ? undefined : new Set(allowed.map((address) => address.toLowerCase()))
+  const hint = SigningWarning.ofNetwork(profile)
+
+  /**
+   * Returns the signer if the signature is for the other network: testnet instead of mainnet, or mainnet instead of
+   * testnet.
+   */
+  const signerOnOtherNetwork = (body: ReadBody): Address | undefined =>
+    Result.getOrUndefined(recover(otherThan(profile), engine, body))?.signer
+
+  const unhashable = (body: ReadBody, fault: RecoveryFault): InvalidSignature => {
+    const signer = isOtherNetwork(fault) ? signerOnOtherNetwork(body) : undefined
+    return signer === undefined ? unrecoverable(fault) : new InvalidSignature({
+      reason: hint,
+      recovered: signer,
+      detail: `The signature is by ${signer}: ${hint} (${fault.message})`
+    })
+  }
+
+  /**
+   * Refuses a signer that is not allowed. If the signature was made for the other network (testnet or mainnet) by an
+   * allowed signer, reports that mistake instead.
+   */
+  const refuseSigner = (
+    body: ReadBody,
+    signer: Address,
+    isWanted: (signer: string) => boolean,
+    refusal: () => SignerFailure
+  ): SignerFailure => {
+    const other = signerOnOtherNetwork(body)
+    return other !== undefined && isWanted(other) ? invalid(hint, signer, other) : refusal()
+  }
+
+  /** Returns whether a signer is on the lists of the gateway and of the caller; `undefined` without lists. */
+  const listed = (ofCaller: ReadonlyArray<Address> | undefined): ((signer: Address) => boolean) | undefined =>
+    signers === undefined && ofCaller === undefined
+      ? undefined
+      : (signer) =>
+        signers?.has(signer) !== false &&
+        ofCaller?.some((address) => address.toLowerCase() === signer) !== false
+
+  /** Returns the first reason to refuse the signer. */
+  const findRefusal = (
+    body: ReadBody,
+    recovered: Recovered,
+    expected: Address | undefined,
+    ofCaller: ReadonlyArray<Address> | undefined
+  ): SignerFailure | undefined => {
+    const { canonical, signer } = recovered
+    const leader = canonical.kind === "multiSig" ? canonical.action.payload.outerSigner : undefined
+    if (leader !== undefined && signer !== leader) {
+      const reason = "the outer signature of a multiSig must be by its outerSigner"
+      return refuseSigner(body, signer, (other) => other === leader, () => invalid(reason, signer, leader))
+    }
+    const repeated = repeatedCosigner(recovered)
+    if (repeated !== undefined) return repeated
+    const named = expected?.toLowerCase()
+    if (expected !== undefined && named !== signer) {
+      const refusal = () => invalid("another signer was expected", signer, expected)
+      return refuseSigner(body, signer, (other) => other === named, refusal)
+    }
+    if (signers !== undefined && !signers.has(signer)) {
+      const detail = `${signer} is not on the list of signers of this gateway`
+      return refuseSigner(body, signer, (other) => signers.has(other), () => new SignerNotAllowed({ signer, detail }))
+    }
+    return ofCaller === undefined || ofCaller.some((address) => address.toLowerCase() === signer)
+      ? undefined
+      : new SignerNotAllowed({ signer, detail: `${signer} is not among the signers of this caller` })
+  }
+
+  return (
+    body: ReadBody,
+    expected: Address | undefined,
+    ofCaller: ReadonlyArray<Address> | undefined
+  ): Result.Result<Passed, SignerFailure> => {
+    const { action, signed } = body
+    const found = recover(profile, engine, body, isExpected(body, expected) ?? listed(ofCaller))
+    if (Result.isFailure(found)) {
+      const isTolerable = isDocumentedForm(found.failure) || (isUnknownType(found.failure) && action === undefined)
+      return !isTolerable || signers !== undefined || ofCaller !== undefined || expected !== undefined
+        ? Result.fail(unhashable(body, found.failure))
+        : Result.succeed({
+          signer: undefined,
+          fingerprint: MultiSig.fingerprint(canonicalText(signed), signed.signature)
+        })
+    }
+    const { digest, signer } = found.success
+    const refusal = findRefusal(body, found.success, expected, ofCaller)
+    return refusal === undefined
+      ? Result.succeed({ signer, fingerprint: MultiSig.fingerprint(digest, signed.signature) })
+      : Result.fail(refusal)
+  }
+}
 
 /** A body that passed all checks: what every later step needs to know about its action, which is read only here. */
 export interface Admitted {
@@ -81,7 +325,7 @@ export type AdmissionFailure =
   | NonceMismatch
   | NonceOutOfWindow
   | NotPermitted
-  | SignerAuthorization.SignerFailure
+  | SignerFailure
 
 /** Options of the admission checks. */
 export interface Options {
@@ -155,8 +399,8 @@ export class Admission extends Context.Service<Admission, {
 const MAX_TYPE = 64
 
 const nonceMember = (actionType: string): string => {
-  const type = UserSigned.find(actionType)
-  return (type === undefined ? undefined : UserSigned.nonceField(type)?.name) ?? "nonce"
+  const type = MultiSig.find(actionType)
+  return (type === undefined ? undefined : MultiSig.nonceField(type)?.name) ?? "nonce"
 }
 
 // each of these functions returns a reason to refuse, or `undefined`
@@ -230,7 +474,7 @@ export type Judge = (
   now: number,
   scope: Scope,
   expectedSigner: Address | undefined
-) => Result.Result<SignerAuthorization.Passed, AdmissionFailure>
+) => Result.Result<Passed, AdmissionFailure>
 
 /**
  * Makes the checks of a decoded body: action type, caller permissions (scope), action form, nonce and signer.
@@ -246,7 +490,7 @@ export const judge = (
   const windowAt = nonceWindow(options)
   const supported = admittedTypes(relayActions)
   const listed = new Set(supported)
-  const checkSigner = SignerAuthorization.make(profile, engine, options.signers)
+  const checkSigner = makeAuthorization(profile, engine, options.signers)
 
   const unsupported = (type: string): UnsupportedAction | undefined => {
     if (relayActions === "all" || listed.has(type)) return undefined
@@ -324,10 +568,10 @@ export const make = (
       signer,
       isListed: options.signers !== undefined,
       fingerprint,
-      body: respelled.success === text ? body : Utf8.encode(respelled.success),
+      body: respelled.success === text ? body : Json.encode(respelled.success),
       warnings: [...ActionDecoder.warnings(profile, read, now), ...unknown],
       isKnown: unknown.length === 0,
-      sentences: () => BodyNormalization.sentences(profile, read)
+      sentences: () => ActionDecoder.sentences(profile, read)
     })
   }
 
@@ -375,3 +619,89 @@ export const config: Config.Config<Options> = Config.map(
   Config.all({ relayActions: settings.relayActions, signers: settings.signers, strict: settings.strict }),
   toOptions
 )
+
+/** The queries whose responses name the masters of API wallets. */
+export const masterQueries: ReadonlySet<string> = new Set(["userRole", "extraAgents"])
+
+const decodeQuery = Schema.decodeUnknownOption(Schema.Struct({ user: Address }))
+const decodeRole = Schema.decodeUnknownOption(Schema.Union([
+  Schema.Struct({ role: Schema.Literal("agent"), data: Schema.Struct({ user: Address }) }),
+  Schema.Struct({ role: Schema.Literals(["user", "subAccount", "vault"]) })
+]))
+const decodeAgents = Schema.decodeUnknownOption(Schema.Array(Schema.Struct({ address: Address })))
+
+/**
+ * Returns the signers in the response to a query, each with its master; the list of masters is empty if the signer is
+ * not an API wallet.
+ */
+const mastersIn = (
+  call: InfoCall,
+  { json: { valueOrUndefined: answer }, status }: UpstreamResponse
+): ReadonlyArray<readonly [signer: string, accounts: ReadonlyArray<string>]> => {
+  const query = decodeQuery(call.body.valueOrUndefined)
+  if (status !== 200 || Option.isNone(query)) return []
+  const user = query.value.user.toLowerCase()
+  if (InfoProtocol.queryType(call) === "extraAgents") {
+    return Option.getOrElse(decodeAgents(answer), () => []).map(({ address }) => [address.toLowerCase(), [user]])
+  }
+  return Option.toArray(decodeRole(answer)).map((found) => [
+    user,
+    found.role === "agent" ? [found.data.user.toLowerCase()] : []
+  ])
+}
+
+/** Stores the masters of API wallets from the response to one of {@link masterQueries}. */
+export const learn = (
+  versions: AccountVersions["Service"],
+  call: InfoCall,
+  response: UpstreamResponse
+): Effect.Effect<void> =>
+  Effect.forEach(
+    mastersIn(call, response),
+    ([signer, accounts]) => versions.learn(signer, accounts),
+    { discard: true }
+  )
+
+const roleQuery = (user: string): InfoCall => {
+  const request = { user }
+  return { operation: userRole, request, body: Json.write({ type: userRole.name, ...request }), surface: "gateway" }
+}
+
+/**
+ * Increments the versions of the accounts that an action changed. If `venueAnswers` is false, does not query the master
+ * of the signer.
+ */
+export type Changed = (admitted: Admitted, venueAnswers: boolean) => Effect.Effect<void>
+
+/** Makes the function {@link Changed} for the account versions of a pipeline; `ask` sends a query to the venue. */
+export const makeAccountChanges = Effect.fnUntraced(function*<E>(
+  { accounts, inTurn }: Pick<Pipeline["Service"], "accounts" | "inTurn">,
+  ask: (call: InfoCall) => Effect.Effect<UpstreamResponse, E>
+) {
+  const scope = yield* Effect.scope
+  const asked = new Set<string>()
+
+  const find = (signer: string): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      if (asked.has(signer)) return Effect.void
+      asked.add(signer)
+      const call = roleQuery(signer)
+      const found = Effect.flatMap(ask(call), (response) => learn(accounts, call, response)).pipe(
+        Effect.provideService(IsRefresh, true),
+        Effect.provideService(CurrentCaller, local),
+        Effect.ignore,
+        Effect.ensuring(Effect.sync(() => asked.delete(signer)))
+      )
+      return Effect.asVoid(Effect.forkIn(found, scope))
+    })
+
+  const changed: Changed = Effect.fnUntraced(function*(admitted, venueAnswers) {
+    const { fingerprint, signer } = admitted
+    const isOpen = yield* accounts.change(signer ?? fingerprint, admitted.accounts)
+    if (!isOpen || !venueAnswers || signer === undefined) return
+    const caller = yield* CurrentCaller
+    const cost = roleQuery(signer).operation.cost.weight
+    yield* inTurn("trading-api", { key: `role ${signer}`, caller: caller.id, cost, start: find(signer) })
+  })
+  return changed
+})

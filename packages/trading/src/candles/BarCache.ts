@@ -27,18 +27,16 @@ import {
   unionRanges
 } from "@trigate/domain/candles/Candle"
 import * as CandleText from "@trigate/domain/candles/CandleText"
-import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import type { ReadFailure } from "@trigate/domain/errors/TransportFailure"
-import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
-import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
-import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
-import { formingFresh } from "@trigate/domain/info/InfoQueryTable"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
+import type { ReadFailure } from "@trigate/domain/errors/GatewayError"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
+import { candleSnapshot, formingFresh } from "@trigate/domain/info/InfoOperations"
+import type { InfoCall } from "@trigate/domain/info/InfoOperations"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import { responseWeight } from "@trigate/domain/operations/Operation"
-import type { ReadProtocol } from "@trigate/domain/operations/Protocol"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
-import { Freshness } from "@trigate/upstream/cache/Freshness"
-import { metrics } from "@trigate/upstream/UpstreamMetrics"
+import type { ReadProtocol } from "@trigate/domain/operations/Operation"
+import { Freshness } from "@trigate/upstream/cache/ResponseCache"
+import { metrics } from "@trigate/upstream/Upstream"
 import * as Clock from "effect/Clock"
 import { toMillis } from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -99,7 +97,7 @@ const barIndex = (run: Run, time: number): number => {
 const sliceBytes = ({ from, text, to }: Run): Uint8Array =>
   text.bytes.subarray(text.starts[from], (text.starts[to] ?? 0) - 1)
 
-const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map(Utf8.encode)
+const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map(Encoding.encode)
 
 const decode = Schema.decodeEffect(Schema.fromJsonString(candleSnapshot.response))
 
@@ -129,18 +127,18 @@ export class BarTexts {
   /** Makes a list of the bars of a response; `undefined` if it contains anything but bars of the series. */
   static fromResponse(series: Series, response: UpstreamResponse.UpstreamResponse): BarTexts | undefined {
     const index = response.status === 200 ? CandleText.indexSeries(response.pieces, series) : undefined
-    return index && BarTexts.make({ bytes: Utf8.owned(response.body), starts: index.starts, times: index.times })
+    return index && BarTexts.make({ bytes: Encoding.owned(response.body), starts: index.starts, times: index.times })
   }
 
   /** Encodes bars as JSON, in the venue's format. */
   static fromBars(bars: ReadonlyArray<Candle>): BarTexts {
     const starts = [0]
     const texts = bars.map((bar) => {
-      const text = Utf8.encode(`${CandleText.write([bar]).slice(1, -1)},`)
+      const text = Encoding.encode(`${CandleText.write([bar]).slice(1, -1)},`)
       starts.push((starts.at(-1) ?? 0) + text.length)
       return text
     })
-    return BarTexts.make({ bytes: Utf8.joined(texts), starts, times: bars.map(({ t }) => t) })
+    return BarTexts.make({ bytes: Encoding.joined(texts), starts, times: bars.map(({ t }) => t) })
   }
 
   /** The number of bars. */
@@ -213,7 +211,7 @@ export class BarTexts {
         starts.push((starts.at(-1) ?? 0) + (text.starts[index + 1] ?? 0) - (text.starts[index] ?? 0))
       }
     }
-    return BarTexts.make({ bytes: Utf8.joined(this.write()).subarray(1), starts, times: this.times })
+    return BarTexts.make({ bytes: Encoding.joined(this.write()).subarray(1), starts, times: this.times })
   }
 
   /** Encodes the list as JSON, in chunks. */
@@ -225,7 +223,7 @@ export class BarTexts {
 
   /** Decodes the bars. */
   get decoded() {
-    return decode(Utf8.decodeLossy(Utf8.joined(this.write())))
+    return decode(Encoding.decodeLossy(Encoding.joined(this.write())))
   }
 }
 
@@ -357,7 +355,7 @@ const callFor = ({ closed, series }: Plan, { from, to }: BarRange): GapCall => {
     closed: isOpen ? closed : undefined,
     operation: candleSnapshot,
     request,
-    body: Json.write({ type: candleSnapshot.name, req: request }),
+    body: Encoding.write({ type: candleSnapshot.name, req: request }),
     surface: "gateway"
   }
 }

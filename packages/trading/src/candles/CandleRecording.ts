@@ -2,18 +2,18 @@
  * Records candle history from the venue's streams and from queries of `Info`. The queries use only the part of the
  * venue's rate limit that callers leave unused.
  */
-import { metrics } from "@trigate/archive/ArchiveMetrics"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleRecorder from "@trigate/archive/CandleRecorder"
-import type { Caller } from "@trigate/domain/Caller"
+import { metrics } from "@trigate/archive/CandleRecorder"
 import { CurrentCaller } from "@trigate/domain/Caller"
+import type { Caller } from "@trigate/domain/Caller"
 import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import * as Json from "@trigate/domain/encoding/Json"
-import { nullish } from "@trigate/domain/encoding/OpenStruct"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { nullish } from "@trigate/domain/encoding/Encoding"
+import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
-import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import { worstWeight } from "@trigate/domain/operations/Operation"
-import { Freshness } from "@trigate/upstream/cache/Freshness"
+import { Freshness } from "@trigate/upstream/cache/ResponseCache"
 import { defaultWeight, RateLimiter } from "@trigate/upstream/limits/RateLimiter"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -125,7 +125,7 @@ const make = Effect.fnUntraced(function*({ candles, weight = defaultWeight }: Op
  * @category layers
  * @example
  * ```ts
- * import { CandleArchiveMemory } from "@trigate/archive"
+ * import { CandleArchive } from "@trigate/archive"
  * import { CandleRecording, InfoUpstream } from "@trigate/trading"
  * import { RateLimiter } from "@trigate/upstream"
  * import { Layer } from "effect"
@@ -133,7 +133,7 @@ const make = Effect.fnUntraced(function*({ candles, weight = defaultWeight }: Op
  * export const recording = CandleRecording.layer({ wishes: [{ coin: "BTC", interval: "1m" }] }).pipe(
  *   Layer.provide(InfoUpstream.layerUndici({ url: "https://api.hyperliquid.xyz" })),
  *   Layer.provide(RateLimiter.layerMemory({ "trading-api": 1200 })),
- *   Layer.provide(CandleArchiveMemory.layer())
+ *   Layer.provide(CandleArchive.layer())
  * )
  * ```
  */

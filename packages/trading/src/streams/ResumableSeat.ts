@@ -6,13 +6,11 @@
  * Before any frame, the sink is notified whether events were missed since the position that the caller sent. If events
  * may have been missed, the sink receives a new snapshot of each subscription.
  */
-import type { ResumePosition, Resumption } from "@trigate/domain/streams/ResumePosition"
-import type { Seat, Sink } from "@trigate/upstream/streams/Seat"
+import type { ResumePosition, Resumption } from "@trigate/domain/streams/Subscription"
 import { Frame } from "@trigate/upstream/streams/Topic"
-import type { Topic } from "@trigate/upstream/streams/Topic"
-import type { AccountEvents } from "../accounts/AccountEvents.ts"
-import type { Entry } from "../accounts/EventStore.ts"
-import { unavailable } from "../internal/accounts/WatchedAccounts.ts"
+import type { Seat, Sink, Topic } from "@trigate/upstream/streams/Topic"
+import type { AccountEvents, Entry } from "../accounts/AccountEvents.ts"
+import { unavailable } from "../internal/accounts/AccountRecorder.ts"
 
 /** The destination of the frames of a caller that can resume. */
 export interface ResumableSink extends Omit<Sink, "deliver" | "interrupted"> {

@@ -1,18 +1,72 @@
-/** `Streams` in memory: a test defines the frames that the venue sends. */
-import type * as Subscription from "@trigate/domain/streams/Subscription"
+/** `Streams` in memory: a test defines the frames that the venue sends, over an in-process venue. */
+import * as Json from "@trigate/domain/encoding/Encoding"
+import * as Subscription from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
+import type { SocketLost } from "@trigate/upstream/streams/SocketTransport"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as FiberMap from "effect/FiberMap"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as EventStore from "../accounts/EventStore.ts"
+import * as EventStore from "../accounts/AccountEvents.ts"
 import * as Streams from "./Streams.ts"
-import * as VenueSocket from "./VenueSocket.ts"
+import * as VenueProtocol from "./VenueProtocol.ts"
+
+/** Returns the `data` members of a subscription's frames; `undefined` for a subscription that the venue refuses. */
+export type Frames = (subscription: Subscription.Normalised) => Stream.Stream<unknown> | undefined
+
+/** Makes the transport of an in-process venue. Each connection is independent and ends with its scope. */
+export const makeSocket = (frames: Frames): SocketTransport["Service"] =>
+  SocketTransport.of({
+    open: Effect.fnUntraced(function*() {
+      const texts = yield* Queue.unbounded<string, SocketLost>()
+      const running = yield* FiberMap.make<string>()
+      const write = (text: string) => Effect.sync(() => void Queue.offerUnsafe(texts, text))
+      const refuse = (message: string) => write(VenueProtocol.errorFrame(message))
+
+      const subscribe = Effect.fnUntraced(function*(subscription: Subscription.Normalised) {
+        const { key } = subscription
+        if (yield* FiberMap.has(running, key)) return yield* refuse(`Already subscribed: ${key}`)
+        const data = frames(subscription)
+        if (data === undefined) {
+          return yield* refuse(`${VenueProtocol.invalidSubscription(key)}: the sandbox does not support it`)
+        }
+        yield* write(VenueProtocol.acknowledgement("subscribe", key))
+        const channel = VenueProtocol.channelName(subscription)
+        yield* FiberMap.run(
+          running,
+          key,
+          Stream.runForEach(
+            data,
+            (data) => write(VenueProtocol.dataFrame(channel, Json.stringify(data)))
+          ).pipe(Effect.andThen(Effect.never))
+        )
+      })
+
+      const unsubscribe = Effect.fnUntraced(function*({ key }: Subscription.Normalised) {
+        if (!(yield* FiberMap.has(running, key))) return yield* refuse(`Already unsubscribed: ${key}`)
+        yield* FiberMap.remove(running, key)
+        yield* write(VenueProtocol.acknowledgement("unsubscribe", key))
+      })
+
+      const handle = Effect.fnUntraced(function*(text: string) {
+        const frame = Result.getOrUndefined(Json.parse(text))
+        const method = Subscription.valueAt(frame, "method")
+        if (method === "ping") return yield* write(VenueProtocol.pong)
+        const read = Subscriptions.read(Subscription.valueAt(frame, "subscription"))
+        if (Result.isFailure(read)) return yield* refuse(VenueProtocol.unreadable(text))
+        yield* (method === "unsubscribe" ? unsubscribe(read.success) : subscribe(read.success))
+      })
+
+      return { receive: Queue.takeAll(texts), send: handle }
+    })
+  })
 
 /**
  * The controls with which a test sends frames and waits for subscriptions.
@@ -86,7 +140,7 @@ const make = Effect.gen(function*() {
     return known
   }
 
-  const frames: VenueSocket.Frames = ({ key }) =>
+  const frames: Frames = ({ key }) =>
     Stream.unwrap(Effect.map(
       Effect.acquireRelease(
         Effect.tap(Queue.unbounded<unknown>(), (queue) =>
@@ -120,7 +174,7 @@ const make = Effect.gen(function*() {
     })
   })
   const shared = yield* Streams.makeShared(undefined, { addresses }).pipe(
-    Effect.provideService(SocketTransport, VenueSocket.make(frames)),
+    Effect.provideService(SocketTransport, makeSocket(frames)),
     Effect.provideServiceEffect(EventStore.EventStore, EventStore.makeMemory)
   )
   return Context.make(Streams.Streams, Streams.make(shared)).pipe(Context.add(StreamsState, state))

@@ -1,5 +1,5 @@
 /** The text protocol of the venue's WebSocket: parses frames, and encodes subscriptions, rows and errors. */
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import * as Subscription from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import type { Incoming, Row, RowCodec, StreamProtocol, Topic, TopicRefill } from "@trigate/upstream/streams/Topic"

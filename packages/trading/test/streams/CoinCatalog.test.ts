@@ -1,13 +1,11 @@
 /** Which coins a subscription may name: those that the venue lists now, at a bounded number of queries. */
 import { assert, describe, it } from "@effect/vitest"
 import { CurrentCaller, local } from "@trigate/domain/Caller"
-import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
-import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
-import { InvalidRequest } from "@trigate/domain/errors/RequestError"
-import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import { InvalidRequest, QuotaExceeded, UpstreamUnavailable, wrapReason } from "@trigate/domain/errors/GatewayError"
+import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
-import * as CoinCatalog from "@trigate/trading/streams/CoinCatalog"
-import { Freshness } from "@trigate/upstream/cache/Freshness"
+import * as CoinCatalog from "@trigate/trading/streams/Streams"
+import { Freshness } from "@trigate/upstream/cache/ResponseCache"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -54,7 +52,7 @@ describe("the catalog of coins", () => {
   it.effect("accepts each name as soon as the venue lists it, at the same moment", () =>
     Effect.gen(function*() {
       const { listed, queries } = venue()
-      const catalog = CoinCatalog.make(queries)
+      const catalog = CoinCatalog.makeCatalog(queries)
       const find = (coin: string) => catalog.find(trades(coin))
       for (const coin of ["BTC", "#50", "#51", "PURR/USDC"]) assert.strictEqual(yield* find(coin), "known", coin)
       listed.coins.push("NEWC", "xyz:A")
@@ -71,7 +69,7 @@ describe("the catalog of coins", () => {
   it.effect("reads a list once more before it refuses a name, on behalf of the caller", () =>
     Effect.gen(function*() {
       const { asked, queries } = venue()
-      const { find } = CoinCatalog.make(queries)
+      const { find } = CoinCatalog.makeCatalog(queries)
       assert.strictEqual(yield* by("one")(find(trades("BTC"))), "known")
       assert.strictEqual(yield* by("two")(find(trades("BTD"))), "unknown")
       assert.strictEqual(yield* by("two")(find(trades("#72"))), "unknown")
@@ -90,7 +88,7 @@ describe("the catalog of coins", () => {
   it.effect("reads for unknown names at most five times for a caller, then once in ten seconds", () =>
     Effect.gen(function*() {
       const { asked, listed, queries } = venue()
-      const { find } = CoinCatalog.make(queries)
+      const { find } = CoinCatalog.makeCatalog(queries)
       yield* find(trades("BTC"))
       const flood = Effect.forEach(Array.from({ length: 8 }), (_, index) => by("flood")(find(trades(`NO${index}`))))
       assert.deepStrictEqual(yield* flood, [...Array<string>(5).fill("unknown"), ...Array<string>(3).fill("limited")])
@@ -107,7 +105,7 @@ describe("the catalog of coins", () => {
   it.effect("reads at most once in five seconds for all callers, each of whom is told after a newer read", () =>
     Effect.gen(function*() {
       const { asked, listed, queries } = venue()
-      const { find } = CoinCatalog.make(queries)
+      const { find } = CoinCatalog.makeCatalog(queries)
       yield* find(trades("BTC"))
       for (let each = 0; each < 6; each++) yield* by(`flood${each}`)(find(trades("NO")))
       assert.lengthOf(asked, 7)
@@ -126,7 +124,7 @@ describe("the catalog of coins", () => {
   it.effect("shares a read between callers, except one that began before a name was asked for", () =>
     Effect.gen(function*() {
       const { asked, hooks, listed, queries } = venue()
-      const { find } = CoinCatalog.make(queries)
+      const { find } = CoinCatalog.makeCatalog(queries)
       yield* find(trades("BTC"))
       const gate = yield* Deferred.make<void>()
       hooks.before = () => Deferred.await(gate)
@@ -148,7 +146,7 @@ describe("the catalog of coins", () => {
       const { hooks, listed, queries } = venue()
       let isDown = false
       const down = wrapReason(new UpstreamUnavailable({ upstream: "trading-api", attempts: 1, detail: "down" }))
-      const { find } = CoinCatalog.make({
+      const { find } = CoinCatalog.makeCatalog({
         ...queries,
         meta: (request) => isDown ? Effect.fail(down) : queries.meta(request)
       })
@@ -171,11 +169,11 @@ describe("the catalog of coins", () => {
     Effect.gen(function*() {
       const { queries } = venue()
       const refused = wrapReason(new InvalidRequest({ errors: [], detail: "Failed to deserialize" }))
-      const old = CoinCatalog.make({ ...queries, outcomeMeta: () => Effect.fail(refused) })
+      const old = CoinCatalog.makeCatalog({ ...queries, outcomeMeta: () => Effect.fail(refused) })
       assert.strictEqual(yield* old.find(trades("#50")), "known")
       assert.strictEqual(yield* old.find(trades("#51")), "unknown")
       const down = wrapReason(new UpstreamUnavailable({ upstream: "trading-api", attempts: 1, detail: "down" }))
-      const halved = CoinCatalog.make({ ...queries, outcomeMeta: () => Effect.fail(down) })
+      const halved = CoinCatalog.makeCatalog({ ...queries, outcomeMeta: () => Effect.fail(down) })
       assert.strictEqual(yield* halved.find(trades("#50")), "known")
       assert.strictEqual(yield* halved.find(trades("#51")), "unavailable")
     }))

@@ -1,11 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import { wrapReason } from "@trigate/domain/errors/GatewayError"
-import { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
-import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
+import { UpstreamRateLimited, wrapReason } from "@trigate/domain/errors/GatewayError"
+import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
-import type { Queries } from "@trigate/trading/streams/CoinCatalog"
-import * as StreamRefills from "@trigate/trading/streams/StreamRefills"
+import * as StreamRefills from "@trigate/trading/streams/Streams"
+import type { Queries } from "@trigate/trading/streams/Streams"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -46,7 +45,7 @@ const limitedUntil = (time: number) => {
 const loaded = ({ queries }: ReturnType<typeof limitedUntil>) =>
   Effect.forkChild(
     Effect.result(
-      StreamRefills.make(queries)(fills)?.load({ since: 0, last: undefined, lost: { from: 0, to: 0 } }) ??
+      StreamRefills.makeRefills(queries)(fills)?.load({ since: 0, last: undefined, lost: { from: 0, to: 0 } }) ??
         Effect.die("no refill")
     )
   )

@@ -1,36 +1,407 @@
 /**
- * Makes attempts until a read succeeds: fails over to other addresses, retries the same address with backoff, and
- * hedges slow attempts with a second address.
+ * The attempts of a call. A read fails over, retries with backoff and hedges until an attempt succeeds; a signed action
+ * is sent at most once.
+ *
+ * Does nothing without a tracer. Attributes are names, numbers and tags of the gateway, never an address, a key, or
+ * text from an upstream or a caller.
  *
  * For reads only; the types exclude once-only calls. Three limits apply: the read's deadline, a maximum number of
  * attempts, and the retry budget. If nothing was sent, failover to the next address takes no token from the retry
  * budget.
+ *
+ * Fails over to the next address only while it is certain that no byte was sent; later failures are `OutcomeUnknown`. A
+ * call that may have reached the upstream is never sent again. Modules that retry do not accept once-only operations.
  */
-import { perUpstream } from "@trigate/domain/Chain"
-import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
-import type { ReadFailure } from "@trigate/domain/errors/TransportFailure"
-import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import type { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
-import type { Cost } from "@trigate/domain/operations/Operation"
-import type { AttemptResult, Question, Retryable, RetryableFault } from "@trigate/domain/operations/Protocol"
-import { foreign, retryable, unreachable, unreadable } from "@trigate/domain/operations/Protocol"
-import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
-import { monotonicMillis } from "@trigate/domain/Time"
+import { openIssue } from "@trigate/domain/actions/Action"
+import { CurrentCaller, perUpstream } from "@trigate/domain/Caller"
+import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import {
+  OutcomeUnknown,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamUnavailable
+} from "@trigate/domain/errors/GatewayError"
+import type { OnceFailure, QuotaExceeded, ReadFailure } from "@trigate/domain/errors/GatewayError"
+import type * as UpstreamResponse from "@trigate/domain/operations/Operation"
+import { foreign, responseWeight, retryable, unreachable, unreadable } from "@trigate/domain/operations/Operation"
+import type {
+  AttemptResult,
+  Cost,
+  MethodClass,
+  Question,
+  Retryable,
+  RetryableFault
+} from "@trigate/domain/operations/Operation"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { memoize } from "effect/Function"
+import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
+import * as References from "effect/References"
 import * as Result from "effect/Result"
-import type { TransportError } from "../transport/HttpTransport.ts"
+import * as Tracer from "effect/Tracer"
+import { IsRefresh, worstCost } from "../limits/RateLimiter.ts"
+import type { Permits, RateLimiter } from "../limits/RateLimiter.ts"
+import { receive } from "../transport/HttpTransport.ts"
+import type { HttpTransport, TransportError } from "../transport/HttpTransport.ts"
+import { metrics, targetName } from "../Upstream.ts"
 import type { Target, UpstreamLabel } from "../Upstream.ts"
-import * as Attempt from "./Attempt.ts"
-import { meters } from "./Attempt.ts"
-import type { Ended, Handler, Meter, Parts } from "./Attempt.ts"
-import type { HealthSignal } from "./OutlierDetection.ts"
+import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
+
+/** Returns whether a context creates spans: the program has a tracer, and the current request is sampled. */
+export const isTraced = (context: Context.Context<never>): boolean =>
+  Context.getOrUndefined(context, Tracer.Tracer) !== undefined && Context.get(context, References.TracerEnabled)
+
+/** The attributes of the spans. */
+export const spanAttributes = {
+  operation: "trigate.operation",
+  upstream: "trigate.upstream",
+  /**
+   * The cache outcome of a call (`hit`, `replica_hit`, `coalesced`, `stale` or `limited`) or of a refresh (`refreshed`
+   * or `refresh_failed`). `stale`: a stale response, because the read failed. `limited`: a stale response, because of
+   * the rate limit.
+   */
+  cache: "trigate.cache",
+  /**
+   * The outcome of a call or of an attempt: `ok`, the tag of a typed error, or the result of an attempt.
+   * `upstream_error` is an error that is relayed unchanged. `abandoned` means that the caller disconnected or that a
+   * second attempt was faster.
+   */
+  outcome: "trigate.outcome",
+  /** The index of an attempt's address in its upstream, from 0. */
+  address: "trigate.address",
+  /** The number of an attempt within its call, from 1. */
+  attempt: "trigate.attempt",
+  status: "http.response.status_code"
+} as const
+
+/** The operation and the upstream of a span. */
+export interface Named {
+  readonly operation: string
+  readonly upstream: UpstreamLabel
+}
+
+const tagIn = (cause: Exit.Failure<unknown, unknown>["cause"]): string => {
+  const failed = cause.reasons.find((reason) => reason._tag === "Fail")
+  if (failed !== undefined) {
+    return Predicate.hasProperty(failed.error, "_tag") ? String(failed.error._tag) : "failed"
+  }
+  return cause.reasons.some((reason) => reason._tag === "Die") ? "defect" : "abandoned"
+}
+
+/**
+ * Runs an effect in its own span. `outcomeOf` returns the span's outcome for a success of the effect. If that outcome
+ * is an error, `outcomeOf` also returns the error to record in the span.
+ */
+export const within = <A, E>(
+  name: string,
+  options: Tracer.SpanOptionsNoTrace,
+  run: (span: Tracer.Span) => Effect.Effect<A, E>,
+  outcomeOf: (answer: A) => { readonly outcome: string; readonly fault?: unknown }
+): Effect.Effect<A, E> =>
+  Effect.withFiber((fiber) =>
+    Effect.flatMap(Effect.makeSpan(name, options), (span) => {
+      const clock = fiber.getRef(Clock.Clock)
+      const end = (exit: Exit.Exit<unknown, unknown>, outcome: string) => {
+        span.attribute(spanAttributes.outcome, outcome)
+        span.end(clock.currentTimeNanosUnsafe(), exit)
+      }
+      return Effect.onExitPrimitive(Effect.withParentSpan(run(span), span), (exit) => {
+        if (exit._tag === "Failure") end(exit, tagIn(exit.cause))
+        else {
+          const { fault, outcome } = outcomeOf(exit.value)
+          end(fault === undefined ? exit : Exit.fail(fault), outcome)
+        }
+        return undefined
+      })
+    })
+  )
+
+export const named = ({ operation, upstream }: Named) => ({
+  [spanAttributes.operation]: operation,
+  [spanAttributes.upstream]: upstream
+})
+
+/** Runs a call of an operation in a span. */
+export const callSpan = <A, E>(
+  call: Named,
+  isFault: (answer: A) => boolean,
+  run: Effect.Effect<A, E>
+): Effect.Effect<A, E> =>
+  within(call.operation, { attributes: named(call) }, () => run, (answer) => ({
+    outcome: isFault(answer) ? "upstream_error" : "ok"
+  }))
+
+/** Refreshes a cached response in a span, in the background of the call that found the response stale. */
+export const refresh = <A, E>(call: Named, run: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  within("refresh", { attributes: named(call) }, () => run, () => ({ outcome: "ok" }))
+
+/** Records the cache outcome of a call in its span. */
+export const noteCache = (context: Context.Context<never>, outcome: string): void => {
+  const span = Context.getOrUndefined(context, Tracer.ParentSpan)
+  if (span?._tag === "Span") span.attribute(spanAttributes.cache, outcome)
+}
+
+/** The result of an attempt. `abandoned` means that the caller disconnected or that a second attempt was faster. */
+export type AttemptOutcome = "ok" | "refused" | "abandoned" | Exclude<RetryableFault, "withheld">
+
+/** The context with the metric registry. Updates are synchronous, because every attempt makes several. */
+export type Registry = Context.Context<never>
+
+/** The metrics of one operation at one upstream. */
+export interface Meter {
+  /**
+   * Counts an attempt with its actual cost; `rows` is the number of rows in the response, for an operation whose rows
+   * cost rate-limit weight.
+   */
+  readonly attempted: (
+    registry: Registry,
+    cost: Cost,
+    outcome: AttemptOutcome,
+    milliseconds: number,
+    rows: number
+  ) => void
+  readonly retried: (registry: Registry, fault: RetryableFault) => void
+  readonly hedged: (registry: Registry, won: "first" | "second") => void
+}
+
+const memo = <Key, Value>(make: (key: Key) => Value) => {
+  const made = new Map<Key, Value>()
+  return (key: Key): Value => {
+    const found = made.get(key)
+    if (found !== undefined) return found
+    const value = make(key)
+    made.set(key, value)
+    return value
+  }
+}
+
+const makeMeter = (upstream: UpstreamLabel, operation: string): Meter => {
+  const at = { upstream }
+  const named = { upstream, operation }
+  const took = metrics.upstreamSeconds.series(at)
+  const weighed = metrics.upstreamWeight.series(at)
+  const billed = metrics.upstreamRequestUnits.series(at)
+  return {
+    attempted: (registry, cost, outcome, milliseconds, rows) => {
+      metrics.upstreamCalls.series({ ...named, outcome }).updateUnsafe(1, registry)
+      took.updateUnsafe(milliseconds / 1000, registry)
+      if (outcome === "not_sent") return
+      if (upstream === "trading-api") weighed.updateUnsafe(responseWeight({ cost }, rows), registry)
+      else billed.updateUnsafe(cost.requestUnits, registry)
+    },
+    retried: (registry, cause) => metrics.upstreamRetries.series({ ...named, cause }).updateUnsafe(1, registry),
+    hedged: (registry, won) => metrics.upstreamHedges.series({ ...named, won }).updateUnsafe(1, registry)
+  }
+}
+
+/** Makes the function that looks up the metrics of an operation at an upstream. The metrics are made on first use. */
+export const meters = () => {
+  const ofUpstream = memo((upstream: UpstreamLabel) => memo((operation: string) => makeMeter(upstream, operation)))
+  return (upstream: UpstreamLabel, operation: string): Meter => ofUpstream(upstream)(operation)
+}
+
+/** The services and settings that all attempts share. */
+export interface Parts {
+  readonly transport: HttpTransport["Service"]
+  readonly rateLimiter: RateLimiter["Service"]
+  readonly outliers: OutlierDetection["Service"]
+  /** Maximum number of bytes of a response. */
+  readonly maxAnswerBytes: number
+  /** Whether an attempt that has a span sends the `traceparent` of this span. */
+  readonly traceUpstream: boolean
+}
+
+/** The result of an attempt that has ended, and the evidence about the health of the address. */
+export interface Ended<A> {
+  readonly value: A
+  readonly outcome: Exclude<AttemptOutcome, "abandoned">
+  /** The number of rows in the response, for an operation whose rows cost rate-limit weight; otherwise 0. */
+  readonly rows: number
+  /** The evidence of the attempt about the health of the address. Default: none. */
+  readonly signal?: HealthSignal
+}
+
+/** What becomes of an attempt. */
+export interface Handler<A> {
+  answered(response: UpstreamResponse.UpstreamResponse, attempt: Attempt<A>): Ended<A>
+  broke(error: TransportError, attempt: Attempt<A>): Ended<A>
+  /** Handles a refusal by the rate limiter; nothing was sent. */
+  withheld(error: QuotaExceeded | UpstreamRateLimited): A
+}
+
+/** The request of an attempt, and the handler of its result. */
+export interface Attempt<A> {
+  readonly operation: string
+  readonly class: MethodClass
+  readonly cost: Cost
+  readonly target: Target
+  /** Maximum milliseconds to wait for the rate limiter. */
+  readonly maxWait: number
+  /** The number of the attempt within its call, from 1. */
+  readonly number: number
+  /** The time at which the attempt starts, by the monotonic clock, in milliseconds. */
+  readonly start: number
+  readonly meter: Meter
+  /** The body of a POST; absent for a GET. */
+  readonly body: Uint8Array | undefined
+  /** Timeout in milliseconds, including the wait for the rate limiter. */
+  readonly timeout: number
+  /** Maximum milliseconds to send the request, counted from the end of the wait for the rate limiter. */
+  readonly sendWithin?: number | undefined
+  /** Whether to open a new connection instead of using a pooled one. */
+  readonly onNewConnection?: boolean
+  /** The W3C `traceparent` to send. */
+  readonly traceparent?: string | undefined
+  readonly handler: Handler<A>
+}
+
+const getHeaders = { accept: "application/json" }
+const postHeaders = { accept: "application/json", "content-type": "application/json" }
+
+/** Returns the rate-limit units that an attempt used. */
+const usedBy = ({ cost, target }: Attempt<unknown>, { outcome, rows }: Ended<unknown>): number => {
+  if (outcome === "not_sent") return 0
+  return target.label === "trading-api" ? responseWeight({ cost }, rows) : cost.requestUnits
+}
+
+const tooLate = ({ label }: Target) =>
+  new UpstreamRateLimited({
+    upstream: label,
+    detail: `The rate limit of ${label} delayed the call until its deadline; nothing was sent`
+  })
+
+/** Sends the request of an attempt that has its permits; `timeout` is the rest of its time, in milliseconds. */
+const send = <A>(
+  parts: Parts,
+  attempt: Attempt<A>,
+  permits: Permits,
+  timeout: number,
+  context: Registry
+): Effect.Effect<A> => {
+  const { body, cost, handler, meter, onNewConnection = false, sendWithin, target, traceparent } = attempt
+  const headers = body === undefined ? getHeaders : postHeaders
+  const clock = Context.get(context, Clock.Clock)
+  const start = clock.currentTimeMillisUnsafe()
+  const took = () => clock.currentTimeMillisUnsafe() - start
+  const end = (ended: Ended<A>): A => {
+    meter.attempted(context, cost, ended.outcome, took(), ended.rows)
+    permits.refund(worstCost(target.label, attempt) - usedBy(attempt, ended))
+    if (ended.signal !== undefined) parts.outliers.report(target, ended.signal)
+    return ended.value
+  }
+  const sent = parts.transport.send({
+    method: body === undefined ? "GET" : "POST",
+    url: target.url,
+    headers: traceparent === undefined ? headers : { ...headers, traceparent },
+    body,
+    maxAnswerBytes: parts.maxAnswerBytes,
+    timeout,
+    onNewConnection,
+    ...(sendWithin === undefined ? undefined : { sendWithin: Math.min(sendWithin, timeout) })
+  })
+  const ended = Effect.match(sent, {
+    onFailure: (error) => end(handler.broke(error, attempt)),
+    onSuccess: (response) => end(handler.answered(receive(target, response), attempt))
+  })
+  return Effect.onExitPrimitive(ended, ({ _tag }) => {
+    if (_tag === "Failure") meter.attempted(context, cost, "abandoned", took(), 0)
+    return undefined
+  })
+}
+
+/** Takes the permits of an attempt, waiting for them if necessary, and sends its request. */
+const makeAttempt = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.Effect<A> => {
+  const { cost, handler, target, timeout } = attempt
+  const clock = Context.get(context, Clock.Clock)
+  const isRefresh = Context.get(context, IsRefresh)
+  const ask = {
+    upstream: target.label,
+    class: attempt.class,
+    cost,
+    caller: Context.get(context, CurrentCaller),
+    maxWait: isRefresh ? 0 : attempt.maxWait,
+    isRefresh
+  }
+  const permits = parts.rateLimiter.tryTake(ask, clock)
+  if (permits !== undefined) return send(parts, attempt, permits, timeout, context)
+  const begin = monotonicMillis(clock)
+  return Effect.matchEffect(parts.rateLimiter.take(ask), {
+    onFailure: (error) => Effect.succeed(handler.withheld(error)),
+    onSuccess: (permits) => {
+      const left = timeout - (monotonicMillis(clock) - begin)
+      if (left > 0) return send(parts, attempt, permits, left, context)
+      permits.refund(worstCost(target.label, attempt))
+      return Effect.succeed(handler.withheld(tooLate(target)))
+    }
+  })
+}
+
+/** Adds an unsampled `traceparent` to an attempt, so that the upstream does not start its own trace. */
+const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
+  const span = Context.getOrUndefined(context, Tracer.ParentSpan)
+  return span?._tag !== "Span" || Context.getOrUndefined(context, Tracer.Tracer) === undefined
+    ? attempt
+    : { ...attempt, traceparent: HttpTraceContext.toHeaders(span)["traceparent"] }
+}
+
+/**
+ * The outcomes that do not mark a span as failed. `refused` is one of them, because a refusal is a complete response of
+ * the upstream.
+ */
+const sound: ReadonlySet<string> = new Set(["ok", "refused"])
+
+/** Makes an attempt in a span. If upstream calls are traced, the request contains the span's `traceparent`. */
+const traced = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> => {
+  const { handler, number, operation, target } = attempt
+  let seen: { readonly outcome: string; readonly fault?: unknown } = { outcome: "ok" }
+  const noted = (ended: Ended<A>, fault: unknown): Ended<A> => {
+    const { outcome } = ended
+    seen = sound.has(outcome) ? { outcome } : { outcome, fault }
+    return ended
+  }
+  const attributes = {
+    ...named({ operation, upstream: target.label }),
+    [spanAttributes.address]: target.address,
+    [spanAttributes.attempt]: number
+  }
+  return within(
+    targetName(target),
+    { kind: "client", attributes },
+    (span) =>
+      Effect.contextWith((context: Registry) =>
+        makeAttempt(parts, {
+          ...attempt,
+          ...(parts.traceUpstream ? { traceparent: HttpTraceContext.toHeaders(span)["traceparent"] } : {}),
+          handler: {
+            answered: (response) => {
+              span.attribute(spanAttributes.status, response.status)
+              const ended = handler.answered(response, attempt)
+              return noted(ended, ended.outcome)
+            },
+            broke: (error) => noted(handler.broke(error, attempt), error),
+            withheld: (error) => {
+              seen = { outcome: "withheld", fault: error }
+              return handler.withheld(error)
+            }
+          }
+        }, context)
+      ),
+    () => seen
+  )
+}
+
+/** Makes an attempt in the context of its fiber. */
+export const run = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.Effect<A> => {
+  if (isTraced(context)) return traced(parts, attempt)
+  return makeAttempt(parts, parts.traceUpstream ? unsampled(attempt, context) : attempt, context)
+}
 
 /** The retry budget of each upstream. */
 export interface RetryOptions {
@@ -161,11 +532,14 @@ const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boole
 
 const attemptOutcome = (fault: RetryableFault): Ended<unknown>["outcome"] => fault === "withheld" ? "refused" : fault
 
-const isOwnResponse = (response: UpstreamResponse): boolean =>
+const isOwnResponse = (response: UpstreamResponse.UpstreamResponse): boolean =>
   foreign(response) === undefined && Result.isSuccess(response.json.value)
 
 /** Returns what a response shows about the health of its address; see {@link HealthSignal}. */
-const healthSignal = (result: AttemptResult<unknown, unknown>, response: UpstreamResponse): HealthSignal => {
+const healthSignal = (
+  result: AttemptResult<unknown, unknown>,
+  response: UpstreamResponse.UpstreamResponse
+): HealthSignal => {
   if (result._tag !== "Retryable" || result.fault === "declined") return "healthy"
   const isGateway = response.status >= 502 && response.status <= 504
   return isGateway && !isOwnResponse(response) ? "server_fault" : "none"
@@ -276,7 +650,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
     if (isBetter(said, this.#kept)) this.#kept = said
   }
 
-  answered(response: UpstreamResponse, { meter, start, target }: Attempt.Attempt<unknown>) {
+  answered(response: UpstreamResponse.UpstreamResponse, { meter, start, target }: Attempt<unknown>) {
     const value = this.#question.judge(response)
     const signal = healthSignal(value, response)
     if (value._tag === "Retryable") {
@@ -290,7 +664,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
     return { value, signal, outcome: response.status < 400 ? "ok" as const : "refused" as const, rows: value.rows }
   }
 
-  broke(error: TransportError, { target }: Attempt.Attempt<unknown>) {
+  broke(error: TransportError, { target }: Attempt<unknown>) {
     const value = readResult(target.label, error, this.#shared.deadline)
     const ofTimeout = this.#read.operation.cheap === true ? "timeout" : "none"
     const signal = error.reason === "Timeout" ? ofTimeout : signals[error.reason]
@@ -313,7 +687,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
 
   #attempt(target: Target, timeout: number, maxWait: number): Effect.Effect<AttemptResult<A, E | ReadFailure>> {
     const { cost, name } = this.#read.operation
-    return Attempt.run<AttemptResult<A, E | ReadFailure>>(this.#shared.parts, {
+    return run<AttemptResult<A, E | ReadFailure>>(this.#shared.parts, {
       class: "read",
       cost,
       target,
@@ -460,4 +834,125 @@ export const make = (parts: Parts, options: Options): Attempts => {
           : Effect.andThen(firstCheck, Effect.suspend(() => reading.run()))
       })
   }
+}
+
+/** A once-only call: its operation, its targets in order of preference, and its bytes. */
+export interface OnceCall {
+  readonly operation: {
+    readonly name: string
+    readonly class: "once"
+    readonly cost: Cost
+    /** The text of `OutcomeUnknown` that explains how the caller can determine the outcome. */
+    readonly advice: string
+  }
+  readonly targets: readonly [Target, ...ReadonlyArray<Target>]
+  readonly body: Uint8Array
+}
+
+/** The signer and the nonce of the call, for `OutcomeUnknown`. */
+export interface OnceIdentity {
+  readonly nonce?: number
+  readonly signer?: `0x${string}`
+}
+
+/** The result of one attempt. */
+type Sending =
+  | { readonly _tag: "Answered"; readonly response: UpstreamResponse.UpstreamResponse }
+  | { readonly _tag: "NotSent"; readonly detail: string }
+  | { readonly _tag: "Unknown"; readonly detail: string }
+  | { readonly _tag: "Withheld"; readonly error: QuotaExceeded | UpstreamRateLimited }
+
+const outcomeOfStatus = (status: number): Ended<unknown>["outcome"] => {
+  if (status === 429) return "rate_limited"
+  return status >= 500 ? "server_fault" : status >= 400 ? "refused" : "ok"
+}
+
+const handler: Handler<Sending> = {
+  answered: (response) => {
+    const issue = openIssue(response)
+    return issue === undefined
+      ? { value: { _tag: "Answered", response }, outcome: outcomeOfStatus(response.status), rows: 0 }
+      : { value: { _tag: "Unknown", detail: `the response was ${issue}` }, outcome: "malformed", rows: 0 }
+  },
+  broke: ({ detail, reason, sent }) => {
+    if (sent === "no") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }
+    return {
+      value: { _tag: "Unknown", detail: `the connection broke (${detail})` },
+      outcome: reason === "Timeout" ? "timeout" : "broken",
+      rows: 0
+    }
+  },
+  withheld: (error) => ({ _tag: "Withheld", error })
+}
+
+const outcomeUnknown = ({ label }: Target, { operation }: OnceCall, identity: OnceIdentity, detail: string) =>
+  new OutcomeUnknown({ upstream: label, ...identity, advice: operation.advice, detail: `${label}: ${detail}` })
+
+const notSent = (upstream: string, attempts: number, detail: string) =>
+  new UpstreamUnavailable({
+    upstream,
+    attempts,
+    detail: `${upstream} could not be reached (${detail}); nothing was sent`
+  })
+
+/**
+ * Makes the function that sends calls at most once; `deadline` is the maximum duration of a whole call, in
+ * milliseconds.
+ */
+export const makeAtMostOnce = (parts: Parts, deadline: number) => {
+  const findMeter = meters()
+
+  const sendInTurn = Effect.fnUntraced(function*(call: OnceCall, identity: OnceIdentity) {
+    const { operation } = call
+    const context = yield* Effect.context<never>()
+    const clock = Context.get(context, Clock.Clock)
+    const until = monotonicMillis(clock) + deadline
+    const firstCheck = parts.outliers.ready(call.targets)
+    if (firstCheck !== undefined) yield* firstCheck
+    // an action is sent even if all addresses are ejected: ejection only changes the order of the addresses
+    const { targets: chosen } = parts.outliers.choose(call.targets)
+    const targets = chosen.length > 0 ? chosen : call.targets
+    let attempts = 0
+    let lastDetail = "the deadline had passed"
+    for (const [index, target] of targets.entries()) {
+      const start = monotonicMillis(clock)
+      const left = until - start
+      if (left <= 0) break
+      attempts++
+      const sending = yield* run(parts, {
+        class: "once",
+        operation: operation.name,
+        number: attempts,
+        start,
+        cost: operation.cost,
+        meter: findMeter(target.label, operation.name),
+        target,
+        body: call.body,
+        timeout: left,
+        // leaves time for the next address if this one is unreachable
+        sendWithin: index === targets.length - 1 ? undefined : left / 2,
+        // leaves time for the response: an action sent just before the deadline would end with an unknown outcome
+        maxWait: left / 2,
+        handler
+      }, context)
+      switch (sending._tag) {
+        case "Answered":
+          return sending.response
+        case "Unknown":
+          return yield* outcomeUnknown(target, call, identity, sending.detail)
+        case "Withheld":
+          return yield* sending.error
+        case "NotSent":
+          lastDetail = sending.detail
+      }
+    }
+    return yield* notSent(call.targets[0].label, attempts, lastDetail)
+  })
+
+  return (call: OnceCall, identity: OnceIdentity): Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure> =>
+    Effect.contextWith((context: Context.Context<never>) => {
+      const sent = sendInTurn(call, identity)
+      const name = { operation: call.operation.name, upstream: call.targets[0].label }
+      return isTraced(context) ? callSpan(name, ({ status }) => status >= 400, sent) : sent
+    })
 }

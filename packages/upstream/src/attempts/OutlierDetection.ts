@@ -1,12 +1,21 @@
 /**
  * Outlier detection: selects the addresses of an upstream to which calls are sent.
  *
+ * Without a configured chain ID, the right chain is the chain of most addresses; in a tie, it is the chain of the most
+ * preferred address. An address that does not respond still counts with its last known chain. Otherwise, addresses on a
+ * wrong chain could become the majority while the other addresses are down.
+ *
  * Five consecutive suspicious attempts start a probe, a cheap call that every healthy address serves. An address is
  * ejected only if it also fails its probe, so callers' requests alone cannot eject an address. An ejected address is
  * probed again after 1, 2, 4, 8 and then every 10 seconds, and is used again when a probe passes.
  *
  * Each process decides for itself, as in Envoy.
  */
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
+import { Quantity } from "@trigate/domain/encoding/Encoding"
+import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
+import { foreign } from "@trigate/domain/operations/Operation"
+import type { UpstreamResponse } from "@trigate/domain/operations/Operation"
 import * as Arr from "effect/Array"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -16,16 +25,241 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
+import type * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
 import * as Order from "effect/Order"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
-import { HttpTransport } from "../transport/HttpTransport.ts"
-import { targetName, targets } from "../Upstream.ts"
-import type { Target } from "../Upstream.ts"
-import { states } from "./AddressState.ts"
-import type { AddressState, EjectionCause } from "./AddressState.ts"
-import type { Checked } from "./ChainCheck.ts"
-import { ChainGroup } from "./ChainCheck.ts"
-import * as Probe from "./Probe.ts"
+import * as Schema from "effect/Schema"
+import { HttpTransport, receive } from "../transport/HttpTransport.ts"
+import type { TransportError } from "../transport/HttpTransport.ts"
+import { metrics, targetName, targets } from "../Upstream.ts"
+import type { Target, Upstream, UpstreamLabel } from "../Upstream.ts"
+import { meters } from "./Attempts.ts"
+import type { AttemptOutcome } from "./Attempts.ts"
+
+/** The cause of an ejection: the last suspicious result before the failed probe, or the wrong chain. */
+export type EjectionCause = "not_sent" | "broken" | "timeout" | "server_fault" | "wrong_chain"
+
+// limits the effect of a wrong `Retry-After`
+const LONGEST_DEFERRAL = 3_600_000
+
+/** The state of one address. */
+export class AddressState {
+  readonly target: Target
+  /** The number of consecutive suspicious attempts (attempts whose failure may be the fault of the address). */
+  suspicions = 0
+  /** `suspect`: the probe of the address is running. `ejected`: the probe failed. */
+  phase: "trusted" | "suspect" | "ejected" = "trusted"
+  #ejectedUntil = 0
+  deferredUntil = 0
+  chainId: bigint | undefined
+  isOnWrongChain = false
+  readonly #context: Context.Context<never>
+  readonly #labels: { readonly upstream: string; readonly address: string }
+  readonly #ejected: Metric.Gauge<number>
+  readonly #nextProbe: Metric.Gauge<number>
+
+  constructor(target: Target, context: Context.Context<never>) {
+    this.target = target
+    this.#context = context
+    this.#labels = { upstream: target.label, address: String(target.address) }
+    this.#ejected = metrics.upstreamEjected.series(this.#labels)
+    this.#ejected.updateUnsafe(0, context)
+    this.#nextProbe = metrics.upstreamNextProbe.series(this.#labels)
+    this.#nextProbe.updateUnsafe(0, context)
+  }
+
+  get isEjected(): boolean {
+    return this.phase === "ejected" || this.isOnWrongChain
+  }
+
+  /** The time of the next probe of an ejected address, in milliseconds. */
+  get ejectedUntil(): number {
+    return this.#ejectedUntil
+  }
+
+  set ejectedUntil(millis: number) {
+    this.#ejectedUntil = millis
+    this.#nextProbe.updateUnsafe(millis / 1000, this.#context)
+  }
+
+  /** Updates the gauge of the address's state. If `cause` is set, also counts an ejection. */
+  report(cause?: EjectionCause) {
+    this.#ejected.updateUnsafe(this.isEjected ? 1 : 0, this.#context)
+    if (cause === undefined) return
+    metrics.upstreamEjections.series({ ...this.#labels, cause }).updateUnsafe(1, this.#context)
+  }
+
+  /** Defers the address for some milliseconds, at most one hour: calls prefer other addresses until then. */
+  defer(millis: number, now: number) {
+    if (this.deferredUntil <= now) {
+      metrics.upstreamDeferrals.series(this.#labels).updateUnsafe(1, this.#context)
+    }
+    this.deferredUntil = Math.max(this.deferredUntil, now + Math.min(millis, LONGEST_DEFERRAL))
+  }
+}
+
+/**
+ * Makes the function that looks up the state of a target's address; two targets with the same base URL share one state.
+ */
+export const states = (context: Context.Context<never>): (target: Target) => AddressState => {
+  const byAddress = new Map<string, AddressState>()
+  // each target is made once and reused for every call, so this lookup does not hash the URL
+  const byTarget = new WeakMap<Target, AddressState>()
+  return (target) => {
+    const found = byTarget.get(target)
+    if (found !== undefined) return found
+    const identity = `${target.label} ${Redacted.value(target.base)}`
+    const state = byAddress.get(identity) ?? new AddressState(target, context)
+    byAddress.set(identity, state)
+    byTarget.set(target, state)
+    return state
+  }
+}
+
+/** An upstream whose addresses must be on one chain. */
+export interface Checked {
+  readonly upstream: Upstream
+  /**
+   * The expected chain ID. Without it, the addresses are compared with each other, and a single address is not checked.
+   */
+  readonly chainId?: bigint
+}
+
+const majority = (ids: ReadonlyArray<bigint>): bigint | undefined => {
+  const votes = new Map<bigint, number>()
+  for (const id of ids) votes.set(id, (votes.get(id) ?? 0) + 1)
+  const most = Math.max(...votes.values())
+  return [...votes].find(([, count]) => count === most)?.[0]
+}
+
+/** The addresses of one upstream whose chains are compared with each other. */
+export class ChainGroup {
+  readonly addresses: ReadonlyArray<AddressState>
+  readonly #expected: bigint | undefined
+  /** The signal that every address has been checked once. */
+  readonly firstRound = Deferred.makeUnsafe<void>()
+
+  constructor(addresses: ReadonlyArray<AddressState>, expected: bigint | undefined) {
+    this.addresses = addresses
+    this.#expected = expected
+  }
+
+  get isChecked(): boolean {
+    return Deferred.isDoneUnsafe(this.firstRound)
+  }
+
+  /**
+   * Compares the known chains of the addresses. Returns the addresses that have moved between the right chain and a
+   * wrong chain, each with the right chain ID.
+   */
+  compare(): ReadonlyArray<{ readonly address: AddressState; readonly right: bigint }> {
+    const right = this.#expected ?? majority(this.addresses.flatMap(({ chainId }) => chainId ?? []))
+    if (right === undefined) return []
+    return this.addresses.flatMap((address) => {
+      const isWrong = address.chainId !== undefined && address.chainId !== right
+      if (address.chainId === undefined || isWrong === address.isOnWrongChain) return []
+      address.isOnWrongChain = isWrong
+      address.report(isWrong ? "wrong_chain" : undefined)
+      return [{ address, right }]
+    })
+  }
+}
+
+/** The result of a probe. */
+export interface Probed {
+  readonly outcome: AttemptOutcome
+  /**
+   * Whether the address itself responded. A response with a 4xx status counts, a response with a 5xx status does not.
+   */
+  readonly passed: boolean
+  /** The chain ID that an EVM node returned, if any. */
+  readonly chainId: bigint | undefined
+}
+
+const rpc = (method: string, params: string) => Utf8.encode(JsonRpc.requestText(1, method, params))
+
+const chainId = rpc("eth_chainId", "[]")
+
+/**
+ * The probe request of each upstream. Nodes and the official API both serve `exchangeStatus`, which costs 2 units of
+ * weight.
+ */
+const questions: { readonly [L in UpstreamLabel]: { readonly path: string; readonly body: Uint8Array } } = {
+  "trading-api": { path: "/info", body: Utf8.encode(`{"type":"exchangeStatus"}`) },
+  "trading-node": { path: "/evm", body: chainId },
+  "token-chain": { path: "/api/v2/jsonRPC", body: rpc("getMasterchainInfo", "{}") },
+  layer2: { path: "", body: chainId }
+}
+
+const cost = { weight: 2, requestUnits: 1 }
+const TIMEOUT = 5000
+const MAX_ANSWER_BYTES = 64 * 1024
+
+const decodeChainId = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ result: Quantity })))
+
+const probeOutcome = (answer: UpstreamResponse): AttemptOutcome => {
+  if (answer.status === 429) return "rate_limited"
+  if (answer.status >= 500) return "server_fault"
+  if (foreign(answer) !== undefined) return "malformed"
+  if (answer.status !== 200) return "refused"
+  return Result.isSuccess(answer.json.value) ? "ok" : "malformed"
+}
+
+const broken = ({ reason, sent }: TransportError): AttemptOutcome => {
+  if (sent === "no") return "not_sent"
+  if (reason === "Timeout") return "timeout"
+  return reason === "Broken" ? "broken" : "malformed"
+}
+
+const soundOutcomes: ReadonlySet<AttemptOutcome> = new Set(["ok", "refused", "rate_limited"])
+
+/**
+ * Makes probes over a transport. Each probe ends within 5 seconds, is counted as operation `probe`, and does not use
+ * the rate limit.
+ */
+export const makeProbe = (transport: HttpTransport["Service"]) => {
+  const findMeter = meters()
+  /**
+   * Probes an address. If `onNewConnection` is set, the probe does not use pooled connections: callers' slow queries
+   * may occupy all of them although the address is healthy.
+   */
+  return (target: Target, onNewConnection: boolean): Effect.Effect<Probed> =>
+    Effect.withFiber((fiber) => {
+      const { body, path } = questions[target.label]
+      const clock = fiber.getRef(Clock.Clock)
+      const start = clock.currentTimeMillisUnsafe()
+      const count = (outcome: AttemptOutcome) => {
+        const took = clock.currentTimeMillisUnsafe() - start
+        findMeter(target.label, "probe").attempted(fiber.context, cost, outcome, took, 0)
+      }
+      const sent = transport.send({
+        method: "POST",
+        url: Redacted.make(`${Redacted.value(target.base)}${path}`, { label: target.label }),
+        headers: { accept: "application/json", "content-type": "application/json" },
+        body,
+        maxAnswerBytes: MAX_ANSWER_BYTES,
+        timeout: TIMEOUT,
+        onNewConnection
+      })
+      return Effect.match(sent, {
+        onFailure: (error) => {
+          const outcome = broken(error)
+          count(outcome)
+          return { outcome, passed: false, chainId: undefined }
+        },
+        onSuccess: (response) => {
+          const answer = receive(target, response)
+          const outcome = probeOutcome(answer)
+          count(outcome)
+          const decoded = body === chainId ? decodeChainId(answer.text) : Option.none()
+          return { outcome, passed: soundOutcomes.has(outcome), chainId: Option.getOrUndefined(decoded)?.result }
+        }
+      })
+    })
+}
 
 /**
  * The evidence of one attempt about the health of its address.
@@ -134,7 +368,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const longest = Duration.toMillis(options.longest ?? "10 seconds")
   const clock = yield* Clock.Clock
   const findState = states(yield* Effect.context())
-  const send = Probe.make(yield* HttpTransport)
+  const send = makeProbe(yield* HttpTransport)
   const run = yield* FiberSet.makeRuntime()
   const groups = new Map<AddressState, ChainGroup>()
 
@@ -258,10 +492,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
  * @category layers
  * @example
  * ```ts
- * import { OutlierDetection, TransportLayers } from "@trigate/upstream"
+ * import { HttpTransport, OutlierDetection } from "@trigate/upstream"
  * import { Layer } from "effect"
  *
- * export const detection = Layer.provide(OutlierDetection.layer(), TransportLayers.layerUndici())
+ * export const detection = Layer.provide(OutlierDetection.layer(), HttpTransport.layerUndici())
  * ```
  */
 export const layer = (options: Options = {}): Layer.Layer<OutlierDetection, never, HttpTransport> =>

@@ -1,5 +1,26 @@
 /**
  * Caches and coalesces reads: serves a read from a cached response, from an equal call in flight, or from upstream.
+ * Replicas can share responses and the versions of accounts through Redis.
+ *
+ * The first caller (the leader) makes the call in its own fiber, and later callers (followers) wait for its result. A
+ * call without followers therefore costs only one map entry. If the leader fails or disconnects, the followers choose a
+ * new leader. If the new leader fails too, all followers fail with its error, so that callers do not retry a failed
+ * upstream one after another.
+ *
+ * The call counts only against the leader's share of the rate limit. A leader that has used up its share fails alone.
+ *
+ * A refusal caused by the form of the leader's request is not shared: calls with equal keys are equivalent, but may be
+ * formatted differently. After such a refusal, every follower sends its own call.
+ *
+ * The version is part of the key under which a response is cached and equal reads are coalesced. A change of the
+ * account changes that key, so later reads use neither an older cached response nor a read that was in flight.
+ *
+ * An action also changes the account for which its signer acts, such as the master account of an API wallet. If that
+ * account is unknown, the gateway searches for it. During the search, which lasts up to 2 seconds, no read of account
+ * state is served from the cache or coalesced. If the search fails, all accounts get a new version.
+ *
+ * Redis contains a hash of versions and a sorted set of searches. While Redis is unreachable, account state is neither
+ * cached nor coalesced, because a process would not notice an action that another replica sent.
  *
  * A response is looked up in this process, then in the store that replicas share. An aging response is refreshed in the
  * background before it expires (RFC 5861, stale-while-revalidate). A stale response is still served, with its age, if
@@ -7,33 +28,614 @@
  * refills; refreshes then take turns ({@link Pacer}).
  */
 import { CurrentCaller } from "@trigate/domain/Caller"
-import type { CachePolicy, Cost } from "@trigate/domain/operations/Operation"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
+import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import { worstWeight } from "@trigate/domain/operations/Operation"
-import type { CacheCodec } from "@trigate/domain/operations/Protocol"
-import { monotonicMillis } from "@trigate/domain/Time"
+import type { CacheCodec, CachedContent, CachePolicy, Cost, FaultOwner } from "@trigate/domain/operations/Operation"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { constUndefined } from "effect/Function"
 import * as Layer from "effect/Layer"
-import type * as Redis from "effect/persistence/Redis"
+import * as Option from "effect/Option"
+import * as Redis from "effect/persistence/Redis"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as Spans from "../attempts/Spans.ts"
+import * as Spans from "../attempts/Attempts.ts"
 import * as Batching from "../Batching.ts"
-import { worstCost } from "../limits/FairQueue.ts"
-import type { Pacer, Refresh } from "../limits/Pacer.ts"
-import { IsRefresh } from "../limits/RateLimiter.ts"
+import { IsRefresh, worstCost } from "../limits/RateLimiter.ts"
+import type { Pacer, Refresh } from "../limits/RateLimiter.ts"
+import * as SharedState from "../SharedState.ts"
+import { metrics } from "../Upstream.ts"
 import type { UpstreamLabel } from "../Upstream.ts"
-import { metrics } from "../UpstreamMetrics.ts"
-import { AccountVersions, layerMemory } from "./AccountVersions.ts"
-import * as AccountVersionsRedis from "./AccountVersionsRedis.ts"
-import type { CachedResponse } from "./CacheStore.ts"
-import { CacheStore, isFresh, mayServe, responseAge } from "./CacheStore.ts"
-import { Freshness, MaxAge } from "./Freshness.ts"
-import * as ResponseCacheRedis from "./ResponseCacheRedis.ts"
-import type { Replicas } from "./ResponseCacheRedis.ts"
-import * as SingleFlight from "./SingleFlight.ts"
+
+/** The content of a response, with the time at which it was read, in milliseconds. */
+export interface CachedResponse {
+  readonly content: CachedContent
+  readonly readAt: number
+  readonly policy: CachePolicy
+}
+
+/** Returns the age of a cached response in milliseconds; 0 if the clock of the replica that read it is ahead. */
+export const responseAge = ({ readAt }: CachedResponse, now: number): number => Math.max(0, now - readAt)
+
+/** Returns whether a response can be served without an upstream request. */
+export const isFresh = (cached: CachedResponse, now: number): boolean => responseAge(cached, now) < cached.policy.fresh
+
+/** Why a stale response is served: the upstream fails, or its rate limit is exhausted. */
+export type StaleReason = "error" | "limited"
+
+const staleFor = ({ staleIfError, staleIfLimited = 0 }: CachePolicy, reason: StaleReason): number =>
+  reason === "error" ? staleIfError : Math.max(staleIfError, staleIfLimited)
+
+/** Returns whether a response is fresh, or young enough to be served stale for the given reason. */
+export const mayServe = (cached: CachedResponse, now: number, reason: StaleReason): boolean =>
+  responseAge(cached, now) < cached.policy.fresh + staleFor(cached.policy, reason)
+
+/**
+ * Returns the milliseconds until a response expires, including the time during which the response can be served stale;
+ * 0 or less if the response has expired.
+ */
+export const useLeft = (cached: CachedResponse, now: number): number =>
+  cached.policy.fresh + staleFor(cached.policy, "limited") - responseAge(cached, now)
+
+/** Bytes of memory that a cached response uses in addition to its key and its content. */
+const OVERHEAD = 256
+
+/** Returns the size of an entry in bytes; text counts as two bytes per character. */
+export const responseBytes = (key: string, { content: { body, head } }: CachedResponse): number =>
+  OVERHEAD + 2 * (key.length + head.length) + (typeof body === "string" ? 2 * body.length : body.byteLength)
+
+const gauge = metrics.cacheBytes.series({})
+
+interface Entry {
+  readonly cached: CachedResponse
+  readonly size: number
+}
+
+/** Cached responses by key, with synchronous functions, so that a hit costs no more than a lookup. */
+export class CacheStore {
+  readonly #entries = new Map<string, Entry>()
+  readonly #maxBytes: number
+  readonly #context: Context.Context<never>
+  #bytes = 0
+
+  /**
+   * Makes an empty store of at most `maxBytes`. Responses larger than an eighth of `maxBytes` are not cached. `context`
+   * contains the metric registry.
+   */
+  constructor(maxBytes: number, context: Context.Context<never>) {
+    this.#maxBytes = maxBytes
+    this.#context = context
+    gauge.updateUnsafe(0, context)
+  }
+
+  /** The number of cached bytes. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Returns the response for a key, unless it has expired at `now`. */
+  get(key: string, now: number): CachedResponse | undefined {
+    const found = this.#entries.get(key)
+    if (found === undefined) return undefined
+    this.#entries.delete(key)
+    if (useLeft(found.cached, now) > 0) {
+      this.#entries.set(key, found)
+      return found.cached
+    }
+    this.#bytes -= found.size
+    gauge.updateUnsafe(this.#bytes, this.#context)
+    return undefined
+  }
+
+  put(key: string, cached: CachedResponse): void {
+    this.#drop(key)
+    const size = responseBytes(key, cached)
+    if (size <= this.#maxBytes / 8) {
+      this.#entries.set(key, { cached, size })
+      this.#bytes += size
+      for (const oldest of this.#entries.keys()) {
+        if (this.#bytes <= this.#maxBytes) break
+        this.#drop(oldest)
+      }
+    }
+    gauge.updateUnsafe(this.#bytes, this.#context)
+  }
+
+  #drop(key: string): void {
+    this.#bytes -= this.#entries.get(key)?.size ?? 0
+    this.#entries.delete(key)
+  }
+}
+
+/**
+ * The age of a response that the current caller accepts.
+ *
+ * - `declared`: the age that the operation's cache policy allows.
+ * - `block`: one block, even if the operation caches nothing by default.
+ * - `none`: no cached response is accepted. The response is read upstream, and cached for other callers.
+ */
+export type Freshness = "declared" | "block" | "none"
+
+/** The response age that the current request accepts. */
+export const Freshness = Context.Reference<Freshness>("@trigate/upstream/cache/ResponseCache/Freshness", {
+  defaultValue: () => "declared"
+})
+
+/**
+ * Maximum age of a cached response for the current caller, in seconds; `undefined` means the maximum age in the
+ * operation's cache policy.
+ */
+export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/cache/ResponseCache/MaxAge", {
+  defaultValue: () => undefined
+})
+
+/** Options of coalescing. */
+export interface SingleFlightOptions {
+  /**
+   * If a shared call fails, a caller that has waited for it at most this long makes the call itself. A caller that has
+   * waited longer fails with the same error. Default: 5 seconds. Together with the deadline of a call, this limits a
+   * caller's total wait.
+   */
+  readonly maxWait?: Duration.Input
+}
+
+/** A call that is coalesced with the calls that have the same key. */
+export interface FlightCall<A, E> {
+  readonly key: string
+  readonly ask: Effect.Effect<A, E>
+  /**
+   * Whether to fail as soon as the shared call fails, instead of making the call again, because the caller has an
+   * alternative such as a stale response.
+   */
+  readonly takesFailure?: boolean
+  /** Called when the caller receives a response to a call that a different caller made. */
+  readonly onCoalesced?: () => void
+}
+
+/** A group of calls in flight that are coalesced with each other. */
+export interface SingleFlight<A, E> {
+  readonly run: (call: FlightCall<A, E>) => Effect.Effect<A, E>
+  /** Returns whether a call with this key is in flight. */
+  readonly has: (key: string) => boolean
+}
+
+interface Flight<A, E> {
+  /** The result of the call in flight. Created when a second caller starts to wait for it. */
+  ended: Deferred.Deferred<Exit.Exit<A, E>> | undefined
+}
+
+/**
+ * Returns whether a failure concerns only the leader (the caller that made the shared call): the leader disconnected,
+ * or had used up its share of the rate limit.
+ */
+const isOfLeader = (cause: Cause.Cause<unknown>): boolean =>
+  Cause.hasInterrupts(cause) ||
+  cause.reasons.some((reason) => reason._tag === "Fail" && Predicate.isTagged(reason.error, "QuotaExceeded"))
+
+/** Makes a group of calls that are coalesced with each other. A response with an error counts as a failure. */
+export const makeSingleFlight = <A, E>(
+  options: SingleFlightOptions = {},
+  faultOf: (answer: A) => FaultOwner | undefined = constUndefined
+): SingleFlight<A, E> => {
+  const maxWait = Duration.toMillis(options.maxWait ?? "5 seconds")
+  const flights = new Map<string, Flight<A, E>>()
+
+  const shared = (exit: Exit.Exit<A, E>, { onCoalesced }: FlightCall<A, E>): Exit.Exit<A, E> => {
+    if (Exit.isSuccess(exit)) onCoalesced?.()
+    return exit
+  }
+
+  const follow = (flight: Flight<A, E>, call: FlightCall<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
+    Effect.flatMap(Clock.currentTimeMillis, (since) => {
+      flight.ended ??= Deferred.makeUnsafe<Exit.Exit<A, E>>()
+      return Effect.flatMap(Deferred.await(flight.ended), (exit) => {
+        if (Exit.isFailure(exit) && isOfLeader(exit.cause)) return run(call, asksAgain)
+        const fault = Exit.isSuccess(exit) ? faultOf(exit.value) : "upstream"
+        if (fault === "caller") return call.ask
+        if (!asksAgain || fault === undefined) return shared(exit, call)
+        return Effect.flatMap(
+          Clock.currentTimeMillis,
+          (now) => now - since > maxWait ? shared(exit, call) : run(call, false)
+        )
+      })
+    })
+
+  const run = (call: FlightCall<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
+    Effect.suspend(() => {
+      let mine: Flight<A, E> | undefined
+      // the cleanup also surrounds the choice of the leader, so that no interruption can prevent it
+      return Effect.onExitPrimitive(
+        Effect.suspend(() => {
+          const flight = flights.get(call.key)
+          if (flight !== undefined) return follow(flight, call, asksAgain)
+          mine = { ended: undefined }
+          flights.set(call.key, mine)
+          return call.ask
+        }),
+        (exit) => {
+          if (mine === undefined) return undefined
+          flights.delete(call.key)
+          if (mine.ended !== undefined) Deferred.doneUnsafe(mine.ended, Effect.succeed(exit))
+          return undefined
+        }
+      )
+    })
+
+  return { run: (call) => run(call, call.takesFailure !== true), has: (key) => flights.has(key) }
+}
+
+/**
+ * The version of one or more accounts; empty if none of them has changed. `undefined` while reads of these accounts'
+ * states must be neither cached nor coalesced.
+ */
+export type Version = string | undefined
+
+/**
+ * Versions of accounts, by lower-case address.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { ResponseCache } from "@trigate/upstream"
+ * import { Console, Effect } from "effect"
+ *
+ * const account = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { change, version } = yield* ResponseCache.AccountVersions
+ *   const isUnknown = yield* change(account, [])
+ *   yield* Console.log(typeof (yield* version([account], 0)), isUnknown)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, ResponseCache.layerMemory()))
+ * ```
+ * ```text
+ * string false
+ * ```
+ */
+export class AccountVersions extends Context.Service<AccountVersions, {
+  /**
+   * Returns the version of accounts; `now` is the time in milliseconds. The effect is synchronous unless it has to
+   * query a shared store.
+   */
+  readonly version: (accounts: ReadonlyArray<string>, now: number) => Effect.Effect<Version>
+  /**
+   * Sets a new version for the given accounts, and for the accounts for which `signer` acts.
+   *
+   * If the accounts of the signer are unknown, starts a search for them and returns `true`; the search ends when
+   * `learn` names the accounts. Starts no search if no account state was read in the last minute, because no account
+   * state is cached then.
+   */
+  readonly change: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<boolean>
+  /** Sets a new version for accounts whose state changed without an action of this gateway. */
+  readonly invalidate: (accounts: ReadonlyArray<string>) => Effect.Effect<void>
+  /**
+   * Records the accounts for which a signer acts in addition to its own account, and ends the search for these
+   * accounts.
+   */
+  readonly learn: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>
+}>()("@trigate/upstream/cache/ResponseCache/AccountVersions") {}
+
+/** The maximum duration of a search for a signer's accounts, in milliseconds. */
+export const searchFor = 2000
+
+/** Maximum milliseconds for which a response about an account can be cached. */
+export const cachedFor = 60_000
+
+/**
+ * Returns the slot in which the version of an account is stored. There are only 4096 slots, which limits memory. If two
+ * accounts share a slot, a change of one account only costs an additional read of the other.
+ */
+export const versionSlot = (account: string): string => account.slice(-3)
+
+/**
+ * Joins stored versions with dots into one version; a missing version is empty text. `versions` contains the version of
+ * each account in question, and the version that applies to all accounts. Returns empty text if none of them is stored.
+ */
+export const printVersion = (versions: ReadonlyArray<number | string | null | undefined>): string =>
+  versions.every((version) => version === null || version === undefined)
+    ? ""
+    : versions.map((version) => version ?? "").join(".")
+
+/** The store of the versions. */
+export interface Store extends Pick<AccountVersions["Service"], "version"> {
+  readonly change: (accounts: ReadonlyArray<string>) => Effect.Effect<void>
+  /**
+   * Starts a search for a signer's accounts. Returns `false`, without starting a search, if no account state was read
+   * in the last minute.
+   */
+  readonly search: (signer: string) => Effect.Effect<boolean>
+  /** Ends the search for a signer's accounts, and sets a new version for the given accounts. */
+  readonly found: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>
+}
+
+/** Milliseconds for which a signer's accounts are cached. The accounts for which a signer acts rarely change. */
+const KNOWN_FOR = 3_600_000
+
+const MAX_KNOWN = 10_000
+
+/** Makes the service over a store. Each process determines by itself for which accounts signers act. */
+export const makeVersions = ({ change, found, search, ...store }: Store): AccountVersions["Service"] => {
+  const known = new Map<string, { readonly accounts: ReadonlyArray<string>; readonly since: number }>()
+  const searched = new Set<string>()
+
+  return AccountVersions.of({
+    ...store,
+    invalidate: change,
+    change: Effect.fnUntraced(function*(signer, accounts) {
+      const now = yield* Clock.currentTimeMillis
+      const actsFor = known.get(signer)
+      if (actsFor !== undefined && now - actsFor.since < KNOWN_FOR) {
+        yield* change([...accounts, ...actsFor.accounts])
+        return false
+      }
+      yield* change(accounts)
+      if (!(yield* search(signer))) return false
+      searched.add(signer)
+      return true
+    }),
+    learn: Effect.fnUntraced(function*(signer, accounts) {
+      known.delete(signer)
+      known.set(signer, { accounts, since: yield* Clock.currentTimeMillis })
+      for (const oldest of known.keys()) {
+        if (known.size <= MAX_KNOWN) break
+        known.delete(oldest)
+      }
+      if (searched.delete(signer)) yield* found(signer, accounts)
+    })
+  })
+}
+
+const memoryStore = (): Store => {
+  const versions = new Map<string, number>()
+  /** The end time of each search for a signer's accounts, by signer. */
+  const searches = new Map<string, number>()
+  let ofAll: number | undefined
+  let readAt = Number.NEGATIVE_INFINITY
+
+  const endSearches = (now: number) => {
+    for (const [signer, until] of searches) {
+      if (now < until) continue
+      searches.delete(signer)
+      ofAll = (ofAll ?? 0) + 1
+    }
+  }
+
+  const versionAt = (accounts: ReadonlyArray<string>, now: number): Version => {
+    readAt = now
+    if (searches.size > 0) endSearches(now)
+    return searches.size > 0
+      ? undefined
+      : printVersion([ofAll, ...accounts.map((each) => versions.get(versionSlot(each)))])
+  }
+
+  const change = (accounts: ReadonlyArray<string>) =>
+    Effect.sync(() => {
+      for (const slot of new Set(accounts.map(versionSlot))) versions.set(slot, (versions.get(slot) ?? 0) + 1)
+    })
+
+  return {
+    version: (accounts, now) => Exit.succeed(versionAt(accounts, now)),
+    change,
+    search: (signer) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        if (now - readAt > cachedFor) return false
+        endSearches(now)
+        searches.set(signer, now + searchFor)
+        return true
+      }),
+    found: (signer, accounts) => Effect.andThen(Effect.sync(() => searches.delete(signer)), change(accounts))
+  }
+}
+
+/**
+ * Provides versions in the memory of this process. Each call returns a new layer with separate versions.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerMemory = (): Layer.Layer<AccountVersions> =>
+  Layer.sync(AccountVersions, () => makeVersions(memoryStore()))
+
+/** The Redis key prefix of the versions, and the timeout of operations. */
+export interface VersionsRedisOptions {
+  /** Prefix of the keys. Default: `trigate:{accounts}:`. */
+  readonly prefix?: string
+  /** Timeout of one operation in Redis. Default: 250 milliseconds. */
+  readonly deadline?: Duration.Input
+}
+
+const DAY = 86_400_000
+
+const params = (versions: string, searches: string, ...rest: ReadonlyArray<string | number>) => [
+  versions,
+  searches,
+  ...rest
+]
+
+const versionScript = Redis.script(params, {
+  numberOfKeys: 2,
+  lua: `redis.call('HSET', KEYS[1], 'read', ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ${DAY})
+if redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[1]) > 0 then redis.call('HINCRBY', KEYS[1], 'all', 1) end
+if redis.call('ZCARD', KEYS[2]) > 0 then return {} end
+return redis.call('HMGET', KEYS[1], 'all', unpack(ARGV, 2))`
+}).withReturnType<unknown>()
+
+const searchScript = Redis.script(params, {
+  numberOfKeys: 2,
+  lua: `local read = redis.call('HGET', KEYS[1], 'read')
+if not read or ARGV[1] - read > ${cachedFor} then return 0 end
+redis.call('ZADD', KEYS[2], ARGV[1] + ${searchFor}, ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ${DAY})
+return 1`
+}).withReturnType<unknown>()
+
+const changeScript = Redis.script(params, {
+  numberOfKeys: 2,
+  lua: `redis.call('ZREM', KEYS[2], ARGV[1])
+for i = 2, #ARGV do redis.call('HINCRBY', KEYS[1], ARGV[i], 1) end
+redis.call('PEXPIRE', KEYS[1], ${DAY})`
+})
+
+const decodeVersions = Schema.decodeUnknownEffect(Schema.Array(Schema.NullOr(Schema.String)))
+
+const makeVersionsRedis = Effect.fnUntraced(
+  function*({ deadline, prefix = "trigate:{accounts}:" }: VersionsRedisOptions) {
+    const redis = yield* Redis.Redis
+    const state = yield* SharedState.make({ use: "account-versions", ...(deadline === undefined ? {} : { deadline }) })
+    const evaluateVersion = redis.eval(versionScript)
+    const evaluateSearch = redis.eval(searchScript)
+    const evaluateChange = redis.eval(changeScript)
+    const keys = [`${prefix}versions`, `${prefix}searches`] as const
+    let unsharedUntil = 0
+
+    /**
+     * Writes to Redis. If that fails, this process neither caches nor coalesces account state until all cached responses
+     * have expired.
+     */
+    const written = (write: Effect.Effect<unknown, Redis.RedisError>) =>
+      state.orElse<unknown, never, never>(
+        Effect.mapError(write, SharedState.unreachable),
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          unsharedUntil = now + cachedFor
+        })
+      )
+
+    const found = (signer: string, accounts: ReadonlyArray<string>) =>
+      Effect.asVoid(written(evaluateChange(...keys, signer, ...new Set(accounts.map(versionSlot)))))
+
+    return makeVersions({
+      version: (accounts) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          if (now < unsharedUntil) return Effect.undefined
+          const version = evaluateVersion(...keys, now, ...accounts.map(versionSlot)).pipe(
+            Effect.flatMap(decodeVersions),
+            Effect.mapError(SharedState.unreachable),
+            Effect.map((versions) => versions.length === 0 ? undefined : printVersion(versions))
+          )
+          return state.orElse<Version, never, never>(version, Effect.undefined)
+        }),
+      change: (accounts) => found("", accounts),
+      search: (signer) =>
+        Effect.flatMap(
+          Clock.currentTimeMillis,
+          (now) => Effect.map(written(evaluateSearch(...keys, now, signer)), (opened) => opened !== 0)
+        ),
+      found
+    })
+  }
+)
+
+/**
+ * Provides versions that are shared through Redis.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { NodeRedis } from "@effect/platform-node"
+ * import { ResponseCache } from "@trigate/upstream"
+ * import { Layer } from "effect"
+ *
+ * export const shared = Layer.provide(ResponseCache.layerVersionsRedis(), NodeRedis.layer({ url: "redis://localhost:6379" }))
+ * ```
+ */
+export const layerVersionsRedis = (
+  options: VersionsRedisOptions = {}
+): Layer.Layer<AccountVersions, never, Redis.Redis> => Layer.effect(AccountVersions, makeVersionsRedis(options))
+
+/**
+ * Shared responses by key. While the store is unreachable, every lookup misses, and no call waits longer than the
+ * store's deadline.
+ */
+export interface Replicas {
+  readonly get: (key: string) => Effect.Effect<CachedResponse | undefined>
+  readonly put: (key: string, cached: CachedResponse) => Effect.Effect<void>
+}
+
+/**
+ * Maximum milliseconds for which Redis stores a response that can no longer change. Without this limit, such responses
+ * would accumulate.
+ */
+const finalFor = 3_600_000
+
+/** The Redis key prefix of the responses, and the timeout of operations. */
+export interface RedisOptions {
+  /** Prefix of the keys. Default: `trigate:cache:`. */
+  readonly prefix?: string
+  /** Timeout of one operation in Redis. Default: 250 milliseconds. */
+  readonly deadline?: Duration.Input
+}
+
+const Millis = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
+
+const Stored = Schema.fromJsonString(Schema.Struct({
+  readAt: Millis,
+  policy: Schema.Struct({
+    fresh: Millis,
+    refreshAfter: Schema.optionalKey(Millis),
+    staleIfError: Millis,
+    staleIfLimited: Schema.optionalKey(Millis)
+  }),
+  head: Schema.String,
+  form: Schema.Literals(["text", "bytes"]),
+  body: Schema.String
+}))
+const decode = Schema.decodeUnknownOption(Stored)
+const encode = Schema.encodeEffect(Stored)
+
+const fromStored = ({ body, form, head, policy, readAt }: typeof Stored.Type): CachedResponse => ({
+  readAt,
+  policy,
+  content: { head, body: form === "text" ? body : Utf8.encode(body) }
+})
+
+// a body that is not valid UTF-8 is not stored, because it could not be restored from text
+const toStored = ({ content: { body, head }, policy, readAt }: CachedResponse): Option.Option<typeof Stored.Type> =>
+  typeof body === "string"
+    ? Option.some({ readAt, policy, head, form: "text", body })
+    : Option.map(Utf8.decode(body), (text) => ({ readAt, policy, head, form: "bytes" as const, body: text }))
+
+/** Makes the shared responses of all replicas with the same Redis and prefix. */
+export const makeRedis = Effect.fnUntraced(function*({ deadline, prefix = "trigate:cache:" }: RedisOptions) {
+  const redis = yield* Redis.Redis
+  const shared = yield* SharedState.make({ use: "cache", ...(deadline === undefined ? {} : { deadline }) })
+
+  const get = (key: string): Effect.Effect<CachedResponse | undefined> =>
+    Effect.map(
+      shared.orElse(
+        Effect.mapError(redis.send("GET", `${prefix}${key}`), SharedState.unreachable),
+        Effect.succeed(null)
+      ),
+      // an entry that a different version of the gateway stored may not decode, and then counts as missing
+      (stored) => Option.getOrUndefined(Option.map(decode(stored), fromStored))
+    )
+
+  const put = Effect.fnUntraced(function*(key: string, cached: CachedResponse) {
+    const useful = Math.floor(useLeft(cached, yield* Clock.currentTimeMillis))
+    const left = cached.policy.isFinal === true ? Math.min(useful, finalFor) : useful
+    const stored = toStored(cached)
+    if (left < 1 || Option.isNone(stored)) return
+    const text = yield* Effect.orDie(encode(stored.value))
+    yield* shared.orElse(
+      Effect.mapError(redis.send("SET", `${prefix}${key}`, text, "PX", String(left)), SharedState.unreachable),
+      Effect.void
+    )
+  })
+
+  const replicas: Replicas = { get, put }
+  return replicas
+})
 
 /** A read, and the rules for caching the read's response. */
 export interface CacheableRead<A> {
@@ -131,7 +733,7 @@ export class ResponseCache extends Context.Service<ResponseCache, {
 }>()("@trigate/upstream/cache/ResponseCache") {}
 
 /** Options of the cache. */
-export interface Options extends SingleFlight.Options {
+export interface Options extends SingleFlightOptions {
   /**
    * Maximum number of bytes of keys and responses in this process. Default: 64 MiB. A response larger than an eighth of
    * this limit is not cached.
@@ -179,7 +781,7 @@ interface Shared {
   readonly versions: AccountVersions["Service"]
   readonly store: CacheStore
   readonly replicas: Replicas | undefined
-  readonly flights: SingleFlight.Options
+  readonly flights: SingleFlightOptions
   /** The scope of refreshes in the background. */
   readonly scope: Scope.Scope
 }
@@ -204,8 +806,8 @@ const makeReader = <A, E>(
   { flights: options, replicas, scope, store, versions }: Shared,
   { codec, space }: Kind<A>
 ): Reader<A, E> => {
-  const flights = SingleFlight.make<A, E>(options, codec.faultOf)
-  const checks = SingleFlight.make<void, never>(options)
+  const flights = makeSingleFlight<A, E>(options, codec.faultOf)
+  const checks = makeSingleFlight<void, never>(options)
   const isFault = (answer: A) => codec.faultOf(answer) === "upstream"
   const refreshedAt = new WeakMap<CachedResponse, number>()
 
@@ -438,7 +1040,7 @@ const makeReader = <A, E>(
     read: (query) =>
       Effect.contextWith((context: Reading) =>
         Spans.isTraced(context)
-          ? Spans.call(query, isFault, Effect.contextWith((inSpan: Reading) => answer(query, inSpan)))
+          ? Spans.callSpan(query, isFault, Effect.contextWith((inSpan: Reading) => answer(query, inSpan)))
           : answer(query, context)
       )
   }
@@ -482,11 +1084,11 @@ export const layer = (options: Options = {}): Layer.Layer<ResponseCache> =>
  * @category layers
  */
 export const layerRedis = (
-  options: Options & ResponseCacheRedis.Options = {}
+  options: Options & RedisOptions = {}
 ): Layer.Layer<ResponseCache, never, Redis.Redis> =>
   Layer.effect(
     ResponseCache,
-    Effect.flatMap(ResponseCacheRedis.make(options), (replicas) => make(options, replicas))
+    Effect.flatMap(makeRedis(options), (replicas) => make(options, replicas))
   ).pipe(
-    Layer.provide(AccountVersionsRedis.layer(options.deadline === undefined ? {} : { deadline: options.deadline }))
+    Layer.provide(layerVersionsRedis(options.deadline === undefined ? {} : { deadline: options.deadline }))
   )

@@ -1,27 +1,524 @@
 /**
- * The subscriptions of all callers to one EVM chain. One task follows the chain's newest block (its head) for all of
- * them, and runs while there are subscriptions.
+ * The subscriptions of all callers to one EVM chain, and the methods that the gateway derives from a node's reads. One
+ * task follows the chain's head for all callers.
+ *
+ * Logs are queried in one query for all filters, and only for blocks whose bloom filter may match one of the filters:
+ * of one block by its hash, of several new blocks by their range. Blocks of the range without logs are then queried by
+ * their hashes, because a node that does not have a block omits it. While nodes refuse queries by block hash, all logs
+ * of a block are queried by its number. After a reorg, the logs of replaced blocks are sent again with `removed: true`,
+ * before the logs of the new blocks.
  */
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { encodeQuantity } from "@trigate/domain/encoding/Encoding"
+import { InvalidRequest, UnsupportedMethod } from "@trigate/domain/errors/GatewayError"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
-import { UnsupportedMethod } from "@trigate/domain/errors/RequestError"
+import * as EvmReads from "@trigate/domain/evm/EvmMethods"
+import { relayedReads, standardMethods } from "@trigate/domain/evm/EvmMethods"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
-import { relayedReads } from "@trigate/domain/evm/EvmMethods"
-import { standardMethods } from "@trigate/domain/evm/EvmMethodTable"
-import type { Interest, Subscribe } from "@trigate/domain/evm/EvmSubscriptions"
-import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
+import type { EvmBackend, RpcAnswer, StreamingBackend } from "@trigate/domain/evm/EvmProtocol"
+import { selects } from "@trigate/domain/evm/EvmResources"
+import type { Interest, Subscribe } from "@trigate/domain/evm/EvmStreams"
 import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import * as CatchUp from "./CatchUp.ts"
-import * as FeedTopics from "./FeedTopics.ts"
-import * as HeadChain from "./HeadChain.ts"
-import * as HeadSource from "./HeadSource.ts"
-import * as LogDelivery from "./LogDelivery.ts"
-import * as NodeReads from "./NodeReads.ts"
-import type { AskNode } from "./NodeReads.ts"
+import * as Semaphore from "effect/Semaphore"
+import * as Batching from "../Batching.ts"
+import { Learned } from "../Batching.ts"
+import type { Settings } from "../Upstream.ts"
+import * as FeedTopics from "./Filters.ts"
+import { byBlock, removedLog } from "./Filters.ts"
+import type { FeedTopic, InterestIn } from "./Filters.ts"
+import * as HeadChain from "./Heads.ts"
+import type * as NodeReads from "./Heads.ts"
+import type { AskNode, Header } from "./Heads.ts"
+import * as LogSearch from "./LogSearch.ts"
+import { mayHave, servedBlocks } from "./LogSearch.ts"
+
+/** The dependencies of the log delivery. */
+export interface LogDeliveryOptions {
+  readonly serving: Serving
+  readonly ask: AskNode
+  readonly reads: Pick<NodeReads.NodeReads, "header">
+  readonly topics: FeedTopics.FeedTopics
+  /** Returns the chain of the blocks whose logs are delivered. */
+  readonly chain: () => HeadChain.HeadChain
+}
+
+/** Delivers the logs of a chain's newest blocks to subscriptions. */
+export interface LogDelivery {
+  /** Returns the number of the latest block whose logs were delivered. */
+  readonly position: () => bigint | undefined
+  /** Sets the blocks after which the delivery starts. The logs of these blocks are not delivered. */
+  readonly begin: (headers: ReadonlyArray<Header>) => void
+  /** Sends, marked as removed, the logs of the blocks after block `to`, which were replaced. */
+  readonly rewind: (to: bigint) => void
+  /** Ends the subscriptions, because blocks from `first` on were missed or replaced. */
+  readonly lose: (first: bigint) => void
+  /** Reports that the chain has changed. */
+  readonly wake: () => void
+  /** Delivers logs whenever the chain has changed. Never ends. */
+  readonly run: Effect.Effect<never>
+  /**
+   * Returns an object that identifies the read of new logs in progress; `undefined` if there is none. The read omits
+   * logs that only subscriptions added after its start select.
+   */
+  readonly reading: () => object | undefined
+  /** Returns the number of failed attempts to read the logs of new blocks. */
+  readonly failures: () => number
+  /**
+   * Returns the logs that match a subscription, from a block up to {@link position}. If a node refuses the query,
+   * returns the node's response.
+   */
+  readonly readSince: (
+    topic: FeedTopic<InterestIn<"logs">>,
+    from: bigint
+  ) => Effect.Effect<ReadonlyArray<string> | Extract<RpcAnswer, { readonly _tag: "Error" }>, CommonFailure>
+  /**
+   * Records logs that {@link readSince} returned to a subscription, so that they are also sent as removed after a reorg.
+   */
+  readonly remember: (logs: ReadonlyArray<string>) => void
+}
+
+interface DeliveredBlock {
+  readonly number: bigint
+  readonly hash: string
+  logs: ReadonlyArray<string>
+}
+
+/**
+ * Maximum number of blocks whose logs are queried by block hash after a query of their range has failed, or while few
+ * blocks have logs. Otherwise one query covers the whole range of blocks.
+ */
+const mostByHash = 8
+
+/** Maximum number of blocks whose logs are delivered together. */
+const mostSpan = 200
+
+/** Maximum number of blocks whose logs are still to be delivered. The chain stores these blocks, and some more. */
+const mostBehind = HeadChain.most - 1024
+
+/**
+ * Maximum numbers of addresses and of first topics in a query. If subscriptions select more, all addresses or topics
+ * are queried, because nodes refuse long filters.
+ */
+const mostAlternatives = { addresses: 100, topics: 4 }
+
+const firstBackoff = 250
+const maxBackoff = 10_000
+
+/** Number of consecutive failures after which they are logged as warnings. */
+const patience = 5
+
+/** A node's response does not contain the logs of the requested blocks. */
+class LogsUnread extends Data.TaggedError("LogsUnread")<{ readonly message: string }> {}
+
+const otherBlocks = () => new LogsUnread({ message: "The node has other blocks" })
+
+const isTransient = (error: CommonFailure | LogsUnread): boolean =>
+  error._tag !== "LogsUnread" && error.group === "retry-later"
+
+/** Encodes a block number as the position from which a caller can later resume its logs subscription. */
+export const formatPosition = (block: bigint): string => `{"position":"${encodeQuantity(block)}"}`
+
+const parts = (
+  text: string
+): { readonly address: string; readonly topics: ReadonlyArray<string>; readonly index: unknown } => {
+  const value = Json.of(text).valueOrUndefined
+  const address = JsonRpc.member(value, "address")
+  const topics = JsonRpc.member(value, "topics")
+  return {
+    address: Predicate.isString(address) ? address : "",
+    topics: Array.isArray(topics) ? topics.filter(Predicate.isString) : [],
+    index: JsonRpc.member(value, "logIndex")
+  }
+}
+
+/** Makes the `LogDelivery` object of one chain. Nothing is delivered until its `run` is started. */
+export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, serving, topics }: LogDeliveryOptions) {
+  const clock = yield* Clock.Clock
+  const getLogs = EvmReads.getLogs(serving)
+  const changes = yield* Queue.sliding<void>(1)
+  let delivered: Array<DeliveredBlock> = []
+  let reading: object | undefined
+  let failures = 0
+  // consecutive failures, and the number of blocks to deliver together after them
+  let streak = 0
+  let atOnce = mostSpan
+  /**
+   * Whether at most one of the blocks that were last queried together had logs. A query of a range then saves nothing,
+   * because each block without logs is also queried by its hash.
+   */
+  let isSparse = false
+  /** Whether nodes refuse queries by block hash. */
+  const refusesHashes = new Learned<true>()
+
+  const wake = (): void => void Queue.offerUnsafe(changes, undefined)
+
+  /** Sends the logs of a block to the matching subscriptions. Returns the logs that were sent. */
+  const send = (number: bigint, logs: ReadonlyArray<string>): ReadonlyArray<string> => {
+    const known = logs.map((text) => ({ text, log: parts(text), isSent: false }))
+    for (const topic of topics.ofKind("logs")) {
+      if (number <= topic.since) continue
+      for (const each of known) {
+        if (!selects(topic.selection, each.log)) continue
+        each.isSent = true
+        topics.emit(topic, each.text)
+      }
+    }
+    return known.filter(({ isSent }) => isSent).map(({ text }) => text)
+  }
+
+  const sendPositions = (): void => {
+    const last = delivered.at(-1)
+    if (last === undefined) return
+    for (const topic of topics.ofKind("logs")) {
+      if (topic.interest.hasPositions === true && last.number > topic.since) {
+        topics.emit(topic, formatPosition(last.number))
+      }
+    }
+  }
+
+  /** Returns the values that all subscriptions together select; empty, which selects all, if one selects all or many. */
+  const selected = (sets: ReadonlyArray<ReadonlySet<string> | undefined>, most: number): ReadonlyArray<string> => {
+    if (!sets.every((each) => each !== undefined && each.size > 0 && each.size <= most)) return []
+    const values = new Set(sets.flatMap((each) => [...each ?? []]))
+    return values.size > most ? [] : [...values]
+  }
+
+  /** Returns a filter that matches every log that any subscription selects. */
+  const union = (): object => {
+    const all = topics.ofKind("logs").map(({ selection }) => selection)
+    const address = selected(all.map(({ addresses }) => addresses), mostAlternatives.addresses)
+    const first = selected(all.map(({ topics: [position] }) => position), mostAlternatives.topics)
+    return {
+      ...(address.length === 0 ? {} : { address }),
+      ...(first.length === 0 ? {} : { topics: [first] })
+    }
+  }
+
+  const query = (filter: object) => {
+    const params = Json.write([filter])
+    return ask({ operation: getLogs, params, request: params.valueOrUndefined, surface: "gateway" })
+  }
+
+  const queryTexts = Effect.fnUntraced(function*(filter: object) {
+    const answer = yield* query(filter)
+    if (answer._tag === "Error") return yield* new LogsUnread({ message: answer.message })
+    const texts = Json.elements(answer.result.text)
+    return texts ?? (yield* new LogsUnread({ message: "The node's logs are not an array" }))
+  })
+
+  /**
+   * Returns all logs of a block, queried by the block's number. Fails if the node does not have the block; some nodes then
+   * return an empty list.
+   */
+  const queryByNumber = Effect.fnUntraced(function*({ hash, logsBloom, number }: Header) {
+    const name = encodeQuantity(number)
+    const queried = queryTexts({ fromBlock: name, toBlock: name })
+    // the block is queried because its bloom filter may match, so the filter is not empty and the block has logs
+    if (logsBloom !== undefined) {
+      const texts = yield* queried
+      return texts.length > 0 ? texts : yield* otherBlocks()
+    }
+    // the calls are in one batch, so that one node serves both
+    const [header, texts] = yield* Batching.batched(Effect.all([reads.header(number), queried], { concurrency: 2 }))
+    return header?.hash === hash ? texts : yield* otherBlocks()
+  })
+
+  /** Returns the logs of a block. Queries them by number only while nodes refuse queries by hash. */
+  const queryBlock = (block: Header, filter: object) =>
+    Effect.suspend(() => {
+      const now = clock.currentTimeMillisUnsafe()
+      if (refusesHashes.at(now) === true) return queryByNumber(block)
+      const queried = queryTexts({ ...filter, blockHash: block.hash })
+      // the first attempt may have been refused because of its filter
+      if (streak === 0) return queried
+      return Effect.catchTag(queried, "LogsUnread", () =>
+        Effect.tap(queryByNumber(block), () =>
+          Effect.sync(() => refusesHashes.learn(true, now))))
+    })
+
+  /** Returns the logs of some blocks, queried block by block. */
+  const queryBlocks = (blocks: ReadonlyArray<Header>, filter: object) =>
+    Effect.map(
+      Effect.forEach(blocks, (block) => queryBlock(block, filter), { concurrency: mostByHash }),
+      (found) => found.flat()
+    )
+
+  /** Returns the logs of some blocks. Fails if the node does not have one of the blocks. */
+  const logsIn = Effect.fnUntraced(function*(blocks: ReadonlyArray<Header>) {
+    // a node may refuse a filter, so a retry has none
+    const filter = streak === 0 ? union() : {}
+    const first = blocks[0]
+    const last = blocks.at(-1)
+    const isByHash = blocks.length <= (isSparse || streak > 0 ? mostByHash : 1)
+    if (first === undefined || last === undefined || isByHash) return yield* queryBlocks(blocks, filter)
+    const texts = yield* queryTexts({
+      ...filter,
+      fromBlock: encodeQuantity(first.number),
+      toBlock: encodeQuantity(last.number)
+    })
+    // a node that is behind, or on another branch, silently omits blocks
+    const there = new Set(byBlock(texts).map(({ hash }) => hash))
+    return [...texts, ...(yield* queryBlocks(blocks.filter(({ hash }) => !there.has(hash)), filter))]
+  })
+
+  const begin = (headers: ReadonlyArray<Header>): void => {
+    delivered = headers.map(({ hash, number }) => ({ number, hash, logs: [] }))
+  }
+
+  const lose = (first: bigint): void => {
+    const next = (delivered.at(-1)?.number ?? first) + 1n
+    topics.lose("logs", next < first ? next : first)
+    begin([])
+  }
+
+  /**
+   * Sends, marked as removed, the logs of blocks after block `to`, which are no longer in the chain. Subscriptions that
+   * began at one of these blocks then receive the logs of its replacement.
+   */
+  const rewind = (to: bigint): void => {
+    for (let last = delivered.at(-1); last !== undefined && last.number > to; last = delivered.at(-1)) {
+      delivered.pop()
+      send(last.number, last.logs.toReversed().map(removedLog))
+    }
+    for (const topic of topics.ofKind("logs")) {
+      if (topic.interest.fromBlock === undefined && topic.since > to) topic.since = to
+    }
+    wake()
+  }
+
+  /** Delivers the logs of new blocks. */
+  const reconcile = Effect.fnUntraced(function*() {
+    for (;;) {
+      if (chain().head() === undefined) return
+      const start = delivered.at(-1)
+      const ahead = chain().above(start?.number ?? -1n)
+      if (start === undefined || ahead.length > mostBehind) {
+        lose(ahead[0]?.number ?? 0n)
+        return begin(ahead.slice(-HeadChain.remembered))
+      }
+      const span = ahead.slice(0, atOnce)
+      if (span.length === 0) return
+      const wanted = topics.ofKind("logs")
+      const matching = span.filter(({ logsBloom, number }) =>
+        wanted.some(({ selection, since }) => number > since && mayHave(logsBloom, selection))
+      )
+      reading = matching
+      const found = matching.length === 0 ? [] : yield* logsIn(matching)
+      const blocks = new Map(byBlock(found).map((block) => [block.hash, block]))
+      if (matching.length > 1) isSparse = blocks.size < 2
+      const hashes = new Set(span.map(({ hash }) => hash))
+      if (![...blocks.keys()].every((hash) => hashes.has(hash))) {
+        return yield* otherBlocks()
+      }
+      for (const { hash, number, parentHash } of span) {
+        // the chain may have changed during the query
+        if (chain().at(number)?.hash !== hash || delivered.at(-1)?.hash !== parentHash) break
+        delivered.push({ number, hash, logs: send(number, blocks.get(hash)?.logs ?? []) })
+      }
+      if (delivered.length > HeadChain.remembered) delivered = delivered.slice(-HeadChain.remembered)
+      streak = 0
+      atOnce = Math.min(mostSpan, 2 * atOnce)
+      sendPositions()
+      topics.flush()
+    }
+  })
+
+  const retryLater = (error: CommonFailure | LogsUnread) =>
+    Effect.suspend(() => {
+      failures++
+      streak++
+      // a node may refuse the logs of this number of blocks
+      if (!isTransient(error)) atOnce = Math.max(1, atOnce >> 1)
+      const log = streak < patience ? Effect.logDebug : Effect.logWarning
+      return log("The logs of new blocks could not be read", { error: error.message }).pipe(
+        Effect.andThen(Effect.sleep(Math.min(maxBackoff, firstBackoff * 2 ** (streak - 1)))),
+        Effect.andThen(Effect.sync(wake))
+      )
+    })
+
+  const run = Effect.forever(Effect.andThen(
+    Queue.take(changes),
+    Effect.ensuring(
+      reconcile(),
+      Effect.sync(() => {
+        reading = undefined
+        topics.flush()
+      })
+    ).pipe(Effect.catch(retryLater))
+  ))
+
+  const delivery: LogDelivery = {
+    position: () => delivered.at(-1)?.number,
+    begin,
+    rewind,
+    lose,
+    wake,
+    run,
+    reading: () => reading,
+    failures: () => failures,
+    readSince: ({ interest }, from) => {
+      const to = delivered.at(-1)?.number
+      return to === undefined || to < from ? Effect.succeed([]) : Effect.map(
+        query({ ...interest.filter, fromBlock: encodeQuantity(from), toBlock: encodeQuantity(to) }),
+        (answer) => answer._tag === "Error" ? answer : Json.elements(answer.result.text) ?? []
+      )
+    },
+    remember: (logs) => {
+      for (const { hash, logs: read } of byBlock(logs)) {
+        const there = delivered.find((block) => block.hash === hash)
+        if (there === undefined) continue
+        const known = new Set(there.logs.map((text) => parts(text).index))
+        there.logs = [...there.logs, ...read.filter((text) => !known.has(parts(text).index))]
+      }
+    }
+  }
+  return delivery
+})
+
+/** The dependencies of the function that sends past results to new subscriptions. */
+export interface CatchUpOptions {
+  readonly reads: NodeReads.NodeReads
+  readonly topics: FeedTopics.FeedTopics
+  readonly chain: HeadChain.HeadChain
+  readonly logs: LogDelivery
+  /** Returns the number of reorgs so far. */
+  readonly reorganisations: () => number
+}
+
+/** Maximum number of blocks between a subscription's first block and the latest one. */
+const mostBlocks = 1024n
+
+/** Maximum number of subscriptions that catch up concurrently. */
+const concurrency = 2
+
+/**
+ * Maximum number of retries after a node refuses a query for logs. The node that serves the logs may be behind the node
+ * that announced the head.
+ */
+const mostCatchUpRefusals = 20
+
+/** The missed results of a subscription, or the error object that ends it; `undefined` if the read must be repeated. */
+type CaughtUp = { readonly results: ReadonlyArray<string> } | { readonly refusal: string } | undefined
+
+/** Returns whether a subscription must receive past results before new notifications. */
+const isNeeded = (interest: Interest): boolean =>
+  ("fromBlock" in interest && interest.fromBlock !== undefined) ||
+  (interest.kind === "logs" && interest.hasPositions === true)
+
+const isPassing = ({ group }: CommonFailure): boolean => group === "retry-later"
+
+/**
+ * Makes the catch-up function of one chain. The function returns the effect that a new subscription has to run, or
+ * `undefined` if the subscription has missed nothing.
+ */
+export const makeCatchUp = ({ chain, logs, reads, reorganisations, topics }: CatchUpOptions) => {
+  const lock = Semaphore.makeUnsafe(concurrency)
+
+  /**
+   * Reads the block headers from block `from` on. Returns `undefined` if the headers must be read again, because a
+   * header is missing or does not follow the one before it.
+   */
+  const blocksSince = Effect.fnUntraced(
+    function*(topic: FeedTopic, from: bigint): Effect.fn.Return<CaughtUp, CommonFailure> {
+      const head = chain.head()
+      if (head === undefined || from > head.number) return { results: [] }
+      if (head.number - from >= mostBlocks) {
+        const message = `Expected one of the ${mostBlocks} newest blocks; the newest one is ${head.number}`
+        const error = new InvalidRequest({ errors: [{ path: ["params", 1, "fromBlock"], message }], detail: message })
+        return { refusal: JsonRpc.errorObject(error) }
+      }
+      const known = chain.above(from - 1n)[0]?.number ?? from
+      const missing = Array.from({ length: Number(known - from) }, (_, index) => from + BigInt(index))
+      const older = yield* Effect.forEach(missing, reads.header, { concurrency: 8 })
+      if (!older.every(Predicate.isNotUndefined)) return undefined
+      const headers = [...older, ...chain.above(from - 1n)]
+      if (!headers.every(({ parentHash }, index) => index === 0 || headers[index - 1]?.hash === parentHash)) {
+        return undefined
+      }
+      // drops the queued notifications, because their blocks are among the headers that were just read
+      topic.waiting = []
+      return { results: headers.map(({ text }) => text) }
+    }
+  )
+
+  /**
+   * Reads the logs from block `from` on. Returns `undefined` if the blocks changed during the read, so that the logs
+   * must be read again.
+   */
+  const logsSince = Effect.fnUntraced(function*(
+    topic: FeedTopic<InterestIn<"logs">>,
+    from: bigint,
+    isLast: boolean
+  ): Effect.fn.Return<CaughtUp, CommonFailure> {
+    const before = reorganisations()
+    topic.waiting = []
+    const position = logs.position()
+    const found = yield* logs.readSince(topic, from)
+    // a reorg may have removed some of the logs
+    if (before !== reorganisations()) return undefined
+    if ("_tag" in found) {
+      return isLast || servedBlocks(found) !== undefined ? { refusal: found.error.text } : undefined
+    }
+    logs.remember(found)
+    const end = topic.interest.hasPositions === true ? [formatPosition(position ?? from - 1n)] : []
+    return { results: [...found, ...end] }
+  })
+
+  const catchUp = Effect.fnUntraced(function*(topic: FeedTopic, earlier: object | undefined) {
+    const { interest } = topic
+    // waits for the chain's first known block: without it, the number of missed blocks is unknown. Also waits for the
+    // end of a read of new logs that began before the subscription
+    const isEarly = () => chain.head() === undefined || (earlier !== undefined && logs.reading() === earlier)
+    while (isEarly()) {
+      if (topic.sinks.size === 0) return
+      yield* Effect.sleep("50 millis")
+    }
+    const newest = chain.head()?.number ?? 0n
+    if (interest.kind === "newHeads" && interest.fromBlock === "latest") topic.since = newest - 1n
+    if (interest.kind === "logs" && interest.fromBlock === undefined) {
+      if (topic.since < 0n) topic.since = newest
+      topics.release(topic, [formatPosition(topic.since)])
+      return topics.flush()
+    }
+    for (let attempts = 1; topic.sinks.size > 0; attempts++) {
+      const from = topic.since + 1n
+      const found = yield* lock.withPermit(
+        isLogs(topic) ? logsSince(topic, from, attempts >= mostCatchUpRefusals) : blocksSince(topic, from)
+      ).pipe(Effect.catchIf(isPassing, () => Effect.undefined))
+      if (found !== undefined) {
+        if ("refusal" in found) topics.fail(topic, found.refusal)
+        else topics.release(topic, found.results)
+        return topics.flush()
+      }
+      yield* Effect.sleep("250 millis")
+    }
+  })
+
+  return (topic: FeedTopic): Effect.Effect<void> | undefined => {
+    const { interest } = topic
+    if (!isNeeded(interest)) return undefined
+    topic.waiting = []
+    return catchUp(topic, isLogs(topic) ? logs.reading() : undefined).pipe(
+      Effect.catch((error) =>
+        Effect.sync(() => {
+          topics.fail(topic, JsonRpc.errorObject(error))
+          topics.flush()
+        })
+      )
+    )
+  }
+}
+
+const isLogs = (topic: FeedTopic): topic is FeedTopic<InterestIn<"logs">> => topic.interest.kind === "logs"
 
 /** The state of the feed, for metrics and the console. */
 export interface FeedStatus {
@@ -50,7 +547,7 @@ export interface Options {
   readonly serving: Serving
   readonly ask: AskNode
   /** Reads blocks. By default, these reads are sent through `ask`. */
-  readonly reads?: NodeReads.NodeReads
+  readonly reads?: HeadChain.NodeReads
   /** Returns the WebSocket URLs of the chain's nodes, in order of preference; empty if the nodes support only HTTP. */
   readonly addresses?: () => ReadonlyArray<Redacted.Redacted>
   /** Returns the minimum milliseconds between two polls. Default: 1000. */
@@ -83,9 +580,9 @@ export const make = Effect.fnUntraced(
     const scope = yield* Scope.Scope
     const fork = Effect.runForkWith(yield* Effect.context())
     const now = () => clock.currentTimeMillisUnsafe()
-    const reads = options.reads ?? NodeReads.make(serving, serving.chain, ask)
+    const reads = options.reads ?? HeadChain.make(serving, serving.chain, ask)
     const syncingRead = relayedReads({ eth_syncing: standardMethods["eth_syncing"] ?? { summary: "" } }, serving)[0]
-    const topics = FeedTopics.make(serving.chain)
+    const topics = FeedTopics.makeTopics(serving.chain)
     let running: Fiber.Fiber<unknown> | undefined
     let reorganisations = 0
     let pending = new Set<string>()
@@ -94,8 +591,8 @@ export const make = Effect.fnUntraced(
     let syncing: string | undefined
     let syncingAt = 0
 
-    const logs = yield* LogDelivery.make({ serving, ask, reads, topics, chain: () => chain })
-    const chain: HeadChain.HeadChain = HeadChain.make(reads, {
+    const logs = yield* makeLogDelivery({ serving, ask, reads, topics, chain: () => chain })
+    const chain: HeadChain.HeadChain = HeadChain.makeChain(reads, {
       added: (header) => {
         source.found(header)
         for (const topic of topics.ofKind("newHeads")) {
@@ -120,7 +617,7 @@ export const make = Effect.fnUntraced(
         topics.flush()
       }
     })
-    const catchUp = CatchUp.make({ reads, topics, chain, logs, reorganisations: () => reorganisations })
+    const catchUp = makeCatchUp({ reads, topics, chain, logs, reorganisations: () => reorganisations })
 
     const onPending = (hashes: ReadonlyArray<string>): void => {
       for (const hash of hashes) {
@@ -182,7 +679,7 @@ export const make = Effect.fnUntraced(
       return Effect.andThen(Effect.andThen(head, checkPending), checkSyncing)
     })
 
-    const source: HeadSource.HeadSource = yield* HeadSource.make({
+    const source: HeadChain.HeadSource = yield* HeadChain.makeSource({
       addresses,
       // a poll of the pending block is a second request
       pollAtLeast: () => pollAtLeast() * (isPendingPolled() ? 2 : 1),
@@ -266,5 +763,78 @@ export const make = Effect.fnUntraced(
       }
     }
     return feed
+  }
+)
+
+/** The limits of log queries, filters and subscriptions. */
+export interface Bounds {
+  /** Maximum number of blocks that the nodes serve in one `eth_getLogs`. Default: learned from their errors. */
+  readonly logBlocks?: number | undefined
+  /** Maximum number of upstream requests for one `eth_getLogs`. Default: 40. */
+  readonly logRequests?: number | undefined
+  /** Maximum number of filters of one caller. Default: 100. */
+  readonly filters?: number | undefined
+  /** The WebSocket URLs of the chain's nodes, for subscriptions. Default: new blocks are polled. */
+  readonly sockets?: ReadonlyArray<Redacted.Redacted> | undefined
+}
+
+/** The chain, and the limits of its log queries, filters and subscriptions. */
+export interface GatewayReadsOptions extends Bounds {
+  readonly serving: Serving
+  /** The name of the upstream in errors. */
+  readonly label: string
+}
+
+/** Converts settings to limits. The second argument contains settings that apply to one chain only. */
+export const toBounds = (
+  { callerFilters, logsMaxRequests }: Pick<Settings, "callerFilters" | "logsMaxRequests">,
+  { logBlocks, sockets }: {
+    readonly logBlocks: Option.Option<number>
+    readonly sockets: ReadonlyArray<Redacted.Redacted>
+  }
+): Bounds => ({
+  sockets,
+  logBlocks: Option.getOrUndefined(logBlocks),
+  logRequests: logsMaxRequests,
+  filters: callerFilters
+})
+
+/**
+ * Makes a backend that implements logs, filters and subscriptions over another backend. Subscriptions end with the
+ * scope. Filters are stored in the `FilterStore` of the context, or in memory if there is none.
+ */
+export const makeGatewayReads = Effect.fnUntraced(
+  function*(
+    backend: EvmBackend,
+    { filters, label, logBlocks, logRequests, serving, sockets = [] }: GatewayReadsOptions
+  ) {
+    const stored = yield* Effect.serviceOption(FeedTopics.FilterStore)
+    const store = Option.isSome(stored) ? stored.value : yield* FeedTopics.makeMemory
+    const reads = HeadChain.make(serving, label, backend.read)
+    const { search } = LogSearch.make({
+      serving,
+      reads,
+      ask: backend.read,
+      blocks: logBlocks,
+      ...(logRequests === undefined ? {} : { bounds: { requests: logRequests } })
+    })
+    const own = new Map(Object.entries({
+      [EvmReads.getLogs(serving).name]: search,
+      ...FeedTopics.make({ serving, reads, search, store, ...(filters === undefined ? {} : { most: filters }) })
+    }))
+    const getBlock = EvmReads.getBlockByNumber(serving).name
+    /** Reads a block for the gateway itself, such as for its block feed, and stores the block's header. */
+    const readBlock: EvmBackend["read"] = (call) =>
+      Effect.tap(backend.read(call), (answer) => {
+        const header = answer._tag === "Result" ? HeadChain.readHeader(answer.result.valueOrUndefined) : undefined
+        return header === undefined ? Effect.void : Effect.sync(() => reads.remember(header))
+      })
+    const read: EvmBackend["read"] = (call) => {
+      if (call.operation.name === getBlock && call.surface === "gateway") return readBlock(call)
+      return (own.get(call.operation.name) ?? backend.read)(call)
+    }
+    const { subscribe } = yield* make({ serving, ask: read, reads, addresses: () => sockets })
+    const gateway: StreamingBackend = { once: backend.once, read, subscribe }
+    return gateway
   }
 )

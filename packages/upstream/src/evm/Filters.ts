@@ -1,40 +1,365 @@
 /**
- * `eth_newFilter` and similar methods, implemented by the gateway. A filter stores the last block that its client has
- * read, so any node can serve the next poll. After a reorg, removed logs are returned again with `removed: true`.
+ * `eth_newFilter` and similar methods, implemented by the gateway, and the distinct subscriptions to a chain with their
+ * callers.
+ *
+ * A filter expires after five minutes without a poll. Each caller has a maximum number of filters.
  */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
-import { encodeQuantity } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
-import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { encodeQuantity } from "@trigate/domain/encoding/Encoding"
+import { Overloaded, QuotaExceeded, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
-import type { Serving } from "@trigate/domain/evm/EvmMethods"
-import type { filterMethods } from "@trigate/domain/evm/EvmMethodTable"
-import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
-import * as EvmReads from "@trigate/domain/evm/EvmReads"
-import { invalidFilter, RangeFilter, selectionIn } from "@trigate/domain/evm/LogMatch"
-import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
-import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import * as EvmReads from "@trigate/domain/evm/EvmMethods"
+import type { filterMethods, Serving } from "@trigate/domain/evm/EvmMethods"
+import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
+import type { CheckedRead, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import { invalidFilter, RangeFilter, selectionIn } from "@trigate/domain/evm/EvmResources"
+import type { LogSelection } from "@trigate/domain/evm/EvmResources"
+import type { EvmFrame, EvmSink, Interest } from "@trigate/domain/evm/EvmStreams"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Redis from "effect/persistence/Redis"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import { newId } from "./FeedTopics.ts"
-import * as FilterStore from "./FilterStore.ts"
-import { mayHave } from "./LogBloom.ts"
-import { servedBlocks } from "./LogSearch.ts"
+import * as SharedState from "../SharedState.ts"
+import type { AskNode, Header, NodeReads } from "./Heads.ts"
+import { mayHave, servedBlocks } from "./LogSearch.ts"
 import type { LogSearch } from "./LogSearch.ts"
-import type { AskNode, Header, NodeReads } from "./NodeReads.ts"
+
+/** A subscription that callers share. */
+export interface FeedTopic<out Wanted extends Interest = Interest> {
+  readonly key: string
+  readonly id: string
+  readonly interest: Wanted
+  readonly selection: LogSelection
+  readonly sinks: Set<EvmSink>
+  /** The number of the block after which the notifications of the subscription begin. */
+  since: bigint
+  /** New results, which wait until older results have been sent; `undefined` if new results are sent immediately. */
+  waiting: Array<string> | undefined
+}
+
+/** The type and parameters of a subscription of one kind, such as `newHeads` or `logs`. */
+export type InterestIn<Kind extends Interest["kind"]> = Extract<Interest, { readonly kind: Kind }>
+
+/** The subscriptions to one chain. */
+export interface FeedTopics {
+  readonly ofKind: <Kind extends Interest["kind"]>(kind: Kind) => ReadonlyArray<FeedTopic<InterestIn<Kind>>>
+  readonly size: () => number
+  /**
+   * Adds a caller to a shared subscription with an equal interest (type and parameters), or makes a new one. If the
+   * caller is already in that subscription, adds the caller to a second subscription with its own ID.
+   */
+  readonly join: (interest: Interest, sink: EvmSink, since: bigint) => FeedTopic
+  readonly leave: (topic: FeedTopic, sink: EvmSink) => void
+  /** Sends a result to the callers of a subscription, after all earlier results. */
+  readonly emit: (topic: FeedTopic, result: string) => void
+  /** Sends older results, and then the new results that waited for them. */
+  readonly release: (topic: FeedTopic, older: ReadonlyArray<string>) => void
+  /** Ends a subscription with a JSON-RPC error object. */
+  readonly fail: (topic: FeedTopic, error: string) => void
+  /** Ends the subscriptions of one kind, because blocks from `first` on were missed or replaced. */
+  readonly lose: (kind: Interest["kind"], first: bigint) => void
+  /** Flushes the connections to which results were sent since the last flush. */
+  readonly flush: () => void
+}
+
+/** Maximum number of new results of a subscription that wait for past ones to be sent. */
+const mostWaiting = 10_000
+
+/** Makes a random ID of a subscription or filter. */
+export const newId = (): string =>
+  `0x${[...SecureRandom.randomBytesUnsafe(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
+
+/**
+ * Returns the name under which callers share equal subscriptions. Returns `undefined` for a subscription that is not
+ * shared: one that begins at a block chosen by its caller, or that reports positions.
+ */
+const sharedName = (interest: Interest): string | undefined => {
+  if ("fromBlock" in interest && interest.fromBlock !== undefined) return undefined
+  if (interest.kind !== "logs") return interest.kind
+  return interest.hasPositions === true ? undefined : `logs ${JSON.stringify(interest.filter).toLowerCase()}`
+}
+
+/** Makes an empty set of subscriptions to the chain of an upstream. */
+export const makeTopics = (upstream: string): FeedTopics => {
+  const topics = new Map<string, FeedTopic>()
+  let touched = new Set<EvmSink>()
+
+  const send = ({ id, sinks }: FeedTopic, member: "error" | "result", text: string): void => {
+    const frame: EvmFrame = {
+      text: `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${id}","${member}":${text}}}`,
+      wire: undefined
+    }
+    for (const sink of sinks) {
+      sink.deliver(frame)
+      touched.add(sink)
+    }
+  }
+
+  const fail: FeedTopics["fail"] = (topic, error) => {
+    send(topic, "error", error)
+    topic.sinks.clear()
+    topics.delete(topic.key)
+  }
+
+  const isKind = <Kind extends Interest["kind"]>(topic: FeedTopic, kind: Kind): topic is FeedTopic<InterestIn<Kind>> =>
+    topic.interest.kind === kind
+
+  const findKey = (name: string, sink: EvmSink): string => {
+    let variant = 0
+    while (topics.get(`${name}#${variant}`)?.sinks.has(sink) === true) variant++
+    return `${name}#${variant}`
+  }
+
+  const ofKind: FeedTopics["ofKind"] = (kind) => [...topics.values()].filter((topic) => isKind(topic, kind))
+
+  return {
+    ofKind,
+    size: () => topics.size,
+    join: (interest, sink, since) => {
+      const name = sharedName(interest)
+      const id = newId()
+      const key = name === undefined ? id : findKey(name, sink)
+      const topic: FeedTopic = topics.get(key) ?? {
+        key,
+        id,
+        interest,
+        selection: selectionIn(interest.kind === "logs" ? interest.filter : {}),
+        sinks: new Set(),
+        since,
+        waiting: undefined
+      }
+      topics.set(key, topic)
+      topic.sinks.add(sink)
+      return topic
+    },
+    leave: (topic, sink) => {
+      topic.sinks.delete(sink)
+      if (topic.sinks.size === 0) topics.delete(topic.key)
+    },
+    emit: (topic, result) => {
+      if (topic.waiting === undefined) send(topic, "result", result)
+      else if (topic.waiting.push(result) > mostWaiting) {
+        const detail = `More than ${mostWaiting} notifications wait for older ones: subscribe again`
+        fail(topic, JsonRpc.errorObject(new Overloaded({ retryAfter: 1, detail })))
+      }
+    },
+    release: (topic, older) => {
+      const { waiting = [] } = topic
+      topic.waiting = undefined
+      for (const result of [...older, ...waiting]) send(topic, "result", result)
+    },
+    fail,
+    lose: (kind, first) => {
+      const detail = `Blocks from ${first} on were missed or replaced: subscribe again with fromBlock 0x${
+        first.toString(16)
+      }`
+      const error = JsonRpc.errorObject(new UpstreamUnavailable({ upstream, attempts: 1, detail }))
+      for (const topic of ofKind(kind)) fail(topic, error)
+    },
+    flush: () => {
+      const sinks = touched
+      touched = new Set()
+      for (const sink of sinks) sink.flush()
+    }
+  }
+}
+
+/** The lifetime of a filter after its last poll. */
+export const idle = Duration.minutes(5)
+
+/** The owner and the ID of a filter. */
+export interface FilterKey {
+  readonly caller: string
+  readonly id: string
+}
+
+/**
+ * Stores the filters of all callers, as text.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { Filters } from "@trigate/upstream"
+ * import { Console, Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { add, get } = yield* Filters.FilterStore
+ *   yield* add({ caller: "desk", id: "0x1" }, "filter", 10)
+ *   yield* Console.log(yield* get({ caller: "desk", id: "0x1" }), yield* get({ caller: "other", id: "0x1" }))
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, Filters.layerMemory()))
+ * ```
+ * ```text
+ * filter undefined
+ * ```
+ */
+export class FilterStore extends Context.Service<FilterStore, {
+  /** Stores a new filter. Returns `false`, and stores nothing, if the caller already has `most` filters. */
+  readonly add: (key: FilterKey, text: string, most: number) => Effect.Effect<boolean>
+  /** Returns a filter; `undefined` if it does not exist or belongs to another caller. */
+  readonly get: (key: FilterKey) => Effect.Effect<string | undefined>
+  /** Replaces an existing filter; this counts as a poll. */
+  readonly set: (key: FilterKey, text: string) => Effect.Effect<void>
+  /** Removes a filter. Returns whether it existed. */
+  readonly remove: (key: FilterKey) => Effect.Effect<boolean>
+}>()("@trigate/upstream/evm/Filters/FilterStore") {}
+
+interface Entry {
+  text: string
+  until: number
+}
+
+/** Makes a store in this process. */
+export const makeMemory: Effect.Effect<FilterStore["Service"]> = Effect.map(Clock.Clock, (clock) => {
+  const callers = new Map<string, Map<string, Entry>>()
+  const now = () => clock.currentTimeMillisUnsafe()
+  const until = () => now() + Duration.toMillis(idle)
+  const sweep = (caller: string): Map<string, Entry> => {
+    const own = callers.get(caller) ?? new Map<string, Entry>()
+    for (const [id, entry] of own) if (entry.until <= now()) own.delete(id)
+    if (own.size === 0) callers.delete(caller)
+    return own
+  }
+  let sweepAt = 0
+  /** Removes expired filters of all callers, because some callers do not send another call. */
+  const sweepAll = (): void => {
+    if (now() < sweepAt) return
+    sweepAt = until()
+    for (const caller of callers.keys()) sweep(caller)
+  }
+  return FilterStore.of({
+    add: ({ caller, id }, text, most) =>
+      Effect.sync(() => {
+        sweepAll()
+        const own = sweep(caller)
+        if (own.size >= most) return false
+        callers.set(caller, own.set(id, { text, until: until() }))
+        return true
+      }),
+    get: ({ caller, id }) => Effect.sync(() => sweep(caller).get(id)?.text),
+    set: ({ caller, id }, text) =>
+      Effect.sync(() => {
+        if (sweep(caller).has(id)) callers.get(caller)?.set(id, { text, until: until() })
+      }),
+    remove: ({ caller, id }) =>
+      Effect.sync(() => {
+        const isThere = sweep(caller).delete(id)
+        if (callers.get(caller)?.size === 0) callers.delete(caller)
+        return isThere
+      })
+  })
+})
+
+/**
+ * Provides a store in the memory of this process. Each call returns a new layer with a separate store.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerMemory = (): Layer.Layer<FilterStore> => Layer.effect(FilterStore, makeMemory)
+
+const keys = (key: string, own: string, ...rest: ReadonlyArray<string | number>) => [key, own, ...rest]
+
+const addScript = Redis.script(keys, {
+  numberOfKeys: 2,
+  lua: `redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[3])
+if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[4]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('ZADD', KEYS[2], ARGV[3] + ARGV[2], KEYS[1])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+return 1`
+}).withReturnType<unknown>()
+
+const setScript = Redis.script(keys, {
+  numberOfKeys: 2,
+  lua: `if not redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'XX') then return 0 end
+redis.call('ZADD', KEYS[2], ARGV[3] + ARGV[2], KEYS[1])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+return 1`
+}).withReturnType<unknown>()
+
+const removeScript = Redis.script(keys, {
+  numberOfKeys: 2,
+  lua: `redis.call('ZREM', KEYS[2], KEYS[1])
+return redis.call('DEL', KEYS[1])`
+}).withReturnType<unknown>()
+
+/** The location of the filters in Redis. */
+export interface RedisOptions {
+  /** Prefix of the keys. Default: `trigate:{evm-filters}:`. */
+  readonly prefix?: string
+}
+
+const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:" }: RedisOptions) {
+  const redis = yield* Redis.Redis
+  const local = yield* makeMemory
+  const shared = yield* SharedState.make({ use: "evm-filters" })
+  const millis = Duration.toMillis(idle)
+  // the key contains the caller, so that no other caller can use the ID
+  const keyNames = ({ caller, id }: FilterKey) => [`${prefix}${caller}:${id}`, `${prefix}${caller}`] as const
+  const add = redis.eval(addScript)
+  const set = redis.eval(setScript)
+  const remove = redis.eval(removeScript)
+  return FilterStore.of({
+    add: (key, text, most) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        shared.orElse(
+          Effect.map(
+            Effect.mapError(add(...keyNames(key), text, millis, now, most), SharedState.unreachable),
+            (added) => added === 1
+          ),
+          local.add(key, text, most)
+        )),
+    get: (key) =>
+      Effect.map(
+        shared.orElse(
+          Effect.mapError(redis.send<string | null>("GET", keyNames(key)[0]), SharedState.unreachable),
+          local.get(key)
+        ),
+        (text) => text ?? undefined
+      ),
+    set: (key, text) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        shared.orElse(
+          Effect.asVoid(Effect.mapError(set(...keyNames(key), text, millis, now), SharedState.unreachable)),
+          local.set(key, text)
+        )),
+    remove: (key) =>
+      shared.orElse(
+        Effect.map(Effect.mapError(remove(...keyNames(key)), SharedState.unreachable), (removed) => removed === 1),
+        local.remove(key)
+      )
+  })
+})
+
+/**
+ * Provides a store that all processes with the same Redis and prefix share. While Redis is unreachable, each process
+ * uses its own store.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerRedis = (options: RedisOptions = {}): Layer.Layer<FilterStore, never, Redis.Redis> =>
+  Layer.effect(FilterStore, makeRedis(options))
 
 /** The dependencies and limits of filters. */
 export interface Options {
   readonly serving: Serving
   readonly reads: NodeReads
   readonly search: LogSearch["search"]
-  readonly store: FilterStore.FilterStore["Service"]
+  readonly store: FilterStore["Service"]
   /** Maximum number of filters of one caller. Default: 100. */
   readonly most?: number
 }
@@ -178,7 +503,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
       }))
       const isAdded = yield* store.add({ caller: ownerKey(caller), id }, text, most)
       return isAdded ? JsonRpc.result(Json.write(id)) : yield* new QuotaExceeded({
-        retryAfter: Duration.toSeconds(FilterStore.idle),
+        retryAfter: Duration.toSeconds(idle),
         detail: `This caller already has ${most} filters: uninstall some, or wait until they expire`
       })
     }, Effect.catchTag("Ended", ({ answer }) => Effect.succeed(answer)))

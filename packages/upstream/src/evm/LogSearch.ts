@@ -1,6 +1,6 @@
 /**
- * `eth_getLogs` for any range and filter. The query is split into parts that the nodes serve. The parts are read in
- * parallel, and their logs are joined in order.
+ * `eth_getLogs` for any range and filter. The query is split into parts that the nodes serve; the parts are read at the
+ * same time and joined.
  *
  * Any error of a query larger than one block, one address and one topic may mean that the query is too large. Up to
  * eight smaller queries (probes) then find a size that is served: a half, one block, a quarter, and sizes between the
@@ -13,22 +13,21 @@
  * cached with the hash of a later settled block, which identifies all blocks before it. If a query selects one block by
  * its hash, and the bloom filter in the block's known header excludes the logs, nothing is read.
  */
-import { encodeQuantity, Hash } from "@trigate/domain/encoding/Hex"
-import * as Json from "@trigate/domain/encoding/Json"
+import { keccak_256 } from "@noble/hashes/sha3"
+import { hexToBytes } from "@noble/hashes/utils"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import { encodeQuantity, Hash } from "@trigate/domain/encoding/Encoding"
+import { LogRangeTooWide, rpcCodes, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
-import { rpcCodes } from "@trigate/domain/errors/GatewayError"
-import { LogRangeTooWide } from "@trigate/domain/errors/RequestError"
-import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import * as EvmReads from "@trigate/domain/evm/EvmMethods"
 import type { Serving } from "@trigate/domain/evm/EvmMethods"
-import type { CheckedRead } from "@trigate/domain/evm/EvmProtocol"
-import * as EvmReads from "@trigate/domain/evm/EvmReads"
-import { SearchFilter, selectionIn } from "@trigate/domain/evm/LogMatch"
-import { readLogRefusal } from "@trigate/domain/evm/LogRefusal"
-import type { LogQuerySize, LogRefusal } from "@trigate/domain/evm/LogRefusal"
-import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
-import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
-import { cachedForGood } from "@trigate/domain/operations/Operation"
-import { malformed } from "@trigate/domain/operations/Protocol"
+import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
+import { readLogRefusal } from "@trigate/domain/evm/EvmProtocol"
+import type { CheckedRead, LogQuerySize, LogRefusal, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import { SearchFilter, selectionIn } from "@trigate/domain/evm/EvmResources"
+import type { LogSelection } from "@trigate/domain/evm/EvmResources"
+import { cachedForGood, malformed } from "@trigate/domain/operations/Operation"
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -36,11 +35,188 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { Learned } from "../internal/Learned.ts"
-import { mayHave } from "./LogBloom.ts"
-import * as LogParts from "./LogParts.ts"
-import type { Part, Selected, Span } from "./LogParts.ts"
-import type { AskNode, BlockName, Header, NodeReads } from "./NodeReads.ts"
+import { Learned } from "../Batching.ts"
+import type { AskNode, BlockName, Header, NodeReads } from "./Heads.ts"
+
+/** The three bits of an address or a topic: the index of a hex digit in the bloom filter, and the bit in that digit. */
+type Bits = ReadonlyArray<{ readonly digit: number; readonly bit: number }>
+
+const DIGITS = 512
+
+const mostKnown = 10_000
+const known = new Map<string, Bits>()
+
+const bloomBits = (value: string): Bits => {
+  const found = known.get(value)
+  if (found !== undefined) return found
+  const hash = keccak_256(hexToBytes(value.slice(2)))
+  const bits = [0, 2, 4].map((at) => {
+    const index = ((hash[at] ?? 0) << 8 | (hash[at + 1] ?? 0)) & 2047
+    return { digit: DIGITS - 1 - (index >> 2), bit: 1 << (index & 3) }
+  })
+  if (known.size >= mostKnown) known.clear()
+  known.set(value, bits)
+  return bits
+}
+
+const isHex = /^0x(?:[0-9a-f]{2})*$/u
+
+const has = (bloom: string, value: string): boolean =>
+  !isHex.test(value) ||
+  bloomBits(value).every(({ bit, digit }) => (Number.parseInt(bloom[digit + 2] ?? "f", 16) & bit) !== 0)
+
+const hasSome = (bloom: string, values: ReadonlySet<string>): boolean => {
+  if (values.size === 0) return true
+  for (const value of values) if (has(bloom, value)) return true
+  return false
+}
+
+const isEmpty = /^0x0*$/u
+
+/** Returns whether a block may contain logs of a selection. A missing or malformed bloom filter excludes nothing. */
+export const mayHave = (bloom: string | undefined, { addresses, topics }: LogSelection): boolean =>
+  bloom === undefined || bloom.length !== DIGITS + 2 ||
+  (!isEmpty.test(bloom) && hasSome(bloom, addresses) && topics.every((position) => hasSome(bloom, position)))
+
+/** A range of blocks, both ends included. */
+export interface Span {
+  readonly from: bigint
+  readonly to: bigint
+}
+
+/** The addresses and topics that a query selects. */
+export type Selected = Pick<typeof SearchFilter.Type, "address" | "topics">
+
+/** A part of a query. */
+export interface Part {
+  readonly span: Span
+  readonly selected: Selected
+}
+
+/** The value of an address or a topic in a filter: one value, alternatives, or everything. */
+type Position = Exclude<Selected["address"], undefined>
+
+/** Returns the addresses and topics of a filter. */
+export const selectedIn = ({ address, topics }: Selected): Selected => ({
+  ...(address === undefined ? {} : { address }),
+  ...(topics === undefined ? {} : { topics })
+})
+
+/** Returns the number of blocks in a range. */
+export const countBlocks = ({ from, to }: Span): bigint => to - from + 1n
+
+/** Splits a range into parts of a number of blocks. Parts begin at `start`, or a multiple of that number after it. */
+export const splitSpan = ({ from, to }: Span, blocks: number, start: bigint = from): ReadonlyArray<Span> => {
+  const size = BigInt(blocks)
+  return Array.from({ length: Number((to - start) / size) + 1 }, (_, index) => {
+    const first = start + BigInt(index) * size
+    const last = first + size - 1n
+    return { from: first < from ? from : first, to: last < to ? last : to }
+  })
+}
+
+/**
+ * Returns the next of the sizes by which a search finds the largest size that a node serves, after the node has refused
+ * the size `whole`: the number that the error named, a half, one, a quarter, and then sizes between the largest one
+ * `served` and the smallest one `refused`. Returns `undefined` if these differ by a factor of at most two.
+ */
+export const nextSize = (
+  whole: number,
+  { refused, served }: { readonly refused: number; readonly served: number },
+  named = 0
+): number | undefined => {
+  const first = [named, Math.ceil(whole / 2), 1, Math.ceil(whole / 4)].find((size) => size > served && size < refused)
+  if (first !== undefined || refused <= 2 * served) return first
+  return Math.max(served + 1, Math.floor(Math.sqrt(served * refused)))
+}
+
+/** Returns the distinct alternatives of a position; addresses and topics have no letter case. */
+const distinct = (position: Position) => {
+  const values = new Map<string, `0x${string}`>()
+  for (const each of position === null || Predicate.isString(position) ? [] : position) {
+    const key = each.toLowerCase()
+    if (!values.has(key)) values.set(key, each)
+  }
+  return [...values.values()]
+}
+
+const positionsIn = ({ address = null, topics }: Selected): ReadonlyArray<Position> => [address, ...topics ?? []]
+
+/** Returns a filter with other positions: its address, and then its topics. */
+const withPositions = (
+  { address, topics }: Selected,
+  [first = null, ...others]: ReadonlyArray<Position>
+): Selected => ({
+  ...(address === undefined ? {} : { address: first }),
+  ...(topics === undefined ? {} : { topics: topics === null ? null : others })
+})
+
+/** Returns the largest number of alternatives for the address or for one topic; at least 1. */
+export const countAlternatives = (selected: Selected): number =>
+  Math.max(1, ...positionsIn(selected).map((position) => distinct(position).length))
+
+/** Returns the number of parts into which {@link splitSelected} splits a filter. */
+export const countSelections = (selected: Selected, most: number): number =>
+  positionsIn(selected).reduce((product, each) => product * Math.max(1, Math.ceil(distinct(each).length / most)), 1)
+
+const chunks = (position: Position, most: number): ReadonlyArray<Position> => {
+  const values = distinct(position)
+  return values.length > most ? Arr.chunksOf(values, most) : [position]
+}
+
+/**
+ * Splits a filter into filters with at most `most` alternatives for the address and for each topic. Each log that
+ * matches the filter matches exactly one of them.
+ */
+export const splitSelected = (selected: Selected, most: number): ReadonlyArray<Selected> => {
+  let parts: ReadonlyArray<ReadonlyArray<Position>> = [[]]
+  for (const position of positionsIn(selected)) {
+    const values = chunks(position, most)
+    parts = parts.flatMap((part) => values.map((value) => Arr.append(part, value)))
+  }
+  return parts.map((positions) => withPositions(selected, positions))
+}
+
+/** Returns the first of the filters into which {@link splitSelected} splits a filter. */
+export const firstSelected = (selected: Selected, most: number): Selected =>
+  withPositions(selected, positionsIn(selected).flatMap((position) => chunks(position, most).slice(0, 1)))
+
+/** The hash of no event, so that no log has it as a topic. */
+const noEvent = `0x${"f0".repeat(32)}` as const
+
+/** Returns a filter with as many alternatives that matches no log. */
+export const unmatched = ({ address, topics }: Selected): Selected => {
+  const others = (topics ?? []).slice(0, 3)
+  return { ...(address === undefined ? {} : { address }), topics: [...others, noEvent] }
+}
+
+/** Joins the logs of parts that follow each other; each text is a JSON array. */
+export const join = (texts: ReadonlyArray<string>): string =>
+  `[${texts.map((text) => text.trim().slice(1, -1).trim()).filter((text) => text !== "").join(",")}]`
+
+/**
+ * Joins the logs of parts that overlap in blocks, by block and position in the block, each log once. Fails with the
+ * number of a block of which the parts contain different versions, because a reorg replaced it between the queries.
+ */
+export const unite = (texts: ReadonlyArray<string>): Result.Result<string, number> => {
+  const logs = texts.flatMap((text) => Json.elements(text) ?? []).map((text) => {
+    const value = Json.of(text).valueOrUndefined
+    const hash = JsonRpc.member(value, "blockHash")
+    return {
+      text,
+      hash: Predicate.isString(hash) ? hash.toLowerCase() : hash,
+      number: Number(JsonRpc.member(value, "blockNumber")),
+      index: Number(JsonRpc.member(value, "logIndex"))
+    }
+  }).toSorted((one, other) => one.number - other.number || one.index - other.index)
+  const united: Array<string> = []
+  for (const [place, { hash, index, number, text }] of logs.entries()) {
+    const previous = logs[place - 1]
+    if (previous?.number === number && previous.hash !== hash) return Result.fail(number)
+    if (previous?.number !== number || previous.index !== index) united.push(text)
+  }
+  return Result.succeed(`[${united.join(",")}]`)
+}
 
 /** The limits of one query. */
 export interface Bounds {
@@ -186,8 +362,8 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
   /** Reads a query in parts. `refused` is the error with which a node refused the whole query, if it was sent. */
   const split = Effect.fnUntraced(function*({ blockHash, call, selected, span: whole }: Query, refused?: Refused) {
     const now = yield* Clock.currentTimeMillis
-    const requested = Number(LogParts.countBlocks(whole))
-    const alternatives = LogParts.countAlternatives(selected)
+    const requested = Number(countBlocks(whole))
+    const alternatives = countAlternatives(selected)
     const limits = limitsAt(now)
     /** The size of the parts. */
     const size = {
@@ -231,8 +407,8 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
       const answer = yield* askPart(part)
       if (answer._tag === "Error") {
         const refusal = readLogRefusal(answer, {
-          blocks: Number(LogParts.countBlocks(part.span)),
-          alternatives: LogParts.countAlternatives(part.selected)
+          blocks: Number(countBlocks(part.span)),
+          alternatives: countAlternatives(part.selected)
         })
         return refusal === undefined ? yield* new Ended({ answer }) : { answer, refusal }
       }
@@ -255,7 +431,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
       if (why !== undefined) {
         return Effect.fail(new Ended({ answer: tooWide(requested, Math.max(1, Math.floor(found)), why) }))
       }
-      found += Number(LogParts.countBlocks(span)) / LogParts.countSelections(selected, size.alternatives)
+      found += Number(countBlocks(span)) / countSelections(selected, size.alternatives)
       return Effect.succeed(text)
     }
 
@@ -263,7 +439,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const probe = Effect.fnUntraced(function*({ alternatives: most, blocks }: LogQuerySize) {
       const last = next + BigInt(blocks) - 1n
       const span = { from: next, to: last < whole.to ? last : whole.to }
-      const part = { span, selected: LogParts.firstSelected(selected, most) }
+      const part = { span, selected: firstSelected(selected, most) }
       const answered = yield* query(part)
       if (isRefused(answered)) return answered
       if (most >= alternatives) {
@@ -294,7 +470,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
       const isLimited = ({ alternatives: most, blocks }: LogQuerySize) => {
         budget.probes--
         const span = { from: whole.from, to: whole.from + BigInt(blocks) - 1n }
-        const part = { span, selected: LogParts.unmatched(LogParts.firstSelected(selected, most)) }
+        const part = { span, selected: unmatched(firstSelected(selected, most)) }
         return Effect.orElseSucceed(Effect.map(query(part), isRefused), () => false)
       }
 
@@ -313,7 +489,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
         const whole = size[dimension]
         const tested = { served: least, refused: whole }
         // one probe is reserved for `isLimited`
-        for (let tried = LogParts.nextSize(whole, tested, hint); tried !== undefined && budget.probes > 1;) {
+        for (let tried = nextSize(whole, tested, hint); tried !== undefined && budget.probes > 1;) {
           if (yield* fits(sized(tried))) {
             tested.served = tried
             if (tried === hint && (yield* isLimited(sized(Math.min(whole, 2 * tried))))) {
@@ -322,7 +498,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
             }
           } else if (tried === 1) return false
           else tested.refused = tried
-          tried = LogParts.nextSize(whole, tested, hint)
+          tried = nextSize(whole, tested, hint)
         }
         if (tested.served === 0) return false
         size[dimension] = tested.served
@@ -335,7 +511,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
        * whether it did.
        */
       const useStated = ({ limit, reason }: LogRefusal): boolean => {
-        const parts = Math.ceil(size.blocks / (limit ?? 1)) * LogParts.countSelections(selected, size.alternatives)
+        const parts = Math.ceil(size.blocks / (limit ?? 1)) * countSelections(selected, size.alternatives)
         if (limit === undefined || reason === "unknown" || parts > bounds.requests) return false
         size.blocks = limit
         if (reason === "blocks") shown.blocks = limit
@@ -365,7 +541,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
       isNew = first !== undefined
       if (first !== undefined) yield* measure(first)
     }
-    const selections = LogParts.countSelections(selected, size.alternatives)
+    const selections = countSelections(selected, size.alternatives)
     const served = () => Math.floor(bounds.requests / selections) * size.blocks
     if (requested > served() && !isNew && options.blocks === undefined && selections <= bounds.requests) {
       // another node may have taught the size
@@ -380,11 +556,11 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
 
     // overlapping ranges have parts in common, because parts begin at multiples. This adds at most one request
     const start = selections > 1 ? next : next - next % BigInt(size.blocks)
-    const spans = next > whole.to ? [] : LogParts.splitSpan({ from: next, to: whole.to }, size.blocks, start)
+    const spans = next > whole.to ? [] : splitSpan({ from: next, to: whole.to }, size.blocks, start)
     const settled = blockHash === undefined ? spans.findLast(isSettled) : undefined
     const hasEnd = settled !== undefined && (yield* reads.header(whole.to)) !== undefined
     settledBy = hasEnd ? yield* findAnchors(settled.to) : []
-    const parts = LogParts.splitSelected(selected, size.alternatives).flatMap((selected) =>
+    const parts = splitSelected(selected, size.alternatives).flatMap((selected) =>
       spans.map((span): Part => ({ span, selected }))
     )
     isUnion = selections > 1
@@ -392,15 +568,15 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
 
     /** Splits a part that a node has refused. */
     const smaller = ({ selected, span }: Part, { limit, reason }: LogRefusal): ReadonlyArray<Part> => {
-      const blocks = Number(LogParts.countBlocks(span))
-      const alternatives = LogParts.countAlternatives(selected)
+      const blocks = Number(countBlocks(span))
+      const alternatives = countAlternatives(selected)
       const isOfBlocks = blocks > 1 && (reason !== "alternatives" || alternatives < 2)
       const half = Math.ceil((isOfBlocks ? blocks : alternatives) / 2)
       const most = reason === "unknown" ? half : Math.min(half, limit ?? half)
       if (reason === "blocks" && isOfBlocks) shown.blocks = Math.min(shown.blocks ?? size.blocks, limit ?? half)
-      if (isOfBlocks) return LogParts.splitSpan(span, most).map((span) => ({ span, selected }))
+      if (isOfBlocks) return splitSpan(span, most).map((span) => ({ span, selected }))
       isUnion = true
-      return LogParts.splitSelected(selected, most).map((selected) => ({ span, selected }))
+      return splitSelected(selected, most).map((selected) => ({ span, selected }))
     }
 
     const read = (part: Part): Effect.Effect<ReadonlyArray<string>, SearchFailure> =>
@@ -418,8 +594,8 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
 
     texts.push(...(yield* Effect.forEach(parts, read, { concurrency })).flat())
     learn()
-    if (!isUnion) return JsonRpc.result(Json.of(LogParts.join(texts)))
-    const united = LogParts.unite(texts)
+    if (!isUnion) return JsonRpc.result(Json.of(join(texts)))
+    const united = unite(texts)
     if (Result.isSuccess(united)) return JsonRpc.result(Json.of(united.success))
     const detail = `A reorg replaced block ${united.failure} while its logs were read: repeat the query`
     return yield* new UpstreamUnavailable({ upstream: serving.chain, attempts: 1, detail })
@@ -441,9 +617,9 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
   ) {
     const header = reads.known(blockHash.toLowerCase())
     if (header !== undefined && !mayHave(header.logsBloom, selectionIn(filter))) return JsonRpc.result(noLogs)
-    const selected = LogParts.selectedIn(filter)
+    const selected = selectedIn(filter)
     const query: Query = { call, selected, blockHash, span: { from: 0n, to: 0n } }
-    const alternatives = LogParts.countAlternatives(selected)
+    const alternatives = countAlternatives(selected)
     if (alternatives > limitsAt(yield* Clock.currentTimeMillis).alternatives) return yield* split(query)
     const answer = yield* ask({ ...call, operation: cachedOfBlock, request: { blockHash, ...filter } })
     const refusal = readLogRefusal(answer, { blocks: 1, alternatives })
@@ -456,8 +632,8 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const params = decodeParams(call.params.valueOrUndefined)
     if (Option.isNone(params)) return yield* ask(call)
     const [{ fromBlock, toBlock, ...filter }] = params.value
-    const selected = LogParts.selectedIn(filter)
-    const alternatives = LogParts.countAlternatives(selected)
+    const selected = selectedIn(filter)
+    const alternatives = countAlternatives(selected)
     const limits = limitsAt(yield* Clock.currentTimeMillis)
     const first = fromBlock ?? "latest"
     const last = toBlock ?? "latest"
@@ -474,7 +650,7 @@ export const make = ({ ask, reads, serving, ...options }: Options): LogSearch =>
     const query: Query = { call, selected, span: { from, to } }
     if (answer === undefined) return yield* split(query)
     // a range of tags may be shorter than the number that the error names
-    const refusal = readRefusal(Number(LogParts.countBlocks(query.span)))
+    const refusal = readRefusal(Number(countBlocks(query.span)))
     return refusal === undefined ? answer : yield* split(query, { answer, refusal })
   })
 

@@ -10,7 +10,7 @@
  * `trigate_shared_state_degraded` and the log report the outage. When Redis is reachable again, the process writes the
  * calls that it started during the outage, or its complete use if Redis has lost it.
  */
-import { monotonicMillis } from "@trigate/domain/Time"
+import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import type * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -20,9 +20,8 @@ import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import * as SharedState from "../SharedState.ts"
-import type * as FairQueue from "./FairQueue.ts"
-import { refreshPace } from "./Pacer.ts"
 import * as RateLimiter from "./RateLimiter.ts"
+import { refreshPace } from "./RateLimiter.ts"
 import * as RateWindow from "./RateWindow.ts"
 
 /** The limits, and their location in Redis. */
@@ -213,7 +212,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
   const refunds = yield* Queue.dropping<Effect.Effect<void>>(4096)
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
 
-  const share = (upstream: string, bounds: RateWindow.Bounds, isPaced: boolean): FairQueue.SharedWindow => {
+  const share = (upstream: string, bounds: RateWindow.Bounds, isPaced: boolean): RateLimiter.SharedWindow => {
     // windows with a different number or width of slots number their slots differently, so they have different keys
     const key = `${prefix}${upstream}:${bounds.slots}x${bounds.width}`
     const keyOfCallers = `${key}:callers`
@@ -319,7 +318,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
         const answered = Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
           Effect.filterOrElse(([word]) => word !== "unknown", () => Effect.andThen(join(own), taken)),
           Effect.map(
-            ([word, read, once, found, within, limit, readLimit, ofCall, level, members]): FairQueue.SharedAnswer => {
+            ([word, read, once, found, within, limit, readLimit, ofCall, level, members]): RateLimiter.SharedAnswer => {
               const isComplete = members >= replicas || now >= incompleteUntil
               if (isComplete) replicas = members
               const answer = {
@@ -340,7 +339,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
             }
           )
         )
-        return state.orElse<FairQueue.SharedAnswer | FairQueue.Alone, never, never>(
+        return state.orElse<RateLimiter.SharedAnswer | RateLimiter.Alone, never, never>(
           answered,
           Effect.sync(() => ({ part: 1 / replicas, started: started(clock) }))
         )

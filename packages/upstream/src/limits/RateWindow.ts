@@ -9,8 +9,8 @@
  * purpose, the use of another caller is the higher of two values: its use in this window, and its use in the previous
  * window up to the size of a share. The program itself is not a caller, and is allowed to use the whole limit.
  */
-import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
+import type { Caller } from "@trigate/domain/Caller"
 import type { MethodClass } from "@trigate/domain/operations/Operation"
 
 /** The maximum use of a rate window, in units. */

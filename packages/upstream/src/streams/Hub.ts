@@ -1,6 +1,5 @@
 /**
- * Shares upstream subscriptions between callers. There is one upstream subscription for each distinct topic (type and
- * parameters). The subscriptions use as few connections as the upstream's limits and the format of its frames permit.
+ * Shares upstream subscriptions between callers. There is one upstream subscription for each distinct topic.
  *
  * Frames pass from an upstream connection to the callers synchronously. Effects run only for operations that wait:
  * connecting, sending messages within the rate limit, and refilling (querying data missed while a connection was lost).
@@ -12,21 +11,228 @@ import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import * as CallerShares from "../internal/streams/CallerShares.ts"
-import * as Deliveries from "../internal/streams/Deliveries.ts"
-import * as Refills from "../internal/streams/Refills.ts"
-import * as SharedTopic from "../internal/streams/SharedTopic.ts"
 import * as TopicConnections from "../internal/streams/TopicConnections.ts"
-import * as TopicFrames from "../internal/streams/TopicFrames.ts"
-import * as TopicRegistry from "../internal/streams/TopicRegistry.ts"
-import * as TopicWatch from "../internal/streams/TopicWatch.ts"
+import { suspectFor } from "../internal/streams/TopicConnections.ts"
+import type { Deliveries } from "../internal/streams/TopicConnections.ts"
 import * as ReplicaUse from "./ReplicaUse.ts"
-import type { Seat, Sink } from "./Seat.ts"
 import { SocketTransport } from "./SocketTransport.ts"
-import * as StreamCounts from "./StreamCounts.ts"
-import * as StreamLimits from "./StreamLimits.ts"
-import { Frame } from "./Topic.ts"
-import type { Incoming, StreamProtocol, Topic } from "./Topic.ts"
+import * as StreamLimits from "./StreamSettings.ts"
+import type { Limits } from "./StreamSettings.ts"
+import * as SharedTopic from "./Topic.ts"
+import { countUp, distinctUsers, Frame, isWanted } from "./Topic.ts"
+import type { CallerSeat, Counts, Incoming, Seat, Sink, StreamProtocol, Topic } from "./Topic.ts"
+
+/** Records the subscriptions of each caller, and checks new subscriptions against the limits. */
+export interface CallerShares {
+  readonly add: (seat: CallerSeat, shared: SharedTopic.SharedTopic) => void
+  readonly remove: (seat: CallerSeat, shared: SharedTopic.SharedTopic) => void
+  /**
+   * Returns the error message for a caller's subscription to a further topic; `undefined` if the topic is within the
+   * limits.
+   */
+  readonly refusal: (caller: string, topic: Topic) => string | undefined
+  /** Lowers a limit to the value that the upstream reported. */
+  readonly lower: (of: "subscriptions" | "users", limit: number) => void
+}
+
+/** Maximum number of users for whom capacity is reserved because they have priority. */
+const maxReserved = 3
+
+/**
+ * Makes a record of the subscriptions of each caller of a stream hub, without callers at first. `topics` are all current
+ * upstream subscriptions of the hub. `familiar` are the users who have priority. `others` returns how much of the same
+ * limits is used by other replicas, and `reported` the hub's own use that they know.
+ */
+export const makeShares = (
+  limits: Limits,
+  protocol: StreamProtocol,
+  topics: ReadonlyMap<string, SharedTopic.SharedTopic>,
+  familiar: ReadonlySet<string> | undefined,
+  others: () => ReplicaUse.OtherUse,
+  reported: () => ReplicaUse.Use
+): CallerShares => {
+  const most = { subscriptions: limits.subscriptions, users: limits.users }
+  /**
+   * The topics of each caller. For each topic, the number of the caller's connections (seats) that are subscribed to
+   * it.
+   */
+  const callers = new Map<string, Map<SharedTopic.SharedTopic, number>>()
+
+  /** Returns the number of users for whom capacity is reserved because they have priority. */
+  const reserved = (users: ReadonlySet<string>): number => {
+    let absent = 0
+    for (const user of familiar ?? []) if (!users.has(user) && ++absent === maxReserved) break
+    return absent
+  }
+
+  const subscriptionsRefusal = (caller: string): string | undefined => {
+    const own = callers.get(caller)
+    const share = Math.floor(most.subscriptions / Math.max(1, callers.size + (own === undefined ? 1 : 0)))
+    const shared = reported().subscriptions
+    const known = shared + others().subscriptions
+    const left = ReplicaUse.left(most.subscriptions, known, topics.size - shared, others())
+    // the last tenth of the upstream's limit is reserved for callers below their share
+    return left <= 0 || (left <= most.subscriptions / 10 && (own?.size ?? 0) >= share)
+      ? protocol.refusal("subscriptions", most.subscriptions)
+      : undefined
+  }
+
+  const userRefusal = (caller: string, user: string): string | undefined => {
+    const shared = new Set([...others().users, ...others().isCurrent ? [] : reported().users])
+    const users = distinctUsers(topics.values()).union(shared)
+    if (!users.has(user)) {
+      const left = ReplicaUse.left(most.users, shared.size, users.size - shared.size, others())
+      if (left <= 0 || (familiar?.has(user) === false && left <= reserved(users))) {
+        return protocol.refusal("users", most.users)
+      }
+    }
+    const own = distinctUsers(callers.get(caller)?.keys() ?? [])
+    return !own.has(user) && own.size >= limits.usersOfCaller
+      ? protocol.refusal("users", limits.usersOfCaller)
+      : undefined
+  }
+
+  return {
+    add: ({ caller }, shared) => {
+      const own = callers.get(caller) ?? new Map<SharedTopic.SharedTopic, number>()
+      callers.set(caller, own)
+      own.set(shared, (own.get(shared) ?? 0) + 1)
+    },
+    remove: ({ caller }, shared) => {
+      const own = callers.get(caller)
+      const seats = (own?.get(shared) ?? 1) - 1
+      if (seats > 0) own?.set(shared, seats)
+      else own?.delete(shared)
+      if (own?.size === 0) callers.delete(caller)
+    },
+    refusal: (caller, topic) =>
+      subscriptionsRefusal(caller) ?? (topic.user === undefined ? undefined : userRefusal(caller, topic.user)),
+    lower: (of, limit) => {
+      most[of] = Math.min(most[of], limit)
+    }
+  }
+}
+
+/** The topics of a stream hub, and the callers of each topic. */
+export interface TopicRegistry {
+  /** Adds a caller to a topic. The caller then waits for the acknowledgement of the topic. */
+  readonly attach: (shared: SharedTopic.SharedTopic, seat: CallerSeat) => void
+  readonly detach: (shared: SharedTopic.SharedTopic, seat: CallerSeat) => void
+  /** Removes a topic, so that its route can be used by a new topic. */
+  readonly forget: (shared: SharedTopic.SharedTopic) => void
+  /**
+   * Refuses a topic for all of its callers, and removes it. `isInvalid`: whether the upstream would refuse it again, so
+   * that no caller should subscribe to it again.
+   */
+  readonly refuse: (shared: SharedTopic.SharedTopic, message: string, isInvalid?: boolean) => void
+}
+
+/** Makes the registry over the topics of a stream hub. */
+export const makeRegistry = (
+  topics: Map<string, SharedTopic.SharedTopic>,
+  shares: CallerShares,
+  deliveries: Deliveries,
+  now: () => number
+): TopicRegistry => {
+  const detach: TopicRegistry["detach"] = (shared, seat) => {
+    seat.byKey.delete(shared.topic.key)
+    shared.seats.delete(seat)
+    shared.waiting.delete(seat)
+    shares.remove(seat, shared)
+    if (!isWanted(shared)) shared.emptySince = now()
+  }
+
+  const forget: TopicRegistry["forget"] = (shared) => {
+    if (topics.get(shared.key) === shared) topics.delete(shared.key)
+    const { connection, topic } = shared
+    if (connection.byRoute.get(topic.route) === shared) connection.byRoute.delete(topic.route)
+    connection.suspects = connection.suspects.filter((each) => each !== shared)
+  }
+
+  return {
+    attach: (shared, seat) => {
+      seat.byKey.set(shared.topic.key, shared)
+      shares.add(seat, shared)
+      shared.emptySince = undefined
+      shared.waiting.add(seat)
+      if (shared.phase === "accepted") deliveries.admit(shared)
+    },
+    detach,
+    forget,
+    refuse: (shared, message, isInvalid = false) => {
+      const subscribed = new Set(isInvalid ? [] : shared.seats)
+      for (const seat of [...shared.seats, ...shared.waiting]) {
+        detach(shared, seat)
+        deliveries.refuse(seat, shared.topic, message, subscribed.has(seat))
+      }
+      forget(shared)
+    }
+  }
+}
+
+const second = 1000
+
+/** Milliseconds after which a subscription without a response is sent again. */
+const responseWithin = 10 * second
+
+/** Milliseconds after which no late frame of an ended subscription can arrive. */
+const confirmationWithin = 30 * second
+
+/** A topic counts as silent after this multiple of the usual interval between two of its frames. */
+const silentIntervals = 3
+
+/** Minimum milliseconds without a frame before a topic counts as silent. */
+const silentAtLeast = 10 * second
+
+/** Number of consecutive resubscriptions of a silent topic before its connection is replaced. */
+const maxSilences = 2
+
+const isSilent = ({ interval, lastAt, phase, topic }: SharedTopic.SharedTopic, at: number): boolean =>
+  topic.isSteady && phase === "accepted" && lastAt !== undefined && interval > 0 &&
+  at - lastAt > Math.max(silentAtLeast, silentIntervals * interval)
+
+/**
+ * Returns the function that checks all topics; it has to be called once a second. `grace` is how long a topic without
+ * callers is retained, in milliseconds.
+ */
+export const makeWatch = (
+  topics: Map<string, SharedTopic.SharedTopic>,
+  connections: TopicConnections.TopicConnections,
+  counts: Counts,
+  grace: number
+) => {
+  const revive = (shared: SharedTopic.SharedTopic, at: number): void => {
+    shared.silences++
+    shared.lastAt = at
+    countUp(counts.reconnects, "stale")
+    if (shared.silences <= maxSilences) return connections.askAgain(shared)
+    shared.silences = 0
+    shared.connection.link?.drop("stale")
+  }
+
+  const watch = (shared: SharedTopic.SharedTopic, at: number): void => {
+    const { askedAt, connection, emptySince, phase } = shared
+    if (emptySince !== undefined && at - emptySince >= grace) {
+      topics.delete(shared.key)
+      return connections.leave(shared)
+    }
+    if (phase === "asked" && at - askedAt >= responseWithin && connection.link?.isWaiting() === false) {
+      connections.ask(shared)
+    }
+    if (phase === "accepted" && at - askedAt >= suspectFor) shared.isProven = true
+    if (isSilent(shared, at)) revive(shared, at)
+  }
+
+  return (at: number): void => {
+    for (const shared of topics.values()) watch(shared, at)
+    for (const connection of connections.open) {
+      for (const shared of connection.byRoute.values()) {
+        if (shared.phase === "leaving" && at - shared.askedAt >= confirmationWithin) connections.left(shared)
+      }
+      connections.trySuspects(connection)
+    }
+  }
+}
 
 /** The state of a stream hub, for metrics and the console. */
 export interface Status {
@@ -60,7 +266,7 @@ export interface Hub {
    */
   readonly heardAt: (topicKey: string) => number | undefined
   readonly status: () => Status
-  readonly counts: StreamCounts.Counts
+  readonly counts: SharedTopic.Counts
 }
 
 /** The location of an upstream's streams, and their limits. */
@@ -114,7 +320,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const changes = yield* Queue.sliding<void>(1)
   const topics = new Map<string, SharedTopic.SharedTopic>()
   const seats = new Set<SharedTopic.CallerSeat>()
-  const counts = StreamCounts.make()
+  const counts = SharedTopic.make()
   let lastSeat = 0
   let others = ReplicaUse.alone
   /** The use of this process at the last exchange with the other replicas. */
@@ -124,8 +330,8 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   let gaps = new Map<string, number>()
 
   const reportGap = ({ seats, topic }: SharedTopic.SharedTopic, cause: string): void => {
-    StreamCounts.countUp(counts.gaps, topic.name)
-    StreamCounts.countUp(gaps, `${topic.name} (${cause})`)
+    SharedTopic.countUp(counts.gaps, topic.name)
+    SharedTopic.countUp(gaps, `${topic.name} (${cause})`)
     for (const { sink } of seats) sink.interrupted?.(topic)
   }
 
@@ -140,11 +346,11 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     return Effect.logWarning("Streams have gaps that could not be refilled", found)
   })
 
-  const deliveries = Deliveries.make(counts)
-  const shares = CallerShares.make(limits, protocol, topics, familiar, () => others, () => reported)
-  const registry = TopicRegistry.make(topics, shares, deliveries, now)
-  const frames = TopicFrames.make(counts, deliveries, reportGap, now, options.observe)
-  const refills = Refills.make({ protocol, frames, deliveries, counts, reportGap, fork })
+  const deliveries = TopicConnections.makeDeliveries(counts)
+  const shares = makeShares(limits, protocol, topics, familiar, () => others, () => reported)
+  const registry = makeRegistry(topics, shares, deliveries, now)
+  const frames = TopicConnections.makeFrames(counts, deliveries, reportGap, now, options.observe)
+  const refills = TopicConnections.makeRefills({ protocol, frames, deliveries, counts, reportGap, fork })
   const connections = TopicConnections.make({
     transport,
     addresses,
@@ -184,7 +390,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   ): void => {
     const shared = byRoute.get(route)
     if (shared === undefined || shared.phase === "leaving") return
-    StreamCounts.countUp(counts.frames, shared.topic.name)
+    SharedTopic.countUp(counts.frames, shared.topic.name)
     if (shared.phase === "asked") accept(shared)
     refills.receive(shared, text, state)
   }
@@ -255,7 +461,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const start = (topic: Topic, key: string): SharedTopic.SharedTopic | undefined => {
     const connection = connections.find(topic)
     if (connection === undefined) return undefined
-    const shared = SharedTopic.make(topic, key, connection)
+    const shared = SharedTopic.makeShared(topic, key, connection)
     topics.set(key, shared)
     connection.byRoute.set(topic.route, shared)
     Queue.offerUnsafe(changes, undefined)
@@ -297,7 +503,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     yield* Effect.forkIn(Effect.forever(exchanging), scope)
   }
 
-  const watch = TopicWatch.make(topics, connections, counts, Duration.toMillis(limits.grace))
+  const watch = makeWatch(topics, connections, counts, Duration.toMillis(limits.grace))
   const tick = Effect.suspend(() => {
     watch(now())
     Queue.offerUnsafe(changes, undefined)

@@ -1,13 +1,23 @@
-/** The transport of streams: WebSockets with text messages. */
+/**
+ * The transport of streams: WebSockets with text messages, and connections that reconnect after a loss and ping while
+ * they are idle.
+ */
 import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
+import * as Queue from "effect/Queue"
+import * as Random from "effect/Random"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Socket from "effect/socket/Socket"
+import type { MinuteBudget } from "./StreamSettings.ts"
 
 /** The connection is closed, or could not be opened. `code` is 1006 if the peer sent no close code. */
 export class SocketLost extends Data.TaggedError("SocketLost")<{
@@ -112,3 +122,164 @@ export const layerWebSocket: Layer.Layer<SocketTransport> = Layer.provide(
   layer,
   Socket.layerWebSocketConstructorGlobal
 )
+
+/** Options of a link (a persistent connection to an upstream). */
+export interface Options {
+  readonly transport: SocketTransport["Service"]
+  /** Returns the URLs in order of preference. After a failure, the next URL is tried. */
+  readonly addresses: () => ReadonlyArray<Redacted.Redacted>
+  /** The message that keeps an idle connection open. */
+  readonly ping: string
+  readonly connections: MinuteBudget
+  readonly messages: MinuteBudget
+  /** Called when a connection is open, before any message is sent or received over it. */
+  readonly onUp: () => void
+  readonly onTexts: (texts: ReadonlyArray<string>) => void
+  /**
+   * Called when an open connection is lost (`opened` is `true`), or when a connection cannot be opened (`opened` is
+   * `false`). The upstream's responses to messages that were sent before the loss will not arrive.
+   */
+  readonly onDown: (lost: SocketLost, opened: boolean) => void
+}
+
+/** A persistent connection. */
+export interface Link {
+  /**
+   * Sends a message over the open connection, as soon as the limit on messages per minute permits. Does nothing without
+   * a connection.
+   */
+  readonly send: (text: string, onSent?: () => void) => void
+  /** Returns whether messages wait because of the limit on messages per minute. */
+  readonly isWaiting: () => boolean
+  /** Closes the connection and opens a new one. */
+  readonly drop: (reason: string) => void
+  /** Maintains the connection until it is interrupted. */
+  readonly run: Effect.Effect<never>
+}
+
+/** Milliseconds without a message after which a ping is sent. The venue closes idle connections after 60 seconds. */
+const quietAfter = 20_000
+
+/** Maximum milliseconds to wait for the response to a ping. */
+const answerWithin = 8_000
+
+const firstBackoff = 250
+const maxBackoff = 10_000
+
+/**
+ * Minimum duration of a connection, in milliseconds, that resets the pause before the next reconnection to the shortest
+ * pause.
+ */
+const soundAfter = 10_000
+
+/** Makes a connection; `run` opens it. */
+export const make = Effect.fnUntraced(function*(options: Options) {
+  const { addresses, connections, messages, onDown, onTexts, onUp, ping, transport } = options
+  const clock = yield* Clock.Clock
+  const outbox = yield* Queue.unbounded<{ readonly text: string; readonly onSent: (() => void) | undefined }>()
+  let isOpen = false
+  let isDelayed = false
+  let dropped: Deferred.Deferred<never, SocketLost> | undefined
+  let place = 0
+  let failures = 0
+
+  const send: Link["send"] = (text, onSent) => {
+    if (isOpen) Queue.offerUnsafe(outbox, { text, onSent })
+  }
+
+  const session = Effect.fnUntraced(function*(address: Redacted.Redacted) {
+    const lossRequested = yield* Deferred.make<never, SocketLost>()
+    const connection = yield* transport.open(address)
+    const openedAt = clock.currentTimeMillisUnsafe()
+    let receivedAt = openedAt
+    let askedAt: number | undefined
+    dropped = lossRequested
+    yield* Queue.clear(outbox)
+    isOpen = true
+    isDelayed = false
+    onUp()
+    const reading = Effect.forever(
+      Effect.map(connection.receive, (texts) => {
+        receivedAt = clock.currentTimeMillisUnsafe()
+        askedAt = undefined
+        if (receivedAt - openedAt >= soundAfter) failures = 0
+        onTexts(texts)
+      })
+    )
+    const sending = Effect.forever(
+      Effect.flatMap(Queue.take(outbox), ({ onSent, text }) => {
+        isDelayed = messages.left() === 0
+        return Effect.andThen(
+          messages.take,
+          Effect.suspend(() => {
+            isDelayed = false
+            onSent?.()
+            return connection.send(text)
+          })
+        )
+      })
+    )
+    const watching = Effect.forever(Effect.andThen(
+      Effect.sleep("1 second"),
+      Effect.suspend(() => {
+        const now = clock.currentTimeMillisUnsafe()
+        if (askedAt !== undefined && now - askedAt >= answerWithin) {
+          return Effect.fail(new SocketLost({ code: 1006, reason: "silent" }))
+        }
+        if (askedAt === undefined && now - receivedAt >= quietAfter) {
+          askedAt = now
+          // a ping is not queued in the outbox, which may be waiting for the message limit
+          messages.spend()
+          return connection.send(ping)
+        }
+        return Effect.void
+      })
+    ))
+    return yield* Effect.raceAllFirst([reading, sending, watching, Deferred.await(lossRequested)])
+  }, Effect.scoped)
+
+  const toSocketLost = (cause: Cause.Cause<SocketLost>): SocketLost => {
+    const failure = cause.reasons.find((reason) => reason._tag === "Fail")
+    return failure === undefined ? new SocketLost({ code: 1006, reason: "fault" }) : failure.error
+  }
+
+  const attempt: Effect.Effect<void> = Effect.suspend(() => {
+    const known = addresses()
+    const address = known[place % Math.max(1, known.length)]
+    return address === undefined ? Effect.sleep("1 second") : session(address)
+  }).pipe(
+    Effect.catchCause((cause) => {
+      const wasOpen = isOpen
+      isOpen = false
+      dropped = undefined
+      if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+      const lost = toSocketLost(cause)
+      failures++
+      // if an address is unreachable or fails repeatedly, the next one is tried
+      if (!wasOpen || failures > 1) place++
+      onDown(lost, wasOpen)
+      return Cause.hasDies(cause) ? Effect.logError("A stream connection failed", cause) : Effect.void
+    }),
+    // `onDown` threw: the next attempt is made nevertheless
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.logError("The handler of a lost stream connection failed", cause)
+    )
+  )
+
+  const pause = Effect.flatMap(Random.next, (fraction) =>
+    failures === 0 ? Effect.void : Effect.sleep(
+      Duration.millis(Math.min(maxBackoff, firstBackoff * 2 ** (failures - 1)) * (0.5 + fraction / 2))
+    ))
+
+  const link: Link = {
+    send,
+    isWaiting: () => isDelayed,
+    drop: (reason) => {
+      if (dropped !== undefined) Deferred.doneUnsafe(dropped, Effect.fail(new SocketLost({ code: 1006, reason })))
+    },
+    run: Effect.forever(Effect.andThen(pause, Effect.andThen(connections.take, attempt)))
+  }
+  return link
+})

@@ -1,5 +1,88 @@
-/** The settings of streams from upstreams: the venue's limits for an IP address, and how callers share them. */
+/** The settings and metrics of streams from upstreams, and the upstream's limits, which the gateway enforces itself. */
+import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 import { Age, Count, count, duration, withDefault } from "@trigate/domain/Setting"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+
+/** The limits of an upstream, over all connections of one IP address, and how callers share them. */
+export interface Limits {
+  /** Maximum number of concurrent connections. */
+  readonly connections: number
+  /** Maximum number of new connections per minute. */
+  readonly newConnections: number
+  /** Maximum number of subscriptions over all connections. */
+  readonly subscriptions: number
+  /** Maximum number of distinct users over all subscriptions. */
+  readonly users: number
+  /** Maximum number of distinct users in all subscriptions of one caller. */
+  readonly usersOfCaller: number
+  /** Maximum number of messages sent per minute over all connections. */
+  readonly messages: number
+  /** How long a subscription is retained after its last caller has left. */
+  readonly grace: Duration.Duration
+}
+
+/** The limits of the venue. */
+export const defaults: Limits = {
+  connections: 10,
+  newConnections: 30,
+  subscriptions: 1000,
+  users: 10,
+  usersOfCaller: 3,
+  messages: 2000,
+  grace: Duration.seconds(10)
+}
+
+/**
+ * The length of a minute in milliseconds, with a margin, because messages may arrive at shorter intervals than the
+ * intervals at which they are sent.
+ */
+const minute = 61_000
+
+/** A limit on the events in any minute. Events beyond the limit wait. */
+export interface MinuteBudget {
+  /** Waits until the next event is allowed, and counts that event. */
+  readonly take: Effect.Effect<void>
+  /** Counts an event that cannot wait. */
+  readonly spend: () => void
+  /** Blocks further events for a minute, because the upstream reported that the limit is reached. */
+  readonly exhaust: () => void
+  /** Returns the number of events that are allowed now. */
+  readonly left: () => number
+}
+
+/** Makes a limit on events per minute. */
+export const makeMinuteBudget = (most: number): Effect.Effect<MinuteBudget> =>
+  Effect.map(Clock.Clock, (clock) => {
+    // times of the counted events, oldest first
+    let taken: Array<number> = []
+    let pausedUntil = 0
+    const current = (now: number): number => {
+      if (taken.length > 0 && (taken[0] ?? 0) <= now - minute) taken = taken.filter((at) => at > now - minute)
+      return most - taken.length
+    }
+    const take: Effect.Effect<void> = Effect.suspend(() => {
+      const now = clock.currentTimeMillisUnsafe()
+      if (now >= pausedUntil && current(now) > 0) {
+        taken.push(now)
+        return Effect.void
+      }
+      const wait = Math.max(pausedUntil - now, current(now) > 0 ? 0 : (taken[0] ?? now) + minute - now, 1)
+      return Effect.andThen(Effect.sleep(Duration.millis(wait)), take)
+    })
+    return {
+      take,
+      spend: () => void taken.push(clock.currentTimeMillisUnsafe()),
+      exhaust: () => {
+        pausedUntil = clock.currentTimeMillisUnsafe() + minute
+      },
+      left: () => {
+        const now = clock.currentTimeMillisUnsafe()
+        return now < pausedUntil ? 0 : current(now)
+      }
+    }
+  })
 
 /** The settings, by member name in a configuration file. */
 export const settings = {
@@ -46,4 +129,71 @@ export const settings = {
     meaning: "maximum distinct users in all subscriptions of one caller",
     takes: count
   })
+}
+
+export const metrics = {
+  evmHead: gauge("trigate_evm_head", "Number of the latest block that the gateway has received from an EVM chain", [
+    "chain"
+  ]),
+  evmHeadAge: gauge(
+    "trigate_evm_head_age_seconds",
+    "Seconds since the latest block of an EVM chain was received; 0 without subscriptions",
+    [
+      "chain"
+    ]
+  ),
+  evmSubscriptions: gauge("trigate_evm_subscriptions", "Distinct subscriptions of callers to an EVM chain", ["chain"]),
+  evmReorganisations: counter(
+    "trigate_evm_reorganisations_total",
+    "Reorgs of an EVM chain",
+    [
+      "chain"
+    ]
+  ),
+  evmPolls: counter("trigate_evm_head_polls_total", "Polls of the newest block of an EVM chain", ["chain"]),
+  evmLogFailures: counter(
+    "trigate_evm_log_failures_total",
+    "Failed reads of new logs of an EVM chain",
+    ["chain"]
+  ),
+  streamConnections: gauge("trigate_stream_connections", "Open WebSockets to the venue"),
+  streamSubscriptions: gauge("trigate_stream_subscriptions", "Distinct subscriptions at the venue"),
+  streamUsers: gauge("trigate_stream_users", "Distinct users over all subscriptions at the venue"),
+  streamOtherReplicas: gauge(
+    "trigate_stream_other_replicas",
+    "Use of the venue's stream limits by other replicas, by limit",
+    ["limit"]
+  ),
+  streamFrames: counter("trigate_stream_frames_total", "Frames received from the venue, by subscription", ["channel"]),
+  streamDeliveries: counter(
+    "trigate_stream_deliveries_total",
+    "Frames delivered to callers, by subscription",
+    ["channel"]
+  ),
+  streamReconnects: counter(
+    "trigate_stream_reconnects_total",
+    "Lost connections to the venue and silent subscriptions, by cause",
+    ["cause"]
+  ),
+  streamRefilled: counter(
+    "trigate_stream_refilled_total",
+    "Rows refilled by queries after a lost connection, by subscription",
+    ["channel"]
+  ),
+  streamRowCollisions: counter(
+    "trigate_stream_row_collisions_total",
+    "Rows that have the key of another row but other content, by subscription. All are delivered",
+    ["channel"]
+  ),
+  streamGaps: counter(
+    "trigate_stream_gaps_total",
+    "Gaps after a lost connection that could not be refilled, by subscription",
+    ["channel"]
+  ),
+  streamUnknownFrames: counter("trigate_stream_unknown_frames_total", "Frames of unknown channels"),
+  streamAge: gauge(
+    "trigate_stream_age_seconds",
+    "Seconds since the last frame of the longest-silent subscription, by subscription name",
+    ["channel"]
+  )
 }

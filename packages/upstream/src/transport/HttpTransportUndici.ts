@@ -4,7 +4,7 @@
  * Some servers compress although the request does not accept compression, so the size limit also applies after
  * decompression.
  */
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"

@@ -1,12 +1,12 @@
 /** A modelled chain as a node that is asked in this process, and what a client has that follows it. */
 import { assert } from "@effect/vitest"
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
+import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
 import { serving } from "@trigate/domain/evm/Layer2Operations"
-import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import type * as EvmChain from "@trigate/testing/EvmChain"
+import * as NodeReads from "@trigate/upstream/evm/Heads"
+import type { AskNode } from "@trigate/upstream/evm/Heads"
 import * as LogSearch from "@trigate/upstream/evm/LogSearch"
-import * as NodeReads from "@trigate/upstream/evm/NodeReads"
-import type { AskNode } from "@trigate/upstream/evm/NodeReads"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 

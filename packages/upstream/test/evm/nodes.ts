@@ -1,10 +1,10 @@
 /** The reads of the gateway over a modelled chain, and calls of them. */
-import * as Json from "@trigate/domain/encoding/Json"
+import * as Json from "@trigate/domain/encoding/Encoding"
 import type { EvmBackend } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Methods, serving } from "@trigate/domain/evm/Layer2Operations"
 import type { EvmChain } from "@trigate/testing/EvmChain"
-import * as GatewayReads from "@trigate/upstream/evm/GatewayReads"
-import * as EvmUpstream from "@trigate/upstream/EvmUpstream"
+import * as GatewayReads from "@trigate/upstream/evm/EvmFeed"
+import * as EvmUpstream from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Scripted from "../scripted.ts"
@@ -17,8 +17,8 @@ const targets = Scripted.targets("a")
 /** The backend of a gateway over the transport of the context. */
 export const gateway = (bounds: GatewayReads.Bounds = {}) =>
   Effect.flatMap(
-    EvmUpstream.make({ upstream: { label: "layer2", addresses: [] }, targetsOf: () => Result.succeed(targets) }),
-    (node) => GatewayReads.make(node, { ...bounds, serving, label: "layer2" })
+    EvmUpstream.makeEvm({ upstream: { label: "layer2", addresses: [] }, targetsOf: () => Result.succeed(targets) }),
+    (node) => GatewayReads.makeGatewayReads(node, { ...bounds, serving, label: "layer2" })
   )
 
 const operations = new Map(layer2Methods.map((operation) => [operation.name, operation]))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { agree, RowSet } from "@trigate/upstream/streams/RowSet"
+import { agree, RowSet } from "@trigate/upstream/streams/Topic"
 import type { Row } from "@trigate/upstream/streams/Topic"
 
 const row = (content: object, id = "1"): Row => ({ id, text: JSON.stringify(content), time: 0 })

@@ -1,25 +1,707 @@
-/** Records the events of watched accounts in the event store of the context. */
-import type { Topic } from "@trigate/upstream/streams/Topic"
+/**
+ * Records the events of watched accounts in the event store of the context. One replica owns the log; the others read
+ * it.
+ *
+ * If the event log already contains the account, new events are buffered until the missed ones have been queried. The
+ * missed and the new events are then merged and written to the log.
+ *
+ * If an account cannot be recorded, its watchers are refused, and the recording is attempted again while anything needs
+ * the account. So no watcher waits in vain, and every needed account is recorded as soon as possible.
+ *
+ * The owner renews its lease every second. The other replicas read the log. If the store is unreachable for longer than
+ * {@link failoverAfter}, the process continues with its own log in a new epoch, until the store is reachable again. The
+ * last owner then acquires the lease before the others try, because it has the subscriptions at the venue.
+ */
+import type { ResumePosition } from "@trigate/domain/streams/Subscription"
+import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
+import { RowSet } from "@trigate/upstream/streams/Topic"
+import type { Frame, Seat, Sink, Topic } from "@trigate/upstream/streams/Topic"
+import { metrics } from "@trigate/upstream/Upstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
+import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
-import type { AccountEvents, Options, Phase } from "../../accounts/AccountEvents.ts"
-import { metrics } from "../../accounts/AccountMetrics.ts"
-import { EventLog } from "../../accounts/EventLog.ts"
-import * as EventStore from "../../accounts/EventStore.ts"
-import type { NewEntry } from "../../accounts/EventStore.ts"
-import * as AccountRecording from "./AccountRecording.ts"
-import * as LogOwnership from "./LogOwnership.ts"
-import * as LogWriter from "./LogWriter.ts"
-import * as WatchedAccounts from "./WatchedAccounts.ts"
+import * as Semaphore from "effect/Semaphore"
+import { metrics as accountMetrics } from "../../accounts/AccountChecks.ts"
+import * as EventStore from "../../accounts/AccountEvents.ts"
+import { EventLog, mostPending } from "../../accounts/AccountEvents.ts"
+import type {
+  AccountEvents,
+  NewEntry,
+  Options as EventsOptions,
+  Phase,
+  Role,
+  StateObserver,
+  Watcher
+} from "../../accounts/AccountEvents.ts"
+
+/** Milliseconds by which a query of missed events starts before the newest logged event, because clocks can differ. */
+const clockMargin = 5000
+
+/**
+ * Returns the entries without the rows that the log or an earlier entry contains. Rows repeat if a connection is lost
+ * soon after it was opened: the connection's first snapshot and the query of missed events both return rows that were
+ * logged before.
+ */
+export const withoutRepeats = (log: EventLog, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> => {
+  const seen = new Map<string, RowSet>()
+  return entries.flatMap((entry) => {
+    const { kind, name, user } = entry
+    if (kind === "begin" || kind === "end") return [entry]
+    const key = `${user} ${name}`
+    const earlier = seen.get(key) ?? new RowSet()
+    seen.set(key, earlier)
+    const rows = earlier.unseen(log.unseen(user, name, entry.rows))
+    for (const row of rows) earlier.add(row)
+    return rows.length === 0 ? [] : [{ ...entry, rows }]
+  })
+}
+
+/**
+ * Returns the time at which the log of a subscription ends. If the log contains no row of the subscription, because
+ * there was none or because an earlier process dropped it, the account's other events show until when events were logged.
+ */
+const findEnd = (log: EventLog, user: string, name: string): number =>
+  log.streamReachedAt(user, name) ?? (log.reachedAt(user) ?? 0) - clockMargin
+
+/** Returns the given entries of an account without the rows from before the end of the log. */
+export const sinceEnd = (log: EventLog, user: string, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> =>
+  entries.map((entry) => {
+    const end = findEnd(log, user, entry.name)
+    return { ...entry, rows: entry.rows.filter(({ time }) => time >= end) }
+  })
+
+/**
+ * Returns whether the buffered rows of a topic include the newest logged row. If they do, no row is missing between the
+ * log and the buffer.
+ */
+const overlaps = (log: EventLog, user: string, topic: Topic, buffered: ReadonlyArray<NewEntry>): boolean => {
+  const newest = new RowSet(log.newest(user, topic.name, 1))
+  return topic.delivery === "snapshot" &&
+    buffered.some(({ kind, name, rows }) => kind === "past" && name === topic.name && newest.hasAnyOf(rows))
+}
+
+/** The missed events that queries returned. */
+export interface MissedEvents {
+  readonly entries: ReadonlyArray<NewEntry>
+  /** Whether no event is missing. `false` if a query failed, or if the venue no longer returns all missed rows. */
+  readonly isComplete: boolean
+}
+
+/** Queries the events of an account since the end of its log, one query after another. */
+export const load = Effect.fnUntraced(
+  function*(log: EventLog, user: string, topics: ReadonlyArray<Topic>, buffered: ReadonlyArray<NewEntry>) {
+    const entries: Array<NewEntry> = []
+    const plans = topics.filter((topic) => !overlaps(log, user, topic, buffered))
+      .toSorted((a, b) => (a.refill?.rank ?? 0) - (b.refill?.rank ?? 0))
+    for (const { name, refill, rows } of plans) {
+      if (refill === undefined || rows === undefined) return { entries, isComplete: false } satisfies MissedEvents
+      const to = yield* Clock.currentTimeMillis
+      const since = findEnd(log, user, name) - clockMargin
+      const loaded = yield* Effect.result(refill.load({ since, last: undefined, lost: { from: since, to } }))
+      if (Result.isFailure(loaded)) return { entries, isComplete: false } satisfies MissedEvents
+      for (const text of loaded.success.texts) {
+        const read = rows.read(text)
+        if (read === undefined) continue
+        const sorted = read.rows.filter(({ time }) => time >= since).toSorted((a, b) => a.time - b.time)
+        entries.push({ kind: "refill", user, name, rows: sorted })
+      }
+    }
+    return { entries, isComplete: true } satisfies MissedEvents
+  }
+)
+
+/** The subscriptions whose rows are logged. */
+export const logged = Subscriptions.table.filter(({ isLogged }) => isLogged === true)
+
+/** Returns whether the rows of a topic are logged while the topic's account is watched. */
+export const isLogged = ({ name }: Topic): boolean => logged.some((declaration) => declaration.name === name)
+
+/** The dependencies of account recordings. */
+export interface Options {
+  readonly log: EventLog
+  readonly join: (caller: string, sink: Sink) => Seat
+  readonly states: StateObserver | undefined
+  /** Writes an entry to the event log. */
+  readonly push: (entry: NewEntry) => void
+  /** Reports that events of an account are missing. */
+  readonly interrupted: (user: string) => void
+  /** Runs an effect in the background, and interrupts it when the event log ends. */
+  readonly fork: (effect: Effect.Effect<void>) => void
+}
+
+/** The recording of an account by this process. */
+export interface AccountRecording {
+  readonly phase: () => Phase
+  /** Subscribes at the venue. */
+  readonly start: () => void
+  /** Begins a new epoch of the account's log, because events are missing from the log. */
+  readonly interrupt: () => void
+  /** Ends the recording. Drops the buffered events. */
+  readonly stop: () => void
+}
+
+const refillMark = /,"isRefill":true\}$/u
+
+/** Makes the recording of an account. `refused` reports that the venue refused a subscription. */
+export const makeRecording = (
+  { fork, interrupted, join, log, push, states }: Options,
+  user: string,
+  topics: ReadonlyArray<Topic>,
+  refused: (message: string) => void
+): AccountRecording => {
+  const recorded = topics.filter(isLogged)
+  const ready = new Set<string>()
+  /** Whether the event log already contains the account. If it does, missed events must be queried. */
+  const isKnown = log.reachedAt(user) !== undefined
+  /** The buffered events, until all subscriptions are accepted and the missed events have been queried. */
+  let buffered: Array<NewEntry> | undefined = []
+  /** Whether events were lost while other events were buffered. */
+  let isBroken = false
+  let phase: Phase = "subscribing"
+  let isStopped = false
+
+  const begin = (): void => push({ kind: "begin", user, name: "", rows: [] })
+
+  const interrupt = (): void => {
+    interrupted(user)
+    begin()
+  }
+
+  /** Writes the refilled and the buffered entries to the event log. */
+  const release = ({ entries: refilled, isComplete }: MissedEvents): void => {
+    const waiting = buffered ?? []
+    buffered = undefined
+    phase = "live"
+    const entries = isKnown
+      ? sinceEnd(log, user, [
+        ...refilled,
+        ...waiting.map((entry) => entry.kind === "past" ? { ...entry, kind: "refill" as const } : entry)
+      ])
+      : waiting
+    for (const entry of entries) push(entry)
+    if (!isKnown) begin()
+    else if (!isComplete || isBroken) interrupt()
+  }
+
+  /**
+   * Called when the venue has accepted all subscriptions of an account and has sent their initial snapshots. Starts the
+   * queries of missed events, if needed.
+   */
+  const accepted = (): void => {
+    if (phase !== "subscribing") return
+    if (!isKnown) return release({ entries: [], isComplete: true })
+    phase = "refilling"
+    fork(
+      Effect.map(load(log, user, recorded, buffered ?? []), (missed) => {
+        if (!isStopped) release(missed)
+      })
+    )
+  }
+
+  const noteReady = (topic: Topic): void => {
+    if (!isLogged(topic)) return
+    ready.add(topic.key)
+    if (recorded.every(({ key }) => ready.has(key))) accepted()
+  }
+
+  const record = (frame: Frame): void => {
+    const { text, topic } = frame
+    if (!isLogged(topic)) return states?.received(user, frame)
+    const read = topic.rows?.read(text)
+    if (read === undefined) return
+    const kind = read.isSnapshot ? "past" : refillMark.test(text) ? "refill" : "event"
+    const entry: NewEntry = { kind, user, name: topic.name, rows: read.rows.toSorted((a, b) => a.time - b.time) }
+    // an empty snapshot is not logged, but it also shows that the subscription is ready
+    if (entry.rows.length > 0) {
+      if (buffered === undefined) push(entry)
+      else if (buffered.push(entry) > mostPending) isBroken = true
+    }
+    if (read.isSnapshot) noteReady(topic)
+  }
+
+  const sink: Sink = {
+    subscribed: (topic) => {
+      if (topic.delivery !== "snapshot") noteReady(topic)
+    },
+    deliver: record,
+    refused: (topic, message) => {
+      if (isLogged(topic)) refused(message)
+    },
+    interrupted: (topic) => {
+      if (!isLogged(topic)) return
+      if (buffered === undefined) interrupt()
+      else isBroken = true
+    },
+    flush: () => {}
+  }
+  const seat: Seat = join(`account ${user}`, sink)
+  return {
+    phase: () => phase,
+    start: () => {
+      for (const topic of topics) {
+        // a refusal ends the recording at once
+        if (isStopped) return
+        seat.subscribe(topic)
+      }
+    },
+    interrupt: () => {
+      if (phase === "live") interrupt()
+    },
+    stop: () => {
+      isStopped = true
+      seat.leave()
+      states?.ended(user)
+    }
+  }
+}
+
+/** The streams whose frames are recorded. */
+export interface Source {
+  readonly join: (caller: string, sink: Sink) => Seat
+  /** Returns the topic of a user's subscription, given the subscription's name. */
+  readonly topicOf: (name: string, user: string) => Topic | undefined
+  /** Returns the error message for a caller that would exceed its limit of watched accounts. */
+  readonly refusal: (limit: number) => string
+}
+
+/** The dependencies of watched accounts. */
+export interface WatchOptions extends Pick<EventsOptions, "accounts" | "states" | "usersOfCaller"> {
+  readonly log: EventLog
+  readonly source: Source
+  readonly recording: Omit<Options, "join" | "log" | "states">
+  readonly now: () => number
+  /** Returns whether this process owns a log, and therefore records the accounts. */
+  readonly isOwner: () => boolean
+  /** Returns whether another replica records the accounts that have no watcher in this process. */
+  readonly isSpared: () => boolean
+}
+
+/** An account that is watched. */
+interface Watched {
+  readonly user: string
+  readonly topics: ReadonlyArray<Topic>
+  readonly watchers: Set<Watcher>
+  /** The time at which the last watcher of the account left. */
+  idleSince: number
+  /** The time at which another replica last asked this process to watch the account. */
+  wantedAt: number
+  /** The time at which this process last asked the owner of the event log to watch the account. */
+  requestedAt: number
+  /** The time from which the watchers of the account have waited for its log to begin. */
+  waitingSince: number
+  /** The time from which the account can be recorded again after a refusal. */
+  retryAt: number
+  /** Whether the log of the account has begun since this process watches the account. */
+  hasBegun: boolean
+  recording: AccountRecording | undefined
+}
+
+/** Milliseconds between two requests to the owner of the event log to continue watching an account. */
+const wantEvery = 20_000
+
+/** Milliseconds after which the watchers of an account are refused because the account still cannot be watched. */
+const refuseAfter = 20_000
+
+/** Milliseconds between two attempts to record an account that the venue, or a limit, refuses. */
+const retryAfter = 10_000
+
+/** Returns the error message for the callers of an account that cannot be watched at present. */
+export const unavailable = (user: string): string => `The account ${user} cannot be watched at present: try again later`
+
+/** Makes the watched accounts of a process. No account is watched before a call of `startAll` or `watch`. */
+export const makeWatched = (
+  { accounts, isOwner, isSpared, log, now, recording, source, states, usersOfCaller = Number.POSITIVE_INFINITY }:
+    WatchOptions
+) => {
+  const watched = new Map<string, Watched>()
+  const configured = new Set(accounts)
+  const isNeeded = ({ user, watchers }: Watched): boolean => watchers.size > 0 || configured.has(user)
+  const isWanted = ({ wantedAt }: Watched): boolean => now() - wantedAt < EventStore.wantFor
+
+  const stopRecording = (each: Watched): void => {
+    const { recording } = each
+    each.recording = undefined
+    recording?.stop()
+  }
+
+  /** Refuses the watchers of an account that cannot be watched at present. */
+  const refuse = (each: Watched, message: string): void => {
+    const { watchers } = each
+    if (watchers.size > 0) each.idleSince = now()
+    for (const watcher of watchers) watcher.refused(message)
+    watchers.clear()
+  }
+
+  /** Records an account, if this process records it and does not do so yet. */
+  const record = (each: Watched): void => {
+    if (each.recording !== undefined || !isOwner() || (isSpared() && each.watchers.size === 0)) return
+    each.waitingSince = now()
+    const started = makeRecording(
+      { ...recording, join: source.join, log, states },
+      each.user,
+      each.topics,
+      (message) => {
+        stopRecording(each)
+        each.retryAt = now() + retryAfter
+        // callers at other replicas read the account, too
+        if (log.since(each.user) !== undefined) recording.push({ kind: "end", user: each.user, name: "", rows: [] })
+        refuse(each, message)
+      }
+    )
+    each.recording = started
+    started.start()
+  }
+
+  const find = (user: string): Watched => {
+    const known = watched.get(user)
+    if (known !== undefined) return known
+    const names = [...logged.map(({ name }) => name), ...states?.names ?? []]
+    const each: Watched = {
+      user,
+      topics: names.flatMap((name) => source.topicOf(name, user) ?? []),
+      watchers: new Set(),
+      idleSince: now(),
+      wantedAt: Number.NEGATIVE_INFINITY,
+      requestedAt: Number.NEGATIVE_INFINITY,
+      waitingSince: now(),
+      retryAt: Number.NEGATIVE_INFINITY,
+      hasBegun: false,
+      recording: undefined
+    }
+    watched.set(user, each)
+    return each
+  }
+
+  /** Returns the number of accounts that a caller watches, not counting `user`. */
+  const usersBeside = (user: string, caller: string): number => {
+    let count = 0
+    for (const each of watched.values()) {
+      if (each.user !== user && [...each.watchers].some((watcher) => watcher.caller === caller)) count++
+    }
+    return count
+  }
+
+  const isWaiting = ({ recording, user }: Watched): boolean =>
+    isOwner() ? recording === undefined || recording.phase() === "subscribing" : log.since(user) === undefined
+
+  /**
+   * Drops the accounts that are not needed any more, attempts again to record refused accounts, and refuses the watchers
+   * that have waited too long.
+   */
+  const tidy = (): void => {
+    const at = now()
+    for (const each of watched.values()) {
+      const isIdle = isWaiting(each) || at - each.idleSince >= EventStore.wantFor
+      if (isIdle && !isNeeded(each) && !isWanted(each)) {
+        stopRecording(each)
+        watched.delete(each.user)
+        continue
+      }
+      if (at >= each.retryAt) record(each)
+      if (!isWaiting(each)) each.hasBegun = true
+      else if (at - each.waitingSince >= refuseAfter) refuse(each, unavailable(each.user))
+    }
+  }
+
+  log.listen({
+    appended: () => {},
+    replaced: () => {
+      for (const each of watched.values()) {
+        each.waitingSince = now()
+        // the store may have lost the request
+        each.requestedAt = Number.NEGATIVE_INFINITY
+      }
+    }
+  })
+
+  return {
+    has: (user: string): boolean => watched.has(user),
+    phase: (user: string): Phase | undefined => watched.get(user)?.recording?.phase(),
+    users: (): Iterable<string> => watched.keys(),
+    /** Returns whether the events of an account should arrive: it is configured, or its log has begun here before. */
+    isDue: (user: string): boolean => configured.has(user) || watched.get(user)?.hasBegun === true,
+    interrupt: (user: string): void => watched.get(user)?.recording?.interrupt(),
+    watchConfigured: (): void => {
+      for (const user of configured) record(find(user))
+    },
+    /** Watches an account until the returned function is called, and for a grace period after that. */
+    watch: (user: string, watcher: Watcher): () => void => {
+      if (usersBeside(user, watcher.caller) >= usersOfCaller) {
+        watcher.refused(source.refusal(usersOfCaller))
+        return () => {}
+      }
+      const each = find(user)
+      each.watchers.add(watcher)
+      if (each.watchers.size === 1) each.waitingSince = now()
+      record(each)
+      return () => {
+        if (each.watchers.delete(watcher) && each.watchers.size === 0) each.idleSince = now()
+      }
+    },
+    startAll: (): void => {
+      for (const each of watched.values()) record(each)
+    },
+    stopAll: (): void => {
+      for (const each of watched.values()) stopRecording(each)
+    },
+    /** Watches the accounts that other replicas requested. */
+    takeWanted: (store: EventStore.EventStore["Service"]): Effect.Effect<void, EventStore.EventStoreUnavailable> =>
+      Effect.map(store.wanted, (users) => {
+        for (const user of users) {
+          const each = find(user)
+          each.wantedAt = now()
+          if (now() >= each.retryAt) record(each)
+        }
+      }),
+    /** Asks the owner of the event log to watch the accounts that this process needs. */
+    request: Effect.fnUntraced(function*(store: EventStore.EventStore["Service"]) {
+      const at = now()
+      for (const each of watched.values()) {
+        if (!isNeeded(each) || at - each.requestedAt < wantEvery) continue
+        yield* store.want(each.user)
+        each.requestedAt = at
+      }
+    }),
+    tidy
+  }
+}
+
+/** The accounts that a process watches. */
+export type WatchedAccounts = ReturnType<typeof makeWatched>
+
+type Store = EventStore.EventStore["Service"]
+
+/** The dependencies of the election of the event log's owner. */
+export interface OwnershipOptions {
+  readonly log: EventLog
+  /** Called when this process begins to write an event log. */
+  readonly acquired: () => void
+  /** Ends the recordings of accounts, and drops entries that are not written yet. */
+  readonly ended: Effect.Effect<void>
+  /**
+   * Exchanges, with other replicas, the requests to watch accounts: the owner of the event log receives requests, and
+   * every other replica sends its own.
+   */
+  readonly exchange: (store: Store, isOwner: boolean) => Effect.Effect<void, EventStore.EventStoreUnavailable>
+}
+
+/** The right to write to an event store. */
+export interface Lease {
+  readonly store: Store
+  readonly token: number
+}
+
+/** Milliseconds for which the event store must be unreachable before the process continues with its own log. */
+export const failoverAfter = 3000
+
+/**
+ * Milliseconds for which the store must be reachable again before a process that did not own the log tries to acquire
+ * the lease. The owner reconnects within 2 seconds, and tries once a second.
+ */
+const ownerFirst = 4000
+
+/** Makes the election of the event log's owner among the replicas that share the event store of the context. */
+export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exchange, log }: OwnershipOptions) {
+  const primary = yield* EventStore.EventStore
+  const fallback = yield* EventStore.makeMemory
+  const clock = yield* Clock.Clock
+  const context = yield* Effect.context()
+  const name = yield* EventStore.makeName
+  const degraded = metrics.sharedStateDegraded.series({ use: "account-events" })
+  let store = primary
+  /** The fencing token of this process; `undefined` while the process does not own the event log. */
+  let token: number | undefined
+  /** The last fencing token that this process received from the primary store. */
+  let leased: number | undefined
+  let downSince: number | undefined
+  /** When the store became reachable again, while this process still continues with its own log. */
+  let backSince: number | undefined
+  /** Whether another replica owned the log when the store was last reachable. */
+  let isSecond = false
+
+  const now = () => clock.currentTimeMillisUnsafe()
+
+  const noteDown = (since: number): void => {
+    if (downSince !== undefined) return
+    downSince = since
+    degraded.updateUnsafe(1, context)
+  }
+
+  const noteUp = (): void => {
+    if (downSince === undefined) return
+    downSince = undefined
+    degraded.updateUnsafe(0, context)
+  }
+
+  const one = yield* Semaphore.make(1)
+
+  /** Reads from the event store the entries that this process's copy of the log does not contain. */
+  const synchronise: Effect.Effect<void, EventStore.EventStoreUnavailable> = one.withPermits(1)(Effect.gen(function*() {
+    const { epoch, seq } = log.head
+    let tail = yield* store.readAfter(seq)
+    // the next owner of a store that lost its data begins a log
+    if (tail.epoch === "") return
+    if (tail.epoch === epoch && tail.start <= seq) {
+      for (;;) {
+        for (const entry of tail.entries) log.append(entry)
+        if (tail.entries.length === 0 || log.head.seq >= tail.seq) return
+        tail = yield* store.readAfter(log.head.seq)
+      }
+    }
+    tail = yield* store.readAfter(0)
+    const entries = [...tail.entries]
+    while (entries.length > 0 && (entries.at(-1)?.seq ?? 0) < tail.seq) {
+      const next = yield* store.readAfter(entries.at(-1)?.seq ?? 0)
+      if (next.entries.length === 0) break
+      entries.push(...next.entries)
+    }
+    log.replace({ ...tail, entries })
+  }))
+
+  const lose = Effect.suspend(() => {
+    token = undefined
+    return ended
+  })
+
+  /** Begins to write to an event store. */
+  const own = Effect.fnUntraced(function*(next: Lease) {
+    yield* lose
+    store = next.store
+    yield* synchronise
+    token = next.token
+    acquired()
+  })
+
+  /**
+   * Continues with this process's own log in a new epoch. Callers that resume are notified that events may be missing,
+   * because positions in the old epoch are no longer valid.
+   */
+  const failOver = (since: number) => {
+    noteDown(since)
+    backSince = undefined
+    if (store === fallback || now() - (downSince ?? since) < failoverAfter) return Effect.void
+    return Effect.andThen(
+      Effect.logWarning(
+        "The store of the account events is unreachable: this process continues with its own event log"
+      ),
+      Effect.orDie(own({ store: fallback, token: 1 }))
+    )
+  }
+
+  /** Returns whether this process still leaves the lease to the last owner. Fails while the log cannot be read. */
+  const isOwnerFirst = Effect.suspend(() =>
+    Effect.map(primary.readAfter(log.head.seq), () => {
+      backSince ??= now()
+      return isSecond && now() - backSince < ownerFirst
+    })
+  )
+
+  const election = Effect.gen(function*() {
+    if (store !== primary && (yield* isOwnerFirst)) return
+    // releases the old lease, so that the next one has a new token: the store then refuses a late write that this
+    // process sent before it continued with its own log
+    if (store !== primary && leased !== undefined) yield* primary.release(leased)
+    const found = yield* primary.lease(name)
+    leased = found
+    backSince = undefined
+    isSecond = found === undefined
+    if (found === undefined) {
+      if (token !== undefined) yield* lose
+      store = primary
+      // `follow` reads more often; here, a log that cannot be read counts as an unreachable store
+      yield* synchronise
+    } else if (token !== found || store !== primary) yield* own({ store: primary, token: found })
+    noteUp()
+    if (primary.backing !== "memory") yield* exchange(primary, found !== undefined)
+  })
+
+  const isReader = () => token === undefined && store === primary && primary.backing !== "memory"
+
+  return {
+    backing: primary.backing,
+    isUp: (): boolean => downSince === undefined,
+    /** Returns whether the store is unreachable, and another replica was the last owner of the log. */
+    isSecondAlone: (): boolean => isSecond && store !== primary,
+    role: (): Role => store !== primary ? "alone" : token === undefined ? "reader" : "writer",
+    /** Returns the right to write the event log; `undefined` while this process does not have this right. */
+    lease: (): Lease | undefined => token === undefined ? undefined : { store, token },
+    /**
+     * Reports that a step in the event store failed. The argument is the time, in milliseconds, at which the step
+     * began.
+     */
+    noteDown,
+    /** Stops writing, because another replica owns the event log. */
+    lose,
+    /** Renews this process's lease of the event log, or tries to acquire the lease. */
+    elect: Effect.suspend(() => {
+      const since = now()
+      return election.pipe(Effect.catch(() => failOver(since)))
+    }),
+    /** Reads the entries that the owner of the event log has appended. */
+    follow: Effect.suspend(() => isReader() ? Effect.ignore(synchronise) : Effect.void),
+    /**
+     * Reads the entries that the owner of the event log has appended, if this process's copy does not reach the given
+     * position.
+     */
+    catchUp: (position: ResumePosition): Effect.Effect<void> =>
+      log.covers(position) || !isReader() ? Effect.void : Effect.ignore(synchronise),
+    /** Ends this process's lease of the event log, so that another replica can acquire the lease immediately. */
+    release: Effect.suspend(() => leased === undefined ? Effect.void : Effect.ignore(primary.release(leased)))
+  }
+})
+
+/** The election of the event log's owner among the replicas that share an event store. */
+export type LogOwnership = Effect.Success<ReturnType<typeof makeOwnership>>
+
+/** Milliseconds between two attempts to write. */
+const retryWriteAfter = 250
+
+/** Writes the pending entries while this process holds the lease (the right to write to the event log). */
+export const write = Effect.fnUntraced(
+  function*(pending: Queue.Queue<NewEntry>, log: EventLog, ownership: LogOwnership) {
+    const entries = withoutRepeats(log, yield* Queue.takeAll(pending))
+    if (entries.length === 0) return
+    const attempt: Effect.Effect<void> = Effect.suspend(() => {
+      const lease = ownership.lease()
+      // a process without the lease drops the entries, because their recording has ended
+      if (lease === undefined) return Effect.void
+      const isCurrent = () => {
+        const now = ownership.lease()
+        return now?.token === lease.token && now.store === lease.store
+      }
+      return Effect.flatMap(
+        Clock.currentTimeMillis,
+        (since) =>
+          Effect.matchEffect(lease.store.append(lease.token, log.head.seq, entries), {
+            onSuccess: ({ at, epoch, seq }) => {
+              if (epoch !== log.head.epoch) return ownership.lose
+              let next = seq - EventStore.totalSpan(entries)
+              for (const entry of entries) {
+                next += EventStore.span(entry)
+                log.append({ ...entry, seq: next, at })
+              }
+              return Effect.void
+            },
+            onFailure: (error) => {
+              if (error._tag === "LeaseLost") return ownership.lose
+              ownership.noteDown(since)
+              return Effect.delay(Effect.suspend(() => isCurrent() ? attempt : Effect.void), retryWriteAfter)
+            }
+          })
+      )
+    })
+    yield* attempt
+  }
+)
 
 /** Milliseconds between two reads of the event log by a replica that does not write the log. */
 const pollEvery = 200
 
 /** Makes the event log of watched accounts. The log's fibers end with the scope. */
-export const make = Effect.fnUntraced(function*(source: WatchedAccounts.Source, options: Options = {}) {
+export const make = Effect.fnUntraced(function*(source: Source, options: EventsOptions = {}) {
   const clock = yield* Clock.Clock
   const scope = yield* Scope.Scope
   const context = yield* Effect.context()
@@ -27,12 +709,12 @@ export const make = Effect.fnUntraced(function*(source: WatchedAccounts.Source, 
   const fork = (effect: Effect.Effect<void>) => void Fiber.runIn(runFork(effect), scope)
   const log = new EventLog(options.bounds ?? EventStore.defaultBounds)
   const pending = yield* Queue.unbounded<NewEntry>()
-  const watchedGauge = metrics.accountsWatched.series({})
-  const refillingGauge = metrics.accountsRefilling.series({})
-  const unrecordedGauge = metrics.accountsUnrecorded.series({})
-  const epochsEnded = metrics.accountEpochsEnded.series({})
+  const watchedGauge = accountMetrics.accountsWatched.series({})
+  const refillingGauge = accountMetrics.accountsRefilling.series({})
+  const unrecordedGauge = accountMetrics.accountsUnrecorded.series({})
+  const epochsEnded = accountMetrics.accountEpochsEnded.series({})
 
-  const watched: WatchedAccounts.WatchedAccounts = WatchedAccounts.make({
+  const watched: WatchedAccounts = makeWatched({
     ...options,
     log,
     source,
@@ -48,7 +730,7 @@ export const make = Effect.fnUntraced(function*(source: WatchedAccounts.Source, 
       fork
     }
   })
-  const ownership = yield* LogOwnership.make({
+  const ownership = yield* makeOwnership({
     log,
     acquired: watched.startAll,
     ended: Effect.suspend(() => {
@@ -95,7 +777,7 @@ export const make = Effect.fnUntraced(function*(source: WatchedAccounts.Source, 
   yield* everySecond
   watched.watchConfigured()
   yield* repeat(everySecond, 1000)
-  yield* Effect.forkIn(Effect.forever(LogWriter.write(pending, log, ownership)), scope)
+  yield* Effect.forkIn(Effect.forever(write(pending, log, ownership)), scope)
   if (ownership.backing !== "memory") yield* repeat(ownership.follow, pollEvery)
   // each step of the store has a timeout, so a store that hangs delays the end of the scope by at most a second
   yield* Scope.addFinalizer(scope, ownership.release)
@@ -104,7 +786,7 @@ export const make = Effect.fnUntraced(function*(source: WatchedAccounts.Source, 
     log,
     backing: ownership.backing,
     isLogged: (topic: Topic) =>
-      topic.user !== undefined && AccountRecording.isLogged(topic) &&
+      topic.user !== undefined && isLogged(topic) &&
       source.topicOf(topic.name, topic.user)?.key === topic.key,
     watch: watched.watch,
     catchUp: ownership.catchUp,

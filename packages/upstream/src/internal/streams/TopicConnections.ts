@@ -1,18 +1,385 @@
-/** The upstream connections of topics. They are opened on demand; after a loss, their topics are subscribed again. */
+/**
+ * The upstream connections of topics, and the delivery of their frames. After a loss, topics are subscribed again and
+ * their gaps are filled.
+ *
+ * If the venue does not accept a subscription, it closes the connection, which ends all callers' subscriptions on that
+ * connection. After such a loss, the most recent subscriptions are sent one at a time, while the others resume.
+ */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as Redacted from "effect/Redacted"
-import * as Link from "../../streams/Link.ts"
+import type { TopicRegistry } from "../../streams/Hub.ts"
+import * as Link from "../../streams/SocketTransport.ts"
 import type { SocketLost, SocketTransport } from "../../streams/SocketTransport.ts"
-import { countUp } from "../../streams/StreamCounts.ts"
-import type { Counts } from "../../streams/StreamCounts.ts"
-import type { MinuteBudget } from "../../streams/StreamLimits.ts"
-import type { StreamProtocol, Topic } from "../../streams/Topic.ts"
-import type { Deliveries } from "./Deliveries.ts"
-import { isWanted } from "./SharedTopic.ts"
-import type { SharedTopic, TopicConnection } from "./SharedTopic.ts"
-import * as Suspects from "./Suspects.ts"
-import type { TopicRegistry } from "./TopicRegistry.ts"
+import type { MinuteBudget } from "../../streams/StreamSettings.ts"
+import { countUp, Frame, inOrder, isWanted } from "../../streams/Topic.ts"
+import type {
+  CallerSeat,
+  Counts,
+  RowCodec,
+  SharedTopic,
+  StreamProtocol,
+  Topic,
+  TopicConnection,
+  TopicRefill
+} from "../../streams/Topic.ts"
+
+/** Delivers frames, acknowledgements and errors to seats (callers' connections). `flush` ends a batch of deliveries. */
+export interface Deliveries {
+  readonly toSeat: (seat: CallerSeat, frame: Frame) => void
+  readonly toAll: (shared: SharedTopic, frame: Frame) => void
+  /**
+   * Acknowledges the subscriptions that waited for the upstream's acceptance. Sends each of them the initial frame that
+   * the upstream sends for a new subscription.
+   */
+  readonly admit: (shared: SharedTopic) => void
+  readonly refuse: (seat: CallerSeat, topic: Topic, message: string, wasSubscribed: boolean) => void
+  /** Flushes the sinks used since the previous flush. */
+  readonly flush: () => void
+}
+
+/** Returns the initial frame that the upstream would send for a new subscription; `undefined` if it would send none. */
+const firstFrame = ({ last, lastAt, liveSince, rows: history, topic }: SharedTopic): Frame | undefined => {
+  const { delivery, rows } = topic
+  if (delivery === "state") return last
+  if (rows === undefined || rows.replayed === 0 || liveSince === undefined || lastAt === undefined) return undefined
+  const kind = delivery === "snapshot" ? "snapshot" : "stream"
+  return kind === "stream" && history.size === 0
+    ? undefined
+    : new Frame(rows.write(history.latest(rows.replayed), kind), topic)
+}
+
+/** Makes the deliveries of a stream hub. */
+export const makeDeliveries = (counts: Counts): Deliveries => {
+  let dirty: Array<CallerSeat> = []
+
+  const touch = (seat: CallerSeat): void => {
+    if (seat.isDirty) return
+    seat.isDirty = true
+    dirty.push(seat)
+  }
+
+  const toSeat: Deliveries["toSeat"] = (seat, frame) => {
+    seat.sink.deliver(frame)
+    touch(seat)
+  }
+
+  return {
+    toSeat,
+    toAll: (shared, frame) => {
+      countUp(counts.deliveries, shared.topic.name, shared.seats.size)
+      for (const seat of shared.seats) toSeat(seat, frame)
+    },
+    admit: (shared) => {
+      for (const seat of shared.waiting) {
+        seat.sink.subscribed(shared.topic)
+        touch(seat)
+        shared.seats.add(seat)
+        const first = shared.lastAt === undefined ? undefined : firstFrame(shared)
+        if (first !== undefined) toSeat(seat, first)
+      }
+      shared.waiting.clear()
+    },
+    refuse: (seat, topic, message, wasSubscribed) => {
+      seat.sink.refused(topic, message, wasSubscribed)
+      touch(seat)
+    },
+    flush: () => {
+      if (dirty.length === 0) return
+      const touched = dirty
+      dirty = []
+      for (const seat of touched) {
+        seat.isDirty = false
+        seat.sink.flush()
+      }
+    }
+  }
+}
+
+/**
+ * The source of a frame's rows.
+ *
+ * - `stream`: the next frame of a connection.
+ * - `overlap`: a frame that may repeat delivered rows.
+ * - `refill`: the result of a query.
+ */
+export type RowSource = "stream" | "overlap" | "refill"
+
+/** Receives the frames of topics. */
+export interface TopicFrames {
+  /**
+   * Delivers a frame of the upstream. `isBuffered` means that the frame was received during a refill; the refill may
+   * contain the same rows.
+   */
+  readonly receive: (shared: SharedTopic, text: string, state: string | undefined, isBuffered?: boolean) => void
+  /** Delivers those rows of a frame that callers have not received. */
+  readonly receiveRows: (shared: SharedTopic, text: string, source: RowSource) => void
+}
+
+/**
+ * Makes the receiver of the topics' frames. Calls `reportGap` if rows may be missing, and `observe` with each state.
+ */
+export const makeFrames = (
+  counts: Counts,
+  deliveries: Deliveries,
+  reportGap: (shared: SharedTopic, cause: string) => void,
+  now: () => number,
+  observe?: (frame: Frame) => void
+): TopicFrames => {
+  /**
+   * Delivers rows. An upstream that sends no snapshot does not repeat rows, so only rows that a refill already delivered
+   * are omitted.
+   */
+  const deliverUpdates = (
+    shared: SharedTopic,
+    text: string,
+    codec: RowCodec,
+    rows: ReturnType<typeof inOrder>
+  ): void => {
+    const unseen = shared.refilled.take(rows)
+    if (unseen.length === rows.length) deliveries.toAll(shared, new Frame(text, shared.topic))
+    else if (unseen.length > 0) deliveries.toAll(shared, new Frame(codec.write(unseen, "stream"), shared.topic))
+  }
+
+  const receiveRows: TopicFrames["receiveRows"] = (shared, text, source) => {
+    const { topic } = shared
+    const codec = topic.rows
+    const read = codec?.read(text)
+    if (codec === undefined || read === undefined) return deliveries.toAll(shared, new Frame(text, topic))
+    const wasLive = shared.liveSince !== undefined
+    const { newest } = shared.rows
+    // a row that was never received but is older than the newest row is from before the subscription
+    const sorted = inOrder(read.rows).filter((row) =>
+      source === "refill"
+        ? newest === undefined || row.time >= newest.time
+        : source !== "overlap" || !wasLive || !shared.rows.isTrimmed(row)
+    )
+    const { collisions, fresh } = shared.rows.add(sorted)
+    if (codec.hasKey && collisions > 0) countUp(counts.collisions, topic.name, collisions)
+    if (!wasLive || (source === "stream" && codec.replayed === 0)) return deliverUpdates(shared, text, codec, sorted)
+    if (fresh.length === 0) return
+    const isWhole = fresh.length === read.rows.length
+    if (source === "overlap" && newest !== undefined && isWhole && topic.refill === undefined) {
+      reportGap(shared, "reconnect")
+    }
+    if (source === "refill") {
+      countUp(counts.refilled, topic.name, fresh.length)
+      if (codec.replayed === 0) {
+        for (const row of fresh) shared.refilled.add(row)
+        shared.refilledUntil = fresh.at(-1)?.time ?? 0
+      }
+    }
+    // after a loss, a snapshot contains the missed rows; callers that received the first snapshot receive only the
+    // missed rows
+    const isUnchanged = isWhole && !read.isSnapshot && source !== "refill"
+    const written = isUnchanged ? text : codec.write(fresh, source === "refill" ? source : "stream")
+    deliveries.toAll(shared, new Frame(written, topic))
+  }
+
+  return {
+    receiveRows,
+    receive: (shared, text, state, isBuffered = false) => {
+      const at = now()
+      const { isFirst } = shared
+      shared.isFirst = false
+      if (shared.lastAt !== undefined && !isFirst) {
+        const passed = at - shared.lastAt
+        shared.interval = shared.interval === 0 ? passed : shared.interval * 0.8 + passed * 0.2
+      }
+      shared.isProven = true
+      shared.silences = 0
+      if (shared.topic.delivery === "state") {
+        const frame = new Frame(text, shared.topic, state === undefined ? shared.key : `${shared.key}#${state}`, at)
+        shared.last = frame
+        observe?.(frame)
+        deliveries.toAll(shared, frame)
+      } else {
+        receiveRows(shared, text, isFirst || isBuffered ? "overlap" : "stream")
+        if ((shared.rows.newest?.time ?? 0) > shared.refilledUntil) shared.refilled.clear()
+      }
+      shared.lastAt = at
+      shared.liveSince ??= at
+    }
+  }
+}
+
+/** The refills (queries of missed data) of a stream hub. */
+export interface Refills {
+  /**
+   * Queries the missed data of a topic. The topic's frames are buffered during the query.
+   *
+   * If the topic begins with a snapshot, first waits for the snapshot. Then queries only if the snapshot does not reach
+   * back far enough.
+   */
+  readonly start: (shared: SharedTopic) => void
+  /** Delivers a frame, or buffers it during a refill. */
+  readonly receive: (shared: SharedTopic, text: string, state: string | undefined) => void
+}
+
+/** The dependencies of refills. */
+export interface RefillOptions {
+  readonly protocol: StreamProtocol
+  readonly frames: TopicFrames
+  readonly deliveries: Deliveries
+  readonly counts: Counts
+  readonly reportGap: (shared: SharedTopic, cause: string) => void
+  /** Runs an effect in the background, and interrupts it when the stream hub ends. */
+  readonly fork: (effect: Effect.Effect<void>) => void
+}
+
+/** The result of a refill's query. */
+type Loaded = Effect.Success<ReturnType<TopicRefill["load"]>>
+
+/** Tolerance in milliseconds for clock differences and late blocks. */
+const clockMargin = 5_000
+
+/** Maximum number of frames that are buffered during a refill. */
+const maxBuffered = 10_000
+
+/**
+ * Returns whether rows may be missing between the last delivered row and a snapshot: the snapshot has rows, but none of
+ * those rows was delivered before.
+ */
+const isHoleBefore = ({ liveSince, rows, topic }: SharedTopic, text: string): boolean => {
+  const read = topic.delivery === "snapshot" && liveSince !== undefined ? topic.rows?.read(text) : undefined
+  if (read === undefined) return false
+  return read.rows.length > 0 && !rows.hasAnyOf(read.rows)
+}
+
+/** Makes the refills of a stream hub. */
+export const makeRefills = ({ counts, deliveries, fork, frames, protocol, reportGap }: RefillOptions): Refills => {
+  let queued: Array<{ readonly rank: number; readonly loading: Effect.Effect<void> }> = []
+  let isRunning = false
+
+  const receiveText = (shared: SharedTopic, text: string, isBuffered: boolean): void => {
+    const read = protocol.read(text)
+    frames.receive(shared, text, read.kind === "data" ? read.state : undefined, isBuffered)
+  }
+
+  /** Delivers the buffered frames of a topic. */
+  const release = (shared: SharedTopic): void => {
+    const buffered = shared.buffered ?? []
+    shared.buffered = undefined
+    for (const text of buffered) receiveText(shared, text, true)
+    shared.rows.trim()
+  }
+
+  const finish = (shared: SharedTopic, loaded: Loaded | undefined): void => {
+    if (loaded === undefined) reportGap(shared, "refill failed")
+    if (loaded?.hasGap === true) reportGap(shared, "reconnect")
+    for (const text of loaded?.texts ?? []) {
+      if (shared.topic.rows === undefined) {
+        countUp(counts.refilled, shared.topic.name)
+        receiveText(shared, text, false)
+      } else frames.receiveRows(shared, text, "refill")
+    }
+  }
+
+  const load = (shared: SharedTopic, plan: TopicRefill, liveSince: number): void => {
+    const since = (shared.rows.newest?.time ?? liveSince) - clockMargin
+    const lost = { from: shared.lostAt ?? since, to: shared.askedAt }
+    const done = (loaded: Loaded | undefined): void => {
+      // the buffer overflowed: the stream continued without the refill
+      if (shared.buffered === undefined) return
+      finish(shared, loaded)
+      if (shared.isRefilledAgain) {
+        shared.isRefilledAgain = false
+        load(shared, plan, liveSince)
+      } else release(shared)
+      deliveries.flush()
+    }
+    const loading = plan.load({ since, last: shared.last?.text, lost }).pipe(
+      Effect.matchCause({ onFailure: () => done(undefined), onSuccess: done })
+    )
+    queued.push({ rank: plan.rank, loading })
+    runNext()
+  }
+
+  /** Runs refills one after another, so that they leave the rate limit to callers. */
+  const runNext = (): void => {
+    if (isRunning) return
+    const next = queued.toSorted((a, b) => a.rank - b.rank)[0]
+    if (next === undefined) return
+    queued = queued.filter((each) => each !== next)
+    isRunning = true
+    fork(Effect.andThen(
+      next.loading,
+      Effect.sync(() => {
+        isRunning = false
+        runNext()
+      })
+    ))
+  }
+
+  const begin = (shared: SharedTopic): void => {
+    const { refill } = shared.topic
+    if (refill === undefined || shared.liveSince === undefined) return
+    if (shared.buffered !== undefined) {
+      shared.isRefilledAgain = true
+      return
+    }
+    shared.buffered = []
+    shared.rows.retainAll()
+    load(shared, refill, shared.liveSince)
+  }
+
+  return {
+    start: (shared) => {
+      if (shared.topic.delivery !== "snapshot") begin(shared)
+    },
+    receive: (shared, text, state) => {
+      if (shared.isFirst && isHoleBefore(shared, text)) {
+        shared.isFirst = false
+        begin(shared)
+      }
+      if (shared.buffered === undefined) frames.receive(shared, text, state)
+      else if (shared.buffered.push(text) > maxBuffered) {
+        reportGap(shared, "refill too slow")
+        release(shared)
+      }
+    }
+  }
+}
+
+/**
+ * Milliseconds for which a new subscription may have caused a close. The venue closes a connection within 155 ms of a
+ * subscription that it does not accept.
+ */
+export const suspectFor = 2_000
+
+/**
+ * The number of losses of a connection after which the only suspect is refused. A suspect is a subscription that may
+ * have caused a loss. `asked` applies if the upstream never accepted the suspect, and `accepted` if it did. `harmless`
+ * applies if the suspect contains no name that the upstream could refuse. A higher number makes it less likely that an
+ * unstable network is the cause.
+ */
+const maxStrikes = { asked: 2, accepted: 5, harmless: 20 }
+
+/**
+ * Returns the topics that may have caused the loss of a connection. Returns an empty list if the upstream or the
+ * gateway closed the connection for another reason.
+ */
+export const young = ({ byRoute }: TopicConnection, { code, reason }: SocketLost, at: number): Array<SharedTopic> => {
+  if (code !== 1006 || reason === "silent" || reason === "stale") return []
+  const suspects = [...byRoute.values()].filter((shared) =>
+    !shared.isProven && (shared.phase === "asked" || shared.phase === "accepted") && at - shared.askedAt < suspectFor
+  )
+  const likely = suspects.filter(({ topic }) => !topic.isHarmless)
+  return likely.length > 0 ? likely : suspects
+}
+
+/** If there is only one suspect, counts a loss against it. Returns this suspect if it has caused too many losses. */
+export const findCulprit = (suspects: ReadonlyArray<SharedTopic>): SharedTopic | undefined => {
+  const [alone, ...others] = suspects
+  if (alone === undefined || others.length > 0) return undefined
+  const most = maxStrikes[alone.topic.isHarmless ? "harmless" : alone.wasAccepted ? "accepted" : "asked"]
+  return ++alone.strikes >= most ? alone : undefined
+}
+
+/** Queues suspects (subscriptions that may have caused a loss) before the suspects that are already queued. */
+export const add = (connection: TopicConnection, suspects: ReadonlyArray<SharedTopic>): void => {
+  connection.suspects = [...new Set([...suspects, ...connection.suspects])]
+}
 
 /** The upstream connections of a stream hub. */
 export interface TopicConnections {
@@ -122,15 +489,15 @@ export const make = (options: Options): TopicConnections => {
     connection.isUp = false
     if (!wasOpen) return lost.status === tooMany ? onRefused(connection) : undefined
     countUp(counts.reconnects, lost.reason === "silent" || lost.reason === "stale" ? lost.reason : "closed")
-    const suspects = Suspects.young(connection, lost, now())
-    const culprit = Suspects.culprit(suspects)
+    const suspects = young(connection, lost, now())
+    const culprit = findCulprit(suspects)
     for (const shared of connection.byRoute.values()) {
       if (shared.phase === "leaving" && !isWanted(shared)) registry.forget(shared)
       shared.phase = "idle"
       shared.lostAt = connection.heardAt
       shared.isFirst = true
     }
-    if (culprit === undefined) Suspects.add(connection, suspects)
+    if (culprit === undefined) add(connection, suspects)
     else registry.refuse(culprit, protocol.invalid(culprit.topic), true)
     closeIfEmpty(connection)
     deliveries.flush()

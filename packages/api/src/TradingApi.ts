@@ -1,0 +1,275 @@
+/** The trading chain: `POST /info`, `POST /exchange`, `GET /actions/{id}` and `GET /candles`. */
+import { exchangeFailures, SignedAction } from "@trigate/domain/actions/Action"
+import { ActionAccepted, Cloid } from "@trigate/domain/actions/ActionOutcome"
+import { ActionId, ActionRecord } from "@trigate/domain/actions/ActionRecord"
+import { CandleInterval, CandleWindowRequest, coinsPerPage } from "@trigate/domain/candles/Candle"
+import { CandleFormat, contentTypes } from "@trigate/domain/candles/CandleText"
+import { Address, Millis } from "@trigate/domain/encoding/Encoding"
+import {
+  ActionNotFound,
+  ArchiveNotConfigured,
+  ArchiveUnavailable,
+  callerFailures,
+  InvalidRequest,
+  servedFailures,
+  UnknownAsset,
+  UpstreamUnavailable
+} from "@trigate/domain/errors/GatewayError"
+import { infoOperations, passthroughQuery } from "@trigate/domain/info/InfoOperations"
+import type { QueryOperation } from "@trigate/domain/info/InfoOperations"
+import { Inspection } from "@trigate/domain/Inspection"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as Examples from "./Examples.ts"
+import * as Paths from "./Paths.ts"
+import { Problems } from "./Problems.ts"
+
+const typed: ReadonlyArray<QueryOperation> = Object.values(infoOperations)
+
+/** The errors of a query of the trading chain. */
+export const infoErrors = [...infoOperations.candleSnapshot.failures, ...servedFailures] as const
+
+/** Returns the schema of a typed query's body. */
+const body = ({ name, request, summary }: QueryOperation) => {
+  const { ast } = Schema.toEncoded(request)
+  const members = SchemaAST.isObjects(ast) ? ast.propertySignatures : []
+  const fields = Object.fromEntries(members.map((member) => [String(member.name), Schema.make(member.type)]))
+  return Schema.Struct({ type: Schema.Literal(name), ...fields }).annotate({ description: summary })
+}
+
+/** The body of a query. Its member `type` selects the schema. */
+export const InfoRequest = Schema.Union([
+  ...typed.map(body),
+  passthroughQuery.request.annotate({ description: "A query of another type, with any members" })
+]).annotate({
+  identifier: "InfoRequest",
+  examples: typed.map(({ example, name }) => ({ type: name, ...Predicate.isObject(example) ? example : {} }))
+})
+
+export class InfoApi extends HttpApiGroup.make("info").add(
+  HttpApiEndpoint.post("query", Paths.info, {
+    disableCodecs: true,
+    payload: InfoRequest,
+    success: [...typed.map(({ response }) => Schema.toEncoded(response)), passthroughQuery.response],
+    error: infoErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Query the trading chain",
+    description:
+      "Served by the official API; for `spotMeta`, a node is the fallback. The upstream's response is relayed unchanged, with one " +
+      "exception: for an unknown coin of `candleSnapshot`, the upstream's HTTP 500 `null` becomes UnknownAsset. " +
+      "If the type of a query is not in this schema, the other members are not validated. A refusal also has `code` " +
+      "(the HTTP status) and `msg` (the detail), as the venue's SDKs read them."
+  }))
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "Info",
+  description:
+    "Queries of the trading chain. Typed queries are validated; queries of any other type are relayed unchanged"
+})) {}
+
+/** A signed action, with an example for the reference. */
+export const SignedBody = SignedAction.annotate({ examples: [Examples.signedAction] })
+
+/** The venue's rejection, relayed unchanged: HTTP 200 with the reason as text in `response`. */
+export const ActionRefused = Schema.Struct({ status: Schema.Literal("err"), response: Schema.String })
+  .annotate({ identifier: "ActionRefused" })
+
+/** The errors that the gateway returns instead of the venue's response. */
+export const exchangeErrors = [...exchangeFailures, ...servedFailures] as const
+
+export class ExchangeApi extends HttpApiGroup.make("exchange").add(
+  HttpApiEndpoint.post("submit", Paths.exchange, {
+    disableCodecs: true,
+    payload: SignedBody,
+    success: [ActionAccepted, ActionRefused],
+    error: exchangeErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Relay a signed action",
+    description:
+      "The body is checked, then sent unchanged to the official API, at most once. The venue's response is returned " +
+      "unchanged: HTTP 200 does not mean success, check `status`. After OutcomeUnknown resend exactly the same bytes; never " +
+      "sign again with a new nonce. The response contains the signer in the header `x-trigate-signer`. If you send the expected " +
+      "signer in the header `x-trigate-expected-signer`, the action is refused if another key signed it. A refusal also " +
+      "has the members that the venue's SDKs read: `code` (the HTTP status) and `msg` (the detail). If the same request " +
+      "would be refused again, it also has `error` (the detail)."
+  })),
+  HttpApiEndpoint.post("inspect", Paths.inspect, {
+    disableCodecs: true,
+    payload: SignedBody,
+    success: Inspection,
+    error: [InvalidRequest, UpstreamUnavailable, ...callerFailures]
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Explain a signed body without sending it",
+    description:
+      "Nothing is sent to the venue. The response contains the form of the action, its signing scheme, the bytes and hashes, the typed " +
+      "data to sign, the signer, whether the nonce is in the window, and warnings. Send the expected signer in the " +
+      "header or query parameter `x-trigate-expected-signer`: if another key signed, the response describes the likely " +
+      "mistake. For a multi-sig the expected signer is the leader that the body names."
+  }))
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "Exchange",
+  description:
+    "Signed actions of the trading chain: orders, transfers, staking, vaults and all other types of the catalog"
+})) {}
+
+const digits = (most: number, what: string) =>
+  Schema.String.check(Schema.isPattern(new RegExp(`^[0-9]{1,${most}}$`, "u"), { expected: what }))
+
+const toNumber = SchemaTransformation.transform({ decode: Number, encode: String })
+
+/** The `wait` parameter: the maximum number of seconds for which the request waits for an outcome. */
+const Wait = digits(2, "seconds, 0 to 30").annotate({
+  description:
+    "Maximum number of seconds to wait for the outcome, at most 30. If there is no outcome by then, the response contains the current state",
+  examples: ["0"]
+}).pipe(Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 30 })), toNumber))
+
+/** Query parameters of the routes that return one action by its ID. */
+export const ById = { wait: Schema.optionalKey(Wait) }
+
+/** Query parameters of the routes that find an action by its signer and nonce, or by a client order ID. */
+export const ByIdentity = {
+  ...ById,
+  // the OpenAPI document shows the encoded form of a parameter, so the description is attached to that form
+  signer: Schema.optionalKey(
+    Schema.String.annotate({ description: "The address that signed, in 0x hex", examples: [Examples.actionSigner] })
+      .pipe(Schema.decodeTo(Address))
+  ),
+  nonce: Schema.optionalKey(
+    digits(16, "milliseconds").annotate({
+      description: "The nonce; requires `signer`",
+      examples: [Examples.actionNonce]
+    })
+      .pipe(Schema.decodeTo(Millis, toNumber))
+  ),
+  cloid: Schema.optionalKey(
+    Schema.String.annotate({ description: "The client order id of one of the action's orders, in 0x hex" })
+      .pipe(Schema.decodeTo(Cloid))
+  )
+}
+
+/** Path parameters of the routes that return one action by its ID. */
+export const ActionPath = { id: ActionId.annotate({ examples: [Examples.actionId] }) }
+
+/** The errors of a request for the outcome of an action. */
+export const actionErrors = [ActionNotFound, UpstreamUnavailable, ...callerFailures] as const
+
+export class ActionsApi extends HttpApiGroup.make("actions").add(
+  HttpApiEndpoint.get("outcome", Paths.actionOutcome, {
+    disableCodecs: true,
+    params: ActionPath,
+    query: ById,
+    success: ActionRecord,
+    error: actionErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Outcome of a signed action",
+    description:
+      "This request sends no action to the venue. If relaying the action failed with OutcomeUnknown, the gateway " +
+      "determines the outcome later: it queries the action's orders by their cloids, and uses the action's " +
+      "`expiresAfter`. The response contains the outcome and ids, never the signed body."
+  })),
+  HttpApiEndpoint.get("find", Paths.actionOutcomes, {
+    disableCodecs: true,
+    query: ByIdentity,
+    success: ActionRecord,
+    error: actionErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Outcome of a signed action, by signer and nonce, or by cloid",
+    description:
+      "Send `signer` and `nonce`, or `cloid` and `signer`. Without `signer`, the action can be another account's. If " +
+      "several actions have the cloid, the error is InvalidRequest."
+  }))
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "Actions",
+  description: "Outcomes of signed actions that this gateway relayed"
+})) {}
+
+/** The stored candle history of one coin and interval. */
+export const CandleSeries = Schema.Struct({
+  coin: Schema.String,
+  interval: CandleInterval,
+  bars: Schema.Natural,
+  bytes: Schema.Natural.annotateKey({
+    description: "Size of the stored bars in bytes, without the database's overhead"
+  }),
+  known: Schema.Array(Schema.Struct({ from: Millis, to: Millis })).annotateKey({
+    description:
+      "The periods in which the history is complete, oldest first, each with its first and last millisecond. If a bar is " +
+      "missing inside a period, no trade took place. The time between two periods is a gap"
+  })
+}).annotate({ identifier: "CandleSeries" })
+export type CandleSeries = typeof CandleSeries.Type
+
+/**
+ * Makes the schema of a time parameter in a query. The schema has no identifier, because a named schema would lose its
+ * example in the OpenAPI document.
+ */
+const time = (description: string, example: number) =>
+  Schema.String.check(Schema.isPattern(/^[0-9]{1,16}$/u, { expected: "milliseconds since the Unix epoch" })).annotate({
+    description,
+    examples: [String(example)]
+  }).pipe(
+    Schema.decodeTo(Schema.Natural, SchemaTransformation.transform({ decode: Number, encode: String })),
+    Schema.optionalKey
+  )
+
+/** Query parameters that limit the bars of a series by open time. */
+const bounds = {
+  from: time(
+    "First open time, in milliseconds. Default: the open time of the first stored bar",
+    Examples.candleFile.from
+  ),
+  to: time("Last open time, in milliseconds. Default: the open time of the last stored bar", Examples.candleFile.to)
+}
+
+/** The errors of a request for candle history. */
+export const candleErrors = [ArchiveNotConfigured, ArchiveUnavailable, UpstreamUnavailable, ...callerFailures] as const
+
+export class CandlesApi extends HttpApiGroup.make("candles").add(
+  HttpApiEndpoint.get("list", Paths.candles, {
+    query: {
+      after: CandleWindowRequest.fields.coin.annotate({
+        description: "The last coin of the previous page. If absent, the first page is returned",
+        examples: [Examples.candleFile.coin]
+      }).pipe(Schema.optionalKey)
+    },
+    success: Schema.Array(CandleSeries),
+    error: candleErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List the stored candle history",
+    description:
+      `Each coin and interval with its complete periods, ordered by coin. A page has ${coinsPerPage} coins; request the next ` +
+      "page with `after`. A page of fewer coins is the last."
+  })),
+  HttpApiEndpoint.get("file", Paths.candleFile, {
+    params: {
+      coin: CandleWindowRequest.fields.coin.annotate({ examples: [Examples.candleFile.coin] }),
+      interval: Schema.Literals(CandleInterval.literals).annotate({ examples: [Examples.candleFile.interval] })
+    },
+    query: {
+      ...bounds,
+      format: Schema.optionalKey(
+        Schema.Literals(CandleFormat.literals).annotate({ description: "Default: ndjson", examples: ["csv"] })
+      )
+    },
+    success: HttpApiSchema.StreamUint8Array({ contentType: Object.values(contentTypes) }),
+    error: [...candleErrors, UnknownAsset]
+  }).annotateMerge(OpenApi.annotations({
+    summary: "The bars of a coin and interval as a file, for a period of any length",
+    description:
+      "The file contains closed bars only, oldest first, with every number as the venue formatted it. In the path, " +
+      "write a slash in a coin's name as `%2F`. To resume after a truncated response, drop an incomplete last line, " +
+      "and request `from` = open time of the last bar plus 1. A parquet file can be read only after the whole file " +
+      "is downloaded; its metadata entry `trigate:known` lists the periods that are completely recorded. In the " +
+      "caller's quota, a file counts as one request for every 10 000 bars, and as a concurrent request until its transfer " +
+      "ends. A caller can download 4 files at a time, and all callers together 8."
+  }))
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "Candles",
+  description: "The candle history of the coins that `TRIGATE_ARCHIVE` selects"
+})) {}
