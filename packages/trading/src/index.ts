@@ -14,7 +14,7 @@ export * as ExchangeMemory from "./ExchangeMemory.ts"
 /** `Exchange` over HTTP. Provides this service, and `Venue`: the network for which actions are signed. */
 export * as ExchangeUpstream from "./ExchangeUpstream.ts"
 
-/** Queries of the trading chain: markets, accounts, and bars; and the tick and lot sizes of orders. */
+/** Queries of the trading chain: markets, accounts, and bars. */
 export * as Info from "./Info.ts"
 
 /** `Info` in memory: a test sets the bars and the responses to other queries. */
@@ -25,6 +25,9 @@ export * as InfoUpstream from "./InfoUpstream.ts"
 
 /** Describes a signed body as the venue decodes it: the signer, the mistakes, their corrections, and the message. */
 export * as Inspector from "./Inspector.ts"
+
+/** Checks the prices and sizes of orders against the tick and lot sizes in the venue's metadata. */
+export * as OrderSteps from "./OrderSteps.ts"
 
 /**
  * Explains why a signature was not made by the expected signer: searches for the message that this signer signed, among

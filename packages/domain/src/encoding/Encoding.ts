@@ -455,7 +455,7 @@ export const canonicalOf = (value: unknown): string => {
   for (const [name, each] of Object.entries(value)) {
     if (each !== undefined) members.push(`${JSON.stringify(name)}:${canonicalOf(each)}`)
   }
-  return `{${members.sort().join(",")}}`
+  return `{${members.toSorted().join(",")}}`
 }
 
 /** Encodes JSON like {@link stringify}, indented by two spaces. */

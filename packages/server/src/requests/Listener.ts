@@ -82,7 +82,7 @@ const countByAddress = (server: Server, most: number, trusted: ReadonlyArray<IpN
 }
 
 /** Closes a stalled connection if the client has not sent its whole request, or does not read the response. */
-export function closeStalled(this: ServerResponse, socket: Socket): void {
+function closeStalled(this: ServerResponse, socket: Socket): void {
   // a client that waits for its response is not stalled, however long the operation takes
   if (!this.req.complete || socket.writableLength > 0) socket.destroy()
 }
@@ -172,6 +172,8 @@ export interface Lane {
   readonly upgrade: (request: Http.IncomingMessage, head: Buffer) => boolean
 }
 
+const isResponse = (value: unknown): value is Http.ServerResponse => value instanceof Http.ServerResponse
+
 /**
  * A server whose requests wait until it has a request listener, and reach its lane before its listeners.
  *
@@ -217,7 +219,7 @@ class GatewayListener extends Http.Server {
   override emit(event: string, ...args: Array<unknown>): boolean {
     const [request, answer, head] = args
     if (request instanceof Http.IncomingMessage) {
-      if (event === "request" && answer instanceof Http.ServerResponse) {
+      if (event === "request" && isResponse(answer)) {
         answer.on("timeout", closeStalled)
         if (this.lane?.serve(request, answer) === true) return true
       } else if (event === "upgrade" && Buffer.isBuffer(head) && this.lane?.upgrade(request, head) === true) return true

@@ -282,7 +282,7 @@ const relays = Effect.fnUntraced(function*(options: Options) {
   const relay = (handle: Handle): Handler => (request) =>
     serve(request, handle(request, request.keyInPath === undefined ? "gateway" : "node"))
   const rpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
-    Effect.catch(relay(handle)(request), refuse)
+    relay(handle)(request).pipe(Effect.catch(refuse))
   return new Map<string, Handler>(Object.entries<Handler>(
     {
       "exchange.submit": relay(exchange),

@@ -279,7 +279,7 @@ export const describeUnknown = (
   { action, path }: Placed,
   isMeant: (part: CanonicalAction.UnknownPart) => boolean
 ): ReadonlyArray<string> => {
-  const type = String(action["type"])
+  const { type } = action
   const order = CanonicalAction.l1(type)
   // a warning reports a form that the venue documents but does not accept
   if (documentedFormAdvice({ ...action, type }) !== undefined) return []

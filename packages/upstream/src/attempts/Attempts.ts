@@ -904,7 +904,7 @@ export const makeAtMostOnce = (parts: Parts, deadline: number) => {
 
   const sendInTurn = Effect.fnUntraced(function*(call: OnceCall, identity: OnceIdentity) {
     const { operation } = call
-    const context = yield* Effect.context<never>()
+    const context = yield* Effect.context()
     const clock = Context.get(context, Clock.Clock)
     const until = monotonicMillis(clock) + deadline
     const firstCheck = parts.outliers.ready(call.targets)

@@ -852,7 +852,7 @@ const makeReader = <A, E>(
 
   /** Reads upstream, or uses a response that a different replica shares. */
   const load = Effect.fnUntraced(function*({ ask, key, maxAge, policy, query, takesTurn }: Loading<A, E>) {
-    const context: Reading = yield* Effect.context<never>()
+    const context: Reading = yield* Effect.context()
     const shared = takesTurn ? replicas : sharedBy(policy)
     const cached = shared !== undefined && (maxAge > 0 || takesTurn) ? yield* shared.get(key) : undefined
     if (cached !== undefined) {
