@@ -437,7 +437,7 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
 
   /** Adds an action to the store, or marks it as sent again. Returns the refusal if it must not be sent. */
   const open = Effect.fnUntraced(function*(opening: Omit<Opening, "part">) {
-    yield* ready
+    if (!isReady) yield* ready
     const { key, now, sending } = opening
     const { fingerprint, nonce, signer } = sending
     const part = yield* quotaPart(sending)
@@ -453,11 +453,10 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
       // an action that is already in the log needs no capacity
       if (scarcity === undefined || (yield* driver.find({ key }, now)).length > 0) {
         room.add(holding)
-        const answer = yield* Effect.onError(
-          driver.insert({ ...opening, part }, guard),
-          () => Effect.sync(() => room.remove(holding))
-        )
-        if (answer !== "new") room.remove(holding)
+        const answer = yield* Effect.onExitPrimitive(driver.insert({ ...opening, part }, guard), (exit) => {
+          if (Exit.isFailure(exit) || exit.value !== "new") room.remove(holding)
+          return undefined
+        })
         if (isWritten(answer)) return { isRepeat: answer === "repeat", holding }
         if (answer.expiresAt > now) {
           return signer === undefined

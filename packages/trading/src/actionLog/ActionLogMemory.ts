@@ -150,7 +150,7 @@ export const makeDriver = (): ActionLog.Driver<never> => {
       unanswered.delete(name)
       const part = change.part ?? (change.state === "accepted" ? "familiar" : entry.holding.part)
       const { settled, state } = change
-      answered[part].set(name, { ...entry, body: undefined, trace: undefined, state, settled })
+      answered[part].set(name, { ...entry, body: undefined, trace: undefined, token: "", state, settled })
     }
     return true
   }
