@@ -4,8 +4,11 @@ import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
-import { now, sending, settled, suite } from "./actionLogSuite.ts"
+import * as TestClock from "effect/testing/TestClock"
+import { day, now, sending, settled, suite } from "./actionLogSuite.ts"
 
 describe("the action log in memory", () => {
   suite((options) => Effect.succeed(ActionLogMemory.layer(options)))
@@ -31,6 +34,21 @@ describe("the action log in memory", () => {
       const named = yield* log.find({ cloid: `0x${"0".repeat(32)}` })
       assert.deepStrictEqual(named.map(({ nonce }) => nonce - now), [count - 6, count - 4, count - 2])
     }).pipe(Effect.provide(ActionLogMemory.layer({ settledCapacity: 5 }))))
+
+  it.effect("reports an action of unknown outcome that expired", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      const logger = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+      yield* TestClock.setTime(now)
+      yield* Effect.gen(function*() {
+        yield* settled("unknown")
+        yield* TestClock.adjust(2 * day)
+        yield* settled("released", { nonce: now + 2 * day })
+      }).pipe(Effect.provide(Layer.merge(ActionLogMemory.layer(), logger)))
+      assert.deepStrictEqual(lines, [
+        "1 actions of unknown outcome expired from the action log: their nonces are too old to execute"
+      ])
+    }))
 
   it.effect("claims in one synchronous step", () =>
     Effect.gen(function*() {
