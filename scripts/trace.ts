@@ -368,17 +368,17 @@ try {
   const client = await start("scripts/trace/client.ts", [gateway.ready], {}, /client is ready/u)
   processes.push(client)
   const kinds: ReadonlyArray<Kind> = [
-    { name: "order", limit: 59, process: gateway, send: post(`${gateway.ready}/exchange`, order) },
-    { name: "signed action", limit: 59, process: gateway, send: post(`${gateway.ready}/exchange`, bigBlocks) },
-    { name: "candle query", limit: 48, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
+    { name: "order", limit: 28, process: gateway, send: post(`${gateway.ready}/exchange`, order) },
+    { name: "signed action", limit: 28, process: gateway, send: post(`${gateway.ready}/exchange`, bigBlocks) },
+    { name: "candle query", limit: 24, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
     {
       name: "rolling candle query",
-      limit: 69,
+      limit: 24,
       process: gateway,
       prepare: formingIsStale,
       send: post(`${gateway.ready}/info`, rollingQuery)
     },
-    { name: "JSON-RPC read", limit: 42, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
+    { name: "JSON-RPC read", limit: 21, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
     {
       name: "client call",
       process: client,

@@ -1,4 +1,4 @@
-/** What programs know about a sandbox: the account that they trade with, and the faults that its venue can inject. */
+/** The account with which programs trade in a sandbox, and the faults that its venue can inject. */
 import * as Schema from "effect/Schema"
 import type { Address } from "./encoding/Encoding.ts"
 

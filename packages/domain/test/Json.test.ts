@@ -45,7 +45,7 @@ describe("parse and stringify", () => {
       Effect.sync(() => {
         const text = Json.stringify(value)
         assert.strictEqual(Json.canonical(text), Json.canonical(` ${text}`))
-        assert.strictEqual(Json.canonicalOf(value), Json.canonical(text))
+        assert.strictEqual(Json.writeCanonical(value), Json.canonical(text))
       }),
     many
   )

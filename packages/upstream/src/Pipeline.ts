@@ -124,7 +124,7 @@ export const requestIds = () => {
   return () => last = last % Number.MAX_SAFE_INTEGER + 1
 }
 
-/** What the reads over one protocol share. */
+/** The functions that the reads over one protocol share. */
 interface Kind<Call extends { readonly operation: ReadOperation }, A, E> {
   readonly protocol: ReadProtocol<Call, A, E>
   readonly ask: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>

@@ -447,13 +447,13 @@ export const canonical = (text: string): string => {
 }
 
 /** Encodes a value in the canonical form that {@link canonical} gives its JSON. */
-export const canonicalOf = (value: unknown): string => {
+export const writeCanonical = (value: unknown): string => {
   if (Predicate.isString(value)) return JSON.stringify(value)
   if (!Predicate.isObjectOrArray(value) || "toJSON" in value) return stringify(value)
-  if (Array.isArray(value)) return `[${value.map((each) => canonicalOf(each ?? null)).join(",")}]`
+  if (Array.isArray(value)) return `[${value.map((each) => writeCanonical(each ?? null)).join(",")}]`
   const members: Array<string> = []
   for (const [name, each] of Object.entries(value)) {
-    if (each !== undefined) members.push(`${JSON.stringify(name)}:${canonicalOf(each)}`)
+    if (each !== undefined) members.push(`${JSON.stringify(name)}:${writeCanonical(each)}`)
   }
   return `{${members.toSorted().join(",")}}`
 }

@@ -723,7 +723,7 @@ export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
   // for params with a schema, the letter case of hexadecimal digits is irrelevant
   key: ({ operation, params, request }) => {
     if (operation.verbatim === true) return params.text
-    return request === undefined ? "" : Json.canonicalOf(request).toLowerCase()
+    return request === undefined ? "" : Json.writeCanonical(request).toLowerCase()
   },
   cachePolicy: ({ operation, request }, now, onRequest) =>
     (onRequest ? operation.cachePolicyOnRequest?.(request, now) : undefined) ?? operation.cachePolicy?.(request, now),

@@ -1,4 +1,4 @@
-/** What the sandbox's two EVM chains share: accounts and storage, blocks and transactions, and their encoding. */
+/** Accounts and storage, blocks and transactions of the sandbox's two EVM chains, and their encoding. */
 import { Address, Hash, lowerCase, Quantity } from "@trigate/domain/encoding/Encoding"
 import type { Data } from "@trigate/domain/encoding/Encoding"
 import * as Arr from "effect/Array"

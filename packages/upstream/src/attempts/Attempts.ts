@@ -228,7 +228,7 @@ export interface Ended<A> {
   readonly signal?: HealthSignal
 }
 
-/** What becomes of an attempt. */
+/** The handlers of an attempt. */
 export interface Handler<A> {
   answered(response: UpstreamResponse.UpstreamResponse, attempt: Attempt<A>): Ended<A>
   broke(error: TransportError, attempt: Attempt<A>): Ended<A>
@@ -595,7 +595,7 @@ export interface Attempts {
   readonly ask: <A, E>(read: AttemptedRead, question: Question<A, E>) => Effect.Effect<A, E | ReadFailure>
 }
 
-/** What the reads of one process share. */
+/** The state and the limits that the reads of one process share. */
 interface Shared extends Options {
   readonly parts: Parts
   readonly budgets: { readonly [L in UpstreamLabel]: RetryBudget }
@@ -610,7 +610,7 @@ interface Next {
   readonly wait: number
 }
 
-/** One read: the attempts made so far, and what they showed. */
+/** One read, with the attempts made so far and their results. */
 class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
   readonly #shared: Shared
   readonly #read: AttemptedRead

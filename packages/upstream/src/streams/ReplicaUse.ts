@@ -65,7 +65,13 @@ export const left = (most: number, known: number, growth: number, { isCurrent, r
  * await Effect.runPromise(Effect.provide(program, ReplicaUse.layerMemory))
  * ```
  * ```text
- * { connections: 0, subscriptions: 0, users: [], replicas: 0, isCurrent: true }
+ * {
+ *   connections: 0,
+ *   subscriptions: 0,
+ *   users: [],
+ *   replicas: 0,
+ *   isCurrent: true
+ * }
  * ```
  */
 export class ReplicaUse extends Context.Service<ReplicaUse, {
