@@ -2,7 +2,7 @@
  * The longest documented answer, 5000 candles, beside a proxy that pipes it: the window of a bot that rolls on, whose closed bars are
  * held, and first windows, whose bars are checked, relayed, and decoded to be held on the same thread.
  */
-import * as CandleText from "@trigate/domain/candles/CandleText"
+import * as CandleText from "@trigate/domain/unstable/candles/CandleText"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"

@@ -7,7 +7,7 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { libraries, modulesOf, root } from "./packages/manifest.ts"
+import { libraries, root, sharedModulesOf } from "./packages/manifest.ts"
 
 /** An export with the docstring before it. */
 interface Documented {
@@ -28,7 +28,7 @@ const isCall = (file: string): boolean =>
   !/\/(?:Connection|GatewayClient|Streams)\.ts$/u.test(file)
 
 const files = libraries.flatMap(([name, folder]) =>
-  modulesOf(folder).filter((module) => module !== "index").map((module) => `packages/${name}/src/${module}.ts`)
+  sharedModulesOf(folder).filter((module) => module !== "index").map((module) => `packages/${name}/src/${module}.ts`)
 ).concat("packages/client/src/internal/InfoQueries.ts")
 
 const documentedIn = (file: string): ReadonlyArray<Documented> =>

@@ -2,14 +2,15 @@
  * The calls of the typed client that follow from the tables of operations: one function each, so that a page loads those
  * that it calls.
  */
-import { evmReads } from "@trigate/domain/evm/EvmMethods"
 import { evmOperations } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type { Operation } from "@trigate/domain/operations/Operation"
+import { evmReads } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import { specifierOf } from "./packages/manifest.ts"
 
 const module = (title: string, imports: ReadonlyArray<string>, calls: ReadonlyArray<string>): string =>
   `/** ${title} Written by \`npm run docs:generate\` from the operations; change the operations, not this file. */\n` +
@@ -75,10 +76,11 @@ const evmCalls = (
   operations: { readonly [name: string]: Operation }
 ) =>
   module(title, [
-    `import * as Paths from "@trigate/api/Paths"`,
-    ...["EvmReads", declared].toSorted().map((name) =>
-      `import * as ${name} from "@trigate/domain/evm/${joined.get(name) ?? name}"`
-    ),
+    `import * as Paths from "${specifierOf("api", "Paths")}"`,
+    ...["EvmReads", declared]
+      .map((name) => ({ name, from: specifierOf("domain", `evm/${joined.get(name) ?? name}`) }))
+      .toSorted((one, other) => one.from < other.from ? -1 : 1)
+      .map(({ from, name }) => `import * as ${name} from "${from}"`),
     `import { callAt } from "./internal/JsonRpc.ts"`
   ], [
     `const method = callAt(Paths.${path}, ${declared}.serving.chain)`,
@@ -96,7 +98,7 @@ export const clientModules: ReadonlyMap<string, string> = new Map([
   [
     "packages/client/src/internal/InfoQueries.ts",
     module("The queries that are sent without conversion.", [
-      `import * as InfoOperations from "@trigate/domain/info/InfoOperations"`,
+      `import * as InfoOperations from "${specifierOf("domain", "info/InfoOperations")}"`,
       `import { query } from "./Query.ts"`
     ], calls("Info", queries, (name) => `query(InfoOperations.${name})`))
   ],

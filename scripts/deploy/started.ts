@@ -1,10 +1,10 @@
 /** How a deployment starts the gateway, and the settings that it has then: read as the gateway reads them. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { adminAddress } from "@trigate/server/GatewayServer"
-import type { Settings } from "@trigate/server/settings/Settings"
 import { ProcessEnvironment, read } from "@trigate/server/settings/SettingsSources"
 import type { Environment } from "@trigate/server/settings/SettingsSources"
-import { findLocation } from "@trigate/server/stores/Stores"
+import type { Settings } from "@trigate/server/unstable/settings/Settings"
+import { findLocation } from "@trigate/server/unstable/stores/Stores"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"

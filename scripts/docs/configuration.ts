@@ -1,6 +1,6 @@
 /** docs/configuration.md: every setting. */
-import { duration } from "@trigate/domain/Setting"
-import { grouped } from "@trigate/server/settings/Settings"
+import { duration } from "@trigate/domain/unstable/Setting"
+import { grouped } from "@trigate/server/unstable/settings/Settings"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { root } from "../packages/manifest.ts"

@@ -1,7 +1,7 @@
 /** docs/metrics.md: every metric. */
-import { labels } from "@trigate/domain/DeclaredMetric"
 import { passthroughOperations } from "@trigate/domain/info/InfoOperations"
-import { rows } from "@trigate/server/process/Metrics"
+import { labels } from "@trigate/domain/unstable/DeclaredMetric"
+import { rows } from "@trigate/server/unstable/process/Metrics"
 import { code, codes, document, table } from "./markdown.ts"
 
 const isOwn = ({ name }: (typeof rows)[number]): boolean => name.startsWith("trigate_")

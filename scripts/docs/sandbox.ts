@@ -1,7 +1,7 @@
 /** The parts of docs/sandbox.md that list what the sandbox does not support. The rest of the page is written by hand. */
 import { actionCatalog } from "@trigate/domain/actions/Action"
-import { playedTypes } from "@trigate/sandbox/venue/VenueExchange"
-import { unplayedQueries } from "@trigate/sandbox/venue/VenueInfo"
+import { playedTypes } from "@trigate/sandbox/unstable/venue/VenueExchange"
+import { unplayedQueries } from "@trigate/sandbox/unstable/venue/VenueInfo"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { root } from "../packages/manifest.ts"

@@ -1,7 +1,7 @@
 /** docs/subscriptions.md: the subscriptions of the stream. */
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
-import type { Subscription } from "@trigate/domain/streams/Subscription"
-import { table as subscriptionTable } from "@trigate/domain/streams/Subscriptions"
+import type { Subscription } from "@trigate/domain/unstable/streams/Subscription"
+import { table as subscriptionTable } from "@trigate/domain/unstable/streams/Subscriptions"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { code, codes, document, table } from "./markdown.ts"

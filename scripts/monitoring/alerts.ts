@@ -2,8 +2,8 @@
  * The Prometheus alert rules, made from the table of metrics. `npm run docs:generate` writes them into deploy/; `npm run docs:check`
  * compares them.
  */
-import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
-import { metrics as m } from "@trigate/server/process/Metrics"
+import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
+import { metrics as m } from "@trigate/server/unstable/process/Metrics"
 import type { Named } from "./promql.ts"
 
 /** The subscriptions that the venue sends at a steady interval. */

@@ -1,5 +1,5 @@
 /** Checks that the dashboard and the alert rules name nothing that the table of metrics does not have. */
-import { rows } from "@trigate/server/process/Metrics"
+import { rows } from "@trigate/server/unstable/process/Metrics"
 import { alerts } from "./alerts.ts"
 import { panelRows } from "./panels.ts"
 import { labelsIn, namesIn } from "./promql.ts"

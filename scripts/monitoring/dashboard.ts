@@ -2,7 +2,7 @@
  * The Grafana dashboard, made from the table of metrics. `npm run docs:generate` writes it into deploy/; `npm run docs:check`
  * compares it.
  */
-import { metrics as m, rows } from "@trigate/server/process/Metrics"
+import { metrics as m, rows } from "@trigate/server/unstable/process/Metrics"
 import { panelRows } from "./panels.ts"
 import { namesIn } from "./promql.ts"
 

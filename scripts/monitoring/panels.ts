@@ -1,5 +1,5 @@
 /** The panels of the dashboard, in rows: what each shows, as expressions over the table of metrics. */
-import { metrics as m } from "@trigate/server/process/Metrics"
+import { metrics as m } from "@trigate/server/unstable/process/Metrics"
 import { all, now, quantile, rate } from "./promql.ts"
 
 interface Panel {

@@ -1,5 +1,5 @@
 /** Expressions of PromQL over the table of metrics, for the series that the variables of the dashboard select. */
-import { rows } from "@trigate/server/process/Metrics"
+import { rows } from "@trigate/server/unstable/process/Metrics"
 
 const chosen = "job=~\"$job\",instance=~\"$instance\""
 

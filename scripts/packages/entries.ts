@@ -45,7 +45,8 @@ const entryOf = (name: string, folder: string): string => {
     if (module === "index" || isProgram(file) || loadsOptional(file, peers)) return []
     return [`${comment(headOf(file, text))}\nexport * as ${path.basename(module)} from "./${module}.ts"`]
   })
-  const title = `Every module of \`@trigate/${name}\` that needs no optional peer dependency, as a namespace.\n\n` +
+  const title =
+    `Every public module of \`@trigate/${name}\` that needs no optional peer dependency, as a namespace.\n\n` +
     "Written by `npm run docs:generate`. To reduce startup time, import single modules, such as\n" +
     `\`@trigate/${name}/…\`: Node then loads only those.`
   return `${[comment(title).replaceAll(" * \n", " *\n"), ...lines].join("\n\n")}\n`

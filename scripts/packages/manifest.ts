@@ -46,11 +46,24 @@ export const libraries: ReadonlyArray<readonly [name: string, folder: string]> =
   manifestOf(folder).bin === undefined
 )
 
-/** The modules of a package that others may import, as paths in its `src` without the extension. */
-export const modulesOf = (folder: string): ReadonlyArray<string> =>
+/** The modules of a package that its siblings may import, as paths in its `src` without the extension. */
+export const sharedModulesOf = (folder: string): ReadonlyArray<string> =>
   fs.globSync("**/*.ts", { cwd: path.join(folder, "src") }).toSorted()
     .filter((file) => !file.startsWith("internal/") && !file.endsWith(".d.ts"))
     .map((file) => file.replace(/\.ts$/u, ""))
+
+/** The modules that programs import: those that the manifest names. All others are under `./unstable`. */
+export const modulesOf = (folder: string): ReadonlyArray<string> =>
+  Object.values(manifestOf(folder).exports ?? {}).flatMap((target) => {
+    const module = /^\.\/src\/(?<module>[^*]+)\.ts$/u.exec(target ?? "")?.groups?.["module"]
+    return module === undefined ? [] : [module]
+  }).toSorted()
+
+/** The specifier of a package's module. */
+export const specifierOf = (name: string, module: string): string => {
+  const isPublic = modulesOf(path.join(root, "packages", name)).includes(module)
+  return `@trigate/${name}/${isPublic ? "" : "unstable/"}${module}`
+}
 
 /** Whether a module is a program, which runs when it is imported. */
 export const isProgram = (file: string): boolean => /\brunMain\(|^await import\(/mu.test(fs.readFileSync(file, "utf8"))

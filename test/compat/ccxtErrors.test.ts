@@ -1,7 +1,7 @@
 /** Which refusals of a gateway ccxt repeats by itself: each error of the table, as the gateway writes it on the venue's routes. */
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
-import * as ProblemResponse from "@trigate/server/requests/Request"
+import * as ProblemResponse from "@trigate/server/unstable/requests/Request"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"

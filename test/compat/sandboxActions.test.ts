@@ -4,11 +4,11 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { actionCatalog, innerAction } from "@trigate/domain/actions/Action"
-import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import { actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as SandboxState from "@trigate/sandbox/SandboxState"
-import * as VenueExchange from "@trigate/sandbox/venue/VenueExchange"
+import * as VenueExchange from "@trigate/sandbox/unstable/venue/VenueExchange"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

@@ -2,7 +2,7 @@
  * `npm run record`: records docs/images/console.png, an animation of the console of a sandbox: the chart with fills and open
  * orders, a filled order, a refused one, and a mistake in a signature.
  */
-import * as ProcessMetrics from "@trigate/server/process/Metrics"
+import * as ProcessMetrics from "@trigate/server/unstable/process/Metrics"
 import { gateway } from "@trigate/testing/Gateway"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -1,7 +1,7 @@
 /** Typical ways to get a signature wrong, each made on purpose, with the name and the place that it should be told by. */
-import type { SignatureMistake } from "@trigate/domain/Inspection"
+import type { SignatureMistake } from "@trigate/domain/unstable/Inspection"
 import { keys } from "@trigate/sandbox/SandboxExamples"
-import * as UserSigned from "@trigate/signing/actions/CanonicalAction"
+import * as UserSigned from "@trigate/signing/unstable/actions/CanonicalAction"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
 import { concat, getAddress, hashMessage } from "viem/utils"

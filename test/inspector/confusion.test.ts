@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import type { Inspection } from "@trigate/domain/Inspection"
+import type { Inspection } from "@trigate/domain/unstable/Inspection"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import { profileFor } from "@trigate/signing/VenueProfile"
 import { isExhaustive, sample, shuffle } from "@trigate/testing/Sample"

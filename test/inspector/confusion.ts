@@ -1,6 +1,6 @@
 /** Breaks every action in every way that applies to it, and compares what the inspector says with what was done. */
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import type { Inspection } from "@trigate/domain/Inspection"
+import type { Inspection } from "@trigate/domain/unstable/Inspection"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import { mainnet } from "@trigate/signing/VenueProfile"

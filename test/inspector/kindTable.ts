@@ -1,5 +1,5 @@
 /** The kinds of mistakes as a table in Markdown, from the table that makes their sentences. */
-import type { Kind } from "@trigate/signing/inspection/SigningMistake"
+import type { Kind } from "@trigate/signing/unstable/inspection/SigningMistake"
 import { table } from "../../scripts/docs/markdown.ts"
 
 const recognised: { readonly [By in Kind["by"]]: string } = {

@@ -1,7 +1,7 @@
 /** Signings of programs without an SDK: plain messages, other integers, the types of other actions, another clock. */
-import type { SignatureMistake } from "@trigate/domain/Inspection"
+import type { SignatureMistake } from "@trigate/domain/unstable/Inspection"
 import { keys } from "@trigate/sandbox/SandboxExamples"
-import * as UserSigned from "@trigate/signing/actions/CanonicalAction"
+import * as UserSigned from "@trigate/signing/unstable/actions/CanonicalAction"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
 import { concat, encodeAbiParameters, hashMessage, keccak256, numberToHex, stringToHex } from "viem/utils"

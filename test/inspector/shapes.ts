@@ -1,5 +1,5 @@
 /** Bodies that are wrong in what they say: words, types, shapes, values and levels. They are signed as they are sent. */
-import type { SignatureMistake } from "@trigate/domain/Inspection"
+import type { SignatureMistake } from "@trigate/domain/unstable/Inspection"
 import * as Predicate from "effect/Predicate"
 import type { Break, Sound } from "./breaks.ts"
 import { bodyOf, rightRecipe } from "./signingMistakes.ts"

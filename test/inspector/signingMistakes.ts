@@ -5,7 +5,7 @@
  */
 import { sha256 } from "@noble/hashes/sha2"
 import { keccak_256, sha3_256 } from "@noble/hashes/sha3"
-import type { SignatureMistake } from "@trigate/domain/Inspection"
+import type { SignatureMistake } from "@trigate/domain/unstable/Inspection"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Predicate from "effect/Predicate"
 import { bytesToHex, concat, hashMessage, hexToBytes, numberToHex, stringToHex } from "viem/utils"

@@ -2,7 +2,7 @@
  * Prints the confusion tables of the inspector, and writes them into `accuracy.md` beside this file and, by kind, into
  * `docs/inspector.md`. Run it with `npm run inspect:table`.
  */
-import { kinds } from "@trigate/signing/inspection/SigningMistake"
+import { kinds } from "@trigate/signing/unstable/inspection/SigningMistake"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"

@@ -8,10 +8,10 @@ import {
   Unauthorized,
   UpstreamUnavailable
 } from "@trigate/domain/errors/GatewayError"
-import { Params } from "@trigate/domain/evm/EvmMethods"
 import { evmMethods, longestBatch } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Methods } from "@trigate/domain/evm/Layer2Operations"
 import type { Operation } from "@trigate/domain/operations/Operation"
+import { Params } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"

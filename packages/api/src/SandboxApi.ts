@@ -12,7 +12,7 @@ import {
   Unauthorized,
   UpstreamUnavailable
 } from "@trigate/domain/errors/GatewayError"
-import { SandboxFaults } from "@trigate/domain/Sandbox"
+import { SandboxFaults } from "@trigate/domain/unstable/Sandbox"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"

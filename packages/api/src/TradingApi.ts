@@ -3,7 +3,6 @@ import { exchangeFailures, SignedAction } from "@trigate/domain/actions/Action"
 import { ActionAccepted, Cloid } from "@trigate/domain/actions/ActionOutcome"
 import { ActionId, ActionRecord } from "@trigate/domain/actions/ActionRecord"
 import { CandleInterval, CandleWindowRequest, coinsPerPage } from "@trigate/domain/candles/Candle"
-import { CandleFormat, contentTypes } from "@trigate/domain/candles/CandleText"
 import { Address, Millis } from "@trigate/domain/encoding/Encoding"
 import {
   ActionNotFound,
@@ -17,7 +16,8 @@ import {
 } from "@trigate/domain/errors/GatewayError"
 import { infoOperations, passthroughQuery } from "@trigate/domain/info/InfoOperations"
 import type { QueryOperation } from "@trigate/domain/info/InfoOperations"
-import { Inspection } from "@trigate/domain/Inspection"
+import { CandleFormat, contentTypes } from "@trigate/domain/unstable/candles/CandleText"
+import { Inspection } from "@trigate/domain/unstable/Inspection"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"

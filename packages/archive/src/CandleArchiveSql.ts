@@ -19,7 +19,7 @@ import {
 } from "@trigate/domain/candles/Candle"
 import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
-import * as SqlStep from "@trigate/domain/SqlStep"
+import * as SqlStep from "@trigate/domain/unstable/SqlStep"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

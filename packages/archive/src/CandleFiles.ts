@@ -17,10 +17,10 @@ import {
   unionRanges
 } from "@trigate/domain/candles/Candle"
 import type { BarRange, BarRanges, Candle, Series } from "@trigate/domain/candles/Candle"
-import * as CandleText from "@trigate/domain/candles/CandleText"
-import type { CandleFormat, TextFormat } from "@trigate/domain/candles/CandleText"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
+import * as CandleText from "@trigate/domain/unstable/candles/CandleText"
+import type { CandleFormat, TextFormat } from "@trigate/domain/unstable/candles/CandleText"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -1,7 +1,7 @@
 /** Bars as a Parquet file: times as timestamps, prices and volumes as strings in the venue's format. */
 import type { BarRanges, Candle, Series } from "@trigate/domain/candles/Candle"
 import { barAt, rangesPattern, readRanges, unionRanges } from "@trigate/domain/candles/Candle"
-import { checked, columns } from "@trigate/domain/candles/CandleText"
+import { checked, columns } from "@trigate/domain/unstable/candles/CandleText"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"

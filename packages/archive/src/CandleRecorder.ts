@@ -26,8 +26,8 @@ import {
   seriesKey
 } from "@trigate/domain/candles/Candle"
 import type { BarRange, BarRanges, Candle, CandleWindowRequest, Series } from "@trigate/domain/candles/Candle"
-import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
+import { counter, gauge } from "@trigate/domain/unstable/DeclaredMetric"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"

@@ -1,12 +1,9 @@
 /**
- * Every module of `@trigate/archive` that needs no optional peer dependency, as a namespace.
+ * Every public module of `@trigate/archive` that needs no optional peer dependency, as a namespace.
  *
  * Written by `npm run docs:generate`. To reduce startup time, import single modules, such as
  * `@trigate/archive/…`: Node then loads only those.
  */
-
-/** A compact, lossless encoding of closed bars: every number is decoded exactly as the venue formatted it. */
-export * as BarChunk from "./BarChunk.ts"
 
 /**
  * Candle history without a time limit: each closed bar of a coin and interval is stored once, exactly as the venue
@@ -19,12 +16,6 @@ export * as CandleArchiveSql from "./CandleArchiveSql.ts"
 
 /** Candle history as files: exports the archived bars of a series, and imports bars into the archive. */
 export * as CandleFiles from "./CandleFiles.ts"
-
-/** Bars as a Parquet file: times as timestamps, prices and volumes as strings in the venue's format. */
-export * as CandleParquet from "./CandleParquet.ts"
-
-/** Records candle history: fetches all bars that the venue retains, follows new bars, and fills missed ranges. */
-export * as CandleRecorder from "./CandleRecorder.ts"
 
 /**
  * `SqlClient` over Node's SQLite, with one connection. The connection is opened on first use, and reopened after an

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as BarChunk from "@trigate/archive/BarChunk"
-import { BitReader, BitWriter } from "@trigate/archive/BarChunk"
+import * as BarChunk from "@trigate/archive/unstable/BarChunk"
+import { BitReader, BitWriter } from "@trigate/archive/unstable/BarChunk"
 import type { Candle, Series } from "@trigate/domain/candles/Candle"
 import {
   barAt,

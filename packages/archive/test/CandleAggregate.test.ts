@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as CandleAggregate from "@trigate/archive/CandleRecorder"
+import * as CandleAggregate from "@trigate/archive/unstable/CandleRecorder"
 import { barAt, Candle, CandleInterval, closeTime, openTime } from "@trigate/domain/candles/Candle"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

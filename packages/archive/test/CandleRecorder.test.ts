@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as CandleArchiveMemory from "@trigate/archive/CandleArchive"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
-import * as CandleRecorder from "@trigate/archive/CandleRecorder"
+import * as CandleRecorder from "@trigate/archive/unstable/CandleRecorder"
 import type { BarRange, Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import { barAt, CandleInterval as Interval, gapsBetween, openTime } from "@trigate/domain/candles/Candle"
 import { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"

@@ -1,6 +1,6 @@
 /** A venue that keeps few bars, goes away, is full, corrects bars and delists coins. */
-import * as CandleAggregate from "@trigate/archive/CandleRecorder"
-import type { Source } from "@trigate/archive/CandleRecorder"
+import * as CandleAggregate from "@trigate/archive/unstable/CandleRecorder"
+import type { Source } from "@trigate/archive/unstable/CandleRecorder"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { barAt, closeTime, intervalLengths, openTime } from "@trigate/domain/candles/Candle"
 import * as Clock from "effect/Clock"

@@ -1,9 +1,9 @@
 /** Bars of the sandbox's markets, which are printed as the venue prints them, and some without trades left out. */
 import type { BarRange, Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import { openTime } from "@trigate/domain/candles/Candle"
-import { defaultSeed } from "@trigate/sandbox/Seed"
-import * as CandleMarket from "@trigate/sandbox/venue/Assets"
-import * as CandleBars from "@trigate/sandbox/venue/CandleBars"
+import { defaultSeed } from "@trigate/sandbox/unstable/Seed"
+import * as CandleMarket from "@trigate/sandbox/unstable/venue/Assets"
+import * as CandleBars from "@trigate/sandbox/unstable/venue/CandleBars"
 
 const marketOf = (coin: string): CandleMarket.CandleMarket => {
   const market = CandleMarket.markets.find((market) => market.coin === coin)

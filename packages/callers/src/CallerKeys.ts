@@ -1,7 +1,7 @@
 /** Authenticates the key of a request. Returns the caller and the scope of the key. */
 import type { Caller } from "@trigate/domain/Caller"
-import { gauge } from "@trigate/domain/DeclaredMetric"
 import type { Unauthorized, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
+import { gauge } from "@trigate/domain/unstable/DeclaredMetric"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

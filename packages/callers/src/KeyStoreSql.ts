@@ -5,7 +5,7 @@
  * changes, and a gateway can detect a change with one small query. A record has the same form as in a key file. Storing
  * when a key was last used does not increment the version.
  */
-import * as SqlStep from "@trigate/domain/SqlStep"
+import * as SqlStep from "@trigate/domain/unstable/SqlStep"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -9,9 +9,9 @@
  * Independently of quotas, the rate limiter counts the upstream cost of calls when they are sent.
  */
 import type { Caller, Quota } from "@trigate/domain/Caller"
-import { quotaExceeded } from "@trigate/domain/DeclaredMetric"
 import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import { QuotaExceeded } from "@trigate/domain/errors/GatewayError"
+import { quotaExceeded } from "@trigate/domain/unstable/DeclaredMetric"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -12,7 +12,7 @@ import {
   wrapReason
 } from "@trigate/domain/errors/GatewayError"
 import type { UpstreamError } from "@trigate/domain/errors/GatewayError"
-import { commandLine } from "@trigate/server/settings/Settings"
+import { commandLine } from "@trigate/server/unstable/settings/Settings"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"

@@ -5,10 +5,10 @@
  * target depends on the machine and the folder in which the command runs.
  */
 import * as Connection from "@trigate/client/Connection"
-import { commandLine } from "@trigate/server/settings/Settings"
-import type { Settings as Decoded } from "@trigate/server/settings/Settings"
 import * as Settings from "@trigate/server/settings/SettingsSources"
-import * as CallerStore from "@trigate/server/stores/Stores"
+import { commandLine } from "@trigate/server/unstable/settings/Settings"
+import type { Settings as Decoded } from "@trigate/server/unstable/settings/Settings"
+import * as CallerStore from "@trigate/server/unstable/stores/Stores"
 import * as Flag from "effect/cli/Flag"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Report from "@trigate/cli/Report"
-import { grouped } from "@trigate/server/settings/Settings"
+import { grouped } from "@trigate/server/unstable/settings/Settings"
 import * as Effect from "effect/Effect"
 import { run } from "./run.ts"
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { settings } from "@trigate/server/settings/Settings"
+import { settings } from "@trigate/server/unstable/settings/Settings"
 import * as Effect from "effect/Effect"
 import * as Http from "node:http"
 import { run } from "./run.ts"

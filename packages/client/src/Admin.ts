@@ -2,6 +2,7 @@
  * The operator's calls: the action log, callers' keys, rate limits, latest requests, metrics and settings. They require
  * a connection to the admin listener.
  */
+import * as Paths from "@trigate/api/Paths"
 import {
   ActionResolution,
   CallerKey,
@@ -17,8 +18,7 @@ import {
   RateLimitUse,
   SettingValue,
   UnansweredAction
-} from "@trigate/api/AdminApi"
-import * as Paths from "@trigate/api/Paths"
+} from "@trigate/api/unstable/AdminApi"
 import { wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import { encodeRequest } from "@trigate/domain/operations/Operation"

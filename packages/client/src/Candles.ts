@@ -1,10 +1,8 @@
 /** The candle history that a gateway stores. */
 import * as Paths from "@trigate/api/Paths"
-import { CandleSeries } from "@trigate/api/TradingApi"
+import { CandleSeries } from "@trigate/api/unstable/TradingApi"
 import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import { coinsPerPage } from "@trigate/domain/candles/Candle"
-import type { CandleFormat } from "@trigate/domain/candles/CandleText"
-import { readNdjson } from "@trigate/domain/candles/CandleText"
 import {
   ArchiveNotConfigured,
   ArchiveUnavailable,
@@ -15,6 +13,8 @@ import {
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as Protocol from "@trigate/domain/operations/Operation"
 import type { UpstreamResponse } from "@trigate/domain/operations/Operation"
+import type { CandleFormat } from "@trigate/domain/unstable/candles/CandleText"
+import { readNdjson } from "@trigate/domain/unstable/candles/CandleText"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"

@@ -1,7 +1,7 @@
 /** The trading chain's EVM. Written by `npm run docs:generate` from the operations; change the operations, not this file. */
 import * as Paths from "@trigate/api/Paths"
 import * as EvmOperations from "@trigate/domain/evm/EvmProtocol"
-import * as EvmReads from "@trigate/domain/evm/EvmMethods"
+import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
 import { callAt } from "./internal/JsonRpc.ts"
 
 const method = callAt(Paths.evm, EvmOperations.serving.chain)

@@ -1,6 +1,6 @@
 /** Readiness and metrics of the gateway. */
-import { Readiness } from "@trigate/api/HealthApi"
 import * as Paths from "@trigate/api/Paths"
+import { Readiness } from "@trigate/api/unstable/HealthApi"
 import { wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as Protocol from "@trigate/domain/operations/Operation"

@@ -1,7 +1,7 @@
 /** The layer 2. Written by `npm run docs:generate` from the operations; change the operations, not this file. */
 import * as Paths from "@trigate/api/Paths"
-import * as EvmReads from "@trigate/domain/evm/EvmMethods"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
+import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
 import { callAt } from "./internal/JsonRpc.ts"
 
 const method = callAt(Paths.layer2, Layer2Operations.serving.chain)

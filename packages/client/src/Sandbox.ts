@@ -8,7 +8,7 @@ import {
   PriceChange,
   SandboxReset,
   SandboxStatus
-} from "@trigate/api/SandboxApi"
+} from "@trigate/api/unstable/SandboxApi"
 import { wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import { encodeRequest } from "@trigate/domain/operations/Operation"

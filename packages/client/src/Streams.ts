@@ -1,9 +1,9 @@
 /** The streams of a gateway over its WebSocket: trades, books, bars, orders and fills. */
 import * as Paths from "@trigate/api/Paths"
-import * as Subscription from "@trigate/domain/streams/Subscription"
-import { StreamLost, SubscriptionRefused } from "@trigate/domain/streams/Subscription"
-import type { MalformedFrame } from "@trigate/domain/streams/Subscription"
-import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
+import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
+import { StreamLost, SubscriptionRefused } from "@trigate/domain/unstable/streams/Subscription"
+import type { MalformedFrame } from "@trigate/domain/unstable/streams/Subscription"
+import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

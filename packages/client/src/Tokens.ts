@@ -17,7 +17,7 @@ import type {
   TransactionsRequest
 } from "@trigate/domain/tokens/TokenData"
 import * as TokenOperations from "@trigate/domain/tokens/TokenOperations"
-import * as TokenProtocol from "@trigate/domain/tokens/TokenProtocol"
+import * as TokenProtocol from "@trigate/domain/unstable/tokens/TokenProtocol"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { Connection } from "./Connection.ts"

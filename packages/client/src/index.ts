@@ -1,5 +1,5 @@
 /**
- * Every module of `@trigate/client` that needs no optional peer dependency, as a namespace.
+ * Every public module of `@trigate/client` that needs no optional peer dependency, as a namespace.
  *
  * Written by `npm run docs:generate`. To reduce startup time, import single modules, such as
  * `@trigate/client/…`: Node then loads only those.

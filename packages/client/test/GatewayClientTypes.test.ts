@@ -1,7 +1,7 @@
 /** What the compiler knows of each method: its request, its result and the exact union of its errors. */
 import { describe, expectTypeOf, it } from "@effect/vitest"
-import type { Readiness } from "@trigate/api/HealthApi"
-import type { CandleSeries } from "@trigate/api/TradingApi"
+import type { Readiness } from "@trigate/api/unstable/HealthApi"
+import type { CandleSeries } from "@trigate/api/unstable/TradingApi"
 import type { CandleFileRequest, CandlesFailure } from "@trigate/client/Candles"
 import type { GatewayClient } from "@trigate/client/GatewayClient"
 import type { RawQuery } from "@trigate/client/Info"
@@ -16,7 +16,6 @@ import type {
   CandleWindowRequest,
   WalkOptions
 } from "@trigate/domain/candles/Candle"
-import type { CandleFormat } from "@trigate/domain/candles/CandleText"
 import type { Address, Hash, StorageSlot } from "@trigate/domain/encoding/Encoding"
 import type {
   ActionNotFound,
@@ -32,9 +31,10 @@ import type { Receipt } from "@trigate/domain/evm/EvmResources"
 import type { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import type { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type { Book, SpotMeta } from "@trigate/domain/info/Market"
-import type { Inspection } from "@trigate/domain/Inspection"
 import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/tokens/TokenData"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
+import type { CandleFormat } from "@trigate/domain/unstable/candles/CandleText"
+import type { Inspection } from "@trigate/domain/unstable/Inspection"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import type { TokenChain } from "@trigate/tokens/TokenChain"
 import type { Exchange } from "@trigate/trading/Exchange"

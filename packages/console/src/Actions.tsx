@@ -1,6 +1,6 @@
 /** The action log: signed actions of unknown outcome, their age, and how to resolve them. */
 import { useSignal } from "@preact/signals"
-import type { ActionResolution, UnansweredAction } from "@trigate/api/AdminApi"
+import type { ActionResolution, UnansweredAction } from "@trigate/api/unstable/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import * as Gateway from "./Gateway.ts"
 import { readiness, usePolled } from "./Live.ts"

@@ -1,7 +1,7 @@
 /** The keys of callers: their scopes and quotas. An admin creates, rotates and revokes them here. */
 import { useSignal } from "@preact/signals"
-import type { CallerKey, IssuedKey } from "@trigate/api/AdminApi"
-import { KeyCreation } from "@trigate/api/AdminApi"
+import type { CallerKey, IssuedKey } from "@trigate/api/unstable/AdminApi"
+import { KeyCreation } from "@trigate/api/unstable/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import type { Connection } from "@trigate/client/Connection"
 import { chains } from "@trigate/domain/Caller"

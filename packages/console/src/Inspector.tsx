@@ -1,7 +1,7 @@
 /** The inspector: paste a signed body and see how the gateway reads it. Nothing is sent to a venue, and nothing is stored. */
 import { signal } from "@preact/signals"
 import * as Paths from "@trigate/api/Paths"
-import { Inspection } from "@trigate/domain/Inspection"
+import { Inspection } from "@trigate/domain/unstable/Inspection"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Gateway from "./Gateway.ts"

@@ -1,6 +1,6 @@
 /** The live state of the gateway: readiness and metrics, read every two seconds while the page is visible. */
 import { computed, signal, useSignal } from "@preact/signals"
-import type { Readiness } from "@trigate/api/HealthApi"
+import type { Readiness } from "@trigate/api/unstable/HealthApi"
 import * as Admin from "@trigate/client/Admin"
 import type { Connection } from "@trigate/client/Connection"
 import * as Health from "@trigate/client/Health"

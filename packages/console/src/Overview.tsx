@@ -3,8 +3,8 @@
  * to connect a program.
  */
 import { signal } from "@preact/signals"
-import { sampleSeconds } from "@trigate/api/AdminApi"
-import type { HistorySample } from "@trigate/api/AdminApi"
+import { sampleSeconds } from "@trigate/api/unstable/AdminApi"
+import type { HistorySample } from "@trigate/api/unstable/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

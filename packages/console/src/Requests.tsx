@@ -1,6 +1,6 @@
 /** The latest requests of callers, without their paths and bodies. They are recorded while the panel is open. */
 import { useSignal } from "@preact/signals"
-import type { NotedRequest } from "@trigate/api/AdminApi"
+import type { NotedRequest } from "@trigate/api/unstable/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import { useEffect } from "preact/hooks"
 import * as Gateway from "./Gateway.ts"

@@ -1,5 +1,5 @@
 /** The settings in effect, and the source of each. */
-import type { SettingValue } from "@trigate/api/AdminApi"
+import type { SettingValue } from "@trigate/api/unstable/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import { useEffect, useState } from "preact/hooks"
 import * as Gateway from "./Gateway.ts"

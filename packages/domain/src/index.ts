@@ -1,5 +1,5 @@
 /**
- * Every module of `@trigate/domain` that needs no optional peer dependency, as a namespace.
+ * Every public module of `@trigate/domain` that needs no optional peer dependency, as a namespace.
  *
  * Written by `npm run docs:generate`. To reduce startup time, import single modules, such as
  * `@trigate/domain/…`: Node then loads only those.
@@ -7,21 +7,6 @@
 
 /** The caller of a request, its scope and its quota; and the chains of the gateway by their roles, which a scope names. */
 export * as Caller from "./Caller.ts"
-
-/** Declarations of metrics: name, kind, labels and meaning. */
-export * as DeclaredMetric from "./DeclaredMetric.ts"
-
-/** The response of `POST /exchange/inspect`, which describes a signed body without relaying it. */
-export * as Inspection from "./Inspection.ts"
-
-/** What programs know about a sandbox: the account that they trade with, and the faults that its venue can inject. */
-export * as Sandbox from "./Sandbox.ts"
-
-/** Declarations of settings: the environment variable, the accepted values, the default and the documentation. */
-export * as Setting from "./Setting.ts"
-
-/** Steps in a SQL database, for the stores of several packages. */
-export * as SqlStep from "./SqlStep.ts"
 
 /**
  * Signed actions and `POST /exchange`: the catalog of every action type that the venue's client libraries publish, the
@@ -35,9 +20,6 @@ export * as ActionOutcome from "./actions/ActionOutcome.ts"
 
 /** The record of one signed action that the gateway sent: the action's state, and how its outcome was determined. */
 export * as ActionRecord from "./actions/ActionRecord.ts"
-
-/** The schemas of all actions of the catalog, in the form that the venue accepts. */
-export * as ActionSchemas from "./actions/ActionSchemas.ts"
 
 /**
  * Derives the result of one order of a batch from the state of that order at the venue, and gives advice for refused
@@ -53,9 +35,6 @@ export * as Resolution from "./actions/Resolution.ts"
  * omits, and where a gateway's bars are from.
  */
 export * as Candle from "./candles/Candle.ts"
-
-/** Bars as text: responses to candle queries in the venue's JSON, and files in NDJSON and CSV. */
-export * as CandleText from "./candles/CandleText.ts"
 
 /**
  * The encodings that every schema and every protocol uses: JSON documents that retain their text, UTF-8, hexadecimal
@@ -73,18 +52,6 @@ export * as GatewayError from "./errors/GatewayError.ts"
 export * as Problem from "./errors/Problem.ts"
 
 /**
- * An EVM node in memory, for tests: methods return the responses that a test set, subscribers receive the items that a
- * test sends, and transactions are refused.
- */
-export * as EvmMemory from "./evm/EvmMemory.ts"
-
-/**
- * The methods of EVM nodes, the same on every chain: the table of the relayed reads, the standard methods as operations
- * of a chain, and the typed reads as functions of the route.
- */
-export * as EvmMethods from "./evm/EvmMethods.ts"
-
-/**
  * The JSON-RPC protocol: envelopes as text, the methods of `POST /evm`, and the calls of EVM nodes, which this module
  * validates, encodes, classifies and decodes.
  */
@@ -96,20 +63,11 @@ export * as EvmProtocol from "./evm/EvmProtocol.ts"
  */
 export * as EvmResources from "./evm/EvmResources.ts"
 
-/** The typed streams of an EVM chain: the declarations of its subscriptions, and the decoding of their notifications. */
-export * as EvmStreams from "./evm/EvmStreams.ts"
-
 /** The JSON-RPC methods of `POST /l2`: any EVM layer 2. */
 export * as Layer2Operations from "./evm/Layer2Operations.ts"
 
 /** Accounts of the trading chain: positions and balances, orders and fills, roles, limits, fees and API wallets. */
 export * as Account from "./info/Account.ts"
-
-/**
- * Compares a venue with the queries that this version declares: which query types it refuses, and which members of its
- * responses are missing or unknown. A read-only check can run these queries against a venue before a release.
- */
-export * as InfoDrift from "./info/InfoDrift.ts"
 
 /**
  * The queries of `POST /info`: their types with rate-limit weight, topic and maximum age, the operations with their
@@ -123,38 +81,17 @@ export * as InfoOperations from "./info/InfoOperations.ts"
  */
 export * as Market from "./info/Market.ts"
 
-/** The responses of an in-memory service. A test sets them for each operation. */
-export * as MemoryAnswers from "./operations/MemoryAnswers.ts"
-
 /**
  * Operations, their protocols and their responses: each upstream call is declared once, next to its schemas; a protocol
  * writes the call and classifies the upstream's response.
  */
 export * as Operation from "./operations/Operation.ts"
 
-/** The subscriptions of an account: its state, orders, fills and transfers. */
-export * as AccountSubscriptions from "./streams/AccountSubscriptions.ts"
-
 /** The subscriptions of markets: prices, books, trades and bars. */
 export * as MarketSubscriptions from "./streams/MarketSubscriptions.ts"
-
-/**
- * Declarations of subscriptions: each stream of the venue's WebSocket is declared once, next to its schemas. Also
- * decodes their frames, and the positions from which a stream resumes.
- */
-export * as Subscription from "./streams/Subscription.ts"
-
-/** The subscriptions of the venue's WebSocket, and of `GET /ws`. */
-export * as Subscriptions from "./streams/Subscriptions.ts"
 
 /** The resources of the token chain: addresses, tokens with their four kinds of contracts, and transactions of accounts. */
 export * as TokenData from "./tokens/TokenData.ts"
 
 /** The calls of the token chain: `GET /api/v2/getTokenData`, and the methods of `POST /api/v2/jsonRPC`. */
 export * as TokenOperations from "./tokens/TokenOperations.ts"
-
-/**
- * The token chain's REST and JSON-RPC protocols: validates and encodes calls, and decodes and classifies responses in
- * the token chain's envelope.
- */
-export * as TokenProtocol from "./tokens/TokenProtocol.ts"

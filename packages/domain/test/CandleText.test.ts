@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Candle, CandleInterval, closeTime, openTime } from "@trigate/domain/candles/Candle"
-import * as CandleText from "@trigate/domain/candles/CandleText"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
+import * as CandleText from "@trigate/domain/unstable/candles/CandleText"
 import * as Schema from "effect/Schema"
 import candles from "./fixtures/candleSnapshot-ETH-1h.json" with { type: "json" }
 

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { configuredReads, filterMethods, transactionAdvice } from "@trigate/domain/evm/EvmMethods"
 import { decodeParams, evmMethods, evmOperations, serving } from "@trigate/domain/evm/EvmProtocol"
 import { layer2Methods, layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import type { Operation } from "@trigate/domain/operations/Operation"
+import { configuredReads, filterMethods, transactionAdvice } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as Effect from "effect/Effect"
 
 const named = (methods: typeof evmMethods, name: string) =>

@@ -3,7 +3,7 @@ import * as Json from "@trigate/domain/encoding/Encoding"
 import { responseWeight } from "@trigate/domain/operations/Operation"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import * as TokenOperations from "@trigate/domain/tokens/TokenOperations"
-import * as TokenProtocol from "@trigate/domain/tokens/TokenProtocol"
+import * as TokenProtocol from "@trigate/domain/unstable/tokens/TokenProtocol"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 

@@ -2,11 +2,11 @@
  * Provides `Layer2` over undici, in one layer with all dependencies. The defaults suit a program that runs as a single
  * process.
  */
-import * as GatewayReads from "@trigate/upstream/evm/EvmFeed"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
-import * as Upstream from "@trigate/upstream/Upstream"
-import { settings } from "@trigate/upstream/Upstream"
+import * as GatewayReads from "@trigate/upstream/unstable/evm/EvmFeed"
+import * as Upstream from "@trigate/upstream/unstable/Upstream"
+import { settings } from "@trigate/upstream/unstable/Upstream"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -3,10 +3,10 @@
  * no transactions.
  */
 import type { Hash } from "@trigate/domain/encoding/Encoding"
-import * as EvmMemory from "@trigate/domain/evm/EvmMemory"
 import type { Receipt } from "@trigate/domain/evm/EvmResources"
 import { layer2Operations, serving } from "@trigate/domain/evm/Layer2Operations"
-import type { SetAnswer } from "@trigate/domain/operations/MemoryAnswers"
+import * as EvmMemory from "@trigate/domain/unstable/evm/EvmMemory"
+import type { SetAnswer } from "@trigate/domain/unstable/operations/MemoryAnswers"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -5,11 +5,11 @@
  * addresses.
  */
 import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
-import * as SandboxAccounts from "@trigate/domain/Sandbox"
-import type { TestKey } from "@trigate/domain/Sandbox"
+import * as SandboxAccounts from "@trigate/domain/unstable/Sandbox"
+import type { TestKey } from "@trigate/domain/unstable/Sandbox"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 
-export type { TestKey } from "@trigate/domain/Sandbox"
+export type { TestKey } from "@trigate/domain/unstable/Sandbox"
 
 /** Test keys by role. */
 export const keys = {

@@ -1,6 +1,6 @@
 /** The settings of a sandbox. They apply if no upstream URL is set. */
 import { CandleInterval, coinPattern } from "@trigate/domain/candles/Candle"
-import { longestLatency, Share } from "@trigate/domain/Sandbox"
+import { longestLatency, Share } from "@trigate/domain/unstable/Sandbox"
 import {
   Age,
   Count,
@@ -11,8 +11,8 @@ import {
   nonEmptyWords,
   optional,
   withDefault
-} from "@trigate/domain/Setting"
-import type { Values } from "@trigate/domain/Setting"
+} from "@trigate/domain/unstable/Setting"
+import type { Values } from "@trigate/domain/unstable/Setting"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"

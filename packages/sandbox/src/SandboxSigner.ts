@@ -1,9 +1,9 @@
 /** Signs the typed data (EIP-712) of actions with test keys, as a wallet does. */
 import type { Action, AnySignedAction, Signature, SignedAction } from "@trigate/domain/actions/Action"
-import * as Signable from "@trigate/signing/actions/ActionHash"
-import type { Unhashable } from "@trigate/signing/actions/ActionHash"
-import * as SignerRecovery from "@trigate/signing/actions/CanonicalAction"
 import { trimmed } from "@trigate/signing/Secp256k1"
+import * as Signable from "@trigate/signing/unstable/actions/ActionHash"
+import type { Unhashable } from "@trigate/signing/unstable/actions/ActionHash"
+import * as SignerRecovery from "@trigate/signing/unstable/actions/CanonicalAction"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as VenueProfile_ from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"

@@ -8,8 +8,8 @@ import {
   retainedBars
 } from "@trigate/domain/candles/Candle"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
-import { markets } from "@trigate/sandbox/venue/Assets"
-import { bars as barsOf } from "@trigate/sandbox/venue/CandleBars"
+import { markets } from "@trigate/sandbox/unstable/venue/Assets"
+import { bars as barsOf } from "@trigate/sandbox/unstable/venue/CandleBars"
 import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

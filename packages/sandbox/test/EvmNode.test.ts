@@ -1,9 +1,9 @@
 /** The sandbox's two EVM chains, asked by viem as a node is asked. */
 import { assert, describe, it } from "@effect/vitest"
-import { standardMethods } from "@trigate/domain/evm/EvmMethods"
-import { firstBlock as firstLayer2Block } from "@trigate/sandbox/evm/Layer2Chain"
-import { baseFee, firstBlock } from "@trigate/sandbox/evm/VenueEvm"
+import { standardMethods } from "@trigate/domain/unstable/evm/EvmMethods"
 import { contracts, keys, transactions } from "@trigate/sandbox/SandboxExamples"
+import { firstBlock as firstLayer2Block } from "@trigate/sandbox/unstable/evm/Layer2Chain"
+import { baseFee, firstBlock } from "@trigate/sandbox/unstable/evm/VenueEvm"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"

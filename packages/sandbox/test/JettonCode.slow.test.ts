@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { runTolkCompiler } from "@ton/tolk-js"
-import { minterCode, walletCode } from "@trigate/sandbox/tokens/JettonCode"
+import { minterCode, walletCode } from "@trigate/sandbox/unstable/tokens/JettonCode"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"

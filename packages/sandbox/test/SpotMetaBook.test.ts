@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as SpotLookup from "@trigate/domain/info/Market"
 import { SpotMeta } from "@trigate/domain/info/Market"
-import { markets } from "@trigate/sandbox/venue/Assets"
-import * as SpotMetaBook from "@trigate/sandbox/venue/TradingControls"
+import { markets } from "@trigate/sandbox/unstable/venue/Assets"
+import * as SpotMetaBook from "@trigate/sandbox/unstable/venue/TradingControls"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 

@@ -1,7 +1,7 @@
 /** A venue under control: its clock, its prices, its copies, and faults on purpose. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Encoding"
-import type { SandboxFaults } from "@trigate/domain/Sandbox"
+import type { SandboxFaults } from "@trigate/domain/unstable/Sandbox"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { signAction } from "@trigate/sandbox/SandboxSigner"

@@ -1,10 +1,10 @@
 /** What the sandbox's streams say of trades, beside what its queries say. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Account from "@trigate/domain/streams/AccountSubscriptions"
 import * as Market from "@trigate/domain/streams/MarketSubscriptions"
-import * as Subscription from "@trigate/domain/streams/Subscription"
+import * as Account from "@trigate/domain/unstable/streams/AccountSubscriptions"
+import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
-import * as VenueStreams from "@trigate/sandbox/streams/VenueStreams"
+import * as VenueStreams from "@trigate/sandbox/unstable/streams/VenueStreams"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

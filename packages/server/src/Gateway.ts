@@ -6,7 +6,7 @@
  * `HttpRouter`. `NodeServer.layer` is the HTTP server of the bundled gateway, with its connection limits.
  */
 import { ChainsApi } from "@trigate/api/GatewayApi"
-import type { Readiness } from "@trigate/api/HealthApi"
+import type { Readiness } from "@trigate/api/unstable/HealthApi"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Quotas from "@trigate/callers/Quotas"
 import * as Effect from "effect/Effect"

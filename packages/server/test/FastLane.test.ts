@@ -1,7 +1,7 @@
 /** Requests get the same answer, byte for byte, and cost the same upstream requests, by the fast lane and without it. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Listener from "@trigate/server/requests/Listener"
-import * as RequestRecord from "@trigate/server/requests/Request"
+import * as RequestRecord from "@trigate/server/unstable/requests/Request"
 import type { Reply, Seen } from "@trigate/testing/RecordingUpstream"
 import { isExhaustive } from "@trigate/testing/Sample"
 import * as Context from "effect/Context"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as GatewayStatus from "@trigate/server/Chains"
+import * as GatewayStatus from "@trigate/server/unstable/Chains"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Log from "@trigate/server/process/Serve"
-import { jsonLine } from "@trigate/server/requests/Observe"
+import * as Log from "@trigate/server/unstable/process/Serve"
+import { jsonLine } from "@trigate/server/unstable/requests/Observe"
 import * as SpanTree from "@trigate/testing/SpanTree"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

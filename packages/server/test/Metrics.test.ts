@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { rows } from "@trigate/server/process/Metrics"
+import { rows } from "@trigate/server/unstable/process/Metrics"
 import { get, post } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import { recordingUpstream, rpcReply } from "@trigate/testing/RecordingUpstream"

@@ -1,6 +1,6 @@
 /** Settings that change while a gateway serves: what is applied, what stays, and what no change may forget. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Drain from "@trigate/server/process/Load"
+import * as Drain from "@trigate/server/unstable/process/Load"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import type { RecordingUpstream } from "@trigate/testing/RecordingUpstream"
 import { recordingUpstream, rpcReply } from "@trigate/testing/RecordingUpstream"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { all, settings } from "@trigate/server/settings/Settings"
+import { all, settings } from "@trigate/server/unstable/settings/Settings"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,7 +1,7 @@
 /** Where a setting comes from: flags, the environment, an environment file, a settings file. */
 import { assert, describe, it } from "@effect/vitest"
-import type { Settings as Decoded } from "@trigate/server/settings/Settings"
 import * as Settings from "@trigate/server/settings/SettingsSources"
+import type { Settings as Decoded } from "@trigate/server/unstable/settings/Settings"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"

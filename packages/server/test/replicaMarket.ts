@@ -1,8 +1,8 @@
 /** The market that replicas record in tests: that of the sandbox, of which the venue keeps 5000 bars. */
 import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import { defaultSeed } from "@trigate/sandbox/Seed"
-import * as CandleMarket from "@trigate/sandbox/venue/Assets"
-import * as CandleBars from "@trigate/sandbox/venue/CandleBars"
+import { defaultSeed } from "@trigate/sandbox/unstable/Seed"
+import * as CandleMarket from "@trigate/sandbox/unstable/venue/Assets"
+import * as CandleBars from "@trigate/sandbox/unstable/venue/CandleBars"
 
 /** Milliseconds of the market that pass in one. */
 export const speed = 600

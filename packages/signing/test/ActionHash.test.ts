@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keccak_256 } from "@noble/hashes/sha3"
-import * as ActionHash from "@trigate/signing/actions/ActionHash"
+import * as ActionHash from "@trigate/signing/unstable/actions/ActionHash"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

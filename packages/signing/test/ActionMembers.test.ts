@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
-import * as ActionForm from "@trigate/signing/actions/ActionForm"
-import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
+import { actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
+import * as ActionForm from "@trigate/signing/unstable/actions/ActionForm"
+import * as CanonicalAction from "@trigate/signing/unstable/actions/CanonicalAction"
 import { mainnet } from "@trigate/signing/VenueProfile"
 
 const marks = { required: "", optional: "?", nullable: "!", oneOf: "|" } as const

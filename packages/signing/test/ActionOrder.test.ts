@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as peer from "@nktkas/hyperliquid/api/exchange"
 import { signL1Action, signMultiSigL1, signMultiSigUserSigned } from "@nktkas/hyperliquid/signing"
-import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
+import * as CanonicalAction from "@trigate/signing/unstable/actions/CanonicalAction"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"

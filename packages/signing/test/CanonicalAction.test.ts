@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
+import * as CanonicalAction from "@trigate/signing/unstable/actions/CanonicalAction"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Result from "effect/Result"
 import { vector } from "./vectors.ts"

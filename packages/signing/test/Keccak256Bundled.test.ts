@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keccak_256 } from "@noble/hashes/sha3"
-import * as ActionHash from "@trigate/signing/actions/ActionHash"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import * as ActionHash from "@trigate/signing/unstable/actions/ActionHash"
 import * as Effect from "effect/Effect"
 import type * as hashWasm from "hash-wasm"
 import { bytesToHex } from "viem/utils"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as MsgPack from "@trigate/signing/actions/ActionHash"
+import * as MsgPack from "@trigate/signing/unstable/actions/ActionHash"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as ActionHash from "@trigate/signing/actions/ActionHash"
-import * as UserSigned from "@trigate/signing/actions/CanonicalAction"
+import * as ActionHash from "@trigate/signing/unstable/actions/ActionHash"
+import * as UserSigned from "@trigate/signing/unstable/actions/CanonicalAction"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Signable from "@trigate/signing/actions/ActionHash"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
+import * as Signable from "@trigate/signing/unstable/actions/ActionHash"
 import { sampleRuns } from "@trigate/testing/Sample"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as exchange from "@nktkas/hyperliquid/api/exchange"
 import { signMultiSigUserSigned, signUserSignedAction } from "@nktkas/hyperliquid/signing"
-import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
+import * as CanonicalAction from "@trigate/signing/unstable/actions/CanonicalAction"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

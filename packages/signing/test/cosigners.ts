@@ -1,7 +1,7 @@
 /** Keys that sign in this process, with viem's own signing, which shares no code with this package. */
 import type { Signature } from "@trigate/domain/actions/Action"
-import * as Signable from "@trigate/signing/actions/ActionHash"
 import type { Cosigner } from "@trigate/signing/multisig/MultiSigProposal"
+import * as Signable from "@trigate/signing/unstable/actions/ActionHash"
 import * as Effect from "effect/Effect"
 import { privateKeyToAccount } from "viem/accounts"
 

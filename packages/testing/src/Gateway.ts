@@ -1,7 +1,7 @@
 /** Starts a gateway in this process, on a free port, with the given settings. */
 import * as GatewayServer from "@trigate/server/GatewayServer"
-import { Drain, EventLoopLag } from "@trigate/server/process/Load"
 import * as Settings from "@trigate/server/settings/SettingsSources"
+import { Drain, EventLoopLag } from "@trigate/server/unstable/process/Load"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

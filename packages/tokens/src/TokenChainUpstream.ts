@@ -1,11 +1,11 @@
 /** `TokenChain` over the network: REST and JSON-RPC under `/api/v2` of a node's base URL. */
 import { detached } from "@trigate/domain/Caller"
 import { ChainNotConfigured } from "@trigate/domain/errors/GatewayError"
-import * as TokenProtocol from "@trigate/domain/tokens/TokenProtocol"
+import * as TokenProtocol from "@trigate/domain/unstable/tokens/TokenProtocol"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransport"
 import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
-import * as Upstream from "@trigate/upstream/Upstream"
+import * as Upstream from "@trigate/upstream/unstable/Upstream"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"

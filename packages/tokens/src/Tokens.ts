@@ -1,7 +1,7 @@
 /** The token chain in one layer, over undici, with the defaults of a single-process program. */
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
-import { settings } from "@trigate/upstream/Upstream"
+import { settings } from "@trigate/upstream/unstable/Upstream"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,5 +1,5 @@
 /**
- * Every module of `@trigate/tokens` that needs no optional peer dependency, as a namespace.
+ * Every public module of `@trigate/tokens` that needs no optional peer dependency, as a namespace.
  *
  * Written by `npm run docs:generate`. To reduce startup time, import single modules, such as
  * `@trigate/tokens/…`: Node then loads only those.
@@ -19,12 +19,6 @@ export * as Tokens from "./Tokens.ts"
 
 /** Fetches metadata documents over undici, with protection against hostile URIs (SSRF). */
 export * as MetadataFetchUndici from "./metadata/MetadataFetchUndici.ts"
-
-/** The rules for fetching documents from untrusted hosts, independent of name resolution and transport. */
-export * as MetadataGuard from "./metadata/MetadataGuard.ts"
-
-/** Decodes a transaction from its cell, which `getTransactions` returns in `data`. */
-export * as TransactionCell from "./transactions/TransactionCell.ts"
 
 /**
  * Streams of the token chain: an account's transactions in order and without gaps, and the jetton transfers that an

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { isPublic } from "@trigate/tokens/metadata/MetadataFetchUndici"
-import * as MetadataTarget from "@trigate/tokens/metadata/MetadataGuard"
+import * as MetadataTarget from "@trigate/tokens/unstable/metadata/MetadataGuard"
 import * as Result from "effect/Result"
 
 const cid = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"

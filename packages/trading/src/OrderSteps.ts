@@ -1,5 +1,5 @@
 /** Checks the prices and sizes of orders against the tick and lot sizes in the venue's metadata. */
-import type { Inspection } from "@trigate/domain/Inspection"
+import type { Inspection } from "@trigate/domain/unstable/Inspection"
 import * as OrderAction from "@trigate/signing/actions/OrderAction"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

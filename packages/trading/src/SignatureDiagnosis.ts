@@ -8,13 +8,18 @@
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
-import type { Mistake, SignatureDiagnosis } from "@trigate/domain/Inspection"
-import type { CanonicalAction, RecoveredSigner, SignedRequest, Wrapper } from "@trigate/signing/actions/CanonicalAction"
-import * as SignedReading from "@trigate/signing/inspection/SignedReading"
-import type * as SignedView from "@trigate/signing/inspection/SignedView"
-import * as SigningMistake from "@trigate/signing/inspection/SigningMistake"
+import type { Mistake, SignatureDiagnosis } from "@trigate/domain/unstable/Inspection"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import type { Engine, Signature } from "@trigate/signing/Secp256k1"
+import type {
+  CanonicalAction,
+  RecoveredSigner,
+  SignedRequest,
+  Wrapper
+} from "@trigate/signing/unstable/actions/CanonicalAction"
+import * as SignedReading from "@trigate/signing/unstable/inspection/SignedReading"
+import type * as SignedView from "@trigate/signing/unstable/inspection/SignedView"
+import * as SigningMistake from "@trigate/signing/unstable/inspection/SigningMistake"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"

@@ -1,12 +1,12 @@
 /** The trading chain's EVM: relayed calls, typed reads, streams, and transaction costs. */
 import type { Address } from "@trigate/domain/encoding/Encoding"
 import type { CallFailure, OutcomeUnknown, UnsupportedBlock } from "@trigate/domain/errors/GatewayError"
-import type { Serving } from "@trigate/domain/evm/EvmMethods"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import type { evmOperations, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import * as Gas from "@trigate/domain/evm/EvmResources"
-import * as EvmStreams from "@trigate/domain/evm/EvmStreams"
 import type { Methods } from "@trigate/domain/operations/Operation"
+import type { Serving } from "@trigate/domain/unstable/evm/EvmMethods"
+import * as EvmStreams from "@trigate/domain/unstable/evm/EvmStreams"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 

@@ -5,9 +5,9 @@
  * It accepts no transactions.
  */
 import type { Address, Hash, StorageSlot } from "@trigate/domain/encoding/Encoding"
-import * as EvmMemory from "@trigate/domain/evm/EvmMemory"
 import { evmOperations, serving } from "@trigate/domain/evm/EvmProtocol"
-import type { SetAnswer } from "@trigate/domain/operations/MemoryAnswers"
+import * as EvmMemory from "@trigate/domain/unstable/evm/EvmMemory"
+import type { SetAnswer } from "@trigate/domain/unstable/operations/MemoryAnswers"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

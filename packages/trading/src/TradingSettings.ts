@@ -1,6 +1,5 @@
 /** The settings of the trading chain: the network, admission, and the maximum age of cached responses. */
 import { Address } from "@trigate/domain/encoding/Encoding"
-import { archiveSetting } from "@trigate/domain/evm/EvmMethods"
 import {
   freshByDefault,
   freshnessSetting,
@@ -9,6 +8,7 @@ import {
   staleWhenLimitedSetting
 } from "@trigate/domain/info/InfoOperations"
 import type { Freshness } from "@trigate/domain/info/InfoOperations"
+import { archiveSetting } from "@trigate/domain/unstable/evm/EvmMethods"
 import {
   Age,
   Any,
@@ -23,8 +23,8 @@ import {
   optional,
   withDefault,
   words
-} from "@trigate/domain/Setting"
-import type { Values } from "@trigate/domain/Setting"
+} from "@trigate/domain/unstable/Setting"
+import type { Values } from "@trigate/domain/unstable/Setting"
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"

@@ -8,7 +8,6 @@
 import { Address, Quantity } from "@trigate/domain/encoding/Encoding"
 import { ChainNotConfigured } from "@trigate/domain/errors/GatewayError"
 import type { UnavailableOnNode } from "@trigate/domain/errors/GatewayError"
-import { archiveSetting, served } from "@trigate/domain/evm/EvmMethods"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import { archiveServing, serving } from "@trigate/domain/evm/EvmProtocol"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
@@ -17,11 +16,17 @@ import type { Freshness } from "@trigate/domain/info/InfoOperations"
 import * as Operation from "@trigate/domain/operations/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
 import type { Source, Surface } from "@trigate/domain/operations/Operation"
-import * as GatewayReads from "@trigate/upstream/evm/EvmFeed"
+import { archiveSetting, served } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as EvmUpstream from "@trigate/upstream/Pipeline"
 import { Pipeline, requestIds } from "@trigate/upstream/Pipeline"
-import { make as upstream, settings as upstreamSettings, targetName, targets } from "@trigate/upstream/Upstream"
-import type { Target, Upstream } from "@trigate/upstream/Upstream"
+import * as GatewayReads from "@trigate/upstream/unstable/evm/EvmFeed"
+import {
+  make as upstream,
+  settings as upstreamSettings,
+  targetName,
+  targets
+} from "@trigate/upstream/unstable/Upstream"
+import type { Target, Upstream } from "@trigate/upstream/unstable/Upstream"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"

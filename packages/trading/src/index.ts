@@ -1,5 +1,5 @@
 /**
- * Every module of `@trigate/trading` that needs no optional peer dependency, as a namespace.
+ * Every public module of `@trigate/trading` that needs no optional peer dependency, as a namespace.
  *
  * Written by `npm run docs:generate`. To reduce startup time, import single modules, such as
  * `@trigate/trading/…`: Node then loads only those.
@@ -26,15 +26,6 @@ export * as InfoUpstream from "./InfoUpstream.ts"
 /** Describes a signed body as the venue decodes it: the signer, the mistakes, their corrections, and the message. */
 export * as Inspector from "./Inspector.ts"
 
-/** Checks the prices and sizes of orders against the tick and lot sizes in the venue's metadata. */
-export * as OrderSteps from "./OrderSteps.ts"
-
-/**
- * Explains why a signature was not made by the expected signer: searches for the message that this signer signed, among
- * possible mistakes.
- */
-export * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
-
 /** All services of the trading chain in one layer: one network, over undici, with the defaults of a single-process program. */
 export * as Trading from "./Trading.ts"
 
@@ -50,26 +41,17 @@ export * as TradingEvmMemory from "./TradingEvmMemory.ts"
 /** `TradingEvm` over HTTP. Provides only this service, over one node. */
 export * as TradingEvmUpstream from "./TradingEvmUpstream.ts"
 
-/** The settings of the trading chain: the network, admission, and the maximum age of cached responses. */
-export * as TradingSettings from "./TradingSettings.ts"
-
 /**
  * The upstreams of the trading chain: the official API and nodes. Routes each call to the upstream addresses that serve
  * it.
  */
 export * as TradingUpstream from "./TradingUpstream.ts"
 
-/** Checks the watched accounts: their agents and their limits, and the pushed states against the venue's responses. */
-export * as AccountChecks from "./accounts/AccountChecks.ts"
-
 /**
  * The log of account events: fills, order updates, funding, ledger updates and TWAP slices. It is stored in this
  * process, or in a store that replicas share.
  */
 export * as AccountEvents from "./accounts/AccountEvents.ts"
-
-/** Serves queries about watched accounts from the states that the venue pushes, without using rate-limit weight. */
-export * as AccountMirror from "./accounts/AccountMirror.ts"
 
 /**
  * `EventStore` in a Redis that replicas share. Stores the entries of the event log as a Redis stream, the start of each
@@ -109,28 +91,10 @@ export * as ActionLogSql from "./actionLog/ActionLogSql.ts"
 export * as ActionSettlement from "./actionLog/ActionSettlement.ts"
 
 /**
- * An action in the action log: its identity, its trace, its states, its share of the log's capacity, and the errors that
- * refuse to send it. Pure rules, which are the same for every store.
- */
-export * as LoggedAction from "./actionLog/LoggedAction.ts"
-
-/**
- * Decodes a signed body: extracts it from the wrappers of other programs, converts its action to the form that the
- * venue accepts, and finds the mistakes that do not depend on the signer.
- */
-export * as ActionDecoder from "./admission/ActionDecoder.ts"
-
-/**
  * Checks a signed body before anything is sent upstream: its form, its nonce, its signer and the accounts that it
  * changes. Returns the bytes to send.
  */
 export * as Admission from "./admission/Admission.ts"
-
-/**
- * Serves candle queries with unlimited history: closed bars come from the cache, and only the forming bar and missing
- * bars are requested from the venue.
- */
-export * as BarCache from "./candles/BarCache.ts"
 
 /**
  * Records candle history from the venue's streams and from queries of `Info`. The queries use only the part of the
@@ -138,18 +102,8 @@ export * as BarCache from "./candles/BarCache.ts"
  */
 export * as CandleRecording from "./candles/CandleRecording.ts"
 
-/**
- * The subscriptions of one connection (a seat) whose caller can resume them after the connection is lost. Events of
- * watched accounts are read from the event log and carry their log position. All other frames come from the hub, in
- * which callers share subscriptions.
- */
-export * as ResumableSeat from "./streams/ResumableSeat.ts"
-
 /** The venue's streams: trades, books, bars, orders and fills as they happen. Gaps after lost connections are filled. */
 export * as Streams from "./streams/Streams.ts"
 
 /** `Streams` in memory: a test defines the frames that the venue sends, over an in-process venue. */
 export * as StreamsMemory from "./streams/StreamsMemory.ts"
-
-/** The text protocol of the venue's WebSocket: parses frames, and encodes subscriptions, rows and errors. */
-export * as VenueProtocol from "./streams/VenueProtocol.ts"

@@ -1,7 +1,7 @@
 /** The checks of watched accounts: what is asked of the venue, counted, and logged once. */
 import { assert, describe, it } from "@effect/vitest"
-import * as AccountChecks from "@trigate/trading/accounts/AccountChecks"
-import { metrics } from "@trigate/trading/accounts/AccountChecks"
+import * as AccountChecks from "@trigate/trading/unstable/accounts/AccountChecks"
+import { metrics } from "@trigate/trading/unstable/accounts/AccountChecks"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"

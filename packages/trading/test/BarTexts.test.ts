@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import { BarTexts } from "@trigate/trading/candles/BarCache"
+import { BarTexts } from "@trigate/trading/unstable/candles/BarCache"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 

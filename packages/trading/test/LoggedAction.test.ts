@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { nextState, states, statesBefore } from "@trigate/trading/actionLog/LoggedAction"
-import type { Attempted } from "@trigate/trading/actionLog/LoggedAction"
+import { nextState, states, statesBefore } from "@trigate/trading/unstable/actionLog/LoggedAction"
+import type { Attempted } from "@trigate/trading/unstable/actionLog/LoggedAction"
 
 /** The state after each event, in a first attempt and in a repeated one; an event that is not listed is refused. */
 const table: {

@@ -1,10 +1,10 @@
 /** Bots that poll the newest bars of some coins, each on a cycle of its own, and what they cost the venue's rate limit. */
 import type { Candle, CandleInterval, CandleWindowRequest, Series } from "@trigate/domain/candles/Candle"
 import { barAt, CandleWindowRequest as Request, closeTime, openTime } from "@trigate/domain/candles/Candle"
-import * as CandleText from "@trigate/domain/candles/CandleText"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import { responseWeight } from "@trigate/domain/operations/Operation"
+import * as CandleText from "@trigate/domain/unstable/candles/CandleText"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import { Info } from "@trigate/trading/Info"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"

@@ -1,7 +1,7 @@
 /** Upstreams and the addresses to which their calls are sent, with the settings and the metrics of these calls. */
 import type { UpstreamLabel } from "@trigate/domain/Caller"
-import { counter, gauge, seconds } from "@trigate/domain/DeclaredMetric"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
+import { counter, gauge, seconds } from "@trigate/domain/unstable/DeclaredMetric"
 import {
   BaseUrls,
   baseUrls,
@@ -18,8 +18,8 @@ import {
   SocketUrls,
   socketUrls,
   withDefault
-} from "@trigate/domain/Setting"
-import type { Values } from "@trigate/domain/Setting"
+} from "@trigate/domain/unstable/Setting"
+import type { Values } from "@trigate/domain/unstable/Setting"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"

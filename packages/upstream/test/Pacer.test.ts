@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Pacer } from "@trigate/upstream/limits/RateLimiter"
-import * as RateWindow from "@trigate/upstream/limits/RateWindow"
+import * as RateWindow from "@trigate/upstream/unstable/limits/RateWindow"
 import * as Effect from "effect/Effect"
 
 /** 1140 units of reads in 61 seconds: 1026 flow back evenly, 91 may be used at once. */

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as SharedState from "@trigate/upstream/SharedState"
+import * as SharedState from "@trigate/upstream/unstable/SharedState"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Metric from "effect/Metric"

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import * as Upstream from "@trigate/upstream/Upstream"
+import * as Upstream from "@trigate/upstream/unstable/Upstream"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 

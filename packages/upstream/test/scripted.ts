@@ -2,7 +2,7 @@
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/transport/HttpTransport"
 import type { TransportResponse } from "@trigate/upstream/transport/HttpTransport"
-import * as Upstream from "@trigate/upstream/Upstream"
+import * as Upstream from "@trigate/upstream/unstable/Upstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

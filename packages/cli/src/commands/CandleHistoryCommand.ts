@@ -6,9 +6,9 @@ import * as CandleImport from "@trigate/archive/CandleFiles"
 import * as Candles from "@trigate/client/Candles"
 import type { Series } from "@trigate/domain/candles/Candle"
 import { barAt, CandleInterval } from "@trigate/domain/candles/Candle"
-import { CandleFormat } from "@trigate/domain/candles/CandleText"
-import { settings as declared } from "@trigate/server/settings/Settings"
-import * as ActionLogStore from "@trigate/server/stores/Stores"
+import { CandleFormat } from "@trigate/domain/unstable/candles/CandleText"
+import { settings as declared } from "@trigate/server/unstable/settings/Settings"
+import * as ActionLogStore from "@trigate/server/unstable/stores/Stores"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -131,7 +131,7 @@ const importFile = Effect.fnUntraced(function*(
       })
     }
     const bytes = yield* Output.bytes(path)
-    const CandleParquet = yield* Effect.promise(() => import("@trigate/archive/CandleParquet"))
+    const CandleParquet = yield* Effect.promise(() => import("@trigate/archive/unstable/CandleParquet"))
     const withAdvice = ({ message }: { readonly message: string }) => Output.fault(`${name}: ${message}`)
     const { known, rows } = yield* Effect.mapError(CandleParquet.read(series, bytes), withAdvice)
     return yield* CandleImport.run(
@@ -185,7 +185,7 @@ const imported = Command.make(
         () => Output.fault(`no database for candles is configured: set ${declared.databaseUrl.env}`)
       )
       yield* Target.printStore("candles", place, settings)
-      const ArchiveStore = yield* Effect.promise(() => import("@trigate/server/stores/ArchiveStore"))
+      const ArchiveStore = yield* Effect.promise(() => import("@trigate/server/unstable/stores/ArchiveStore"))
       const reports = yield* Effect.forEach(
         paths,
         (path) => importFile({ coin, interval }, path, fileFormat(format, path), noGaps)

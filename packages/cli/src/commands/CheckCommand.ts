@@ -1,8 +1,8 @@
 /** `trigate check --live`: compares a venue with the queries that this version declares. */
 import * as Connection from "@trigate/client/Connection"
 import { catalogDate } from "@trigate/domain/actions/Action"
-import { type DriftFinding, driftQueries, type DriftQuery, findDrift } from "@trigate/domain/info/InfoDrift"
-import { settings } from "@trigate/server/settings/Settings"
+import { type DriftFinding, driftQueries, type DriftQuery, findDrift } from "@trigate/domain/unstable/info/InfoDrift"
+import { settings } from "@trigate/server/unstable/settings/Settings"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Config from "effect/Config"

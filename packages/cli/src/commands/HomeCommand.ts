@@ -2,7 +2,7 @@
 import * as Health from "@trigate/client/Health"
 import { printable } from "@trigate/domain/encoding/Encoding"
 import { unwrapReason } from "@trigate/domain/errors/GatewayError"
-import { trader } from "@trigate/domain/Sandbox"
+import { trader } from "@trigate/domain/unstable/Sandbox"
 import * as Command from "effect/cli/Command"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"

@@ -1,9 +1,9 @@
 /**
  * `trigate serve` and `trigate sandbox`: the gateway, with a flag for each setting, or with simulated chains in memory.
  */
-import type { Setting } from "@trigate/domain/Setting"
-import type { Finding } from "@trigate/server/process/Check"
-import { grouped, sandboxFlag, settings } from "@trigate/server/settings/Settings"
+import type { Setting } from "@trigate/domain/unstable/Setting"
+import type { Finding } from "@trigate/server/unstable/process/Check"
+import { grouped, sandboxFlag, settings } from "@trigate/server/unstable/settings/Settings"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
@@ -87,10 +87,10 @@ export const command = Command.make("serve", {
     const sources = { flags: given(flags), ...settingSources({ config, environmentFile }) }
     // imported only when this command runs: the other commands start faster without the server
     if (check) {
-      const { findings } = yield* Effect.promise(() => import("@trigate/server/process/Check"))
+      const { findings } = yield* Effect.promise(() => import("@trigate/server/unstable/process/Check"))
       return yield* Effect.flatMap(findings(sources), report)
     }
-    const { serve } = yield* Effect.promise(() => import("@trigate/server/process/Serve"))
+    const { serve } = yield* Effect.promise(() => import("@trigate/server/unstable/process/Serve"))
     yield* Report.endByInterruption
     return yield* serve(sources)
   })).pipe(
@@ -129,7 +129,7 @@ export const sandboxCommand = Command.make(
     Effect.gen(function*() {
       const sources = { flags: given(flags), ...settingSources({ config, environmentFile }), withoutAddresses: true }
       // imported only when this command runs: the other commands start faster without the server
-      const { serve } = yield* Effect.promise(() => import("@trigate/server/process/Serve"))
+      const { serve } = yield* Effect.promise(() => import("@trigate/server/unstable/process/Serve"))
       yield* Report.endByInterruption
       return yield* serve(sources)
     })

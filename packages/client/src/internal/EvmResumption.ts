@@ -1,7 +1,7 @@
 /** The state that a typed EVM stream needs to continue over another connection without gaps or duplicates. */
 import { encodeQuantity } from "@trigate/domain/encoding/Encoding"
 import type { BlockHeader, ReceiptLog } from "@trigate/domain/evm/EvmResources"
-import type { blocks, logs } from "@trigate/domain/evm/EvmStreams"
+import type { blocks, logs } from "@trigate/domain/unstable/evm/EvmStreams"
 
 /** One run of a stream over successive connections. */
 export interface Resumption<Item> {

@@ -1,5 +1,5 @@
 /** A WebSocket of a gateway: its URL, its messages, and its retries. */
-import { StreamLost } from "@trigate/domain/streams/Subscription"
+import { StreamLost } from "@trigate/domain/unstable/streams/Subscription"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"

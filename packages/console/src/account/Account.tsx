@@ -1,7 +1,7 @@
 /** The panel of an account: worth, margin, action budget and agents, and its positions, orders and fills as they change. */
 import * as Info from "@trigate/client/Info"
 import { Address } from "@trigate/domain/encoding/Encoding"
-import { trader } from "@trigate/domain/Sandbox"
+import { trader } from "@trigate/domain/unstable/Sandbox"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { useEffect, useState } from "preact/hooks"

@@ -1,8 +1,8 @@
 /**
  * Actions that change an account: its settings, its signers, its leverage and margin, its stake and its sub-accounts.
  */
-import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { Address, lowerCase } from "@trigate/domain/encoding/Encoding"
+import type { ActionOf } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

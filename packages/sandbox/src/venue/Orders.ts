@@ -1,7 +1,7 @@
 /** Places, modifies and cancels orders, individually, in batches, by triggers and as TWAP slices. */
-import type { ActionOf, OrderRequest, TimeInForce } from "@trigate/domain/actions/ActionSchemas"
 import { lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { Address } from "@trigate/domain/encoding/Encoding"
+import type { ActionOf, OrderRequest, TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Random from "../Seed.ts"
 import { isCapped } from "./AccountReads.ts"
 import * as Decimals from "./Assets.ts"

@@ -7,11 +7,11 @@
  * It is plain data that is changed in place, so that executing an order does not copy the state. A snapshot is a
  * structured clone.
  */
-import type { TimeInForce } from "@trigate/domain/actions/ActionSchemas"
 import { lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
+import type { TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
 
 /** The members of an order that a book uses. */
 export interface Resting {

@@ -1,8 +1,8 @@
 /** Transfers between accounts, between spot and perpetuals, into and out of vaults and the venue. */
-import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
 import { lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { Address } from "@trigate/domain/encoding/Encoding"
 import type { SpotToken } from "@trigate/domain/info/Market"
+import type { ActionOf } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Result from "effect/Result"
 import * as Random from "../Seed.ts"
 import { actor, done, findSubAccount, note, open, receiver, refuse } from "./AccountActions.ts"

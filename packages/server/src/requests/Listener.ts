@@ -16,7 +16,7 @@
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Overloaded } from "@trigate/domain/errors/GatewayError"
-import type { Setting } from "@trigate/domain/Setting"
+import type { Setting } from "@trigate/domain/unstable/Setting"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

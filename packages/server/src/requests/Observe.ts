@@ -21,8 +21,8 @@
  * of the server are not affected.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { isTraced } from "@trigate/upstream/attempts/Attempts"
 import { Freshness, MaxAge } from "@trigate/upstream/cache/ResponseCache"
+import { isTraced } from "@trigate/upstream/unstable/attempts/Attempts"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"

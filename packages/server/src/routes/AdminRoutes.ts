@@ -2,9 +2,9 @@
  * The operator's routes: the action log, the outcomes of actions, the keys of callers, the latest requests, and the
  * controls of the sandbox's venue.
  */
-import { KeyCreation, KeyRevocation, KeyRotation } from "@trigate/api/AdminApi"
-import type { CallerKey, IssuedKey, NotedRequest, RateLimitUse } from "@trigate/api/AdminApi"
 import { GatewayApi } from "@trigate/api/GatewayApi"
+import { KeyCreation, KeyRevocation, KeyRotation } from "@trigate/api/unstable/AdminApi"
+import type { CallerKey, IssuedKey, NotedRequest, RateLimitUse } from "@trigate/api/unstable/AdminApi"
 import {
   BookChange,
   ClockAdvance,
@@ -13,8 +13,8 @@ import {
   maxSnapshots,
   PriceChange,
   SandboxReset
-} from "@trigate/api/SandboxApi"
-import type { SandboxStatus } from "@trigate/api/SandboxApi"
+} from "@trigate/api/unstable/SandboxApi"
+import type { SandboxStatus } from "@trigate/api/unstable/SandboxApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { keyState, KeyStore } from "@trigate/callers/KeyStore"
 import type { Issued, KeyRecord, KeyRefusal, KeyStoreFault } from "@trigate/callers/KeyStore"
@@ -26,10 +26,10 @@ import type { InvalidRequest, Overloaded, QuotaExceeded, Unauthorized } from "@t
 import { decodeValue, invalidRequest } from "@trigate/domain/operations/Operation"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import type { SandboxState, VenueSnapshot } from "@trigate/sandbox/SandboxState"
-import type { InvalidHolding } from "@trigate/sandbox/venue/Advance"
+import type { InvalidHolding } from "@trigate/sandbox/unstable/venue/Advance"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
-import type { Unanswered } from "@trigate/trading/actionLog/LoggedAction"
 import { Exchange } from "@trigate/trading/Exchange"
+import type { Unanswered } from "@trigate/trading/unstable/actionLog/LoggedAction"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"

@@ -4,12 +4,12 @@
  * The script is a string, because the page's content security policy admits the script by its hash. Without the script,
  * everything on the page except the forms works.
  */
-import * as Examples from "@trigate/api/Examples"
 import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
+import * as Examples from "@trigate/api/unstable/Examples"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { gatewayErrors, rpcCodes } from "@trigate/domain/errors/GatewayError"
 import { errorGroups } from "@trigate/domain/errors/Problem"
-import { table as subscriptions } from "@trigate/domain/streams/Subscriptions"
+import { table as subscriptions } from "@trigate/domain/unstable/streams/Subscriptions"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { profileFor } from "@trigate/signing/VenueProfile"

@@ -5,14 +5,13 @@
  * HttpApiBuilder serves them. The relaying routes are in `Gateway`.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import { Readiness } from "@trigate/api/HealthApi"
-import { Problems } from "@trigate/api/Problems"
+import { Readiness } from "@trigate/api/unstable/HealthApi"
+import { Problems } from "@trigate/api/unstable/Problems"
 import * as CandleExport from "@trigate/archive/CandleFiles"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { catalogDate } from "@trigate/domain/actions/Action"
 import { CurrentCaller, CurrentKeepCounted } from "@trigate/domain/Caller"
 import { countBars } from "@trigate/domain/candles/Candle"
-import { contentTypes } from "@trigate/domain/candles/CandleText"
 import {
   ArchiveNotConfigured,
   GatewayError as GatewayErrorType,
@@ -23,10 +22,11 @@ import {
 } from "@trigate/domain/errors/GatewayError"
 import { decodeFaults, invalidRequest, operationNeed, permitted } from "@trigate/domain/operations/Operation"
 import { getTokenData } from "@trigate/domain/tokens/TokenOperations"
+import { contentTypes } from "@trigate/domain/unstable/candles/CandleText"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import { Info } from "@trigate/trading/Info"
 import { Inspector } from "@trigate/trading/Inspector"
-import * as OrderSteps from "@trigate/trading/OrderSteps"
+import * as OrderSteps from "@trigate/trading/unstable/OrderSteps"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"

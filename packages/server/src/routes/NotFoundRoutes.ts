@@ -2,9 +2,9 @@
  * Responds to requests that match no route: 404, or 405 with the allowed HTTP methods if only the method is wrong. Also
  * determines the canonical form of a path.
  */
-import { EndpointKey } from "@trigate/api/EndpointKey"
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import { endpointPaths } from "@trigate/api/TokensApi"
+import { EndpointKey } from "@trigate/api/unstable/EndpointKey"
+import { endpointPaths } from "@trigate/api/unstable/TokensApi"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"

@@ -6,10 +6,10 @@
  * method and path in the API definition. HttpApiBuilder would add 10 microseconds to each request, a fifth of the
  * request's total time, to merge the context of the endpoint's group.
  */
-import { KeyedPath } from "@trigate/api/EndpointKey"
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import { endpointPaths } from "@trigate/api/TokensApi"
-import { ActionPath, ById, ByIdentity } from "@trigate/api/TradingApi"
+import { KeyedPath } from "@trigate/api/unstable/EndpointKey"
+import { endpointPaths } from "@trigate/api/unstable/TokensApi"
+import { ActionPath, ById, ByIdentity } from "@trigate/api/unstable/TradingApi"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address } from "@trigate/domain/encoding/Encoding"
 import { UnsupportedMethod, unwrapReason } from "@trigate/domain/errors/GatewayError"

@@ -7,8 +7,8 @@
  */
 import { CandleInterval, coinPattern } from "@trigate/domain/candles/Candle"
 import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import { families } from "@trigate/domain/evm/EvmMethods"
 import { longestBatch } from "@trigate/domain/evm/EvmProtocol"
+import { families } from "@trigate/domain/unstable/evm/EvmMethods"
 import {
   Age,
   Any,
@@ -26,13 +26,13 @@ import {
   optional,
   withDefault,
   words
-} from "@trigate/domain/Setting"
-import type { Values } from "@trigate/domain/Setting"
-import { settings as sandbox } from "@trigate/sandbox/SandboxSettings"
-import { settings as trading } from "@trigate/trading/TradingSettings"
-import { settings as streams } from "@trigate/upstream/streams/StreamSettings"
-import * as Upstream from "@trigate/upstream/Upstream"
-import { settings as upstream } from "@trigate/upstream/Upstream"
+} from "@trigate/domain/unstable/Setting"
+import type { Values } from "@trigate/domain/unstable/Setting"
+import { settings as sandbox } from "@trigate/sandbox/unstable/SandboxSettings"
+import { settings as trading } from "@trigate/trading/unstable/TradingSettings"
+import { settings as streams } from "@trigate/upstream/unstable/streams/StreamSettings"
+import * as Upstream from "@trigate/upstream/unstable/Upstream"
+import { settings as upstream } from "@trigate/upstream/unstable/Upstream"
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
 import * as Redacted from "effect/Redacted"

@@ -5,7 +5,7 @@
  * An error is one line with the name of the setting as written, its location, and the accepted values. It never quotes
  * the value, which may contain an endpoint key.
  */
-import type { SettingValue } from "@trigate/api/AdminApi"
+import type { SettingValue } from "@trigate/api/unstable/AdminApi"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { closestWord } from "@trigate/domain/errors/Problem"
 import type * as Config from "effect/Config"

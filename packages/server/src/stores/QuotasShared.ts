@@ -9,7 +9,7 @@
  */
 import * as Quotas from "@trigate/callers/Quotas"
 import type { Caller } from "@trigate/domain/Caller"
-import * as SharedState from "@trigate/upstream/SharedState"
+import * as SharedState from "@trigate/upstream/unstable/SharedState"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

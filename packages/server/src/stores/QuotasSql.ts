@@ -6,8 +6,8 @@
  * table, and every caller has its full burst again.
  */
 import * as Quotas from "@trigate/callers/Quotas"
-import * as SqlStep from "@trigate/domain/SqlStep"
-import * as SharedState from "@trigate/upstream/SharedState"
+import * as SqlStep from "@trigate/domain/unstable/SqlStep"
+import * as SharedState from "@trigate/upstream/unstable/SharedState"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

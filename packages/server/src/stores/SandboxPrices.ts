@@ -2,8 +2,8 @@
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleFiles from "@trigate/archive/CandleFiles"
 import type { Candle } from "@trigate/domain/candles/Candle"
-import type { PriceSource } from "@trigate/sandbox/SandboxSettings"
-import * as PricePaths from "@trigate/sandbox/venue/TradingControls"
+import type { PriceSource } from "@trigate/sandbox/unstable/SandboxSettings"
+import * as PricePaths from "@trigate/sandbox/unstable/venue/TradingControls"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
@@ -31,7 +31,7 @@ const barsOfFile = Effect.fnUntraced(function*({ coin, file, interval }: PriceSo
   const series = { coin, interval }
   const rows = file.endsWith(".parquet")
     ? Stream.unwrap(Effect.gen(function*() {
-      const CandleParquet = yield* Effect.promise(() => import("@trigate/archive/CandleParquet"))
+      const CandleParquet = yield* Effect.promise(() => import("@trigate/archive/unstable/CandleParquet"))
       const bytes = yield* Effect.mapError(files.readFile(file), unreadable)
       const { rows } = yield* CandleParquet.read(series, bytes)
       return rows

@@ -8,7 +8,7 @@
  */
 import type { Caller } from "@trigate/domain/Caller"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import type { Frame } from "@trigate/upstream/streams/Topic"
+import type { Frame } from "@trigate/upstream/unstable/streams/Topic"
 import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"

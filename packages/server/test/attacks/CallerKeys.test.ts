@@ -2,7 +2,7 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
 import { KeyStore } from "@trigate/callers/KeyStore"
-import * as CallerStore from "@trigate/server/stores/Stores"
+import * as CallerStore from "@trigate/server/unstable/stores/Stores"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import { isInstalled, postgresDatabase } from "@trigate/testing/PostgresServer"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as RequestBody from "@trigate/server/requests/Request"
+import * as RequestBody from "@trigate/server/unstable/requests/Request"
 import { gateway } from "@trigate/testing/Gateway"
 import * as Effect from "effect/Effect"
 import * as AsyncHooks from "node:async_hooks"

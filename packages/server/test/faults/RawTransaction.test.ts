@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { transactionAdvice } from "@trigate/domain/evm/EvmMethods"
+import { transactionAdvice } from "@trigate/domain/unstable/evm/EvmMethods"
 import type { FaultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { post } from "@trigate/testing/Gateway"

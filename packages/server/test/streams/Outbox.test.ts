@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as WebSocketFrame from "@trigate/server/streams/SocketSession"
-import { Outbox } from "@trigate/server/streams/SocketSession"
+import * as WebSocketFrame from "@trigate/server/unstable/streams/SocketSession"
+import { Outbox } from "@trigate/server/unstable/streams/SocketSession"
 import * as Net from "node:net"
 
 /** A socket that takes nothing for the system: what was written is in its buffer, or waits. */

@@ -5,7 +5,7 @@
  */
 import { actionCatalog } from "@trigate/domain/actions/Action"
 import * as Json from "@trigate/domain/encoding/Encoding"
-import type { Mistake } from "@trigate/domain/Inspection"
+import type { Mistake } from "@trigate/domain/unstable/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Decimal from "../Decimal.ts"

@@ -6,9 +6,9 @@
  */
 import { actionCatalog, formKeys, hasDocumentedForm, isActionType } from "@trigate/domain/actions/Action"
 import type { ActionType, ActionTypeOf } from "@trigate/domain/actions/Action"
-import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import { lowerCase } from "@trigate/domain/encoding/Encoding"
+import { actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"

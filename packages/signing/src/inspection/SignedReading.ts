@@ -4,7 +4,7 @@
  * A wrong signature recovers to an unrelated address, which does not identify the mistake. So each likely mistake is
  * reproduced. If the resulting digest recovers to the expected signer, the signer made that mistake.
  */
-import type { Mistake, SignatureMistake } from "@trigate/domain/Inspection"
+import type { Mistake, SignatureMistake } from "@trigate/domain/unstable/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as MsgPack from "../actions/ActionHash.ts"

@@ -3,7 +3,7 @@
  * that results from it.
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
-import type { Difference, Mistake } from "@trigate/domain/Inspection"
+import type { Difference, Mistake } from "@trigate/domain/unstable/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as ActionForm from "../actions/ActionForm.ts"

@@ -1,5 +1,5 @@
 /** The table of signing mistakes and warnings: the meaning, detection, message and correction of each. */
-import type { Mistake, SignatureMistake } from "@trigate/domain/Inspection"
+import type { Mistake, SignatureMistake } from "@trigate/domain/unstable/Inspection"
 import * as Predicate from "effect/Predicate"
 import { chainIdFault } from "../actions/ActionForm.ts"
 import { isAddress } from "../actions/ActionHash.ts"

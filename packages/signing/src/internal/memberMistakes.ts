@@ -3,7 +3,7 @@
  */
 import { actionCatalog } from "@trigate/domain/actions/Action"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import type { Mistake } from "@trigate/domain/Inspection"
+import type { Mistake } from "@trigate/domain/unstable/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as ActionForm from "../actions/ActionForm.ts"
 import type * as ActionHash from "../actions/ActionHash.ts"

@@ -21,8 +21,8 @@ import type {
   TransactionsRequest
 } from "@trigate/domain/tokens/TokenData"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
-import * as TokenRpc from "@trigate/domain/tokens/TokenProtocol"
-import type { TokenBackend } from "@trigate/domain/tokens/TokenProtocol"
+import * as TokenRpc from "@trigate/domain/unstable/tokens/TokenProtocol"
+import type { TokenBackend } from "@trigate/domain/unstable/tokens/TokenProtocol"
 import * as Arr from "effect/Array"
 import * as Cache from "effect/Cache"
 import * as Cause from "effect/Cause"

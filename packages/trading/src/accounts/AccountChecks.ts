@@ -12,11 +12,11 @@
  * callers cannot resume from earlier positions. Fills are compared by their content, not by their key alone, so that a
  * key that two fills share is noticed.
  */
-import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
-import { valueAt } from "@trigate/domain/streams/Subscription"
-import type { AnsweredQuery } from "@trigate/domain/streams/Subscription"
+import { counter, gauge } from "@trigate/domain/unstable/DeclaredMetric"
+import { valueAt } from "@trigate/domain/unstable/streams/Subscription"
+import type { AnsweredQuery } from "@trigate/domain/unstable/streams/Subscription"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

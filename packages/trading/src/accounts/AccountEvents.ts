@@ -13,11 +13,11 @@
  * caller can resume from a position before the gap.
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
-import type * as ResumePosition from "@trigate/domain/streams/Subscription"
-import { valueAt } from "@trigate/domain/streams/Subscription"
-import { subscriptions } from "@trigate/domain/streams/Subscriptions"
-import { RowSet } from "@trigate/upstream/streams/Topic"
-import type { Frame, Row, Topic } from "@trigate/upstream/streams/Topic"
+import type * as ResumePosition from "@trigate/domain/unstable/streams/Subscription"
+import { valueAt } from "@trigate/domain/unstable/streams/Subscription"
+import { subscriptions } from "@trigate/domain/unstable/streams/Subscriptions"
+import { RowSet } from "@trigate/upstream/unstable/streams/Topic"
+import type { Frame, Row, Topic } from "@trigate/upstream/unstable/streams/Topic"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"

@@ -5,7 +5,7 @@
  * The lease uses the database's clock. An append locks the row of its log and checks the token in one transaction, so
  * no other owner can write in between. A read is one statement, and therefore one snapshot.
  */
-import * as SqlStep from "@trigate/domain/SqlStep"
+import * as SqlStep from "@trigate/domain/unstable/SqlStep"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

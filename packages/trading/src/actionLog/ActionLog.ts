@@ -8,9 +8,9 @@
  */
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
-import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 import type { Address } from "@trigate/domain/encoding/Encoding"
 import type { UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
+import { counter, gauge } from "@trigate/domain/unstable/DeclaredMetric"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"

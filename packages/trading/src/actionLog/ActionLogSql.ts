@@ -11,7 +11,7 @@
 import { Settled } from "@trigate/domain/actions/ActionRecord"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address } from "@trigate/domain/encoding/Encoding"
-import * as SqlStep from "@trigate/domain/SqlStep"
+import * as SqlStep from "@trigate/domain/unstable/SqlStep"
 import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -26,7 +26,6 @@ import {
   seriesKey,
   unionRanges
 } from "@trigate/domain/candles/Candle"
-import * as CandleText from "@trigate/domain/candles/CandleText"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import type { ReadFailure } from "@trigate/domain/errors/GatewayError"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
@@ -35,8 +34,9 @@ import type { InfoCall } from "@trigate/domain/info/InfoOperations"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import { responseWeight } from "@trigate/domain/operations/Operation"
 import type { ReadProtocol } from "@trigate/domain/operations/Operation"
+import * as CandleText from "@trigate/domain/unstable/candles/CandleText"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
-import { metrics } from "@trigate/upstream/Upstream"
+import { metrics } from "@trigate/upstream/unstable/Upstream"
 import * as Clock from "effect/Clock"
 import { toMillis } from "effect/Duration"
 import * as Effect from "effect/Effect"

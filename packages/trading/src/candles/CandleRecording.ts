@@ -3,8 +3,8 @@
  * venue's rate limit that callers leave unused.
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
-import * as CandleRecorder from "@trigate/archive/CandleRecorder"
-import { metrics } from "@trigate/archive/CandleRecorder"
+import * as CandleRecorder from "@trigate/archive/unstable/CandleRecorder"
+import { metrics } from "@trigate/archive/unstable/CandleRecorder"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"

@@ -6,9 +6,9 @@
  * Before any frame, the sink is notified whether events were missed since the position that the caller sent. If events
  * may have been missed, the sink receives a new snapshot of each subscription.
  */
-import type { ResumePosition, Resumption } from "@trigate/domain/streams/Subscription"
-import { Frame } from "@trigate/upstream/streams/Topic"
-import type { Seat, Sink, Topic } from "@trigate/upstream/streams/Topic"
+import type { ResumePosition, Resumption } from "@trigate/domain/unstable/streams/Subscription"
+import { Frame } from "@trigate/upstream/unstable/streams/Topic"
+import type { Seat, Sink, Topic } from "@trigate/upstream/unstable/streams/Topic"
 import type { AccountEvents, Entry } from "../accounts/AccountEvents.ts"
 import { unavailable } from "../internal/accounts/AccountRecorder.ts"
 

@@ -1,7 +1,7 @@
 /** `Streams` in memory: a test defines the frames that the venue sends, over an in-process venue. */
 import * as Json from "@trigate/domain/encoding/Encoding"
-import * as Subscription from "@trigate/domain/streams/Subscription"
-import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
+import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
+import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import type { SocketLost } from "@trigate/upstream/streams/SocketTransport"
 import * as Context from "effect/Context"

@@ -1,8 +1,15 @@
 /** The text protocol of the venue's WebSocket: parses frames, and encodes subscriptions, rows and errors. */
 import * as Json from "@trigate/domain/encoding/Encoding"
-import * as Subscription from "@trigate/domain/streams/Subscription"
-import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
-import type { Incoming, Row, RowCodec, StreamProtocol, Topic, TopicRefill } from "@trigate/upstream/streams/Topic"
+import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
+import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
+import type {
+  Incoming,
+  Row,
+  RowCodec,
+  StreamProtocol,
+  Topic,
+  TopicRefill
+} from "@trigate/upstream/unstable/streams/Topic"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 

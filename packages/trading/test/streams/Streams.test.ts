@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Candle } from "@trigate/domain/candles/Candle"
-import { subscriptions } from "@trigate/domain/streams/Subscriptions"
+import { subscriptions } from "@trigate/domain/unstable/streams/Subscriptions"
 import { Streams } from "@trigate/trading/streams/Streams"
 import * as StreamsMemory from "@trigate/trading/streams/StreamsMemory"
 import * as Effect from "effect/Effect"

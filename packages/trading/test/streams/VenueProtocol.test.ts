@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Subscription from "@trigate/domain/streams/Subscription"
-import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
-import * as VenueProtocol from "@trigate/trading/streams/VenueProtocol"
+import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
+import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
+import * as VenueProtocol from "@trigate/trading/unstable/streams/VenueProtocol"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import fixtures from "../fixtures/venueFrames.json" with { type: "json" }

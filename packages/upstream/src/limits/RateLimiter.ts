@@ -26,12 +26,12 @@
  */
 import { local, perUpstream, upstreamLabels } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
-import { quotaExceeded } from "@trigate/domain/DeclaredMetric"
 import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import { QuotaExceeded, UpstreamRateLimited } from "@trigate/domain/errors/GatewayError"
 import { freshnessSetting, staleWhenLimitedSetting } from "@trigate/domain/info/InfoOperations"
 import { worstWeight } from "@trigate/domain/operations/Operation"
 import type { Cost, MethodClass } from "@trigate/domain/operations/Operation"
+import { quotaExceeded } from "@trigate/domain/unstable/DeclaredMetric"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"

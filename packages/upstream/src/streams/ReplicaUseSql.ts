@@ -2,7 +2,7 @@
  * `ReplicaUse` through a Postgres that the replicas share. Each replica stores its use of the stream limits in one row.
  * A single statement stores the use of one replica and returns the use of the others.
  */
-import * as SqlStep from "@trigate/domain/SqlStep"
+import * as SqlStep from "@trigate/domain/unstable/SqlStep"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"

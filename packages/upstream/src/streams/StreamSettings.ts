@@ -1,6 +1,6 @@
 /** The settings and metrics of streams from upstreams, and the upstream's limits, which the gateway enforces itself. */
-import { counter, gauge } from "@trigate/domain/DeclaredMetric"
-import { Age, Count, count, duration, withDefault } from "@trigate/domain/Setting"
+import { counter, gauge } from "@trigate/domain/unstable/DeclaredMetric"
+import { Age, Count, count, duration, withDefault } from "@trigate/domain/unstable/Setting"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { selectionIn } from "@trigate/domain/evm/EvmResources"
-import { mayHave } from "@trigate/upstream/evm/LogSearch"
+import { mayHave } from "@trigate/upstream/unstable/evm/LogSearch"
 
 const address = "0x5fbdb2315678afecb367f032d93f642f64180aa3"
 const event = "0xc5cacf704baba5278faf9538c31064df714bebbd331915abfaf64a6b9e89d897"

@@ -1,6 +1,6 @@
 /** Logs over nodes with various limits and various words: the logs are right, in a bounded number of requests. */
 import { assert, describe, it } from "@effect/vitest"
-import type { EvmFrame } from "@trigate/domain/evm/EvmStreams"
+import type { EvmFrame } from "@trigate/domain/unstable/evm/EvmStreams"
 import * as EvmChain from "@trigate/testing/EvmChain"
 import { sample, sampleRuns } from "@trigate/testing/Sample"
 import * as Pipeline from "@trigate/upstream/Pipeline"

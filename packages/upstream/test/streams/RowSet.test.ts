@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { agree, RowSet } from "@trigate/upstream/streams/Topic"
-import type { Row } from "@trigate/upstream/streams/Topic"
+import { agree, RowSet } from "@trigate/upstream/unstable/streams/Topic"
+import type { Row } from "@trigate/upstream/unstable/streams/Topic"
 
 const row = (content: object, id = "1"): Row => ({ id, text: JSON.stringify(content), time: 0 })
 

@@ -1,6 +1,6 @@
 /** A transport whose upstream is the test: it sees what was sent, and says what is received. */
 import { SocketLost, SocketTransport } from "@trigate/upstream/streams/SocketTransport"
-import type { Incoming, StreamProtocol, Topic } from "@trigate/upstream/streams/Topic"
+import type { Incoming, StreamProtocol, Topic } from "@trigate/upstream/unstable/streams/Topic"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"

@@ -12,11 +12,11 @@
  * {@link failoverAfter}, the process continues with its own log in a new epoch, until the store is reachable again. The
  * last owner then acquires the lease before the others try, because it has the subscriptions at the venue.
  */
-import type { ResumePosition } from "@trigate/domain/streams/Subscription"
-import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
-import { RowSet } from "@trigate/upstream/streams/Topic"
-import type { Frame, Seat, Sink, Topic } from "@trigate/upstream/streams/Topic"
-import { metrics } from "@trigate/upstream/Upstream"
+import type { ResumePosition } from "@trigate/domain/unstable/streams/Subscription"
+import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
+import { RowSet } from "@trigate/upstream/unstable/streams/Topic"
+import type { Frame, Seat, Sink, Topic } from "@trigate/upstream/unstable/streams/Topic"
+import { metrics } from "@trigate/upstream/unstable/Upstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
