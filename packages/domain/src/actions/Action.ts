@@ -9,7 +9,7 @@
  * Sources: the venue's API documentation (dzmbs/hyperliquid-docs of 2026-08-22), hyperliquid-python-sdk 0.24.0,
  * @nktkas/hyperliquid 0.33.3, ccxt 4.5.84, hyperliquid-rust-sdk aac7558, infinitefield/hypersdk.
  *
- * The gateway relays both forms. It cannot hash the documented form, so it cannot recover the signer of an action in
+ * The venue documents some actions in a form that it does not accept. The gateway relays both forms. It cannot hash the documented form, so it cannot recover the signer of an action in
  * that form.
  */
 import * as Effect from "effect/Effect"

@@ -482,10 +482,8 @@ const following: ReadonlySet<Method> = new Set(["getAddressBalance", "getAddress
 export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<TokenState>) {
   const isLoaded = yield* Ref.make(false)
   const machine = yield* Effect.cached(Effect.gen(function*() {
-    const [{ make: makeMachine }, methods] = yield* Effect.promise(() =>
-      Promise.all([import("./TokenMachine.ts"), import("./TokenMachine.ts")])
-    )
-    const made: TokenMachine.TokenMachine = yield* makeMachine(state)
+    const methods = yield* Effect.promise(() => import("./TokenMachine.ts"))
+    const made: TokenMachine.TokenMachine = yield* methods.make(state)
     yield* Ref.set(isLoaded, true)
     return { machine: made, methods }
   }))

@@ -2,7 +2,7 @@
  * Observes each request of the gateway's routes: its metrics, its span, its line of the access log, its `Host` and its
  * origin.
  *
- * Requests are recorded only while a console page polls; otherwise a request costs one comparison. The records are
+ * For the live view, requests are recorded only while a console page polls; otherwise a request costs one comparison. The records are
  * access log entries: without bodies and paths, and with only the prefix of a key.
  *
  * A page can make its own name resolve to 127.0.0.1 (DNS rebinding). To the browser, a gateway at that address has the

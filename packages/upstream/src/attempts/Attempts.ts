@@ -2,14 +2,14 @@
  * The attempts of a call. A read fails over, retries with backoff and hedges until an attempt succeeds; a signed action
  * is sent at most once.
  *
- * Does nothing without a tracer. Attributes are names, numbers and tags of the gateway, never an address, a key, or
+ * Spans are made only with a tracer. Attributes are names, numbers and tags of the gateway, never an address, a key, or
  * text from an upstream or a caller.
  *
- * For reads only; the types exclude once-only calls. Three limits apply: the read's deadline, a maximum number of
+ * Failover, retries and hedges are for reads only; the types exclude once-only calls. Three limits apply: the read's deadline, a maximum number of
  * attempts, and the retry budget. If nothing was sent, failover to the next address takes no token from the retry
  * budget.
  *
- * Fails over to the next address only while it is certain that no byte was sent; later failures are `OutcomeUnknown`. A
+ * A call that is sent at most once tries the next address only while it is certain that no byte was sent; later failures are `OutcomeUnknown`. A
  * call that may have reached the upstream is never sent again. Modules that retry do not accept once-only operations.
  */
 import { openIssue } from "@trigate/domain/actions/Action"
