@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Candle } from "@trigate/domain/candles/Candle"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import { BarTexts } from "@trigate/trading/unstable/candles/BarCache"
+import { BarTexts, noBars } from "@trigate/trading/unstable/candles/BarCache"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -57,7 +57,7 @@ describe("lists of bars as texts", () => {
   )
 
   it("grow bar by bar without growing in pieces", () => {
-    let list = BarTexts.empty
+    let list = noBars
     for (let at = 0; at < 1000; at++) list = list.merge(BarTexts.fromBars([barAt(at)]))
     assert.strictEqual(textOf(list), JSON.stringify(Array.from({ length: 1000 }, (_, at) => barAt(at))))
     assert.isAtMost(list.runs.length, 16)

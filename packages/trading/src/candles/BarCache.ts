@@ -111,8 +111,6 @@ const MAX_RUNS = 16
  * them.
  */
 export class BarTexts {
-  static readonly empty = new BarTexts([])
-
   readonly runs: ReadonlyArray<Run>
 
   constructor(runs: ReadonlyArray<Run>) {
@@ -121,7 +119,7 @@ export class BarTexts {
 
   /** Makes a list of all the bars in a text. */
   static make(text: Text): BarTexts {
-    return text.times.length === 0 ? BarTexts.empty : new BarTexts([{ text, from: 0, to: text.times.length }])
+    return text.times.length === 0 ? noBars : new BarTexts([{ text, from: 0, to: text.times.length }])
   }
 
   /** Makes a list of the bars of a response; `undefined` if it contains anything but bars of the series. */
@@ -237,7 +235,10 @@ interface CachedSeries {
   readonly corrected: ReadonlyArray<number>
 }
 
-const nothing: CachedSeries = { bars: BarTexts.empty, known: [], corrected: [] }
+/** An empty list of bars. */
+export const noBars = new BarTexts([])
+
+const nothing: CachedSeries = { bars: noBars, known: [], corrected: [] }
 
 /** Merges lists of times into one sorted list without duplicates. */
 const mergeTimes = (...lists: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<number> =>
@@ -281,7 +282,7 @@ class Recent {
     const key = seriesKey(series)
     const held = this.#series.get(key)
     const all = {
-      bars: (held?.bars ?? BarTexts.empty).merge(bars),
+      bars: (held?.bars ?? noBars).merge(bars),
       known: addRange(held?.known ?? [], range),
       corrected: mergeTimes(held?.corrected ?? [], corrected)
     }
@@ -502,7 +503,7 @@ export const make = Effect.fnUntraced(function*<E>(
 
     let known = held.known
     let age: number | undefined
-    let asked = BarTexts.empty
+    let asked = noBars
     let requests = 0
     let spent = 0
     for (const hole of rangesToRequest(plan, known, now)) {
