@@ -337,6 +337,8 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
   // the earliest time at which a counted action expires
   let firstExpiry = 0
   let isReady = driver.prepare === undefined
+  // a log in memory has this metric after its first action of unknown outcome
+  let hasOldest = !isReady
 
   const reportInFlight = (change: number): void => {
     inFlight += change
@@ -352,7 +354,8 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
     firstExpiry = counted.reduce((first, each) => Math.min(first, each.firstExpiry), Infinity)
     gauges.unknown.updateUnsafe(counted.reduce((sum, { unknown }) => sum + unknown, 0), context)
     const oldest = counted.reduce((first, { oldestUnknown }) => Math.min(first, oldestUnknown ?? Infinity), Infinity)
-    gauges.oldest.updateUnsafe(oldest === Infinity ? 0 : oldest / 1000, context)
+    hasOldest ||= oldest !== Infinity
+    if (hasOldest) gauges.oldest.updateUnsafe(oldest === Infinity ? 0 : oldest / 1000, context)
   })
   const recount = Effect.ignore(driver.step(counting))
 
@@ -508,7 +511,10 @@ export const make = Effect.fnUntraced(function*<E>(driver: Driver<E>, options: C
     const later = defer(token, write)
     const isChanged = yield* driver.write(write, later).pipe(Effect.catch(() => Effect.as(later, true)))
     if (isChanged && state !== "unknown") room.remove(holding)
-    if (state === "unknown" || isRepeat) yield* recount
+    if (state === "unknown" || isRepeat) {
+      hasOldest = true
+      yield* recount
+    }
   })
 
   const claim = Effect.fnUntraced(function*(sending: Sending): Effect.fn.Return<Claim, ClaimRefusal> {
