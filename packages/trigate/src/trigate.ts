@@ -6,6 +6,7 @@
  * before the check.
  */
 import module from "node:module"
+import v8 from "node:v8"
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 
@@ -15,6 +16,9 @@ if (major > 22 || (major === 22 && minor >= 19)) {
   // starts. Deno does not support Node's compile cache.
   const enableCompileCache: typeof module.enableCompileCache | undefined = module.enableCompileCache
   enableCompileCache?.(`${import.meta.dirname}/../.cache`)
+  // The closures of a request that waits for its upstream survive a few collections. V8 would then allocate all closures
+  // of their kind in the old generation, and a cached or relayed read would take a tenth more processor time.
+  v8.setFlagsFromString("--no-allocation-site-pretenuring")
   await import("./program.ts")
 } else {
   process.stderr.write(`trigate: Node ${process.versions.node} is too old; Node 22.19 or later is required\n`)
