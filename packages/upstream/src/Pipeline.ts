@@ -4,7 +4,7 @@
  *
  * A read passes the response cache and request coalescing ({@link ResponseCache}), then batching, then its attempts.
  * Each attempt passes rate limiter, outlier detection and transport ({@link Attempts}). A call that is sent at most
- * once goes directly to its attempts ({@link AtMostOnce}). The types ensure that only reads are repeated: `reads`
+ * once goes directly to its attempts (`makeAtMostOnce`). The types ensure that only reads are repeated: `reads`
  * accepts only read operations, and `once` accepts only once-only operations. No other module sends calls of declared
  * operations; the probes of addresses use the transport directly.
  */
@@ -104,7 +104,7 @@ export class Pipeline extends Context.Service<Pipeline, {
    * background reads. The read takes precedence over refreshes of cached responses.
    */
   readonly inTurn: (upstream: UpstreamLabel, read: Refresh) => Effect.Effect<void>
-  /** Sends a call at most once, in its caller's fiber; see {@link AtMostOnce}, and `detached` of `Caller`. */
+  /** Sends a call at most once, in its caller's fiber; see `makeAtMostOnce` of `Attempts`, and `detached` of `Caller`. */
   readonly once: (
     call: Attempts.OnceCall,
     identity: Attempts.OnceIdentity

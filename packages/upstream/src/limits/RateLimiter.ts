@@ -19,7 +19,7 @@
  * window use at most the limit, and can use all of it. 5 % of the weight is reserved for actions. A call for which
  * there is no capacity waits in a fair queue, at most for its `maxWait`.
  *
- * {@link RateWindow} defines the share of a caller, and {@link FairQueue} the order of waiting calls.
+ * `RateWindow` defines the share of a caller, and {@link makeQueue} the order of waiting calls.
  *
  * A call counts from its start in this process. Network delay and clock differences between replicas are not
  * considered: configure a limit slightly below the upstream's.

@@ -2,7 +2,7 @@
  * `RateLimiter` whose limits are shared by all processes with the same Redis and key prefix.
  *
  * Redis stores four hashes for each limited upstream: the units of each slot and class, the units of each caller, the
- * units available to refreshes of cached responses ({@link Pacer}), and the processes that use the limit. Each process
+ * units available to refreshes of cached responses (`Pacer`), and the processes that use the limit. Each process
  * also counts in its own window.
  *
  * While Redis is unreachable, each process uses at most its part of the limit (one half with two processes). It also
