@@ -4,6 +4,7 @@
  * Each package declares its own metrics. The server's table collects all declarations for docs/metrics.md, the
  * dashboard and the alert rules. Every label has a bounded set of values; none contains text from a caller.
  */
+import * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
 
 /** The possible values of each label. */
@@ -50,7 +51,15 @@ export interface Declared<L extends Label = Label, M = unknown> {
    * costs ten times as much as updating it.
    */
   readonly series: (attributes: { readonly [Name in L]: string }) => M
+  /**
+   * Returns a function that finds the updates of the time series in the registry of a context, for metrics that every
+   * request updates: `series` looks up its registry and its entry there at each update.
+   */
+  readonly updates: (context: Context.Context<never>) => (attributes: { readonly [Name in L]: string }) => Update
 }
+
+/** Updates one time series: adds to a counter, sets a gauge, records a duration. */
+export type Update = (value: number) => void
 
 /** A node of a tree that finds series by their label values, one label per level. */
 interface Branch<Series> {
@@ -66,7 +75,7 @@ const findBranch = <Series>({ next }: Branch<Series>, value: string): Branch<Ser
   return branch
 }
 
-/** Caches the series that `make` makes; Effect would build a key from the attributes at each update (decision 23). */
+/** Caches what `make` makes of label values; Effect would build a key from the attributes at each update (decision 23). */
 const cached = <L extends Label, M>(
   labels: ReadonlyArray<L>,
   make: Declared<L, M>["series"]
@@ -79,34 +88,59 @@ const cached = <L extends Label, M>(
   }
 }
 
+/** Returns the function that updates a metric's entry in the registry of a context. */
+const updateIn = (metric: Metric.Metric<number, unknown>, context: Context.Context<never>): Update => {
+  // the key of the entry is private; a registry without other entries shows it
+  const only = new Map<string, Metric.Metric.Metadata<unknown, unknown>>()
+  metric.valueUnsafe(Context.add(context, Metric.MetricRegistry, only))
+  metric.valueUnsafe(context)
+  const [key = ""] = only.keys()
+  const hooks = Context.get(context, Metric.MetricRegistry).get(key)?.hooks
+  return hooks === undefined
+    ? (value) => metric.updateUnsafe(value, context)
+    : (value) => hooks.update(value, context)
+}
+
+/** Declares a metric whose series `make` makes. */
+const declare = <const L extends Label, M extends Metric.Metric<number, unknown>>(
+  kind: Declared["kind"],
+  name: string,
+  meaning: string,
+  labels: ReadonlyArray<L>,
+  make: Declared<L, M>["series"]
+): Declared<L, M> => {
+  const series = cached(labels, make)
+  return {
+    name,
+    kind,
+    labels,
+    meaning,
+    series,
+    updates: (context) => cached(labels, (attributes) => updateIn(series(attributes), context))
+  }
+}
+
 /** Declares a counter. */
 export const counter = <const L extends Label = never>(
   name: string,
   meaning: string,
   labels: ReadonlyArray<L> = []
-): Declared<L, Metric.Counter<number>> => ({
-  name,
-  kind: "counter",
-  labels,
-  meaning,
-  series: cached(
+): Declared<L, Metric.Counter<number>> =>
+  declare(
+    "counter",
+    name,
+    meaning,
     labels,
     (attributes) => Metric.counter(name, { description: meaning, incremental: true, attributes })
   )
-})
 
 /** Declares a gauge. */
 export const gauge = <const L extends Label = never>(
   name: string,
   meaning: string,
   labels: ReadonlyArray<L> = []
-): Declared<L, Metric.Gauge<number>> => ({
-  name,
-  kind: "gauge",
-  labels,
-  meaning,
-  series: cached(labels, (attributes) => Metric.gauge(name, { description: meaning, attributes }))
-})
+): Declared<L, Metric.Gauge<number>> =>
+  declare("gauge", name, meaning, labels, (attributes) => Metric.gauge(name, { description: meaning, attributes }))
 
 /** Declares a histogram of durations in seconds. */
 export const seconds = <const L extends Label>(
@@ -114,13 +148,14 @@ export const seconds = <const L extends Label>(
   meaning: string,
   labels: ReadonlyArray<L>,
   boundaries: ReadonlyArray<number>
-): Declared<L, Metric.Histogram<number>> => ({
-  name,
-  kind: "histogram",
-  labels,
-  meaning,
-  series: cached(labels, (attributes) => Metric.histogram(name, { description: meaning, boundaries, attributes }))
-})
+): Declared<L, Metric.Histogram<number>> =>
+  declare(
+    "histogram",
+    name,
+    meaning,
+    labels,
+    (attributes) => Metric.histogram(name, { description: meaning, boundaries, attributes })
+  )
 
 /**
  * Counts the requests that are refused because of a quota. The metric is declared in this package because several

@@ -195,6 +195,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     transport: yield* HttpTransport,
     rateLimiter: yield* RateLimiter,
     outliers: yield* OutlierDetection,
+    context: yield* Effect.context<never>(),
     maxAnswerBytes: options.maxAnswerBytes ?? defaults.maxAnswerBytes,
     traceUpstream: options.traceUpstream ?? settings.traceUpstream.fallback
   }

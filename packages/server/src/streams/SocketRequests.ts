@@ -136,6 +136,7 @@ export interface RpcRoute {
 /** Makes the functions that serve the requests of sockets. `services` returns `undefined` before the first settings are applied. */
 export const make = (context: Context.Context<never>, now: () => number, services: () => Services | undefined) => {
   let posts = 0
+  const countRequest = RequestRecord.makeCount(context)
 
   const counted = (caller: Caller, quotas: Quotas["Service"]) =>
     caller.quota.requestsPerSecond === undefined && caller.quota.concurrentCalls === undefined
@@ -171,7 +172,7 @@ export const make = (context: Context.Context<never>, now: () => number, service
         Effect.map(({ error, operation, response, status }) => {
           record.error = error
           record.operations.push({ operation, outcome: error ?? "ok" })
-          RequestRecord.count(context, record, status, now() - start)
+          countRequest(record, status, now() - start)
           return response
         })
       )
@@ -212,7 +213,7 @@ export const make = (context: Context.Context<never>, now: () => number, service
         })),
         Effect.provideService(CurrentCaller, caller),
         Effect.map((response) => {
-          RequestRecord.count(context, record, 200, now() - start)
+          countRequest(record, 200, now() - start)
           return response
         })
       )

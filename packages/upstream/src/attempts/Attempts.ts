@@ -151,24 +151,15 @@ export const noteCache = (context: Context.Context<never>, outcome: string): voi
 /** The result of an attempt. `abandoned` means that the caller disconnected or that a second attempt was faster. */
 export type AttemptOutcome = "ok" | "refused" | "abandoned" | Exclude<RetryableFault, "withheld">
 
-/** The context with the metric registry. Updates are synchronous, because every attempt makes several. */
-export type Registry = Context.Context<never>
-
 /** The metrics of one operation at one upstream. */
 export interface Meter {
   /**
    * Counts an attempt with its actual cost; `rows` is the number of rows in the response, for an operation whose rows
    * cost rate-limit weight.
    */
-  readonly attempted: (
-    registry: Registry,
-    cost: Cost,
-    outcome: AttemptOutcome,
-    milliseconds: number,
-    rows: number
-  ) => void
-  readonly retried: (registry: Registry, fault: RetryableFault) => void
-  readonly hedged: (registry: Registry, won: "first" | "second") => void
+  readonly attempted: (cost: Cost, outcome: AttemptOutcome, milliseconds: number, rows: number) => void
+  readonly retried: (fault: RetryableFault) => void
+  readonly hedged: (won: "first" | "second") => void
 }
 
 const memo = <Key, Value>(make: (key: Key) => Value) => {
@@ -182,29 +173,33 @@ const memo = <Key, Value>(make: (key: Key) => Value) => {
   }
 }
 
-const makeMeter = (upstream: UpstreamLabel, operation: string): Meter => {
-  const at = { upstream }
-  const named = { upstream, operation }
-  const took = metrics.upstreamSeconds.series(at)
-  const weighed = metrics.upstreamWeight.series(at)
-  const billed = metrics.upstreamRequestUnits.series(at)
-  return {
-    attempted: (registry, cost, outcome, milliseconds, rows) => {
-      metrics.upstreamCalls.series({ ...named, outcome }).updateUnsafe(1, registry)
-      took.updateUnsafe(milliseconds / 1000, registry)
-      if (outcome === "not_sent") return
-      if (upstream === "trading-api") weighed.updateUnsafe(responseWeight({ cost }, rows), registry)
-      else billed.updateUnsafe(cost.requestUnits, registry)
-    },
-    retried: (registry, cause) => metrics.upstreamRetries.series({ ...named, cause }).updateUnsafe(1, registry),
-    hedged: (registry, won) => metrics.upstreamHedges.series({ ...named, won }).updateUnsafe(1, registry)
-  }
-}
-
 /** Makes the function that looks up the metrics of an operation at an upstream. The metrics are made on first use. */
-export const meters = () => {
-  const ofUpstream = memo((upstream: UpstreamLabel) => memo((operation: string) => makeMeter(upstream, operation)))
-  return (upstream: UpstreamLabel, operation: string): Meter => ofUpstream(upstream)(operation)
+export const meters = (context: Context.Context<never>): (upstream: UpstreamLabel, operation: string) => Meter => {
+  const calls = metrics.upstreamCalls.updates(context)
+  const seconds = metrics.upstreamSeconds.updates(context)
+  const weight = metrics.upstreamWeight.updates(context)
+  const units = metrics.upstreamRequestUnits.updates(context)
+  const retries = metrics.upstreamRetries.updates(context)
+  const hedges = metrics.upstreamHedges.updates(context)
+  const ofUpstream = memo((upstream: UpstreamLabel) =>
+    memo((operation: string): Meter => {
+      const at = { upstream }
+      const named = { upstream, operation }
+      const ended = memo((outcome: AttemptOutcome) => calls({ ...named, outcome }))
+      return {
+        attempted: (cost, outcome, milliseconds, rows) => {
+          ended(outcome)(1)
+          seconds(at)(milliseconds / 1000)
+          if (outcome === "not_sent") return
+          if (upstream === "trading-api") weight(at)(responseWeight({ cost }, rows))
+          else units(at)(cost.requestUnits)
+        },
+        retried: (cause) => retries({ ...named, cause })(1),
+        hedged: (won) => hedges({ ...named, won })(1)
+      }
+    })
+  )
+  return (upstream, operation) => ofUpstream(upstream)(operation)
 }
 
 /** The services and settings that all attempts share. */
@@ -212,6 +207,8 @@ export interface Parts {
   readonly transport: HttpTransport["Service"]
   readonly rateLimiter: RateLimiter["Service"]
   readonly outliers: OutlierDetection["Service"]
+  /** The context with the registry of the metrics. */
+  readonly context: Context.Context<never>
   /** Maximum number of bytes of a response. */
   readonly maxAnswerBytes: number
   /** Whether an attempt that has a span sends the `traceparent` of this span. */
@@ -283,15 +280,14 @@ const send = <A>(
   attempt: Attempt<A>,
   permits: Permits,
   timeout: number,
-  context: Registry
+  clock: Clock.Clock
 ): Effect.Effect<A> => {
   const { body, cost, handler, meter, onNewConnection = false, sendWithin, target, traceparent } = attempt
   const headers = body === undefined ? getHeaders : postHeaders
-  const clock = Context.get(context, Clock.Clock)
   const start = clock.currentTimeMillisUnsafe()
   const took = () => clock.currentTimeMillisUnsafe() - start
   const end = (ended: Ended<A>): A => {
-    meter.attempted(context, cost, ended.outcome, took(), ended.rows)
+    meter.attempted(cost, ended.outcome, took(), ended.rows)
     permits.refund(worstCost(target.label, attempt) - usedBy(attempt, ended))
     if (ended.signal !== undefined) parts.outliers.report(target, ended.signal)
     return ended.value
@@ -311,13 +307,13 @@ const send = <A>(
     onSuccess: (response) => end(handler.answered(receive(target, response), attempt))
   })
   return Effect.onExitPrimitive(ended, ({ _tag }) => {
-    if (_tag === "Failure") meter.attempted(context, cost, "abandoned", took(), 0)
+    if (_tag === "Failure") meter.attempted(cost, "abandoned", took(), 0)
     return undefined
   })
 }
 
 /** Takes the permits of an attempt, waiting for them if necessary, and sends its request. */
-const makeAttempt = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.Effect<A> => {
+const makeAttempt = <A>(parts: Parts, attempt: Attempt<A>, context: Context.Context<never>): Effect.Effect<A> => {
   const { cost, handler, target, timeout } = attempt
   const clock = Context.get(context, Clock.Clock)
   const isRefresh = Context.get(context, IsRefresh)
@@ -330,13 +326,13 @@ const makeAttempt = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): E
     isRefresh
   }
   const permits = parts.rateLimiter.tryTake(ask, clock)
-  if (permits !== undefined) return send(parts, attempt, permits, timeout, context)
+  if (permits !== undefined) return send(parts, attempt, permits, timeout, clock)
   const begin = monotonicMillis(clock)
   return Effect.matchEffect(parts.rateLimiter.take(ask), {
     onFailure: (error) => Effect.succeed(handler.withheld(error)),
     onSuccess: (permits) => {
       const left = timeout - (monotonicMillis(clock) - begin)
-      if (left > 0) return send(parts, attempt, permits, left, context)
+      if (left > 0) return send(parts, attempt, permits, left, clock)
       permits.refund(worstCost(target.label, attempt))
       return Effect.succeed(handler.withheld(tooLate(target)))
     }
@@ -344,7 +340,7 @@ const makeAttempt = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): E
 }
 
 /** Adds an unsampled `traceparent` to an attempt, so that the upstream does not start its own trace. */
-const unsampled = <A>(attempt: Attempt<A>, context: Registry): Attempt<A> => {
+const unsampled = <A>(attempt: Attempt<A>, context: Context.Context<never>): Attempt<A> => {
   const span = Context.getOrUndefined(context, Tracer.ParentSpan)
   return span?._tag !== "Span" || Context.getOrUndefined(context, Tracer.Tracer) === undefined
     ? attempt
@@ -375,7 +371,7 @@ const traced = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> => {
     targetName(target),
     { kind: "client", attributes },
     (span) =>
-      Effect.contextWith((context: Registry) =>
+      Effect.contextWith((context: Context.Context<never>) =>
         makeAttempt(parts, {
           ...attempt,
           ...(parts.traceUpstream ? { traceparent: HttpTraceContext.toHeaders(span)["traceparent"] } : {}),
@@ -398,7 +394,7 @@ const traced = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> => {
 }
 
 /** Makes an attempt in the context of its fiber. */
-export const run = <A>(parts: Parts, attempt: Attempt<A>, context: Registry): Effect.Effect<A> => {
+export const run = <A>(parts: Parts, attempt: Attempt<A>, context: Context.Context<never>): Effect.Effect<A> => {
   if (isTraced(context)) return traced(parts, attempt)
   return makeAttempt(parts, parts.traceUpstream ? unsampled(attempt, context) : attempt, context)
 }
@@ -618,6 +614,8 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
   readonly #context: Context.Context<never>
   readonly #clock: Clock.Clock
   readonly #until: number
+  /** The time at which the next attempt starts, by the monotonic clock. */
+  #now: number
   readonly #tried: Array<Target["base"]> = []
   /** The earliest time of the next attempt at each address, from its `Retry-After`. */
   #notBefore: Map<Target["base"], number> | undefined
@@ -630,11 +628,14 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
     this.#question = question
     this.#context = context
     this.#clock = Context.get(context, Clock.Clock)
-    this.#until = monotonicMillis(this.#clock) + shared.deadline
+    this.#now = monotonicMillis(this.#clock)
+    this.#until = this.#now + shared.deadline
   }
 
+  /** The milliseconds until the deadline. */
   get #left(): number {
-    return this.#until - monotonicMillis(this.#clock)
+    this.#now = monotonicMillis(this.#clock)
+    return this.#until - this.#now
   }
 
   /** Takes a token from the budget of the intended upstream, even if a different upstream serves the call. */
@@ -694,7 +695,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
       maxWait,
       operation: name,
       number: this.#tried.push(target.base),
-      start: monotonicMillis(this.#clock),
+      start: this.#now,
       meter: this.#meterAt(target),
       body: this.#question.body,
       timeout,
@@ -726,7 +727,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
     if (next === undefined) return this.#end()
     const { target, usable, wait } = next
     const retry = Effect.suspend(() => {
-      this.#meterAt(target).retried(this.#context, result.fault)
+      this.#meterAt(target).retried(result.fault)
       return this.#try(target, usable)
     })
     return wait > 0 ? Effect.andThen(Effect.sleep(wait), retry) : retry
@@ -766,7 +767,7 @@ class Reading<A, E> implements Handler<AttemptResult<A, E | ReadFailure>> {
       }
       // does not wait for the interruption, which may take time
       winner.rest.interruptUnsafe()
-      this.#meterAt(first).hedged(this.#context, winner.won)
+      this.#meterAt(first).hedged(winner.won)
       return winner.result
     })
   }
@@ -819,7 +820,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
     ...options,
     parts,
     budgets: budgets(options.retries),
-    findMeter: meters(),
+    findMeter: meters(parts.context),
     findLatencies: memoize((_meter: Meter) => new Latencies())
   }
 
@@ -900,7 +901,7 @@ const notSent = (upstream: string, attempts: number, detail: string) =>
  * milliseconds.
  */
 export const makeAtMostOnce = (parts: Parts, deadline: number) => {
-  const findMeter = meters()
+  const findMeter = meters(parts.context)
 
   const sendInTurn = Effect.fnUntraced(function*(call: OnceCall, identity: OnceIdentity) {
     const { operation } = call

@@ -220,8 +220,8 @@ const soundOutcomes: ReadonlySet<AttemptOutcome> = new Set(["ok", "refused", "ra
  * Makes probes over a transport. Each probe ends within 5 seconds, is counted as operation `probe`, and does not use
  * the rate limit.
  */
-export const makeProbe = (transport: HttpTransport["Service"]) => {
-  const findMeter = meters()
+export const makeProbe = (transport: HttpTransport["Service"], context: Context.Context<never>) => {
+  const findMeter = meters(context)
   /**
    * Probes an address. If `onNewConnection` is set, the probe does not use pooled connections: callers' slow queries
    * may occupy all of them although the address is healthy.
@@ -233,7 +233,7 @@ export const makeProbe = (transport: HttpTransport["Service"]) => {
       const start = clock.currentTimeMillisUnsafe()
       const count = (outcome: AttemptOutcome) => {
         const took = clock.currentTimeMillisUnsafe() - start
-        findMeter(target.label, "probe").attempted(fiber.context, cost, outcome, took, 0)
+        findMeter(target.label, "probe").attempted(cost, outcome, took, 0)
       }
       const sent = transport.send({
         method: "POST",
@@ -367,8 +367,9 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const shortest = Duration.toMillis(options.shortest ?? "1 second")
   const longest = Duration.toMillis(options.longest ?? "10 seconds")
   const clock = yield* Clock.Clock
-  const findState = states(yield* Effect.context())
-  const send = makeProbe(yield* HttpTransport)
+  const context = yield* Effect.context<never>()
+  const findState = states(context)
+  const send = makeProbe(yield* HttpTransport, context)
   const run = yield* FiberSet.makeRuntime()
   const groups = new Map<AddressState, ChainGroup>()
 

@@ -751,16 +751,19 @@ const isRateLimited = (error: unknown): boolean =>
 
 const asRefresh = <A, E>(ask: Effect.Effect<A, E>): Effect.Effect<A, E> => Effect.provideService(ask, IsRefresh, true)
 
-const count = <A>(query: CacheableRead<A>, outcome: CacheOutcome, context: Reading): void => {
-  const { operation, upstream } = query
-  metrics.cache.series({ upstream, operation, outcome }).updateUnsafe(1, context)
-  if (upstream === "trading-api" && savings.has(outcome)) {
-    const cost = query.costOf?.(currentTime(context))
-    if (cost !== undefined) {
-      metrics.upstreamWeightSaved.series({ upstream, outcome }).updateUnsafe(worstWeight({ cost }), context)
+/** Makes the function that counts the outcomes of reads, with the metric registry of the cache's context. */
+const makeCount = (registry: Context.Context<never>) => {
+  const outcomes = metrics.cache.updates(registry)
+  const saved = metrics.upstreamWeightSaved.updates(registry)
+  return <A>(query: CacheableRead<A>, outcome: CacheOutcome, context: Reading): void => {
+    const { operation, upstream } = query
+    outcomes({ upstream, operation, outcome })(1)
+    if (upstream === "trading-api" && savings.has(outcome)) {
+      const cost = query.costOf?.(currentTime(context))
+      if (cost !== undefined) saved({ upstream, outcome })(worstWeight({ cost }))
     }
+    if (Spans.isTraced(context)) Spans.noteCache(context, outcome)
   }
-  if (Spans.isTraced(context)) Spans.noteCache(context, outcome)
 }
 
 /** Returns whether a stale response can be served while the rate limit is exhausted. */
@@ -782,6 +785,7 @@ interface Shared {
   readonly store: CacheStore
   readonly replicas: Replicas | undefined
   readonly flights: SingleFlightOptions
+  readonly count: ReturnType<typeof makeCount>
   /** The scope of refreshes in the background. */
   readonly scope: Scope.Scope
 }
@@ -803,7 +807,7 @@ interface Loading<A, E> {
 
 /** Makes a reader for one group of reads. */
 const makeReader = <A, E>(
-  { flights: options, replicas, scope, store, versions }: Shared,
+  { count, flights: options, replicas, scope, store, versions }: Shared,
   { codec, space }: Kind<A>
 ): Reader<A, E> => {
   const flights = makeSingleFlight<A, E>(options, codec.faultOf)
@@ -1048,8 +1052,16 @@ const makeReader = <A, E>(
 
 const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) {
   const versions = yield* AccountVersions
-  const store = new CacheStore(options.maxBytes ?? 64 * 1024 * 1024, yield* Effect.context())
-  const shared: Shared = { versions, store, replicas, flights: options, scope: yield* Effect.scope }
+  const context = yield* Effect.context<never>()
+  const store = new CacheStore(options.maxBytes ?? 64 * 1024 * 1024, context)
+  const shared: Shared = {
+    versions,
+    store,
+    replicas,
+    flights: options,
+    count: makeCount(context),
+    scope: yield* Effect.scope
+  }
   return ResponseCache.of({ reader: (kind) => makeReader(shared, kind), accounts: versions })
 })
 
