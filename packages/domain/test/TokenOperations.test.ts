@@ -13,7 +13,7 @@ const { tokenRpcOperations } = TokenOperations
 
 /** Reads params as the routes do, which parse them strictly. */
 const readParams = <Request extends AnyCodec>(operation: { readonly request: Request }) => (text: string) =>
-  TokenProtocol.requestCheck(operation)(new Json.Json(text, { value: Json.parseStrict(text) }))
+  TokenProtocol.requestCheck(operation)(Json.strict(text))
 const address = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
 const wrong = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDt"
 

@@ -450,7 +450,11 @@ export const canonical = (text: string): string => {
 export const writeCanonical = (value: unknown): string => {
   if (Predicate.isString(value)) return JSON.stringify(value)
   if (!Predicate.isObjectOrArray(value) || "toJSON" in value) return stringify(value)
-  if (Array.isArray(value)) return `[${value.map((each) => writeCanonical(each ?? null)).join(",")}]`
+  if (Array.isArray(value)) {
+    return value.every(Predicate.isString)
+      ? JSON.stringify(value)
+      : `[${value.map((each) => writeCanonical(each ?? null)).join(",")}]`
+  }
   const members: Array<string> = []
   for (const [name, each] of Object.entries(value)) {
     if (each !== undefined) members.push(`${JSON.stringify(name)}:${writeCanonical(each)}`)
@@ -507,12 +511,6 @@ export const elements = (text: string): ReadonlyArray<string> | undefined => {
   return undefined
 }
 
-/** The properties that are already known when a document is made. */
-interface Known {
-  readonly value?: Result.Result<unknown, ParseFault>
-  readonly bytes?: Uint8Array
-}
-
 /** A JSON document. Parses its value and encodes its bytes on first use. */
 export class Json {
   readonly text: string
@@ -520,7 +518,8 @@ export class Json {
   #bytes: Uint8Array | undefined
   #canonical: string | undefined
 
-  constructor(text: string, { bytes, value }: Known = {}) {
+  /** Makes a document; `value` and `bytes` are what the caller knows of it already. */
+  constructor(text: string, value?: Result.Result<unknown, ParseFault>, bytes?: Uint8Array) {
     this.text = text
     this.#value = value
     this.#bytes = bytes
@@ -554,11 +553,11 @@ export const of = (text: string): Json => new Json(text)
  * Makes a document from a caller's text, parsed strictly: no duplicate keys, bounded nesting and a bounded number of
  * values.
  */
-export const strict = (text: string, limits?: Limits): Json => new Json(text, { value: parseStrict(text, limits) })
+export const strict = (text: string, limits?: Limits): Json => new Json(text, parseStrict(text, limits))
 
 /** Makes a document from a text and its parsed value. */
 export const parsed = (text: string, value: unknown, bytes?: Uint8Array): Json =>
-  new Json(text, { value: Result.succeed(value), ...(bytes === undefined ? {} : { bytes }) })
+  new Json(text, Result.succeed(value), bytes)
 
 /** Makes a document from a value, which is encoded immediately. */
 export const write = (value: unknown): Json => parsed(stringify(value), value)

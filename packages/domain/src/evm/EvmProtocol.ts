@@ -212,7 +212,7 @@ export const usualCall = (text: string): RpcCall | undefined => {
     if (id === undefined || method === undefined || params === undefined) continue
     const value = Json.parse(params)
     const isId = id === "0" || !id.startsWith("0")
-    return isId && Result.isSuccess(value) ? { id, method, params: Json.parsed(params, value.success) } : undefined
+    return isId && Result.isSuccess(value) ? { id, method, params: new Json.Json(params, value) } : undefined
   }
   return undefined
 }
@@ -289,7 +289,7 @@ const usualResult = (text: string, id: number): RpcAnswer | undefined => {
   // invalid JSON
   const result = text.slice(head.length, end)
   const value = Json.parse(result)
-  return Result.isSuccess(value) ? { _tag: "Result", result: Json.parsed(result, value.success) } : undefined
+  return Result.isSuccess(value) ? { _tag: "Result", result: new Json.Json(result, value) } : undefined
 }
 
 /**

@@ -21,7 +21,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { overloaded } from "../process/Load.ts"
 import { methodsByPath, ofDocs } from "../routes/NotFoundRoutes.ts"
-import { authorizations, CurrentRequestRecord, header, peer, redactKey } from "./Request.ts"
+import { authorizations, header, peer, redactKey } from "./Request.ts"
 import type { Admitted, IncomingRequest, RequestRecord } from "./Request.ts"
 
 /** Proxies whose forwarding headers are trusted. Default: none. */
@@ -164,10 +164,13 @@ export type CallerRefusal = Overloaded | Unauthorized | QuotaExceeded | Upstream
 
 /** Authorizes requests. */
 export interface Serving {
-  /** Runs an effect with the request's caller as `CurrentCaller`. Refuses the request while the gateway is overloaded. */
+  /**
+   * Handles a request with its caller as `CurrentCaller`. Refuses the request while the gateway is overloaded. Call it in
+   * the fiber of the request.
+   */
   readonly serve: <A, E, R>(
     request: IncomingRequest,
-    handled: Effect.Effect<A, E, R>
+    handle: () => Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | CallerRefusal, R>
 }
 
@@ -286,11 +289,12 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
   })
 
   /** Serves a request whose caller may have a quota. */
-  const serveCounted = <A, E, R>(request: IncomingRequest, record: RequestRecord, handled: Effect.Effect<A, E, R>) => {
+  const serveCounted = <A, E, R>(request: IncomingRequest, handle: () => Effect.Effect<A, E, R>) => {
+    const { record } = request
     const counting: { admitted: Admitted | undefined } = { admitted: undefined }
     const served = Effect.flatMap(
       admit(request, record, counting),
-      ({ provide }): Effect.Effect<A, E | CallerRefusal, R> => provide(handled)
+      ({ provide }): Effect.Effect<A, E | CallerRefusal, R> => provide(handle())
     )
     return Effect.onExitPrimitive(served, () => {
       counting.admitted?.end()
@@ -298,15 +302,14 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     })
   }
 
-  const serve = <A, E, R>(request: IncomingRequest, handled: Effect.Effect<A, E, R>) =>
-    Effect.contextWith((context: Context.Context<R>): Effect.Effect<A, E | CallerRefusal, R> => {
-      const record = Context.get(context, CurrentRequestRecord)
-      // without keys, no caller has a quota
-      const isOpen = check === undefined && request.keyInPath === undefined && record.admitted === undefined
-      if (!isOpen || record.load.isBusy) return serveCounted(request, record, handled)
-      const caller = record.caller = atAddress(request)
-      return Effect.provideService(handled, CurrentCaller, caller)
-    })
+  const serve: Serving["serve"] = (request, handle) => {
+    const { record } = request
+    // without keys, no caller has a quota
+    const isOpen = check === undefined && request.keyInPath === undefined && record.admitted === undefined
+    if (!isOpen || record.load.isBusy) return serveCounted(request, handle)
+    const caller = record.caller = atAddress(request)
+    return Effect.provideService(handle(), CurrentCaller, caller)
+  }
 
   return { serve }
 })

@@ -412,8 +412,11 @@ export const admits = (response: ServerResponse): boolean => {
   return true
 }
 
-/** Serves a request of a route; every typed error becomes a response. */
-export type RequestHandler = (request: Request.IncomingRequest) => Effect.Effect<HttpServerResponse>
+/** Serves a request of a route in the context of its fiber; every typed error becomes a response. */
+export type RequestHandler = (
+  request: Request.IncomingRequest,
+  context: Context.Context<never>
+) => Effect.Effect<HttpServerResponse>
 
 /**
  * The relaying routes of one gateway.
@@ -547,9 +550,11 @@ const refusing = (request: IncomingMessage): ServerResponse => {
 export const make = (
   { observe, record }: Pick<Observed, "observe" | "record">
 ): Effect.Effect<GatewayLane, never, FastLane | Scope.Scope> =>
-  Effect.contextWith((services: Context.Context<FastLane | Scope.Scope>) => {
+  Effect.gen(function*() {
+    const services = yield* Effect.context<FastLane | Scope.Scope>()
     const routes = Context.get(services, FastLane)
-    const scope = Context.get(services, Scope.Scope)
+    const running = new Set<Fiber.Fiber<unknown, unknown>>()
+    yield* Effect.addFinalizer(() => Fiber.interruptAll(running))
     const accept = Request.makeAcceptor()
     const contextAt = memoize((server: Context.Context<HttpServer.HttpServer>) =>
       Context.add(services, HttpServer.HttpServer, Context.get(server, HttpServer.HttpServer))
@@ -566,15 +571,12 @@ export const make = (
       closing: Net.Socket | ServerResponse,
       upgrade?: Request.IncomingRequest["upgrade"]
     ): void => {
-      const incoming = Request.fromNode(
-        message,
-        key === undefined ? undefined : Request.redactKey(key, message),
-        upgrade
-      )
-      const { headers, method, url } = incoming
+      const { headers, method = "", url = "" } = message
       const given = closing instanceof ServerResponse ? closing : undefined
       const made = record({ method, headers, url, response: given })
-      const answered = observe(made, answer(incoming), (whole, headers) => {
+      const redacted = key === undefined ? undefined : Request.redactKey(key, message)
+      const incoming = Request.fromNode(message, made, redacted, upgrade)
+      const answered = observe(made, (context) => answer(incoming, context), (whole, headers) => {
         const response = given ?? refusing(message)
         response.writeHead(whole.status, headers)
         end(response, whole)
@@ -583,7 +585,11 @@ export const make = (
       if (fiber.pollUnsafe() !== undefined) return
       const leave = () => fiber.interruptUnsafe()
       closing.on("close", leave)
-      Fiber.runIn(fiber, scope).addObserver(() => closing.off("close", leave))
+      running.add(fiber)
+      fiber.addObserver(() => {
+        running.delete(fiber)
+        closing.off("close", leave)
+      })
     }
 
     const lane: GatewayLane = {
@@ -604,5 +610,5 @@ export const make = (
         return true
       }
     }
-    return Effect.succeed(lane)
+    return lane
   })

@@ -58,7 +58,7 @@ import { Drain, Load } from "../process/Load.ts"
 import * as NotFoundRoutes from "../routes/NotFoundRoutes.ts"
 import * as Pipelining from "./Listener.ts"
 import * as Request from "./Request.ts"
-import { CurrentRequestRecord, header, sentTarget } from "./Request.ts"
+import { header, sentTarget } from "./Request.ts"
 import type { IncomingRequest, RequestRecord } from "./Request.ts"
 
 /** The access log's record of one request. */
@@ -372,7 +372,7 @@ const parentSpan = ({ headers }: RequestRecord, context: Context.Context<never>)
 /** Serves a request of a route within its span; creates no span below it if the trace is not sampled. */
 const within = <A, E, R>(
   record: RequestRecord,
-  context: Context.Context<R>,
+  context: Context.Context<never>,
   path: string | undefined,
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => {
@@ -410,17 +410,17 @@ const within = <A, E, R>(
  * route's path, if Effect's router did not select the route.
  */
 export const named = <A, E, R>(
+  record: Request.RequestRecord,
   route: string,
+  context: Context.Context<never>,
   self: Effect.Effect<A, E, R>,
   path?: string
-): Effect.Effect<A, E, R> =>
-  Effect.contextWith((context: Context.Context<R>) => {
-    const record = Context.get(context, CurrentRequestRecord)
-    record.route = route
-    if (!isTraced(context)) return self
-    const routed = Context.getOrUndefined(context, HttpRouter.RouteContext)?.route.path
-    return within(record, context, routed ?? path, self)
-  })
+): Effect.Effect<A, E, R> => {
+  record.route = route
+  if (!isTraced(context)) return self
+  const routed = Context.getOrUndefined(context, HttpRouter.RouteContext)?.route.path
+  return within(record, context, routed ?? path, self)
+}
 
 /** Ends the span of a request when its response is sent. Does nothing if the trace is not sampled. */
 export const end = (
@@ -552,13 +552,16 @@ export interface Observed {
   /** Makes the record of a request, which the context contains as `CurrentRequestRecord` while the request is served. */
   readonly record: (head: Request.Head) => Request.RequestRecord
   /**
-   * Observes a request from its head to its response, which `write` makes from the route's response and the outgoing headers.
+   * Observes a request from its head to its response, which `write` makes from the route's response and the outgoing
+   * headers. `handle` is called in the request's fiber, unless the request is not for this gateway.
    *
    * A defect of the gateway becomes a response. Fails only if the client has disconnected or the gateway shuts down.
    */
   readonly observe: <A, R>(
     record: Request.RequestRecord,
-    handled: Effect.Effect<HttpServerResponse.HttpServerResponse, HttpServerError | unhandled, R>,
+    handle: (
+      context: Context.Context<never>
+    ) => Effect.Effect<HttpServerResponse.HttpServerResponse, HttpServerError | unhandled, R>,
     write: (response: HttpServerResponse.HttpServerResponse, headers: { readonly [name: string]: string }) => A
   ) => Effect.Effect<A, HttpServerError | unhandled, R>
   /** Observes a route of the gateway. */
@@ -579,7 +582,9 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   const { sandbox } = yield* GatewayStatus
   const drain = yield* Drain
   const load = yield* Load
+  const clock = yield* Clock.Clock
   const nextId = yield* makeIds
+  const count = Request.makeCount(yield* Effect.context<never>())
   const cors = origins === undefined ? undefined : makeCors(origins)
   const isServed = check(hosts)
   const foreign = foreignTo(origins)
@@ -623,9 +628,9 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     { body, status }: HttpServerResponse.HttpServerResponse
   ) => {
     const { id = "", method, response, span } = record
-    const time = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+    const time = clock.currentTimeMillisUnsafe()
     const milliseconds = time - start
-    Request.count(context, record, status, milliseconds)
+    count(record, status, milliseconds)
     const isWatched = time < watch.until
     // successful probes are not logged, because they arrive every few seconds
     const isQuiet = status < 400 && record.route.startsWith("health.")
@@ -664,10 +669,10 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
 
   const record: Observed["record"] = (head) => Request.make(load, nextId(header(head, "x-request-id")), head)
 
-  const observe: Observed["observe"] = (record, handled, writeAnswer) =>
+  const observe: Observed["observe"] = (record, handle, writeAnswer) =>
     Effect.contextWith((context) => {
       const { headers } = record
-      const start = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+      const start = clock.currentTimeMillisUnsafe()
       const host = header(record, "host") ?? header(record, ":authority")
       if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
         record.foreign = foreign(headers, host)
@@ -679,7 +684,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       }
       const refusal = misdirected(record, host, context)
       const served = refusal === undefined
-        ? withFreshness(handled, header(record, "cache-control"))
+        ? withFreshness(handle(context), header(record, "cache-control"))
         : Effect.succeed(refusal)
       const leave = drain.enter()
       return Effect.onExitPrimitive(
@@ -708,7 +713,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       const made = record({ method, headers, url, target: () => sentTarget(request), response })
       const answered = observe(
         made,
-        Effect.provideService(handled, Request.CurrentRequestRecord, made),
+        () => Effect.provideService(handled, Request.CurrentRequestRecord, made),
         HttpServerResponse.setHeaders
       )
       return traced === undefined ? answered : Effect.onExitPrimitive(answered, () => {

@@ -13,7 +13,7 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as NodeWS from "@effect/platform-node/NodeWS"
 import type { Fields } from "@trigate/callers/Quotas"
-import { CurrentCaller } from "@trigate/domain/Caller"
+import { local } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import { sourcesHeader } from "@trigate/domain/candles/Candle"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
@@ -39,6 +39,7 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Socket from "effect/socket/Socket"
 import type * as Tracer from "effect/Tracer"
+import { isAscii } from "node:buffer"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
 import { IncomingMessage } from "node:http"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
@@ -172,6 +173,7 @@ export interface IncomingRequest {
   readonly adapted: HttpServerRequest | undefined
   /** Completes the handshake of a WebSocket; returns `undefined` if the client has disconnected. Absent for other requests. */
   readonly upgrade: (() => Effect.Effect<CallerSocket | undefined>) | undefined
+  readonly record: RequestRecord
 }
 
 const isUpgrade = ({ upgrade }: HttpServerRequest["headers"]): boolean => upgrade?.toLowerCase() === "websocket"
@@ -195,36 +197,43 @@ export const redactKey = (key: string, message: IncomingMessage | undefined): Re
 /** Makes a request from Node's message. */
 export const fromNode = (
   message: IncomingMessage,
+  record: RequestRecord,
   keyInPath?: Redacted.Redacted,
   upgrade?: IncomingRequest["upgrade"]
 ): IncomingRequest => ({
-  method: message.method ?? "",
-  url: message.url ?? "",
-  headers: message.headers,
+  method: record.method,
+  url: record.url,
+  headers: record.headers,
   keyInPath,
   message,
   adapted: undefined,
-  upgrade
+  upgrade,
+  record
 })
 
 /** Makes a request from Effect's HTTP adapter. */
-export const fromAdapter = (adapted: HttpServerRequest, keyInPath?: Redacted.Redacted): IncomingRequest => {
-  const message = NodeHttpServerRequest.toIncomingMessage(adapted)
-  return {
-    method: adapted.method,
-    url: adapted.url,
-    headers: adapted.headers,
-    keyInPath,
-    message: message instanceof IncomingMessage ? message : undefined,
-    adapted,
-    upgrade: isUpgrade(adapted.headers) ? () => socketFromAdapter(adapted) : undefined
-  }
-}
+export const fromAdapter = (
+  adapted: HttpServerRequest,
+  keyInPath?: Redacted.Redacted
+): Effect.Effect<IncomingRequest> =>
+  Effect.map(CurrentRequestRecord, (record) => {
+    const message = NodeHttpServerRequest.toIncomingMessage(adapted)
+    return {
+      method: adapted.method,
+      url: adapted.url,
+      headers: adapted.headers,
+      keyInPath,
+      message: message instanceof IncomingMessage ? message : undefined,
+      adapted,
+      upgrade: isUpgrade(adapted.headers) ? () => socketFromAdapter(adapted) : undefined,
+      record
+    }
+  })
 
 /** Returns the value of a request header; `undefined` if the header is absent or has several values. */
 export const header = ({ headers }: Pick<IncomingRequest, "headers">, name: string): string | undefined => {
   const value = headers[name]
-  return Predicate.isString(value) ? value : undefined
+  return typeof value === "string" ? value : undefined
 }
 
 /** Returns all `Authorization` headers; Node's `headers` contains only the first. */
@@ -374,24 +383,19 @@ const callerGroup = ({ id, key }: Caller): string => {
   return id.slice(id.indexOf(":") + 1)
 }
 
-/** Counts a completed request in the metrics registry of the context. */
-export const count = (
-  context: Context.Context<never>,
-  record: RequestRecord,
-  status: number,
-  milliseconds: number
-): void => {
-  const outcome = record.error ?? (status < 400 ? "ok" : "refused")
-  metrics.requests.series({ route: record.route, status: String(status), outcome }).updateUnsafe(1, context)
-  metrics.requestSeconds.series({ route: record.route }).updateUnsafe(milliseconds / 1000, context)
-  if (record.caller !== undefined) {
-    metrics.callerRequests.series({ group: callerGroup(record.caller), limited: status === 429 ? "yes" : "no" })
-      .updateUnsafe(
-        1,
-        context
-      )
+/** Makes the function that counts completed requests in the metric registry of a context. */
+export const makeCount = (context: Context.Context<never>) => {
+  const requests = metrics.requests.updates(context)
+  const seconds = metrics.requestSeconds.updates(context)
+  const ofCaller = metrics.callerRequests.updates(context)
+  const operations = metrics.operations.updates(context)
+  return (record: RequestRecord, status: number, milliseconds: number): void => {
+    const { caller, error, route } = record
+    requests({ route, status: String(status), outcome: error ?? (status < 400 ? "ok" : "refused") })(1)
+    seconds({ route })(milliseconds / 1000)
+    if (caller !== undefined) ofCaller({ group: callerGroup(caller), limited: status === 429 ? "yes" : "no" })(1)
+    for (const noted of record.operations) operations(noted)(1)
   }
-  for (const noted of record.operations) metrics.operations.series(noted).updateUnsafe(1, context)
 }
 
 /** Maximum number of bytes of a body after decompression: 1 MiB. Node providers have a limit of 1 MB too. */
@@ -544,35 +548,37 @@ const sent = (
  * Returns the body's bytes, decompressed. Fails with `PayloadTooLarge` if they exceed the limit. Fails with
  * `Overloaded`, before reading, if not enough memory is left.
  */
-export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effect<Uint8Array, BodyFailure> =>
-  Effect.contextWith((context: Context.Context<never>): Effect.Effect<Uint8Array, BodyFailure> => {
-    const record = Context.get(context, CurrentRequestRecord)
-    if (!isJson(header(request, "content-type"))) return notJson
-    const declared = Number(header(request, "content-length") ?? 0)
-    if (declared > limit) return tooLarge(limit)
-    const coding = header(request, "content-encoding")?.toLowerCase()
-    const isPlain = coding === undefined || coding === "identity"
-    const decode = isPlain ? undefined : decoders.get(coding)
-    if (!isPlain && decode === undefined) return otherCoding
-    const mayHave: MayHave = (size) => {
-      if (size <= (record.body?.bytes ?? smallBody)) return true
-      record.body ??= { caller: Context.get(context, CurrentCaller).id, bytes: 0 }
-      return record.load.take(record.body, size)
-    }
-    if (!mayHave(declared)) return overloaded
-    if (decode === undefined) return sent(request, limit, mayHave)
-    return Effect.flatMap(sent(request, limit, mayHave), (body): Effect.Effect<Uint8Array, BodyFailure> => {
-      if (!mayHave(body.length + limit)) return overloaded
-      return Effect.map(decompressed(decode, body, limit), (output) => {
-        if (record.body !== undefined) record.load.take(record.body, output.length)
-        return output
-      })
+export const bytes = (request: IncomingRequest, limit = bodyLimit): Effect.Effect<Uint8Array, BodyFailure> => {
+  const { record } = request
+  if (!isJson(header(request, "content-type"))) return notJson
+  const declared = Number(header(request, "content-length") ?? 0)
+  if (declared > limit) return tooLarge(limit)
+  const coding = header(request, "content-encoding")?.toLowerCase()
+  const isPlain = coding === undefined || coding === "identity"
+  const decode = isPlain ? undefined : decoders.get(coding)
+  if (!isPlain && decode === undefined) return otherCoding
+  const mayHave: MayHave = (size) => {
+    if (size <= (record.body?.bytes ?? smallBody)) return true
+    record.body ??= { caller: (record.caller ?? local).id, bytes: 0 }
+    return record.load.take(record.body, size)
+  }
+  if (!mayHave(declared)) return overloaded
+  if (decode === undefined) return sent(request, limit, mayHave)
+  return Effect.flatMap(sent(request, limit, mayHave), (body): Effect.Effect<Uint8Array, BodyFailure> => {
+    if (!mayHave(body.length + limit)) return overloaded
+    return Effect.map(decompressed(decode, body, limit), (output) => {
+      if (record.body !== undefined) record.load.take(record.body, output.length)
+      return output
     })
   })
+}
 
 /** Decodes UTF-8. Fails with `InvalidRequest` for invalid bytes. */
 export const decodeText = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
-  Option.match(Encoding.decode(body), { onNone: () => notText, onSome: Exit.succeed })
+  // most bodies are ASCII, which needs no decoder
+  isAscii(body)
+    ? Exit.succeed(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"))
+    : Option.match(Encoding.decode(body), { onNone: () => notText, onSome: Exit.succeed })
 
 /** Returns the body as text. */
 export const text = (request: IncomingRequest): Effect.Effect<string, BodyFailure> =>

@@ -80,7 +80,10 @@ export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> 
   const { check } = yield* CallerKeys
   const { serve } = yield* RequestCaller.serving
   return (request, handled) =>
-    serve(fromAdapter(request), check === undefined ? handled : Effect.andThen(administers, handled))
+    Effect.flatMap(
+      fromAdapter(request),
+      (incoming) => serve(incoming, () => check === undefined ? handled : Effect.andThen(administers, handled))
+    )
 })
 
 // omits the body, because it contains the signature
@@ -119,7 +122,10 @@ export const payloadDecoder = <S extends AnyCodec>(schema: S) => {
   // a misspelt optional member would otherwise be ignored
   const decode = decodeValue(schema, [], { onExcessProperty: "error" })
   return (request: HttpServerRequest) =>
-    Effect.flatMap(Request.json(fromAdapter(request)), ({ valueOrUndefined }) => decode(valueOrUndefined))
+    Effect.flatMap(
+      Effect.flatMap(fromAdapter(request), Request.json),
+      ({ valueOrUndefined }) => decode(valueOrUndefined)
+    )
 }
 
 const decodeCreation = payloadDecoder(KeyCreation)

@@ -27,6 +27,7 @@ import { TokenChain } from "@trigate/tokens/TokenChain"
 import { Info } from "@trigate/trading/Info"
 import { Inspector } from "@trigate/trading/Inspector"
 import * as OrderSteps from "@trigate/trading/unstable/OrderSteps"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
@@ -82,7 +83,10 @@ const inspect = HttpApiBuilder.group(
       const tooFine = yield* Effect.provideService(OrderSteps.warnings(inspection), Info, info)
       return { ...inspection, warnings: [...inspection.warnings, ...tooFine] }
     })
-    return handlers.handleRaw("inspect", ({ request }) => serve(fromAdapter(request), inspected(fromAdapter(request))))
+    return handlers.handleRaw(
+      "inspect",
+      ({ request }) => Effect.flatMap(fromAdapter(request), (incoming) => serve(incoming, () => inspected(incoming)))
+    )
   })
 )
 
@@ -106,7 +110,8 @@ const tokens = HttpApiBuilder.group(
     const handle = yield* tokenData(groups.tokens.endpoints.getTokenData.path)
     return handlers.handle(
       "getTokenData",
-      ({ query, request }) => serve(fromAdapter(request), handle(query.address))
+      ({ query, request }) =>
+        Effect.flatMap(fromAdapter(request), (incoming) => serve(incoming, () => handle(query.address)))
     )
   })
 )
@@ -120,7 +125,10 @@ const keyedTokens = HttpApiBuilder.group(
     return handlers.handle(
       "getTokenData",
       ({ params, query, request }) =>
-        serve(fromAdapter(request, Redacted.make(params.endpointKey)), handle(query.address))
+        Effect.flatMap(
+          fromAdapter(request, Redacted.make(params.endpointKey)),
+          (incoming) => serve(incoming, () => handle(query.address))
+        )
     )
   })
 )
@@ -215,12 +223,16 @@ const typed = (error: unknown): GatewayErrorType | undefined => {
 export const problems = Layer.succeed(
   Problems,
   (httpEffect, { endpoint, group }) =>
-    RequestSpan.named(
-      `${group.identifier}.${endpoint.identifier}`,
-      httpEffect.pipe(Effect.catch((error) => {
-        const problem = typed(error)
-        return problem === undefined ? Effect.fail(error) : Request.answerProblem(problem, endpoint.path)
-      }))
+    Effect.contextWith((context: Context.Context<never>) =>
+      RequestSpan.named(
+        Context.get(context, CurrentRequestRecord),
+        `${group.identifier}.${endpoint.identifier}`,
+        context,
+        httpEffect.pipe(Effect.catch((error) => {
+          const problem = typed(error)
+          return problem === undefined ? Effect.fail(error) : Request.answerProblem(problem, endpoint.path)
+        }))
+      )
     )
 )
 
@@ -367,11 +379,18 @@ const candles = HttpApiBuilder.group(
     })
 
     return handlers
-      .handle("list", ({ query, request }) => serve(fromAdapter(request), list(query.after)))
+      .handle(
+        "list",
+        ({ query, request }) =>
+          Effect.flatMap(fromAdapter(request), (incoming) => serve(incoming, () => list(query.after)))
+      )
       .handleRaw(
         "file",
         ({ params, query: { format = "ndjson", ...bounds }, request }) =>
-          serve(fromAdapter(request), file({ ...params, ...bounds }, format))
+          Effect.flatMap(
+            fromAdapter(request),
+            (incoming) => serve(incoming, () => file({ ...params, ...bounds }, format))
+          )
       )
   })
 )

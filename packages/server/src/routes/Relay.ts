@@ -32,6 +32,7 @@ import type { RestCall } from "@trigate/tokens/TokenChain"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as ErrorReporter from "effect/ErrorReporter"
@@ -264,6 +265,15 @@ const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
 
 type Handler = (request: IncomingRequest) => Effect.Effect<HttpServerResponse.HttpServerResponse, CallError>
 
+/** Responds to a request that fails. */
+type Refuse = (request: IncomingRequest, error: CallError) => HttpServerResponse.HttpServerResponse
+
+interface Relayed {
+  readonly handle: Handler
+  /** Default: with a problem document. */
+  readonly refuse?: Refuse
+}
+
 const relays = Effect.fnUntraced(function*(options: Options) {
   const { serve } = yield* RequestCaller.serving
   const exchange = yield* relayExchange
@@ -275,15 +285,15 @@ const relays = Effect.fnUntraced(function*(options: Options) {
   const tokenRest = yield* relayTokenRest
   const { events, rpc: rpcSocket, socket } = yield* StreamRoutes.make(options.anyInfo, { trading: evm, layer2 })
   const transactionRoutes = yield* StreamRoutes.makeTransactions
-  const transactions: Handler = (request) => serve(request, transactionRoutes.transactions(request))
-  const jettonTransfers: Handler = (request) => serve(request, transactionRoutes.jettonTransfers(request))
-  const evmSocket = rpcSocket("trading")
-  const layer2Socket = rpcSocket("layer2")
-  const relay = (handle: Handle): Handler => (request) =>
-    serve(request, handle(request, request.keyInPath === undefined ? "gateway" : "node"))
-  const rpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
-    relay(handle)(request).pipe(Effect.catch(refuse))
-  return new Map<string, Handler>(Object.entries<Handler>(
+  const open = (handle: Handler): Relayed => ({ handle: (request) => serve(request, () => handle(request)) })
+  const transactions = open(transactionRoutes.transactions)
+  const jettonTransfers = open(transactionRoutes.jettonTransfers)
+  const evmSocket = open(rpcSocket("trading"))
+  const layer2Socket = open(rpcSocket("layer2"))
+  const relay = (handle: Handle): Relayed =>
+    open((request) => handle(request, request.keyInPath === undefined ? "gateway" : "node"))
+  const rpc = ({ handle, refuse }: RpcRoutes.Route): Relayed => ({ ...relay(handle), refuse })
+  return new Map<string, Relayed>(Object.entries<Relayed>(
     {
       "exchange.submit": relay(exchange),
       "actions.outcome": relay(outcome),
@@ -294,15 +304,15 @@ const relays = Effect.fnUntraced(function*(options: Options) {
       "tokens.rpc": rpc(tokens),
       "tokens.rest": relay(tokenRest),
       "tokens.restPost": relay(tokenRest),
-      "streams.socket": (request) => serve(request, socket(request)),
-      "node.socket": (request) => serve(request, socket(request)),
-      "evm.socket": (request) => serve(request, evmSocket(request)),
-      "layer2.socket": (request) => serve(request, layer2Socket(request)),
-      "node.evmSocket": (request) => serve(request, evmSocket(request)),
-      "node.layer2Socket": (request) => serve(request, layer2Socket(request)),
-      "node.rootSocket": (request) => serve(request, layer2Socket(request)),
-      "streams.events": (request) => serve(request, events(request)),
-      "node.events": (request) => serve(request, events(request)),
+      "streams.socket": open(socket),
+      "node.socket": open(socket),
+      "evm.socket": evmSocket,
+      "layer2.socket": layer2Socket,
+      "node.evmSocket": evmSocket,
+      "node.layer2Socket": layer2Socket,
+      "node.rootSocket": layer2Socket,
+      "streams.events": open(events),
+      "node.events": open(events),
       "node.exchange": relay(exchange),
       "node.outcome": relay(outcome),
       "node.findOutcome": relay(outcome),
@@ -317,17 +327,20 @@ const relays = Effect.fnUntraced(function*(options: Options) {
       "node.jettonTransfers": jettonTransfers,
       "node.layer2": rpc(layer2),
       "node.root": rpc({ ...layer2, handle: layer2.handleCall })
-    } satisfies { readonly [Name in RelayedName]: Handler }
+    } satisfies { readonly [Name in RelayedName]: Relayed }
   ))
 })
 
 /**
- * Responds to a typed error with a problem document. Any other cause remains a failure, as with HttpApiBuilder, and is
- * reported unless it is an interruption.
+ * Responds to a typed error. Any other cause remains a failure, as with HttpApiBuilder, and is reported unless it is an
+ * interruption.
  */
-const respondToError = (path: string) => (cause: Cause.Cause<CallError>) =>
+const respondToError = (
+  cause: Cause.Cause<CallError>,
+  respond: (error: CallError) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+) =>
   Result.match(Cause.findError(cause), {
-    onSuccess: (error) => Request.answerProblem(unwrapReason(error), path),
+    onSuccess: respond,
     onFailure: (fault) =>
       Cause.hasInterruptsOnly(fault)
         ? Exit.failCause(fault)
@@ -349,19 +362,40 @@ export const layer = (options: Options) =>
       onGroup: () => {},
       onEndpoint: ({ endpoint, group }) => {
         const name = `${group.identifier}.${endpoint.identifier}`
-        const handle = handlers.get(name)
-        if (handle === undefined) return
-        const problems = respondToError(endpoint.path)
+        const relayed = handlers.get(name)
+        if (relayed === undefined) return
+        const { handle, refuse } = relayed
         const isKeyed = endpoint.path.startsWith("/:endpointKey")
-        const answer: FastLane.RequestHandler = (request) =>
-          RequestSpan.named(name, Effect.catchCause(handle(request), problems), endpoint.path)
+        const problem = (error: CallError) => Request.answerProblem(unwrapReason(error), endpoint.path)
+        const answer: FastLane.RequestHandler = (request, context) => {
+          const answered = Effect.catchCause(handle(request), (cause) =>
+            respondToError(
+              cause,
+              refuse === undefined ? problem : (error) => Exit.succeed(refuse(request, error))
+            ))
+          return RequestSpan.named(request.record, name, context, answered, endpoint.path)
+        }
+        const answerAdapted = (request: HttpServerRequest, key?: Redacted.Redacted) =>
+          Effect.flatMap(fromAdapter(request, key), (incoming) =>
+            Effect.contextWith((context: Context.Context<never>) => answer(incoming, context)))
         const adapted = Effect.flatMap(HttpServerRequest, (request) => {
-          if (!isKeyed) return answer(fromAdapter(request))
+          if (!isKeyed) {
+            return answerAdapted(request)
+          }
           return Effect.matchCauseEffect(endpointKey, {
-            onFailure: (cause) => RequestSpan.named(name, respondToError(endpoint.path)(cause), endpoint.path),
+            onFailure: (cause) =>
+              Effect.contextWith((context: Context.Context<never>) =>
+                RequestSpan.named(
+                  Context.get(context, CurrentRequestRecord),
+                  name,
+                  context,
+                  respondToError(cause, problem),
+                  endpoint.path
+                )
+              ),
             onSuccess: (key) => {
               const sentence = otherApi(`/${Redacted.value(key)}`)
-              return sentence === undefined ? answer(fromAdapter(request, key)) : Exit.succeed(notOffered(sentence))
+              return sentence === undefined ? answerAdapted(request, key) : Exit.succeed(notOffered(sentence))
             }
           })
         })

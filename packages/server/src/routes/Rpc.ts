@@ -4,7 +4,7 @@
  * The `id` of a call is returned unchanged, and its result is the upstream's text. The responses of a batch are in the
  * order of its calls, and a failed call does not affect the others. A notification is not relayed, and has no response.
  */
-import { CurrentCaller } from "@trigate/domain/Caller"
+import { local } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { rpcCodes, UnsupportedMethod, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import type { CallError, GatewayError, InvalidRequest } from "@trigate/domain/errors/GatewayError"
@@ -21,14 +21,12 @@ import { Layer2 } from "@trigate/layer2/Layer2"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Batching from "@trigate/upstream/unstable/Batching"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Request from "../requests/Request.ts"
-import { CurrentRequestRecord, foreignRefusal, noteAge } from "../requests/Request.ts"
+import { foreignRefusal, noteAge } from "../requests/Request.ts"
 import type { IncomingRequest, RequestRecord } from "../requests/Request.ts"
 import { notOffered } from "./NotFoundRoutes.ts"
 
@@ -144,7 +142,7 @@ export interface Route {
    * but the path of another API.
    */
   readonly handleCall: Route["handle"]
-  readonly refuse: (error: CallError) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+  readonly refuse: (request: IncomingRequest, error: CallError) => HttpServerResponse.HttpServerResponse
   /** Returns the response to a message of a WebSocket; `undefined` for a notification. */
   readonly reply: (text: string, asked: Asked) => Effect.Effect<string | undefined>
 }
@@ -173,11 +171,9 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     const known = table.get(method)
     if (known === undefined) return Effect.fail(unsupported(method))
     const { need, operation } = known
-    return Effect.contextWith((context: Context.Context<never>) => {
-      const refusal = (operation.class === "once" ? foreignRefusal(record) : undefined) ??
-        notPermitted(Context.get(context, CurrentCaller).scope, need)
-      return refusal === undefined ? relay({ operation, params, surface }) : Effect.fail(refusal)
-    })
+    const refusal = (operation.class === "once" ? foreignRefusal(record) : undefined) ??
+      notPermitted((record.caller ?? local).scope, need)
+    return refusal === undefined ? relay({ operation, params, surface }) : Effect.fail(refusal)
   }
 
   /** Makes the functions that encode the response to a call, and record the operation's outcome. */
@@ -278,26 +274,25 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   }
 
   // an error of the HTTP layer keeps its HTTP status; its body is a JSON-RPC error
-  const refuse = (failure: CallError) =>
-    Effect.contextWith((context: Context.Context<never>) => {
-      const error = unwrapReason(failure)
-      Context.get(context, CurrentRequestRecord).error = error._tag
-      const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
-      const text = envelope.error(error, code)(undefined)
-      return Exit.succeed(Request.jsonResponse(text, error.status, Request.problemHeaders(error)))
-    })
+  const refuse: Route["refuse"] = ({ record }, failure) => {
+    const error = unwrapReason(failure)
+    record.error = error._tag
+    const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
+    const text = envelope.error(error, code)(undefined)
+    return Request.jsonResponse(text, error.status, Request.problemHeaders(error))
+  }
 
   const toResponse = (body: string | undefined) =>
     body === undefined ? HttpServerResponse.empty({ status: 204 }) : Request.jsonResponse(body)
 
   const handler = (isOther: (text: string) => boolean): Route["handle"] => (request, surface) =>
-    Effect.contextWith((context: Context.Context<never>) => {
-      const asked = { record: Context.get(context, CurrentRequestRecord), surface }
-      return Effect.flatMap(
-        Request.text(request),
-        (text) => isOther(text) ? Effect.succeed(notCall) : Effect.map(answerText(text, asked), toResponse)
-      )
-    })
+    Effect.flatMap(
+      Request.text(request),
+      (text) =>
+        isOther(text)
+          ? Effect.succeed(notCall)
+          : Effect.map(answerText(text, { record: request.record, surface }), toResponse)
+    )
 
   return {
     refuse,

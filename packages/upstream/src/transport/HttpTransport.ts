@@ -101,7 +101,11 @@ export class HttpTransport extends Context.Service<HttpTransport, {
 /** Removes an address's endpoint key from the text of a response with the given status. */
 export type Conceal = (status: number, text: string) => string
 
-type Step = (text: string) => string
+/** Removes one endpoint key from a text. Only a text that includes one of the candidates can contain the key. */
+interface Step {
+  readonly candidates: ReadonlyArray<string>
+  readonly remove: (text: string) => string
+}
 
 /** Minimum length of an endpoint key that does not occur by chance inside a longer word. */
 const LONG_KEY = 8
@@ -163,18 +167,24 @@ const isEscaped = (text: string, at: number): boolean => {
   return (at - start) % 2 === 1
 }
 
-/**
- * Makes the function that removes one endpoint key from a text. A cheap scan excludes most texts; the remaining texts
- * are matched against a pattern that is made on first use.
- */
+/** Makes a step over a pattern that is made on first use. */
 const step = (makePattern: () => RegExp, candidates: ReadonlyArray<string>): Step => {
   let pattern: RegExp | undefined
-  return (text) => {
-    if (!candidates.some((candidate) => text.includes(candidate))) return text
-    pattern ??= makePattern()
-    // a backslash before the match must not escape the replacement
-    return text.replace(pattern, (_, at: number) => isEscaped(text, at) ? "\\…" : "…")
+  return {
+    candidates,
+    remove: (text) => {
+      if (!mayContain(text, candidates)) return text
+      pattern ??= makePattern()
+      // a backslash before the match must not escape the replacement
+      return text.replace(pattern, (_, at: number) => isEscaped(text, at) ? "\\…" : "…")
+    }
   }
+}
+
+/** A cheap scan, which excludes most texts. */
+const mayContain = (text: string, candidates: ReadonlyArray<string>): boolean => {
+  for (const candidate of candidates) if (text.includes(candidate)) return true
+  return false
 }
 
 /**
@@ -202,9 +212,10 @@ const matchSteps = (part: string): ReadonlyArray<Step> => {
   ]
 }
 
-const inTurn = (parts: ReadonlyArray<string>): Step => {
+const inTurn = (parts: ReadonlyArray<string>): Step["remove"] => {
   const steps = parts.flatMap(matchSteps)
-  return (text) => steps.reduce((left, step) => step(left), text)
+  const candidates = [...new Set(steps.flatMap((step) => step.candidates))]
+  return (text) => mayContain(text, candidates) ? steps.reduce((left, { remove }) => remove(left), text) : text
 }
 
 const refusing: ReadonlyArray<string> = ["error", "errors", "message", "detail"]
