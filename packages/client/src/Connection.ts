@@ -85,7 +85,7 @@ const relayed = (response: HttpClientResponse.HttpClientResponse) =>
       status: response.status,
       contentType: response.headers["content-type"] ?? "",
       body: new Uint8Array(buffer),
-      ...UpstreamResponse.signerIn(response.headers),
+      signer: UpstreamResponse.signerIn(response.headers),
       ...(candles === undefined ? {} : { candles }),
       // a date in the header is ignored: it is useless without the server's clock
       ...(retryAfter !== undefined && /^[0-9]{1,6}$/u.test(retryAfter) ? { retryAfter: Number(retryAfter) } : {})

@@ -187,7 +187,10 @@ export type Route = (
  * serves the operation.
  */
 export const routes = (upstreams: TradingUpstreams, path: string): Route => {
-  const known = new Map<string, ReturnType<Route>>()
+  const known = {
+    gateway: new WeakMap<Operation.Operation, ReturnType<Route>>(),
+    node: new WeakMap<Operation.Operation, ReturnType<Route>>()
+  }
   const lists = new Map<string, ReadonlyArray<Target>>()
   // operations with the same sources share one list, so that their calls can be sent in one batch
   const findTargets = (sources: ReadonlyArray<Source>): ReadonlyArray<Target> => {
@@ -205,9 +208,10 @@ export const routes = (upstreams: TradingUpstreams, path: string): Route => {
     return Result.fail(onlyNode ? unavailableOnNode(operation) : notConfigured(operation, sources))
   }
   return (operation, surface) => {
-    const key = `${surface} ${operation.name}`
-    const route = known.get(key) ?? find(operation, surface)
-    known.set(key, route)
+    const found = known[surface].get(operation)
+    if (found !== undefined) return found
+    const route = find(operation, surface)
+    known[surface].set(operation, route)
     return route
   }
 }

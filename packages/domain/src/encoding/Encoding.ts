@@ -446,15 +446,27 @@ export const canonical = (text: string): string => {
   return value()
 }
 
+const plainName = /^\w+$/u
+
+/**
+ * Returns whether `JSON.stringify` writes the canonical form of an object or list: it has only strings, and its members
+ * are sorted. The params of most calls are such.
+ */
+const isWrittenSorted = (value: object): boolean => {
+  if (Array.isArray(value)) return value.every(Predicate.isString)
+  const names = Object.keys(value)
+  return names.every((name, index) =>
+    Predicate.isString(Reflect.get(value, name)) && plainName.test(name) &&
+    (index === 0 || `${names[index - 1]}` < name)
+  )
+}
+
 /** Encodes a value in the canonical form that {@link canonical} gives its JSON. */
 export const writeCanonical = (value: unknown): string => {
   if (Predicate.isString(value)) return JSON.stringify(value)
   if (!Predicate.isObjectOrArray(value) || "toJSON" in value) return stringify(value)
-  if (Array.isArray(value)) {
-    return value.every(Predicate.isString)
-      ? JSON.stringify(value)
-      : `[${value.map((each) => writeCanonical(each ?? null)).join(",")}]`
-  }
+  if (isWrittenSorted(value)) return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map((each) => writeCanonical(each ?? null)).join(",")}]`
   const members: Array<string> = []
   for (const [name, each] of Object.entries(value)) {
     if (each !== undefined) members.push(`${JSON.stringify(name)}:${writeCanonical(each)}`)

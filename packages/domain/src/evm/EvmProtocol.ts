@@ -275,6 +275,9 @@ const readMember = (
 
 const isVisible = (text: string, at: number): boolean => text.charCodeAt(at) > 0x20
 
+/** Matches a JSON string without escapes, such as a quantity, a hash or the data of a call: it needs no parser. */
+const plainString = /^"[0-9A-Za-z]*"$/u
+
 /**
  * Extracts the result from the response to the call with the ID `id`, if the response has the format that most nodes
  * use; otherwise returns `undefined`.
@@ -288,6 +291,7 @@ const usualResult = (text: string, id: number): RpcAnswer | undefined => {
   // the slice is one value: if the envelope has another member, the slice contains a comma outside a value, which is
   // invalid JSON
   const result = text.slice(head.length, end)
+  if (plainString.test(result)) return { _tag: "Result", result: Json.of(result) }
   const value = Json.parse(result)
   return Result.isSuccess(value) ? { _tag: "Result", result: new Json.Json(result, value) } : undefined
 }

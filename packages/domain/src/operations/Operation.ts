@@ -196,10 +196,10 @@ export const upstreamHeader = "x-trigate-upstream"
 
 const isAddress = Schema.is(Address)
 
-/** Reads the signer from a response's headers. Returns an object with the signer as its member, or an empty object. */
-export const signerIn = (headers: { readonly [name: string]: string | undefined }): { readonly signer?: Address } => {
+/** Reads the signer from a response's headers. */
+export const signerIn = (headers: { readonly [name: string]: string | undefined }): Address | undefined => {
   const signer = headers[signerHeader]
-  return signer !== undefined && isAddress(signer) ? { signer } : {}
+  return signer !== undefined && isAddress(signer) ? signer : undefined
 }
 
 /**
@@ -779,7 +779,7 @@ const isKnownStatus = (status: number): boolean => status >= 100 && status <= 59
  */
 export const foreign = (response: UpstreamResponse): string | undefined => {
   const { contentType, pieces, status } = response
-  const first = Utf8.opening(pieces, 1)[0]
+  const first = pieces.find(({ length }) => length > 0)?.[0]
   if (!isKnownStatus(status)) return `an unknown status (HTTP ${status})`
   if (status >= 300 && status < 400) return `a redirect (HTTP ${status})`
   if (first === undefined && status !== 429) return `an empty body (HTTP ${status})`

@@ -21,6 +21,7 @@ import { GatewayError as GatewayErrorType, NotPermitted, PayloadTooLarge } from 
 import type { InvalidRequest, Overloaded, QuotaExceeded } from "@trigate/domain/errors/GatewayError"
 import { invalidRequest, parseRequest, upstreamHeader } from "@trigate/domain/operations/Operation"
 import type { UpstreamResponse } from "@trigate/domain/operations/Operation"
+import { remembered } from "@trigate/domain/unstable/DeclaredMetric"
 import * as ByteSize from "effect/ByteSize"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -387,14 +388,25 @@ const callerGroup = ({ id, key }: Caller): string => {
 export const makeCount = (context: Context.Context<never>) => {
   const requests = metrics.requests.updates(context)
   const seconds = metrics.requestSeconds.updates(context)
-  const ofCaller = metrics.callerRequests.updates(context)
+  const callers = metrics.callerRequests.updates(context)
   const operations = metrics.operations.updates(context)
+  const ofRoute = remembered((route: string) => ({
+    requests: remembered((status: number) =>
+      remembered((outcome: string) => requests({ route, status: String(status), outcome }))
+    ),
+    seconds: seconds({ route })
+  }))
+  const ofCaller = remembered((group: string) => remembered((limited: string) => callers({ group, limited })))
+  const ofOperation = remembered((operation: string) =>
+    remembered((outcome: string) => operations({ operation, outcome }))
+  )
   return (record: RequestRecord, status: number, milliseconds: number): void => {
-    const { caller, error, route } = record
-    requests({ route, status: String(status), outcome: error ?? (status < 400 ? "ok" : "refused") })(1)
-    seconds({ route })(milliseconds / 1000)
-    if (caller !== undefined) ofCaller({ group: callerGroup(caller), limited: status === 429 ? "yes" : "no" })(1)
-    for (const noted of record.operations) operations(noted)(1)
+    const { caller, error } = record
+    const route = ofRoute(record.route)
+    route.requests(status)(error ?? (status < 400 ? "ok" : "refused"))(1)
+    route.seconds(milliseconds / 1000)
+    if (caller !== undefined) ofCaller(callerGroup(caller))(status === 429 ? "yes" : "no")(1)
+    for (const { operation, outcome } of record.operations) ofOperation(operation)(outcome)(1)
   }
 }
 

@@ -32,6 +32,7 @@ import type {
   Retryable,
   RetryableFault
 } from "@trigate/domain/operations/Operation"
+import { remembered } from "@trigate/domain/unstable/DeclaredMetric"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -162,17 +163,6 @@ export interface Meter {
   readonly hedged: (won: "first" | "second") => void
 }
 
-const memo = <Key, Value>(make: (key: Key) => Value) => {
-  const made = new Map<Key, Value>()
-  return (key: Key): Value => {
-    const found = made.get(key)
-    if (found !== undefined) return found
-    const value = make(key)
-    made.set(key, value)
-    return value
-  }
-}
-
 /** Makes the function that looks up the metrics of an operation at an upstream. The metrics are made on first use. */
 export const meters = (context: Context.Context<never>): (upstream: UpstreamLabel, operation: string) => Meter => {
   const calls = metrics.upstreamCalls.updates(context)
@@ -181,11 +171,11 @@ export const meters = (context: Context.Context<never>): (upstream: UpstreamLabe
   const units = metrics.upstreamRequestUnits.updates(context)
   const retries = metrics.upstreamRetries.updates(context)
   const hedges = metrics.upstreamHedges.updates(context)
-  const ofUpstream = memo((upstream: UpstreamLabel) =>
-    memo((operation: string): Meter => {
+  const ofUpstream = remembered((upstream: UpstreamLabel) =>
+    remembered((operation: string): Meter => {
       const at = { upstream }
       const named = { upstream, operation }
-      const ended = memo((outcome: AttemptOutcome) => calls({ ...named, outcome }))
+      const ended = remembered((outcome: AttemptOutcome) => calls({ ...named, outcome }))
       return {
         attempted: (cost, outcome, milliseconds, rows) => {
           ended(outcome)(1)
@@ -300,7 +290,7 @@ const send = <A>(
     maxAnswerBytes: parts.maxAnswerBytes,
     timeout,
     onNewConnection,
-    ...(sendWithin === undefined ? undefined : { sendWithin: Math.min(sendWithin, timeout) })
+    sendWithin: sendWithin === undefined ? undefined : Math.min(sendWithin, timeout)
   })
   const ended = Effect.match(sent, {
     onFailure: (error) => end(handler.broke(error, attempt)),

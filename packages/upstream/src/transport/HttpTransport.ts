@@ -34,7 +34,7 @@ export interface TransportRequest {
   /** Timeout in milliseconds, from the connection to the last byte of the response. */
   readonly timeout: number
   /** Milliseconds after which no further part of the request is sent. Default: `timeout`. */
-  readonly sendWithin?: number
+  readonly sendWithin?: number | undefined
   /** Whether to open a new connection instead of using a pooled one. */
   readonly onNewConnection?: boolean
 }
@@ -291,8 +291,8 @@ export const receive = (
     status,
     contentType,
     body,
-    ...UpstreamResponse.signerIn(headers),
-    ...(retryAfter === undefined ? {} : { retryAfter })
+    signer: UpstreamResponse.signerIn(headers),
+    retryAfter
   })
   if (conceal === undefined) return received
   // invalid UTF-8 can contain the key too; removing the key may also replace the invalid bytes
