@@ -1,8 +1,12 @@
 /** Relaying one small JSON-RPC read, no two alike, beside proxies that read nothing of it. */
+import * as fs from "node:fs"
+import * as path from "node:path"
 import { pendingPrefix, receipt } from "./harness/bodies.ts"
-import type { Workload } from "./harness/load.ts"
+import { load, type Workload } from "./harness/load.ts"
 import * as Peers from "./harness/peers.ts"
-import type { Server } from "./harness/processes.ts"
+import { plan } from "./harness/plan.ts"
+import { cpuSecondsOf, scratch, type Server, stop } from "./harness/processes.ts"
+import { linesOf, sharesOf } from "./harness/profile.ts"
 import { ratio, takeTurns } from "./harness/rounds.ts"
 import { run } from "./harness/suite.ts"
 
@@ -17,6 +21,23 @@ const workload = (hash: string, contains: string): Workload => ({
 })
 
 const receipts = ["0x%064x", "\"result\":{"] as const
+
+/** Prints what each step of a relayed call costs: its share of a profile, of the processor time of a request. */
+const printSteps = async (upstream: Server) => {
+  const folder = scratch()
+  const gateway = await Peers.profiled(upstream, folder)
+  const seconds = plan.seconds * 2
+  const asked = workload(...receipts)
+  await load(gateway.url, asked, { seconds })
+  const before = cpuSecondsOf(gateway)
+  const { requests } = await load(gateway.url, asked, { seconds })
+  const micros = (cpuSecondsOf(gateway) - before) / requests * 1e6
+  await stop(gateway)
+  const [file] = fs.readdirSync(folder)
+  if (file === undefined) return
+  console.log(`\nrelay, a receipt: the steps of a call, ${micros.toFixed(0)} µs with the profiler`)
+  for (const line of linesOf(sharesOf(path.join(folder, file), seconds + 1), micros)) console.log(line)
+}
 
 await run("relay", async () => {
   const upstream = await Peers.upstream()
@@ -38,6 +59,7 @@ await run("relay", async () => {
   const plain = await Peers.plainNode(upstream)
   const fastify = await Peers.fastifyProxy(upstream)
   const nginx = await Peers.nginx(upstream)
+  await printSteps(upstream)
   const tables = await measureAll([gateway, pipe, dispatch, plain, fastify, ...(nginx === undefined ? [] : [nginx])])
   return {
     tables,

@@ -11,6 +11,9 @@ export const program = bundles === undefined
   ? path.join(root, "packages/trigate/build/dist/trigate.js")
   : path.join(bundles, "ours/dist/trigate.js")
 
+/** The program from its sources: a profile names the file of each function. */
+const sources = path.join(root, "packages/trigate/src/trigate.ts")
+
 const script = (file: string) => path.join(root, "benchmarks/peers", file)
 
 const node = (
@@ -30,6 +33,8 @@ export const venue = (): Promise<Server> => node("venue", "load", "venue.ts")
 interface More {
   readonly name: string
   readonly env: { readonly [name: string]: string }
+  /** Of Node. */
+  readonly flags?: ReadonlyArray<string>
 }
 
 /** The gateway with rate limits that are on but never reached, and without a log; `more` says what else is on. */
@@ -42,7 +47,7 @@ export const gateway = (
     name: more.name,
     core: "peer",
     program: process.execPath,
-    args: [file, "serve"],
+    args: [...(more.flags ?? []), file, "serve"],
     env: {
       TRIGATE_PORT: "0",
       // an endpoint key, as a node provider has it: what is quoted of it has to be looked for
@@ -54,6 +59,10 @@ export const gateway = (
       ...more.env
     }
   })
+
+/** The gateway from its sources, which leaves a profile of its processor time in a folder when it stops. */
+export const profiled = (upstream: Server, folder: string): Promise<Server> =>
+  gateway(upstream, { name: "trigate, profiled", env: {}, flags: ["--cpu-prof", `--cpu-prof-dir=${folder}`] }, sources)
 
 /** The same of the other checkout; none where there is no other. */
 export const other = async (
