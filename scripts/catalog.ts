@@ -8,8 +8,9 @@
  * @nktkas/hyperliquid is compared by its request schemas, the others by the object literals with a `type` in their code,
  * of which only the outer members are compared.
  */
-import { infoOperations, passthroughQueries } from "@trigate/domain/info/InfoOperations"
+import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import { actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
+import { passthroughQueries } from "@trigate/domain/unstable/info/InfoQueries"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"

@@ -11,7 +11,7 @@
  * condition notes the function and lets it go on.
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { formingFresh } from "@trigate/domain/info/InfoOperations"
+import { formingFresh } from "@trigate/domain/unstable/info/InfoQueries"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"

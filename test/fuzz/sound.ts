@@ -1,6 +1,6 @@
 /** Valid requests of every route, from a seed and the time: queries, candle windows, JSON-RPC, token calls and signed actions. */
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { passthroughQueries } from "@trigate/domain/info/InfoOperations"
+import { passthroughQueries } from "@trigate/domain/unstable/info/InfoQueries"
 import { keys, tokens, transactions } from "@trigate/sandbox/SandboxExamples"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"

@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { LogRangeTooWide, QuotaExceeded } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import { readLogRefusal } from "@trigate/domain/evm/EvmProtocol"
-import type { LogRefusal } from "@trigate/domain/evm/EvmProtocol"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
+import { readLogRefusal } from "@trigate/domain/unstable/evm/EvmErrors"
+import type { LogRefusal } from "@trigate/domain/unstable/evm/EvmErrors"
 
 const asked = { blocks: 5000, alternatives: 1500 }
 

@@ -1,8 +1,9 @@
 /** Each declared query is played or listed as not played, and nothing that a query names is ignored. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import { infoOperations, passthroughQueries } from "@trigate/domain/info/InfoOperations"
+import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import { fastAssetCtxs, outcomeMetaUpdates } from "@trigate/domain/streams/MarketSubscriptions"
+import { passthroughQueries } from "@trigate/domain/unstable/info/InfoQueries"
 import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"

@@ -343,7 +343,8 @@ const laneWith = Effect.fnUntraced(function*(answer: Listener.RequestHandler) {
   const lane = yield* Effect.provideService(
     Listener.make({
       record: (head) => RequestRecord.make(undefined, undefined, head),
-      observe: (_record, handled, write) => Effect.map(handled, (response) => write(response, response.headers))
+      observe: (_record, handle, write) =>
+        Effect.contextWith((context) => Effect.map(handle(context), (response) => write(response, response.headers)))
     }),
     Listener.FastLane,
     routes

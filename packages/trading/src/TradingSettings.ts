@@ -1,14 +1,13 @@
 /** The settings of the trading chain: the network, admission, and the maximum age of cached responses. */
 import { Address } from "@trigate/domain/encoding/Encoding"
-import {
-  freshByDefault,
-  freshnessSetting,
-  mistakeIn,
-  staleWhenLimitedDefault,
-  staleWhenLimitedSetting
-} from "@trigate/domain/info/InfoOperations"
+import { freshByDefault, mistakeIn } from "@trigate/domain/info/InfoOperations"
 import type { Freshness } from "@trigate/domain/info/InfoOperations"
 import { archiveSetting } from "@trigate/domain/unstable/evm/EvmMethods"
+import {
+  freshnessSetting,
+  staleWhenLimitedDefault,
+  staleWhenLimitedSetting
+} from "@trigate/domain/unstable/info/InfoQueries"
 import {
   Age,
   Any,

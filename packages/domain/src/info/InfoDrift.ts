@@ -10,12 +10,8 @@ import * as Json from "../encoding/Encoding.ts"
 import type * as UpstreamResponse from "../operations/Operation.ts"
 import { worstWeight } from "../operations/Operation.ts"
 import type { AnyCodec } from "../operations/Operation.ts"
-import {
-  exampleUser,
-  infoOperations,
-  passthroughOperations as operations,
-  passthroughQueries
-} from "./InfoOperations.ts"
+import { infoOperations, passthroughOperations as operations } from "./InfoOperations.ts"
+import { exampleUser, passthroughQueries } from "./InfoQueries.ts"
 
 /** One query of the check. */
 export interface DriftQuery {

@@ -2,9 +2,6 @@
  * The attempts of a call. A read fails over, retries with backoff and hedges until an attempt succeeds; a signed action
  * is sent at most once.
  *
- * Spans are made only with a tracer. Attributes are names, numbers and tags of the gateway, never an address, a key, or
- * text from an upstream or a caller.
- *
  * Failover, retries and hedges are for reads only; the types exclude once-only calls. Three limits apply: the read's deadline, a maximum number of
  * attempts, and the retry budget. If nothing was sent, failover to the next address takes no token from the retry
  * budget.
@@ -37,12 +34,10 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { memoize } from "effect/Function"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import * as References from "effect/References"
 import * as Result from "effect/Result"
@@ -54,100 +49,11 @@ import type { HttpTransport, TransportError } from "../transport/HttpTransport.t
 import { metrics, targetName } from "../Upstream.ts"
 import type { Target, UpstreamLabel } from "../Upstream.ts"
 import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
+import { callSpan, named, spanAttributes, within } from "./Spans.ts"
 
 /** Returns whether a context creates spans: the program has a tracer, and the current request is sampled. */
 export const isTraced = (context: Context.Context<never>): boolean =>
   Context.getOrUndefined(context, Tracer.Tracer) !== undefined && Context.get(context, References.TracerEnabled)
-
-/** The attributes of the spans. */
-export const spanAttributes = {
-  operation: "trigate.operation",
-  upstream: "trigate.upstream",
-  /**
-   * The cache outcome of a call (`hit`, `replica_hit`, `coalesced`, `stale` or `limited`) or of a refresh (`refreshed`
-   * or `refresh_failed`). `stale`: a stale response, because the read failed. `limited`: a stale response, because of
-   * the rate limit.
-   */
-  cache: "trigate.cache",
-  /**
-   * The outcome of a call or of an attempt: `ok`, the tag of a typed error, or the result of an attempt.
-   * `upstream_error` is an error that is relayed unchanged. `abandoned` means that the caller disconnected or that a
-   * second attempt was faster.
-   */
-  outcome: "trigate.outcome",
-  /** The index of an attempt's address in its upstream, from 0. */
-  address: "trigate.address",
-  /** The number of an attempt within its call, from 1. */
-  attempt: "trigate.attempt",
-  status: "http.response.status_code"
-} as const
-
-/** The operation and the upstream of a span. */
-export interface Named {
-  readonly operation: string
-  readonly upstream: UpstreamLabel
-}
-
-const tagIn = (cause: Exit.Failure<unknown, unknown>["cause"]): string => {
-  const failed = cause.reasons.find((reason) => reason._tag === "Fail")
-  if (failed !== undefined) {
-    return Predicate.hasProperty(failed.error, "_tag") ? String(failed.error._tag) : "failed"
-  }
-  return cause.reasons.some((reason) => reason._tag === "Die") ? "defect" : "abandoned"
-}
-
-/**
- * Runs an effect in its own span. `outcomeOf` returns the span's outcome for a success of the effect. If that outcome
- * is an error, `outcomeOf` also returns the error to record in the span.
- */
-export const within = <A, E>(
-  name: string,
-  options: Tracer.SpanOptionsNoTrace,
-  run: (span: Tracer.Span) => Effect.Effect<A, E>,
-  outcomeOf: (answer: A) => { readonly outcome: string; readonly fault?: unknown }
-): Effect.Effect<A, E> =>
-  Effect.withFiber((fiber) =>
-    Effect.flatMap(Effect.makeSpan(name, options), (span) => {
-      const clock = fiber.getRef(Clock.Clock)
-      const end = (exit: Exit.Exit<unknown, unknown>, outcome: string) => {
-        span.attribute(spanAttributes.outcome, outcome)
-        span.end(clock.currentTimeNanosUnsafe(), exit)
-      }
-      return Effect.onExitPrimitive(Effect.withParentSpan(run(span), span), (exit) => {
-        if (exit._tag === "Failure") end(exit, tagIn(exit.cause))
-        else {
-          const { fault, outcome } = outcomeOf(exit.value)
-          end(fault === undefined ? exit : Exit.fail(fault), outcome)
-        }
-        return undefined
-      })
-    })
-  )
-
-export const named = ({ operation, upstream }: Named) => ({
-  [spanAttributes.operation]: operation,
-  [spanAttributes.upstream]: upstream
-})
-
-/** Runs a call of an operation in a span. */
-export const callSpan = <A, E>(
-  call: Named,
-  isFault: (answer: A) => boolean,
-  run: Effect.Effect<A, E>
-): Effect.Effect<A, E> =>
-  within(call.operation, { attributes: named(call) }, () => run, (answer) => ({
-    outcome: isFault(answer) ? "upstream_error" : "ok"
-  }))
-
-/** Refreshes a cached response in a span, in the background of the call that found the response stale. */
-export const refresh = <A, E>(call: Named, run: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-  within("refresh", { attributes: named(call) }, () => run, () => ({ outcome: "ok" }))
-
-/** Records the cache outcome of a call in its span. */
-export const noteCache = (context: Context.Context<never>, outcome: string): void => {
-  const span = Context.getOrUndefined(context, Tracer.ParentSpan)
-  if (span?._tag === "Span") span.attribute(spanAttributes.cache, outcome)
-}
 
 /** The result of an attempt. `abandoned` means that the caller disconnected or that a second attempt was faster. */
 export type AttemptOutcome = "ok" | "refused" | "abandoned" | Exclude<RetryableFault, "withheld">

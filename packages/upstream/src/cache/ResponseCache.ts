@@ -47,7 +47,8 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as Spans from "../attempts/Attempts.ts"
+import { isTraced } from "../attempts/Attempts.ts"
+import * as Spans from "../attempts/Spans.ts"
 import * as Batching from "../Batching.ts"
 import { IsRefresh, worstCost } from "../limits/RateLimiter.ts"
 import type { Pacer, Refresh } from "../limits/RateLimiter.ts"
@@ -762,7 +763,7 @@ const makeCount = (registry: Context.Context<never>) => {
       const cost = query.costOf?.(currentTime(context))
       if (cost !== undefined) saved({ upstream, outcome })(worstWeight({ cost }))
     }
-    if (Spans.isTraced(context)) Spans.noteCache(context, outcome)
+    if (isTraced(context)) Spans.noteCache(context, outcome)
   }
 }
 
@@ -888,7 +889,7 @@ const makeReader = <A, E>(
       })
     )
     return inBackground(
-      Effect.contextWith((context: Reading) => Spans.isTraced(context) ? Spans.refresh(query, asked) : asked)
+      Effect.contextWith((context: Reading) => isTraced(context) ? Spans.refresh(query, asked) : asked)
     )
   }
 
@@ -1043,7 +1044,7 @@ const makeReader = <A, E>(
       }),
     read: (query) =>
       Effect.contextWith((context: Reading) =>
-        Spans.isTraced(context)
+        isTraced(context)
           ? Spans.callSpan(query, isFault, Effect.contextWith((inSpan: Reading) => answer(query, inSpan)))
           : answer(query, context)
       )
