@@ -2,8 +2,8 @@ import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
 import { advancingClock } from "@trigate/testing/AdvancingClock"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
-import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
-import { AccountVersions } from "@trigate/upstream/cache/ResponseCache"
+import { layerMemory, layerRedis } from "@trigate/upstream/cache/AccountVersions"
+import { AccountVersions } from "@trigate/upstream/cache/AccountVersions"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -72,7 +72,7 @@ const redisAt = (url: string) =>
 const sharedAt = (url: string) =>
   Effect.map(
     Layer.build(
-      Layer.fresh(ResponseCache.layerVersionsRedis({ deadline: "10 seconds" })).pipe(Layer.provide(redisAt(url)))
+      Layer.fresh(layerRedis({ deadline: "10 seconds" })).pipe(Layer.provide(redisAt(url)))
     ),
     (context) => Context.get(context, AccountVersions)
   )
@@ -86,7 +86,7 @@ describe("AccountVersions", () => {
     Effect.gen(function*() {
       const versions = yield* AccountVersions
       yield* suite(versions, versions)
-    }).pipe(Effect.provide(ResponseCache.layerMemory())))
+    }).pipe(Effect.provide(layerMemory())))
 
   it.effect("are those of the accounts that are read", () =>
     Effect.gen(function*() {
@@ -97,7 +97,7 @@ describe("AccountVersions", () => {
       yield* learn(one, [])
       yield* change(one, [one])
       assert.notStrictEqual(yield* version([other, one]), yield* version([other]))
-    }).pipe(Effect.provide(ResponseCache.layerMemory())))
+    }).pipe(Effect.provide(layerMemory())))
 
   describe.runIf(isInstalled)("over Redis", () => {
     it.effect("of two processes", () =>

@@ -42,7 +42,7 @@ import type { CanonicalAction } from "@trigate/signing/unstable/actions/Canonica
 import * as SigningWarning from "@trigate/signing/unstable/inspection/SigningMistake"
 import { otherThan, Venue } from "@trigate/signing/VenueProfile"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
-import type { AccountVersions } from "@trigate/upstream/cache/ResponseCache"
+import type { AccountVersions } from "@trigate/upstream/cache/AccountVersions"
 import { IsRefresh } from "@trigate/upstream/limits/RateLimiter"
 import type { Pipeline } from "@trigate/upstream/Pipeline"
 import * as Clock from "effect/Clock"

@@ -1,0 +1,303 @@
+/**
+ * The versions of accounts: each change of an account, such as an accepted action, gives it a new one.
+ *
+ * The version is part of the key under which a response is cached and equal reads are coalesced. A change of the
+ * account changes that key, so later reads use neither an older cached response nor a read that was in flight.
+ *
+ * An action also changes the account for which its signer acts, such as the master account of an API wallet. If that
+ * account is unknown, the gateway searches for it. During the search, which lasts up to 2 seconds, no read of account
+ * state is served from the cache or coalesced. If the search fails, all accounts get a new version.
+ *
+ * Redis contains a hash of versions and a sorted set of searches. While Redis is unreachable, account state is neither
+ * cached nor coalesced, because a process would not notice an action that another replica sent.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Redis from "effect/persistence/Redis"
+import * as Schema from "effect/Schema"
+import * as SharedState from "../SharedState.ts"
+
+/**
+ * The version of one or more accounts; empty if none of them has changed. `undefined` while reads of these accounts'
+ * states must be neither cached nor coalesced.
+ */
+export type Version = string | undefined
+
+/**
+ * Versions of accounts, by lower-case address.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * import { AccountVersions } from "@trigate/upstream"
+ * import { Console, Effect } from "effect"
+ *
+ * const account = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { change, version } = yield* AccountVersions.AccountVersions
+ *   const isUnknown = yield* change(account, [])
+ *   yield* Console.log(typeof (yield* version([account], 0)), isUnknown)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, AccountVersions.layerMemory()))
+ * ```
+ * ```text
+ * string false
+ * ```
+ */
+export class AccountVersions extends Context.Service<AccountVersions, {
+  /**
+   * Returns the version of accounts; `now` is the time in milliseconds. The effect is synchronous unless it has to
+   * query a shared store.
+   */
+  readonly version: (accounts: ReadonlyArray<string>, now: number) => Effect.Effect<Version>
+  /**
+   * Sets a new version for the given accounts, and for the accounts for which `signer` acts.
+   *
+   * If the accounts of the signer are unknown, starts a search for them and returns `true`; the search ends when
+   * `learn` names the accounts. Starts no search if no account state was read in the last minute, because no account
+   * state is cached then.
+   */
+  readonly change: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<boolean>
+  /** Sets a new version for accounts whose state changed without an action of this gateway. */
+  readonly invalidate: (accounts: ReadonlyArray<string>) => Effect.Effect<void>
+  /**
+   * Records the accounts for which a signer acts in addition to its own account, and ends the search for these
+   * accounts.
+   */
+  readonly learn: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>
+}>()("@trigate/upstream/cache/AccountVersions") {}
+
+/** The maximum duration of a search for a signer's accounts, in milliseconds. */
+export const searchFor = 2000
+
+/** Maximum milliseconds for which a response about an account can be cached. */
+export const cachedFor = 60_000
+
+/**
+ * Returns the slot in which the version of an account is stored. There are only 4096 slots, which limits memory. If two
+ * accounts share a slot, a change of one account only costs an additional read of the other.
+ */
+export const versionSlot = (account: string): string => account.slice(-3)
+
+/**
+ * Joins stored versions with dots into one version; a missing version is empty text. `versions` contains the version of
+ * each account in question, and the version that applies to all accounts. Returns empty text if none of them is stored.
+ */
+export const printVersion = (versions: ReadonlyArray<number | string | null | undefined>): string =>
+  versions.every((version) => version === null || version === undefined)
+    ? ""
+    : versions.map((version) => version ?? "").join(".")
+
+/** The store of the versions. */
+export interface Store extends Pick<AccountVersions["Service"], "version"> {
+  readonly change: (accounts: ReadonlyArray<string>) => Effect.Effect<void>
+  /**
+   * Starts a search for a signer's accounts. Returns `false`, without starting a search, if no account state was read
+   * in the last minute.
+   */
+  readonly search: (signer: string) => Effect.Effect<boolean>
+  /** Ends the search for a signer's accounts, and sets a new version for the given accounts. */
+  readonly found: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<void>
+}
+
+/** Milliseconds for which a signer's accounts are cached. The accounts for which a signer acts rarely change. */
+const KNOWN_FOR = 3_600_000
+
+const MAX_KNOWN = 10_000
+
+/** Makes the service over a store. Each process determines by itself for which accounts signers act. */
+export const make = ({ change, found, search, ...store }: Store): AccountVersions["Service"] => {
+  const known = new Map<string, { readonly accounts: ReadonlyArray<string>; readonly since: number }>()
+  const searched = new Set<string>()
+
+  return AccountVersions.of({
+    ...store,
+    invalidate: change,
+    change: Effect.fnUntraced(function*(signer, accounts) {
+      const now = yield* Clock.currentTimeMillis
+      const actsFor = known.get(signer)
+      if (actsFor !== undefined && now - actsFor.since < KNOWN_FOR) {
+        yield* change([...accounts, ...actsFor.accounts])
+        return false
+      }
+      yield* change(accounts)
+      if (!(yield* search(signer))) return false
+      searched.add(signer)
+      return true
+    }),
+    learn: Effect.fnUntraced(function*(signer, accounts) {
+      known.delete(signer)
+      known.set(signer, { accounts, since: yield* Clock.currentTimeMillis })
+      for (const oldest of known.keys()) {
+        if (known.size <= MAX_KNOWN) break
+        known.delete(oldest)
+      }
+      if (searched.delete(signer)) yield* found(signer, accounts)
+    })
+  })
+}
+
+const memoryStore = (): Store => {
+  const versions = new Map<string, number>()
+  /** The end time of each search for a signer's accounts, by signer. */
+  const searches = new Map<string, number>()
+  let ofAll: number | undefined
+  let readAt = Number.NEGATIVE_INFINITY
+
+  const endSearches = (now: number) => {
+    for (const [signer, until] of searches) {
+      if (now < until) continue
+      searches.delete(signer)
+      ofAll = (ofAll ?? 0) + 1
+    }
+  }
+
+  const versionAt = (accounts: ReadonlyArray<string>, now: number): Version => {
+    readAt = now
+    if (searches.size > 0) endSearches(now)
+    return searches.size > 0
+      ? undefined
+      : printVersion([ofAll, ...accounts.map((each) => versions.get(versionSlot(each)))])
+  }
+
+  const change = (accounts: ReadonlyArray<string>) =>
+    Effect.sync(() => {
+      for (const slot of new Set(accounts.map(versionSlot))) versions.set(slot, (versions.get(slot) ?? 0) + 1)
+    })
+
+  return {
+    version: (accounts, now) => Exit.succeed(versionAt(accounts, now)),
+    change,
+    search: (signer) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        if (now - readAt > cachedFor) return false
+        endSearches(now)
+        searches.set(signer, now + searchFor)
+        return true
+      }),
+    found: (signer, accounts) => Effect.andThen(Effect.sync(() => searches.delete(signer)), change(accounts))
+  }
+}
+
+/**
+ * Provides versions in the memory of this process. Each call returns a new layer with separate versions.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerMemory = (): Layer.Layer<AccountVersions> => Layer.sync(AccountVersions, () => make(memoryStore()))
+
+/** The Redis key prefix of the versions, and the timeout of operations. */
+export interface RedisOptions {
+  /** Prefix of the keys. Default: `trigate:{accounts}:`. */
+  readonly prefix?: string
+  /** Timeout of one operation in Redis. Default: 250 milliseconds. */
+  readonly deadline?: Duration.Input
+}
+
+const DAY = 86_400_000
+
+const params = (versions: string, searches: string, ...rest: ReadonlyArray<string | number>) => [
+  versions,
+  searches,
+  ...rest
+]
+
+const versionScript = Redis.script(params, {
+  numberOfKeys: 2,
+  lua: `redis.call('HSET', KEYS[1], 'read', ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ${DAY})
+if redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[1]) > 0 then redis.call('HINCRBY', KEYS[1], 'all', 1) end
+if redis.call('ZCARD', KEYS[2]) > 0 then return {} end
+return redis.call('HMGET', KEYS[1], 'all', unpack(ARGV, 2))`
+}).withReturnType<unknown>()
+
+const searchScript = Redis.script(params, {
+  numberOfKeys: 2,
+  lua: `local read = redis.call('HGET', KEYS[1], 'read')
+if not read or ARGV[1] - read > ${cachedFor} then return 0 end
+redis.call('ZADD', KEYS[2], ARGV[1] + ${searchFor}, ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ${DAY})
+return 1`
+}).withReturnType<unknown>()
+
+const changeScript = Redis.script(params, {
+  numberOfKeys: 2,
+  lua: `redis.call('ZREM', KEYS[2], ARGV[1])
+for i = 2, #ARGV do redis.call('HINCRBY', KEYS[1], ARGV[i], 1) end
+redis.call('PEXPIRE', KEYS[1], ${DAY})`
+})
+
+const decodeVersions = Schema.decodeUnknownEffect(Schema.Array(Schema.NullOr(Schema.String)))
+
+const makeRedis = Effect.fnUntraced(
+  function*({ deadline, prefix = "trigate:{accounts}:" }: RedisOptions) {
+    const redis = yield* Redis.Redis
+    const state = yield* SharedState.make({ use: "account-versions", ...(deadline === undefined ? {} : { deadline }) })
+    const evaluateVersion = redis.eval(versionScript)
+    const evaluateSearch = redis.eval(searchScript)
+    const evaluateChange = redis.eval(changeScript)
+    const keys = [`${prefix}versions`, `${prefix}searches`] as const
+    let unsharedUntil = 0
+
+    /**
+     * Writes to Redis. If that fails, this process neither caches nor coalesces account state until all cached responses
+     * have expired.
+     */
+    const written = (write: Effect.Effect<unknown, Redis.RedisError>) =>
+      state.orElse<unknown, never, never>(
+        Effect.mapError(write, SharedState.unreachable),
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          unsharedUntil = now + cachedFor
+        })
+      )
+
+    const found = (signer: string, accounts: ReadonlyArray<string>) =>
+      Effect.asVoid(written(evaluateChange(...keys, signer, ...new Set(accounts.map(versionSlot)))))
+
+    return make({
+      version: (accounts) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          if (now < unsharedUntil) return Effect.undefined
+          const version = evaluateVersion(...keys, now, ...accounts.map(versionSlot)).pipe(
+            Effect.flatMap(decodeVersions),
+            Effect.mapError(SharedState.unreachable),
+            Effect.map((versions) => versions.length === 0 ? undefined : printVersion(versions))
+          )
+          return state.orElse<Version, never, never>(version, Effect.undefined)
+        }),
+      change: (accounts) => found("", accounts),
+      search: (signer) =>
+        Effect.flatMap(
+          Clock.currentTimeMillis,
+          (now) => Effect.map(written(evaluateSearch(...keys, now, signer)), (opened) => opened !== 0)
+        ),
+      found
+    })
+  }
+)
+
+/**
+ * Provides versions that are shared through Redis.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * import { NodeRedis } from "@effect/platform-node"
+ * import { AccountVersions } from "@trigate/upstream"
+ * import { Layer } from "effect"
+ *
+ * export const shared = Layer.provide(AccountVersions.layerRedis(), NodeRedis.layer({ url: "redis://localhost:6379" }))
+ * ```
+ */
+export const layerRedis = (
+  options: RedisOptions = {}
+): Layer.Layer<AccountVersions, never, Redis.Redis> => Layer.effect(AccountVersions, makeRedis(options))
