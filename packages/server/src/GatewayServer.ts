@@ -6,8 +6,8 @@
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
-import { CallerKeys } from "@trigate/callers/CallerKeys"
-import { Quotas } from "@trigate/callers/Quotas"
+import type { CallerKeys } from "@trigate/callers/CallerKeys"
+import type { Quotas } from "@trigate/callers/Quotas"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Context from "effect/Context"

@@ -379,7 +379,6 @@ export const candleSnapshot = query({
     )
   ),
   response: Schema.Array(Candle),
-  recognized: CandleText.countRows,
   mostRows: maxBars,
   cachePolicy,
   isCacheable: CandleText.isCacheable,
@@ -840,7 +839,7 @@ export const makeCandlesMethod = <const Failures extends ReadonlyArray<AnyCodec>
 }
 
 /** Classifies a response that is relayed unchanged. */
-export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | "refusal">) =>
+export const judge = (operation: Pick<ReadOperation, "isFinal" | "refusal"> & { readonly name?: string }) =>
 (
   response: Operation.UpstreamResponse
 ): AttemptResult<Operation.UpstreamResponse, ReadFailure> => {
@@ -858,7 +857,8 @@ export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | 
     )
   }
   if (status !== 200) return answered(response)
-  const rows = operation.recognized?.(response.pieces)
+  // not a member of the operation, because the typed client would load the function
+  const rows = operation.name === candleSnapshot.name ? CandleText.countRows(response.pieces) : undefined
   if (rows !== undefined) return answered(response, rows)
   if (Option.isNone(response.utf8)) return unreadable(upstream, "a body that is not UTF-8 (HTTP 200)")
   const { value } = response.json
@@ -921,7 +921,7 @@ const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
 /** The read protocol of `POST /info`, for the official API and for nodes. */
 export const reads: ReadProtocol<InfoCall, Operation.UpstreamResponse, ReadFailure> = {
   // the whole body is the cache key, because it may have members that the operation does not declare
-  key: ({ body, surface }) => `${surface} ${body.canonical}`,
+  key: ({ body, surface }) => `${surface} ${Encoding.canonical(body.text)}`,
   cachePolicy: ({ operation, request }: InfoCall, now) => operation.cachePolicy?.(request, now),
   isCacheable: (call: InfoCall, response) =>
     (isCandleCall(call) ? isInWindow(call.request, response.pieces) : undefined) ??

@@ -314,13 +314,6 @@ export interface Operation<
   readonly failures: Failures
   /** The block parameter of a method that reads state: its position, and the supported values. */
   readonly blockParam?: { readonly position: number; readonly supported: ReadonlyArray<StateBlock> }
-  /**
-   * Counts the elements of a list response in the received chunks, without joining, decoding or parsing the chunks.
-   * Returns `undefined` if the format is not recognized.
-   *
-   * Intended for long responses with a fixed format. Every text that is recognized must also decode.
-   */
-  readonly recognized?: (pieces: ReadonlyArray<Uint8Array>) => number | undefined
   // a method, so that an operation with any request type is assignable to `Operation`
   /**
    * Returns the maximum number of rows in the response to a request sent at `now`, if the rows add to the weight.
