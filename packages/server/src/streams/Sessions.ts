@@ -52,22 +52,12 @@ export interface CallerLimits {
   readonly bytesOut: number
 }
 
-/** The open sockets and the remaining bytes of all callers. */
-export interface CallerUse {
-  /** Fails if a caller has the maximum number of open sockets and event streams. */
-  readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
-  /** Counts a socket. Returns the bytes that the socket's caller can still send and receive in the current second. */
-  readonly open: (caller: Caller) => Traffic
-  readonly close: (caller: Caller) => void
-  /** Adds the bytes of one second to the bytes that each caller can still send and receive. */
-  readonly refill: () => void
-}
-
 /** Makes the counters of callers' open sockets and remaining bytes. */
-export const makeUse = ({ bytesIn, bytesOut, sockets }: CallerLimits): CallerUse => {
+export const makeUse = ({ bytesIn, bytesOut, sockets }: CallerLimits) => {
   const callers = new Map<string, Traffic & { open: number }>()
   return {
-    admit: ({ id, quota }) => {
+    /** Fails if a caller has the maximum number of open sockets and event streams. */
+    admit: ({ id, quota }: Caller): Effect.Effect<void, QuotaExceeded> => {
       const most = quota.sockets ?? sockets
       return (callers.get(id)?.open ?? 0) < most
         ? Exit.void
@@ -75,17 +65,19 @@ export const makeUse = ({ bytesIn, bytesOut, sockets }: CallerLimits): CallerUse
           new QuotaExceeded({ retryAfter: 60, detail: `This caller already has ${most} open WebSockets` })
         )
     },
-    open: ({ id }) => {
+    /** Counts a socket. Returns the bytes that the socket's caller can still send and receive in the current second. */
+    open: ({ id }: Caller): Traffic => {
       const use = callers.get(id) ?? { open: 0, in: { left: bytesIn }, out: { left: bytesOut } }
       callers.set(id, use)
       use.open++
       return use
     },
-    close: ({ id }) => {
+    close: ({ id }: Caller): void => {
       const use = callers.get(id)
       if (use !== undefined && --use.open === 0) callers.delete(id)
     },
-    refill: () => {
+    /** Adds the bytes of one second to the bytes that each caller can still send and receive. */
+    refill: (): void => {
       for (const use of callers.values()) {
         // bytes beyond the limit are deducted from the next second
         use.in.left = Math.min(bytesIn, use.in.left + bytesIn)
