@@ -37,7 +37,7 @@ import type * as AccessLog from "../requests/Observe.ts"
 import type * as RequestRecord from "../requests/Request.ts"
 import { header } from "../requests/Request.ts"
 import type { CallerSocket, IncomingRequest } from "../requests/Request.ts"
-import { EventStream, RpcSession, Session } from "./Session.ts"
+import { RpcSession, Session } from "./Session.ts"
 import type { Options as EventStreamOptions, ServedEvents, Surroundings } from "./Session.ts"
 import * as SocketRequests from "./SocketRequests.ts"
 import * as WebSocketFrame from "./SocketSession.ts"
@@ -230,18 +230,14 @@ export class Sessions extends Context.Service<Sessions, {
   readonly run: (opening: Opening, speech: Speech) => Effect.Effect<never>
   /** Returns the state of each EVM chain's feed, which follows the chain's newest blocks. */
   readonly feeds: () => ReadonlyArray<FeedStatus>
-  /** Opens an event stream for a caller. The stream counts as a socket until the response ends. */
-  readonly events: (
-    asked: EventStreamRequest,
-    caller: Caller,
-    record: RequestRecord.RequestRecord
-  ) => Effect.Effect<Stream.Stream<Uint8Array>>
   /** Serves an event stream that its route has made. The stream counts as a socket until the response ends. */
   readonly serve: (
     stream: ServedEvents,
     headers: HttpServerRequest["headers"],
     record: RequestRecord.RequestRecord
   ) => Stream.Stream<Uint8Array>
+  /** The options of every event stream of subscriptions: the maximum size of its queue, and the clock. */
+  readonly eventOptions: Pick<EventStreamOptions, "now" | "queue">
   /** Maximum number of subscriptions on one socket. */
   readonly mostSubscriptions: number
   /**
@@ -250,11 +246,6 @@ export class Sessions extends Context.Service<Sessions, {
    */
   readonly drain: (within: Duration.Duration) => Effect.Effect<void>
 }>()("@trigate/server/streams/Sessions") {}
-
-/** The options of a requested event stream. */
-export interface EventStreamRequest extends Pick<EventStreamOptions, "from" | "topics"> {
-  readonly headers: HttpServerRequest["headers"]
-}
 
 const second = 1000
 
@@ -466,21 +457,6 @@ export const make = Effect.fnUntraced(function*(
     )
   }
 
-  const events = (
-    { from, headers, topics }: EventStreamRequest,
-    caller: Caller,
-    record: RequestRecord.RequestRecord
-  ): Effect.Effect<Stream.Stream<Uint8Array>> =>
-    Effect.sync(() => {
-      const shared = streams()
-      if (shared === undefined) return Stream.empty
-      return serve(
-        new EventStream(caller, { streams: shared, topics, from, queue: options.queue, now }),
-        headers,
-        record
-      )
-    })
-
   const checkKeys = Effect.suspend(() => {
     const serving = current.get()
     return serving === undefined ? Effect.void : checkSessionKeys(serving.keys, [...sessions, ...eventStreams])
@@ -533,8 +509,8 @@ export const make = Effect.fnUntraced(function*(
     admit: callers.admit,
     run,
     feeds: feedStatus,
-    events,
     serve,
+    eventOptions: { queue: options.queue, now },
     mostSubscriptions: options.subscriptions,
     drain
   })

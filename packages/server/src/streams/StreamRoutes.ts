@@ -178,8 +178,9 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
     yield* sessions.admit(caller)
     const from = ResumePosition.parse(header(request, "last-event-id") ?? query.get(Paths.resume) ?? "")
     if (from !== undefined) yield* streams.events.catchUp(from)
+    const options = { ...sessions.eventOptions, streams, topics: [...topics.values()], from }
     const headers = request.adapted?.headers ?? Headers.empty
-    return eventResponse(yield* sessions.events({ topics: [...topics.values()], from, headers }, caller, record))
+    return eventResponse(sessions.serve(new Session.EventStream(caller, options), headers, record))
   })
 
   return { socket, events, rpc }
