@@ -43,7 +43,6 @@ import {
   invalidRequest,
   makeReader,
   ofForeign,
-  requestCost as operationCost,
   retryable,
   typedMethodMapper as typedMethod,
   unavailable,
@@ -379,7 +378,6 @@ export const candleSnapshot = query({
     )
   ),
   response: Schema.Array(Candle),
-  mostRows: maxBars,
   cachePolicy,
   isCacheable: CandleText.isCacheable,
   example: { req: { coin: "BTC", interval: "1d", startTime: instant, endTime: instant + 30 * 1440 * minute } }
@@ -895,8 +893,8 @@ export const codec: CacheCodec<Operation.UpstreamResponse> = {
 }
 
 /** Returns the maximum cost of a query that is sent at `now`. */
-export const callCost = ({ operation, request }: Pick<InfoCall, "operation" | "request">, now: number): Cost =>
-  operationCost(operation, request, now)
+export const callCost = (call: InfoCall, now: number): Cost =>
+  isCandleCall(call) ? { ...call.operation.cost, maxRows: maxBars(call.request, now) } : call.operation.cost
 
 const accountPattern = /^0x[0-9a-f]{40}$/u
 
