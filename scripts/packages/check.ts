@@ -202,15 +202,16 @@ const readDocuments = (gateway: string) =>
     return `${documents.flatMap(({ programs }) => programs).length} blocks of ${documents.length} documents`
   })
 
+/** Bundles a module with esbuild as its documentation shows, without further options. */
+const bundle = (module: string): string => {
+  const target = path.join(app, "esbuild", module.replace(/\.ts$/u, ".js"))
+  run(path.join(modules, ".bin/esbuild"), [module, "--bundle", "--minify", "--format=esm", `--outfile=${target}`], app)
+  return target
+}
+
 const bundlers = {
   esbuild: () => {
-    run(path.join(modules, ".bin/esbuild"), [
-      "page.ts",
-      "--bundle",
-      "--minify",
-      "--format=esm",
-      "--outfile=esbuild/page.js"
-    ], app)
+    bundle("page.ts")
     fs.writeFileSync(
       path.join(app, "esbuild/index.html"),
       `<!doctype html><script type="module" src="page.js"></script>`
@@ -241,16 +242,31 @@ const embed = (gateway: string): string => {
   return "bars in 2 imports, a signed order in 3 from 2 packages, over undici and over fetch"
 }
 
-/** Kilobytes that a page of five calls may load, zipped: Effect's HTTP client and schemas alone are 42 of them. The aim is 60. */
-const mostOfPage = 63
+/**
+ * Kilobytes that a page of five calls may load, zipped: with the imports of single modules that the documentation shows, and
+ * with imports from the entry module, whose modules esbuild loads whole. Effect's HTTP client and schemas alone are 42 of them.
+ */
+const mostOfPage = { modules: 60, entry: 82 }
 
 const pageSize = (): string => {
-  const bundle = fs.readFileSync(path.join(bundlers.esbuild(), "page.js"))
-  const size = zlib.gzipSync(bundle, { level: 9 }).length / 1000
+  const page = fs.readFileSync(path.join(app, "page.ts"), "utf8")
+  const entry = page.replaceAll(
+    /import \* as (\w+) from "@trigate\/client\/\w+"/gu,
+    "import { $1 } from \"@trigate/client\""
+  )
+  fs.writeFileSync(path.join(app, "entry.ts"), entry)
+  const sizeOf = (module: string) => zlib.gzipSync(fs.readFileSync(bundle(module)), { level: 9 }).length / 1000
+  const sizes = { modules: sizeOf("page.ts"), entry: sizeOf("entry.ts") }
   const document = fs.readFileSync(path.join(root, "docs/performance.md"), "utf8")
-  if (!document.includes(`fails above ${mostOfPage} kB`)) throw new Error("docs/performance.md states another maximum")
-  if (size > mostOfPage) throw new Error(`The page of five calls has ${size} kB, more than ${mostOfPage}`)
-  return `${size.toFixed(1)} kB gzipped of the page of five calls, at most ${mostOfPage}`
+  if (!document.includes(`fails above ${mostOfPage.modules} kB`) || !document.includes(`or ${mostOfPage.entry} kB`)) {
+    throw new Error("docs/performance.md states other maxima")
+  }
+  if (sizes.modules > mostOfPage.modules || sizes.entry > mostOfPage.entry) {
+    throw new Error(`The page of five calls has ${sizes.modules} kB, from the entry module ${sizes.entry} kB`)
+  }
+  return `${sizes.modules.toFixed(1)} kB gzipped of the page of five calls, ${
+    sizes.entry.toFixed(1)
+  } kB from the entry module`
 }
 
 const inBrowser = (gateway: string) =>

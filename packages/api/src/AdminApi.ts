@@ -226,14 +226,19 @@ const id = { id: ActionId.annotate({ examples: [Examples.actionId] }) }
 const errors = [UpstreamUnavailable, NotPermitted, Unauthorized, QuotaExceeded, Overloaded] as const
 const changing = [...errors, PayloadTooLarge] as const
 
+/** Declares a route without parameters that changes nothing. */
+const read = <const Name extends string, const Path extends `/${string}`, S extends Schema.Top>(
+  name: Name,
+  path: Path,
+  success: S,
+  docs: { readonly summary: string; readonly description: string }
+) => HttpApiEndpoint.get(name, path, { success, error: errors }).annotateMerge(OpenApi.annotations(docs))
+
 export class AdminApi extends HttpApiGroup.make("admin").add(
-  HttpApiEndpoint.get("actions", Paths.actions, {
-    success: Schema.Array(UnansweredAction),
-    error: errors
-  }).annotateMerge(OpenApi.annotations({
+  read("actions", Paths.actions, Schema.Array(UnansweredAction), {
     summary: "List the unanswered signed actions",
     description: "Oldest first. The bytes of the actions are omitted, because they contain the signatures."
-  })),
+  }),
   HttpApiEndpoint.post("forget", Paths.forgetAction, {
     params: id,
     success: Forgotten,
@@ -252,13 +257,10 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
       "`Landed`: the first attempt was accepted. `Accepted`: this attempt was accepted. `Rejected`: neither attempt was accepted. `StillUnknown`: the outcome is " +
       "still unknown. `Absent`: no unanswered action has the ID."
   })),
-  HttpApiEndpoint.get("keys", Paths.keys, {
-    success: KeyList,
-    error: errors
-  }).annotateMerge(OpenApi.annotations({
+  read("keys", Paths.keys, KeyList, {
     summary: "The keys of callers",
     description: "Ordered by creation time, including expired and revoked keys. Only hashes of keys are stored."
-  })),
+  }),
   HttpApiEndpoint.post("createKey", Paths.keys, {
     payload: KeyCreation,
     success: IssuedKey,
@@ -289,14 +291,11 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     summary: "Revoke all keys of a caller, or one of them, immediately",
     description: "Returns the revoked keys. Within seconds, every replica refuses requests with these keys."
   })),
-  HttpApiEndpoint.get("rateLimits", Paths.rateLimits, {
-    success: Schema.Array(RateLimitUse),
-    error: errors
-  }).annotateMerge(OpenApi.annotations({
+  read("rateLimits", Paths.rateLimits, Schema.Array(RateLimitUse), {
     summary: "Use of the rate limits by caller",
     description:
       "Contains only the use by this gateway, even if replicas share their limits. Upstreams without a limit are omitted."
-  })),
+  }),
   HttpApiEndpoint.get("requests", Paths.requests, {
     query: after,
     success: Schema.Array(NotedRequest),
@@ -307,30 +306,21 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
       "At most 500, oldest first, without paths and bodies. Only requests to this gateway are recorded. Recording starts with the first request to this route, and " +
       "stops ten seconds after the last request to it."
   })),
-  HttpApiEndpoint.get("history", Paths.history, {
-    success: Schema.Array(HistorySample),
-    error: errors
-  }).annotateMerge(OpenApi.annotations({
+  read("history", Paths.history, Schema.Array(HistorySample), {
     summary: "The main metrics of the last hour",
     description:
       `One sample every ${sampleSeconds} seconds, at most ${maxSamples}, oldest first. The samples include only this ` +
       "gateway's traffic."
-  })),
-  HttpApiEndpoint.get("minute", Paths.minute, {
-    success: Schema.Array(MinuteSample),
-    error: errors
-  }).annotateMerge(OpenApi.annotations({
+  }),
+  read("minute", Paths.minute, Schema.Array(MinuteSample), {
     summary: "All metrics of the last minute",
     description:
       `One sample every ${sampleSeconds} seconds, oldest first. A client that has just connected can compute rates.`
-  })),
-  HttpApiEndpoint.get("settings", Paths.settings, {
-    success: Schema.Array(SettingValue),
-    error: errors
-  }).annotateMerge(OpenApi.annotations({
+  }),
+  read("settings", Paths.settings, Schema.Array(SettingValue), {
     summary: "The settings in effect, and their sources",
     description: "Secret values are omitted. The list is empty if the routes are embedded in another program."
-  }))
+  })
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Admin",
   description:

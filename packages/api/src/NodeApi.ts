@@ -4,7 +4,6 @@
  *
  * Operations that only the official API serves fail with `UnavailableOnNode`, and nothing is sent.
  */
-import { ActionRecord } from "@trigate/domain/actions/ActionRecord"
 import { SpotMeta } from "@trigate/domain/info/Market"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -12,27 +11,19 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import { KeyedPath } from "./EndpointKey.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
-import {
-  eventErrors,
-  eventQuery,
-  Events,
-  evmParts,
-  layer2Parts,
-  socketErrors,
-  socketParts,
-  Upgraded
-} from "./RpcApi.ts"
+import { eventParts, evmParts, layer2Parts, socketParts } from "./RpcApi.ts"
 import { keyedTokenEndpoints } from "./TokensApi.ts"
 import {
-  actionErrors,
   ActionPath,
-  ById,
-  ByIdentity,
   exchangeErrors,
+  findOutcomeParts,
   infoErrors,
   InfoRequest,
+  outcomeParts,
   SignedBody
 } from "./TradingApi.ts"
+
+const summary = (text: string) => OpenApi.annotations({ summary: text })
 
 export class NodeApi extends HttpApiGroup.make("node").add(
   HttpApiEndpoint.post("exchange", `/:endpointKey${Paths.exchange}`, {
@@ -40,75 +31,44 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     params: KeyedPath,
     payload: SignedBody,
     error: exchangeErrors
-  }).annotateMerge(
-    OpenApi.annotations({ summary: "Always fails with UnavailableOnNode, because nodes do not serve signed actions" })
-  ),
+  }).annotateMerge(summary("Always fails with UnavailableOnNode, because nodes do not serve signed actions")),
   HttpApiEndpoint.get("outcome", `/:endpointKey${Paths.actionOutcome}`, {
-    disableCodecs: true,
-    params: { ...KeyedPath, ...ActionPath },
-    query: ById,
-    success: ActionRecord,
-    error: actionErrors
-  }).annotateMerge(OpenApi.annotations({ summary: "Outcome of a signed action" })),
-  HttpApiEndpoint.get("findOutcome", `/:endpointKey${Paths.actionOutcomes}`, {
-    disableCodecs: true,
-    params: KeyedPath,
-    query: ByIdentity,
-    success: ActionRecord,
-    error: actionErrors
-  }).annotateMerge(OpenApi.annotations({
-    summary: "Outcome of a signed action, by signer and nonce, or by cloid"
-  })),
+    ...outcomeParts,
+    params: { ...KeyedPath, ...ActionPath }
+  }).annotateMerge(summary("Outcome of a signed action")),
+  HttpApiEndpoint.get("findOutcome", `/:endpointKey${Paths.actionOutcomes}`, { params: KeyedPath, ...findOutcomeParts })
+    .annotateMerge(summary("Outcome of a signed action, by signer and nonce, or by cloid")),
   HttpApiEndpoint.post("info", `/:endpointKey${Paths.info}`, {
     disableCodecs: true,
     params: KeyedPath,
     payload: InfoRequest,
     success: SpotMeta,
     error: infoErrors
-  }).annotateMerge(OpenApi.annotations({
-    summary:
+  }).annotateMerge(
+    summary(
       "Query the trading chain's node: spotMeta and the node's other queries; candleSnapshot fails with UnavailableOnNode"
-  })),
-  HttpApiEndpoint.post("evm", `/:endpointKey${Paths.evm}`, {
-    disableCodecs: true,
-    params: KeyedPath,
-    ...evmParts
-  }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the trading chain's EVM" })),
+    )
+  ),
+  HttpApiEndpoint.post("evm", `/:endpointKey${Paths.evm}`, { params: KeyedPath, ...evmParts })
+    .annotateMerge(summary("JSON-RPC of the trading chain's EVM")),
   ...keyedTokenEndpoints,
-  HttpApiEndpoint.post("layer2", `/:endpointKey${Paths.layer2}`, {
-    disableCodecs: true,
-    params: KeyedPath,
-    ...layer2Parts
-  }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2" })),
-  HttpApiEndpoint.get("socket", `/:endpointKey${Paths.socket}`, {
-    disableCodecs: true,
-    params: KeyedPath,
-    success: Upgraded,
-    error: socketErrors
-  }).annotateMerge(OpenApi.annotations({ summary: "The venue's WebSocket, signed actions included" })),
-  HttpApiEndpoint.get("events", `/:endpointKey${Paths.streams}`, {
-    disableCodecs: true,
-    params: KeyedPath,
-    query: eventQuery,
-    success: Events,
-    error: eventErrors
-  }).annotateMerge(OpenApi.annotations({
-    summary:
+  HttpApiEndpoint.post("layer2", `/:endpointKey${Paths.layer2}`, { params: KeyedPath, ...layer2Parts })
+    .annotateMerge(summary("JSON-RPC of the layer 2")),
+  HttpApiEndpoint.get("socket", `/:endpointKey${Paths.socket}`, { params: KeyedPath, ...socketParts })
+    .annotateMerge(summary("The venue's WebSocket, signed actions included")),
+  HttpApiEndpoint.get("events", `/:endpointKey${Paths.streams}`, { params: KeyedPath, ...eventParts }).annotateMerge(
+    summary(
       "Streams as Server-Sent Events. The endpoint key is in the path, because an EventSource cannot send headers"
-  })),
+    )
+  ),
   HttpApiEndpoint.get("evmSocket", `/:endpointKey${Paths.evm}`, { params: KeyedPath, ...socketParts })
-    .annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the trading chain's EVM over a WebSocket" })),
+    .annotateMerge(summary("JSON-RPC of the trading chain's EVM over a WebSocket")),
   HttpApiEndpoint.get("layer2Socket", `/:endpointKey${Paths.layer2}`, { params: KeyedPath, ...socketParts })
-    .annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2 over a WebSocket" })),
+    .annotateMerge(summary("JSON-RPC of the layer 2 over a WebSocket")),
   HttpApiEndpoint.get("rootSocket", "/:endpointKey", { params: KeyedPath, ...socketParts })
-    .annotateMerge(OpenApi.annotations({
-      summary: "JSON-RPC of the layer 2 over a WebSocket, at the path that node providers use"
-    })),
-  HttpApiEndpoint.post("root", "/:endpointKey", {
-    disableCodecs: true,
-    params: KeyedPath,
-    ...layer2Parts
-  }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2, at the path that node providers use" }))
+    .annotateMerge(summary("JSON-RPC of the layer 2 over a WebSocket, at the path that node providers use")),
+  HttpApiEndpoint.post("root", "/:endpointKey", { params: KeyedPath, ...layer2Parts })
+    .annotateMerge(summary("JSON-RPC of the layer 2, at the path that node providers use"))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Node surface",
   description: "Routes whose URLs have the form that node providers use: the path begins with the caller's endpoint key"

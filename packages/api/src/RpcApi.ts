@@ -21,37 +21,37 @@ import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
-/** The errors of a refused WebSocket handshake. */
-export const socketErrors = [ChainNotConfigured, UpstreamUnavailable, ...callerFailures] as const
+const socketErrors = [ChainNotConfigured, UpstreamUnavailable, ...callerFailures] as const
 
-/** The response to an accepted WebSocket handshake. */
-export const Upgraded = HttpApiSchema.Empty(101).annotate({ description: "The connection is now a WebSocket" })
+/** The options of a WebSocket route. */
+export const socketParts = {
+  disableCodecs: true,
+  success: HttpApiSchema.Empty(101).annotate({ description: "The connection is now a WebSocket" }),
+  error: socketErrors
+} as const
 
-/** The errors of a refused event stream. */
-export const eventErrors = [InvalidRequest, ...socketErrors] as const
-
-/** The event stream. */
+/** The response with an event stream. */
 export const Events = HttpApiSchema.StreamUint8Array({ contentType: "text/event-stream" })
 
-/** The query parameters of an event stream. */
-export const eventQuery = {
-  [Paths.subscribe]: Schema.Array(Schema.String).annotate({
-    description: "A subscription in JSON, as `/ws` accepts it; the parameter can be repeated",
-    examples: [["{\"type\":\"trades\",\"coin\":\"BTC\"}"]]
-  }),
-  [Paths.resume]: Schema.optionalKey(Schema.String.annotate({
-    description:
-      "The id of the last event that the client received, for a client that cannot send the header `Last-Event-ID`"
-  }))
-}
+/** The options of the route of the venue's streams as events. */
+export const eventParts = {
+  disableCodecs: true,
+  query: {
+    [Paths.subscribe]: Schema.Array(Schema.String).annotate({
+      description: "A subscription in JSON, as `/ws` accepts it; the parameter can be repeated",
+      examples: [["{\"type\":\"trades\",\"coin\":\"BTC\"}"]]
+    }),
+    [Paths.resume]: Schema.optionalKey(Schema.String.annotate({
+      description:
+        "The id of the last event that the client received, for a client that cannot send the header `Last-Event-ID`"
+    }))
+  },
+  success: Events,
+  error: [InvalidRequest, ...socketErrors]
+} as const
 
 export class StreamsApi extends HttpApiGroup.make("streams").add(
-  HttpApiEndpoint.get("events", Paths.streams, {
-    disableCodecs: true,
-    query: eventQuery,
-    success: Events,
-    error: eventErrors
-  })
+  HttpApiEndpoint.get("events", Paths.streams, eventParts)
     .annotateMerge(OpenApi.annotations({
       summary: "Streams as Server-Sent Events, which can be resumed",
       description:
@@ -59,7 +59,7 @@ export class StreamsApi extends HttpApiGroup.make("streams").add(
         "since `Last-Event-ID` follow; if `recovered: false`, a snapshot follows. Events of accounts have an id `<epoch>:<seq>`. A comment " +
         "every 15 seconds keeps the connection open. If `Last-Event-ID` is unknown or malformed, a snapshot follows."
     })),
-  HttpApiEndpoint.get("socket", Paths.socket, { disableCodecs: true, success: Upgraded, error: socketErrors })
+  HttpApiEndpoint.get("socket", Paths.socket, socketParts)
     .annotateMerge(OpenApi.annotations({
       summary: "The venue's WebSocket",
       description:
@@ -119,27 +119,26 @@ const orBatch = <S extends Schema.Top>(schema: S) =>
 export const rpcErrors = [PayloadTooLarge, Unauthorized, Overloaded, UpstreamUnavailable] as const
 
 /**
- * The schemas of the payload, success and error of `/evm`, also with an endpoint key in the path. The payload is one
+ * The options of `/evm`, also with an endpoint key in the path. The payload is one
  * call or a batch.
  */
 export const evmParts = {
+  disableCodecs: true,
   payload: orBatch(callsSchema(evmMethods)).annotate({ examples: Examples.evmCalls }),
   success: orBatch(RpcAnswer),
   error: rpcErrors
-}
+} as const
 
 /**
- * The schemas of the payload, success and error of `/l2`, also with an endpoint key in the path. The payload is one
+ * The options of `/l2`, also with an endpoint key in the path. The payload is one
  * call or a batch.
  */
 export const layer2Parts = {
+  disableCodecs: true,
   payload: orBatch(callsSchema(layer2Methods)).annotate({ examples: Examples.layer2Calls }),
   success: orBatch(RpcAnswer),
   error: rpcErrors
-}
-
-/** The success and error schemas of a WebSocket route with JSON-RPC. */
-export const socketParts = { disableCodecs: true, success: Upgraded, error: socketErrors } as const
+} as const
 
 const rpcSocket = (chain: string) =>
   OpenApi.annotations({
@@ -152,7 +151,7 @@ const rpcSocket = (chain: string) =>
 const joinNames = (operations: ReadonlyArray<Operation>): string => operations.map(({ name }) => name).join(", ")
 
 export class EvmApi extends HttpApiGroup.make("evm").add(
-  HttpApiEndpoint.post("rpc", Paths.evm, { disableCodecs: true, ...evmParts }).annotateMerge(
+  HttpApiEndpoint.post("rpc", Paths.evm, evmParts).annotateMerge(
     OpenApi.annotations({
       summary: "JSON-RPC of the trading chain's EVM",
       description:
@@ -168,7 +167,7 @@ export class EvmApi extends HttpApiGroup.make("evm").add(
 })) {}
 
 export class Layer2Api extends HttpApiGroup.make("layer2").add(
-  HttpApiEndpoint.post("rpc", Paths.layer2, { disableCodecs: true, ...layer2Parts })
+  HttpApiEndpoint.post("rpc", Paths.layer2, layer2Parts)
     .annotateMerge(
       OpenApi.annotations({
         summary: "JSON-RPC of an EVM layer 2",

@@ -10,14 +10,13 @@ import {
 } from "@trigate/domain/tokens/TokenOperations"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
-import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { KeyedPath } from "./EndpointKey.ts"
 import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
-import { rpcErrors, RpcId } from "./RpcApi.ts"
+import { Events, rpcErrors, RpcId } from "./RpcApi.ts"
 
 const tokenErrors = [...getTokenData.failures, ...servedFailures] as const
 
@@ -114,8 +113,6 @@ const restPostDocs = OpenApi.annotations({
 const eventErrors = [HistoryUnavailable, ...tokenErrors] as const
 
 /** A stream of Server-Sent Events. */
-const Events = HttpApiSchema.StreamUint8Array({ contentType: "text/event-stream" })
-
 const afterQuery = Schema.optionalKey(
   Schema.String.annotate({
     description:

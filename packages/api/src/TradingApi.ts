@@ -156,29 +156,25 @@ export const ByIdentity = {
 /** Path parameters of the routes that return one action by its ID. */
 export const ActionPath = { id: ActionId.annotate({ examples: [Examples.actionId] }) }
 
-/** The errors of a request for the outcome of an action. */
-export const actionErrors = [ActionNotFound, UpstreamUnavailable, ...callerFailures] as const
+const actionErrors = [ActionNotFound, UpstreamUnavailable, ...callerFailures] as const
+
+/** The options of the route of an action's outcome by its ID, except the parameters of its path. */
+export const outcomeParts = { disableCodecs: true, query: ById, success: ActionRecord, error: actionErrors } as const
+
+/** The options of the route of an action's outcome by its signer and nonce, or by a cloid. */
+export const findOutcomeParts = { ...outcomeParts, query: ByIdentity } as const
 
 export class ActionsApi extends HttpApiGroup.make("actions").add(
-  HttpApiEndpoint.get("outcome", Paths.actionOutcome, {
-    disableCodecs: true,
-    params: ActionPath,
-    query: ById,
-    success: ActionRecord,
-    error: actionErrors
-  }).annotateMerge(OpenApi.annotations({
-    summary: "Outcome of a signed action",
-    description:
-      "This request sends no action to the venue. If relaying the action failed with OutcomeUnknown, the gateway " +
-      "determines the outcome later: it queries the action's orders by their cloids, and uses the action's " +
-      "`expiresAfter`. The response contains the outcome and ids, never the signed body."
-  })),
-  HttpApiEndpoint.get("find", Paths.actionOutcomes, {
-    disableCodecs: true,
-    query: ByIdentity,
-    success: ActionRecord,
-    error: actionErrors
-  }).annotateMerge(OpenApi.annotations({
+  HttpApiEndpoint.get("outcome", Paths.actionOutcome, { params: ActionPath, ...outcomeParts }).annotateMerge(
+    OpenApi.annotations({
+      summary: "Outcome of a signed action",
+      description:
+        "This request sends no action to the venue. If relaying the action failed with OutcomeUnknown, the gateway " +
+        "determines the outcome later: it queries the action's orders by their cloids, and uses the action's " +
+        "`expiresAfter`. The response contains the outcome and ids, never the signed body."
+    })
+  ),
+  HttpApiEndpoint.get("find", Paths.actionOutcomes, findOutcomeParts).annotateMerge(OpenApi.annotations({
     summary: "Outcome of a signed action, by signer and nonce, or by cloid",
     description:
       "Send `signer` and `nonce`, or `cloid` and `signer`. Without `signer`, the action can be another account's. If " +
@@ -214,7 +210,7 @@ const time = (description: string, example: number) =>
     description,
     examples: [String(example)]
   }).pipe(
-    Schema.decodeTo(Schema.Natural, SchemaTransformation.transform({ decode: Number, encode: String })),
+    Schema.decodeTo(Schema.Natural, toNumber),
     Schema.optionalKey
   )
 

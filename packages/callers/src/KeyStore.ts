@@ -237,8 +237,23 @@ const refuse = (message: string) => Result.fail(new KeyRefusal({ message }))
 
 const parseLifetime = (input: Duration.Input | undefined) => input === undefined ? undefined : Duration.toMillis(input)
 
-const lasting = (now: number, lifetime: number | undefined) =>
-  lifetime === undefined ? {} : { expiresAt: now + lifetime }
+/** Makes the record of a key that is issued now; `lifetime` is in milliseconds, unlimited if `undefined`. */
+const makeRecord = (
+  { hash, name, prefix, quota, scope }: Pick<KeyRecord, "hash" | "name" | "prefix"> & {
+    readonly scope?: Scope | undefined
+    readonly quota?: Quota | undefined
+  },
+  now: number,
+  lifetime: number | undefined
+): KeyRecord => ({
+  name,
+  prefix,
+  hash,
+  ...(scope === undefined ? {} : { scope }),
+  ...(quota === undefined ? {} : { quota }),
+  createdAt: now,
+  ...(lifetime === undefined ? {} : { expiresAt: now + lifetime })
+})
 
 /** Makes the service from a backend. */
 export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
@@ -263,15 +278,7 @@ export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
           if (records.some((each) => each.name === name && isValid(each, now))) {
             return refuse(`${name} already has a key: rotate it, or revoke it first`)
           }
-          const record: KeyRecord = {
-            name,
-            prefix,
-            hash,
-            ...(scope === undefined ? {} : { scope }),
-            ...(quota === undefined ? {} : { quota }),
-            createdAt: now,
-            ...lasting(now, parseLifetime(lifetime))
-          }
+          const record = makeRecord({ name, prefix, hash, scope, quota }, now, parseLifetime(lifetime))
           return Result.succeed({ added: [record], replaced: [], record })
         })
         return { key, record }
@@ -284,15 +291,7 @@ export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
           const last = valid.at(-1)
           if (last === undefined) return refuse(`${name} has no valid key: create one`)
           const meant = last.expiresAt === undefined ? undefined : last.expiresAt - last.createdAt
-          const record: KeyRecord = {
-            name,
-            prefix,
-            hash,
-            ...(last.scope === undefined ? {} : { scope: last.scope }),
-            ...(last.quota === undefined ? {} : { quota: last.quota }),
-            createdAt: now,
-            ...lasting(now, parseLifetime(lifetime) ?? meant)
-          }
+          const record = makeRecord({ ...last, prefix, hash }, now, parseLifetime(lifetime) ?? meant)
           const replaced = valid.map((each) =>
             Struct.assign(each, { expiresAt: Math.min(each.expiresAt ?? until, until) })
           )

@@ -19,37 +19,20 @@ import {
   SettingValue,
   UnansweredAction
 } from "@trigate/api/unstable/AdminApi"
-import { wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
-import { encodeRequest } from "@trigate/domain/operations/Operation"
-import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Connection } from "./Connection.ts"
-import { ask, ownReader } from "./internal/Served.ts"
+import { postOwn, readOwn } from "./internal/Served.ts"
 
-const readActions = ownReader(Schema.Array(UnansweredAction))
-const readForgotten = ownReader(Forgotten)
-const readResolution = ownReader(ActionResolution)
+// the routes about one action have no payload
+const Nothing = Schema.Struct({})
 
-const readKeys = ownReader(KeyList)
-const readIssued = ownReader(IssuedKey)
-const readEnded = ownReader(Schema.Array(CallerKey))
-
-const readUses = ownReader(Schema.Array(RateLimitUse))
-const readHistory = ownReader(Schema.Array(HistorySample))
-const readMinute = ownReader(Schema.Array(MinuteSample))
-const readSettings = ownReader(Schema.Array(SettingValue))
-const readRequests = ownReader(Schema.Array(NotedRequest))
-
-const makeWriter = <S extends AnyCodec>(schema: S) => {
-  const encode = encodeRequest(schema)
-  return (request: S["Type"]) => Effect.mapError(encode(request), wrapReason)
-}
-
-const writeCreation = makeWriter(KeyCreation)
-const writeRotation = makeWriter(KeyRotation)
-const writeRevocation = makeWriter(KeyRevocation)
+const forgetAction = postOwn("forget", Nothing, Forgotten)
+const resolveAction = postOwn("resolveAction", Nothing, ActionResolution)
+const issueKey = postOwn("createKey", KeyCreation, IssuedKey)
+const issueNext = postOwn("rotateKey", KeyRotation, IssuedKey)
+const endKeys = postOwn("revokeKeys", KeyRevocation, Schema.Array(CallerKey))
 
 const of = (path: string, id: string): string => path.replace(/:[a-z]+/u, encodeURIComponent(id))
 
@@ -71,11 +54,7 @@ const of = (path: string, id: string): string => path.replace(/:[a-z]+/u, encode
  * 0 without an outcome
  * ```
  */
-export const actions: () => Effect.Effect<ReadonlyArray<UnansweredAction>, CallFailure, Connection> = Effect.fn(
-  "GatewayClient.actions"
-)(function*() {
-  return yield* readActions(yield* ask(({ own }) => own.get(Paths.actions)))
-})
+export const actions = readOwn("actions", () => Paths.actions, Schema.Array(UnansweredAction))
 
 /**
  * Removes an action from the log; use it only if you know the outcome of the action. Returns whether the action was in
@@ -97,12 +76,8 @@ export const actions: () => Effect.Effect<ReadonlyArray<UnansweredAction>, CallF
  * false
  * ```
  */
-export const forget: (id: string) => Effect.Effect<boolean, CallFailure, Connection> = Effect.fn(
-  "GatewayClient.forget"
-)(function*(id) {
-  const { forgotten } = yield* readForgotten(yield* ask(({ own }) => own.post(of(Paths.forgetAction, id), "{}")))
-  return forgotten
-})
+export const forget = (id: string): Effect.Effect<boolean, CallFailure, Connection> =>
+  Effect.map(forgetAction(of(Paths.forgetAction, id), {}), ({ forgotten }) => forgotten)
 
 /**
  * Makes the gateway send an action again, byte for byte. Returns the outcome that the resend shows, or `StillUnknown`.
@@ -123,11 +98,7 @@ export const forget: (id: string) => Effect.Effect<boolean, CallFailure, Connect
  * Absent
  * ```
  */
-export const resolve: (id: string) => Effect.Effect<ActionResolution, CallFailure, Connection> = Effect.fn(
-  "GatewayClient.resolveAction"
-)(function*(id) {
-  return yield* readResolution(yield* ask(({ own }) => own.post(of(Paths.resolveAction, id), "{}")))
-})
+export const resolve = (id: string) => resolveAction(of(Paths.resolveAction, id), {})
 
 /**
  * Returns the keys of callers, including expired and revoked ones; an empty list if the gateway requires no keys.
@@ -147,11 +118,7 @@ export const resolve: (id: string) => Effect.Effect<ActionResolution, CallFailur
  * 0 keys
  * ```
  */
-export const keys: () => Effect.Effect<KeyList, CallFailure, Connection> = Effect.fn("GatewayClient.keys")(
-  function*() {
-    return yield* readKeys(yield* ask(({ own }) => own.get(Paths.keys)))
-  }
-)
+export const keys = readOwn("keys", () => Paths.keys, KeyList)
 
 /**
  * Creates a key for a caller that has no valid key. Fails with `InvalidRequest` if the caller has a valid key.
@@ -175,12 +142,7 @@ export const keys: () => Effect.Effect<KeyList, CallFailure, Connection> = Effec
  * InvalidRequest
  * ```
  */
-export const createKey: (creation: KeyCreation) => Effect.Effect<IssuedKey, CallFailure, Connection> = Effect.fn(
-  "GatewayClient.createKey"
-)(function*(creation) {
-  const { text } = yield* writeCreation(creation)
-  return yield* readIssued(yield* ask(({ own }) => own.post(Paths.keys, text)))
-})
+export const createKey = (creation: KeyCreation) => issueKey(Paths.keys, creation)
 
 /**
  * Creates a new key for a caller that has a valid key. The earlier keys remain valid for the overlap. Default overlap:
@@ -205,15 +167,7 @@ export const createKey: (creation: KeyCreation) => Effect.Effect<IssuedKey, Call
  * InvalidRequest
  * ```
  */
-export const rotateKey: (
-  name: string,
-  rotation?: KeyRotation
-) => Effect.Effect<IssuedKey, CallFailure, Connection> = Effect.fn("GatewayClient.rotateKey")(
-  function*(name, rotation = {}) {
-    const { text } = yield* writeRotation(rotation)
-    return yield* readIssued(yield* ask(({ own }) => own.post(of(Paths.rotateKey, name), text)))
-  }
-)
+export const rotateKey = (name: string, rotation: KeyRotation = {}) => issueNext(of(Paths.rotateKey, name), rotation)
 
 /**
  * Immediately revokes the keys of a caller: all of them, or only the key that starts with `prefix`. Returns the revoked
@@ -238,15 +192,8 @@ export const rotateKey: (
  * InvalidRequest
  * ```
  */
-export const revokeKeys: (
-  name: string,
-  revocation?: KeyRevocation
-) => Effect.Effect<ReadonlyArray<CallerKey>, CallFailure, Connection> = Effect.fn("GatewayClient.revokeKeys")(
-  function*(name, revocation = {}) {
-    const { text } = yield* writeRevocation(revocation)
-    return yield* readEnded(yield* ask(({ own }) => own.post(of(Paths.revokeKeys, name), text)))
-  }
-)
+export const revokeKeys = (name: string, revocation: KeyRevocation = {}) =>
+  endKeys(of(Paths.revokeKeys, name), revocation)
 
 /**
  * Returns the current use of each rate limit, in total and by caller, as counted by the gateway that responds.
@@ -266,11 +213,7 @@ export const revokeKeys: (
  * 0 in use
  * ```
  */
-export const rateLimits: () => Effect.Effect<ReadonlyArray<RateLimitUse>, CallFailure, Connection> = Effect.fn(
-  "GatewayClient.rateLimits"
-)(function*() {
-  return yield* readUses(yield* ask(({ own }) => own.get(Paths.rateLimits)))
-})
+export const rateLimits = readOwn("rateLimits", () => Paths.rateLimits, Schema.Array(RateLimitUse))
 
 /**
  * Returns the latest requests of callers, or those after a sequence number, oldest first.
@@ -297,11 +240,11 @@ export const rateLimits: () => Effect.Effect<ReadonlyArray<RateLimitUse>, CallFa
  * [ 'allMids' ]
  * ```
  */
-export const requests: (after?: number) => Effect.Effect<ReadonlyArray<NotedRequest>, CallFailure, Connection> = Effect
-  .fn("GatewayClient.requests")(function*(after) {
-    const query = after === undefined ? "" : `?after=${after}`
-    return yield* readRequests(yield* ask(({ own }) => own.get(`${Paths.requests}${query}`)))
-  })
+export const requests = readOwn(
+  "requests",
+  (after?: number) => `${Paths.requests}${after === undefined ? "" : `?after=${after}`}`,
+  Schema.Array(NotedRequest)
+)
 
 /**
  * Returns samples of the gateway's main metrics from the last hour, oldest first. Counters are totals since the
@@ -322,11 +265,7 @@ export const requests: (after?: number) => Effect.Effect<ReadonlyArray<NotedRequ
  * true
  * ```
  */
-export const history: () => Effect.Effect<ReadonlyArray<HistorySample>, CallFailure, Connection> = Effect.fn(
-  "GatewayClient.history"
-)(function*() {
-  return yield* readHistory(yield* ask(({ own }) => own.get(Paths.history)))
-})
+export const history = readOwn("history", () => Paths.history, Schema.Array(HistorySample))
 
 /**
  * Returns samples of all the gateway's metrics from the last minute, oldest first.
@@ -346,11 +285,7 @@ export const history: () => Effect.Effect<ReadonlyArray<HistorySample>, CallFail
  * true
  * ```
  */
-export const minute: () => Effect.Effect<ReadonlyArray<MinuteSample>, CallFailure, Connection> = Effect.fn(
-  "GatewayClient.minute"
-)(function*() {
-  return yield* readMinute(yield* ask(({ own }) => own.get(Paths.minute)))
-})
+export const minute = readOwn("minute", () => Paths.minute, Schema.Array(MinuteSample))
 
 /**
  * Returns the settings of the gateway and the source of each value (flag, environment variable or configuration file),
@@ -371,8 +306,4 @@ export const minute: () => Effect.Effect<ReadonlyArray<MinuteSample>, CallFailur
  * TRIGATE_HOST
  * ```
  */
-export const settings: () => Effect.Effect<ReadonlyArray<SettingValue>, CallFailure, Connection> = Effect.fn(
-  "GatewayClient.settings"
-)(function*() {
-  return yield* readSettings(yield* ask(({ own }) => own.get(Paths.settings)))
-})
+export const settings = readOwn("settings", () => Paths.settings, Schema.Array(SettingValue))

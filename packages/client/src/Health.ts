@@ -6,9 +6,7 @@ import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as Protocol from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./Connection.ts"
-import { ask, ownReader } from "./internal/Served.ts"
-
-const read = ownReader(Readiness)
+import { ask, readOwn } from "./internal/Served.ts"
 
 /**
  * Returns whether the gateway accepts traffic, and the mode of each chain (live, sandbox or not configured). Also
@@ -29,11 +27,7 @@ const read = ownReader(Readiness)
  * ready true
  * ```
  */
-export const ready: () => Effect.Effect<Readiness, CallFailure, Connection> = Effect.fn("GatewayClient.ready")(
-  function*() {
-    return yield* read(yield* ask(({ own }) => own.get(Paths.ready)))
-  }
-)
+export const ready = readOwn("ready", () => Paths.ready, Readiness)
 
 /**
  * Returns the gateway's metrics in the Prometheus text format.

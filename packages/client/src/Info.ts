@@ -1,5 +1,5 @@
 /** Queries of the trading chain. */
-import type { CandleStretch, CandleWindow, CandleWindowRequest, WalkOptions } from "@trigate/domain/candles/Candle"
+import type { CandleStretch, CandleWindowRequest, WalkOptions } from "@trigate/domain/candles/Candle"
 import { walk } from "@trigate/domain/candles/Candle"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { UnknownAsset, wrapReason } from "@trigate/domain/errors/GatewayError"
@@ -39,10 +39,7 @@ export * from "./internal/InfoQueries.ts"
  * true truncated
  * ```
  */
-export const candleSnapshot: (
-  request: CandleWindowRequest
-) => Effect.Effect<CandleWindow, CallFailure | UnknownAsset, Connection> = InfoProtocol
-  .makeCandlesMethod(served(declaredSnapshot))("GatewayClient", send)
+export const candleSnapshot = InfoProtocol.makeCandlesMethod(served(declaredSnapshot))("GatewayClient", send)
 
 /**
  * Streams the bars of a window of any length, including bars that only the gateway still stores; see

@@ -9,27 +9,17 @@ import {
   SandboxReset,
   SandboxStatus
 } from "@trigate/api/unstable/SandboxApi"
-import { wrapReason } from "@trigate/domain/errors/GatewayError"
-import type { CallFailure } from "@trigate/domain/errors/GatewayError"
-import { encodeRequest } from "@trigate/domain/operations/Operation"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
-import * as Effect from "effect/Effect"
-import type { Connection } from "./Connection.ts"
-import { ask, ownReader } from "./internal/Served.ts"
-
-const read = ownReader(SandboxStatus)
-
-type Controlled = Effect.Effect<SandboxStatus, CallFailure, Connection>
+import * as Schema from "effect/Schema"
+import { postOwn, readOwn } from "./internal/Served.ts"
 
 /** Makes a method that changes the sandbox: it sends a payload, and returns the sandbox's new state. */
 const control = <S extends AnyCodec>(name: string, path: string, payload: S) => {
-  const write = encodeRequest(payload)
-  const call: (value: S["Type"]) => Controlled = Effect.fn(`GatewayClient.${name}`)(function*(value) {
-    const { text } = yield* Effect.mapError(write(value), wrapReason)
-    return yield* read(yield* ask(({ own }) => own.post(path, text)))
-  })
-  return call
+  const post = postOwn(name, payload, SandboxStatus)
+  return (value: S["Type"]) => post(path, value)
 }
+
+const takeSnapshot = control("snapshotSandbox", Paths.sandboxSnapshots, Schema.Struct({}))
 
 /**
  * Returns the seed, time, faults and snapshots of the sandbox.
@@ -49,9 +39,7 @@ const control = <S extends AnyCodec>(name: string, path: string, payload: S) => 
  * trigate
  * ```
  */
-export const status: () => Controlled = Effect.fn("GatewayClient.sandbox")(function*() {
-  return yield* read(yield* ask(({ own }) => own.get(Paths.sandbox)))
-})
+export const status = readOwn("sandbox", () => Paths.sandbox, SandboxStatus)
 
 /**
  * Advances the venue's time immediately by a number of milliseconds.
@@ -174,9 +162,7 @@ export const endow = control("endowSandboxAccount", Paths.sandboxAccounts, Endow
  * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
  * ```
  */
-export const snapshot: () => Controlled = Effect.fn("GatewayClient.snapshotSandbox")(function*() {
-  return yield* read(yield* ask(({ own }) => own.post(Paths.sandboxSnapshots, "{}")))
-})
+export const snapshot = () => takeSnapshot({})
 
 /**
  * Restores the venue's initial state, or a snapshot.

@@ -1,6 +1,6 @@
 /** The chains and their addresses: mode, latency, failures and ejections; the newest blocks of the EVM chains. */
 import * as Metrics from "./Live.ts"
-import { lastMinute, readiness, snapshots } from "./Live.ts"
+import { lastMinute, readiness } from "./Live.ts"
 import * as Words from "./Table.tsx"
 import { Grid, Table } from "./Table.tsx"
 
@@ -30,35 +30,32 @@ const causes: { readonly [cause: string]: string } = {
 
 /** Returns an upstream's statistics of the last minute. */
 const upstreamFacts = (upstream: string) => {
-  const span = lastMinute.value
-  if (span === undefined) return undefined
-  const { from, to } = span
-  const calls = Metrics.growth(from, to, "trigate_upstream_calls_total", { upstream })
+  if (lastMinute.value === undefined) return undefined
+  const calls = Metrics.growth("trigate_upstream_calls_total", { upstream })
   // neither a refusal, which is the caller's mistake, nor an abandoned attempt is a failure of the upstream
   const sound = ["ok", "refused", "abandoned"].reduce(
-    (sum, outcome) => sum + Metrics.growth(from, to, "trigate_upstream_calls_total", { upstream, outcome }),
+    (sum, outcome) => sum + Metrics.growth("trigate_upstream_calls_total", { upstream, outcome }),
     0
   )
-  const ejected = Metrics.of(to, "trigate_upstream_ejected", { upstream }).filter(({ value }) => value === 1)
-  const ejections = Metrics.of(to, "trigate_upstream_ejections_total", { upstream })
   return {
-    perSecond: calls / ((to.time - from.time) / 1000),
+    perSecond: Metrics.perSecond(calls),
     calls,
     failed: calls === 0 ? 0 : (calls - sound) / calls,
-    p50: Metrics.quantile(from, to, "trigate_upstream_call_seconds", 0.5, { upstream }),
-    p95: Metrics.quantile(from, to, "trigate_upstream_call_seconds", 0.95, { upstream }),
-    ejected: ejected.map(({ labels }) => {
-      const address = labels["address"] ?? ""
-      const all = ejections.filter(({ labels }) => labels["address"] === address).map(({ labels }) =>
-        labels["cause"] ?? ""
-      )
-      const recent = all.filter((cause) =>
-        Metrics.growth(from, to, "trigate_upstream_ejections_total", { upstream, address, cause }) > 0
-      )
-      const why = recent.length > 0 ? recent : all
-      const nextProbe = Metrics.sum(to, "trigate_upstream_next_probe_seconds", { upstream, address })
-      return { address, why: [...new Set(why)].map((cause) => causes[cause] ?? cause).join(", "), nextProbe }
-    })
+    p50: Metrics.quantile("trigate_upstream_call_seconds", 0.5, { upstream }),
+    p95: Metrics.quantile("trigate_upstream_call_seconds", 0.95, { upstream }),
+    ejected: Metrics.of("trigate_upstream_ejected", { upstream }).filter(({ value }) => value === 1).map(
+      ({ labels }) => {
+        const at = { upstream, address: labels["address"] ?? "" }
+        const all = Metrics.of("trigate_upstream_ejections_total", at).map(({ labels }) => labels["cause"] ?? "")
+        const recent = all.filter((cause) => Metrics.growth("trigate_upstream_ejections_total", { ...at, cause }) > 0)
+        const why = recent.length > 0 ? recent : all
+        return {
+          address: at.address,
+          why: [...new Set(why)].map((cause) => causes[cause] ?? cause).join(", "),
+          nextProbe: Metrics.sum("trigate_upstream_next_probe_seconds", at)
+        }
+      }
+    )
   }
 }
 
@@ -88,28 +85,22 @@ const upstream = (name: string, addresses: number) => {
 }
 
 /** Returns a row for each EVM chain on which clients have subscribed to new blocks or logs. */
-const heads = () => {
-  const now = snapshots.value.at(-1)
-  if (now === undefined) return []
-  const span = lastMinute.value
-  return Metrics.of(now, "trigate_evm_subscriptions").map(({ labels, value: subscriptions }) => {
+const heads = () =>
+  Metrics.of("trigate_evm_subscriptions").map(({ labels, value: subscriptions }) => {
     const chain = labels["chain"] ?? ""
-    const at = { chain }
     const isFollowed = subscriptions > 0
-    const polls = span === undefined ? 0 : Metrics.growth(span.from, span.to, "trigate_evm_head_polls_total", at)
     return {
       key: chain,
       cells: [
         titles[chain] ?? chain,
-        isFollowed ? Words.count(Metrics.sum(now, "trigate_evm_head", at)) : "not followed",
-        isFollowed ? Words.duration(Metrics.sum(now, "trigate_evm_head_age_seconds", at)) : "–",
-        Words.count(Metrics.sum(now, "trigate_evm_reorganisations_total", at)),
+        isFollowed ? Words.count(Metrics.sum("trigate_evm_head", { chain })) : "not followed",
+        isFollowed ? Words.duration(Metrics.sum("trigate_evm_head_age_seconds", { chain })) : "–",
+        Words.count(Metrics.sum("trigate_evm_reorganisations_total", { chain })),
         Words.count(subscriptions),
-        Words.count(polls)
+        Words.count(Metrics.growth("trigate_evm_head_polls_total", { chain }))
       ]
     }
   })
-}
 
 /** The console's panel of chains. */
 export const Chains = () => {

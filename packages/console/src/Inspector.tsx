@@ -5,7 +5,7 @@ import { Inspection } from "@trigate/domain/unstable/Inspection"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Gateway from "./Gateway.ts"
-import { formTexts, Grid } from "./Table.tsx"
+import { Facts, formTexts, Grid } from "./Table.tsx"
 
 type Seen = { readonly inspection: Inspection } | { readonly refusal: string }
 
@@ -47,16 +47,6 @@ const inspect = async (body: string, expected: string): Promise<void> => {
   })
 }
 
-const Fact = ({ name, value }: { readonly name: string; readonly value: string | undefined }) =>
-  value === undefined ? null : (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        <code>{value}</code>
-      </dd>
-    </div>
-  )
-
 /** Text with a button that copies it. */
 const Copyable = ({ text, title }: { readonly text: string; readonly title: string }) => (
   <details>
@@ -96,20 +86,19 @@ const Verdict = ({ inspection }: { readonly inspection: Inspection }) => {
       </p>
       {unsigned === undefined ? null : <p class="bad">{unsigned}</p>}
       {warnings.map((warning) => <p class="bad" key={warning}>{warning}</p>)}
-      <dl>
-        <Fact name="Action" value={`${actionType} (${form})`} />
-        <Fact name="Network" value={network} />
-        <Fact name="Scheme" value={scheme} />
-        <Fact name="Recovered signer" value={outer?.signer} />
-        {inner.map(({ signer }, at) => <Fact key={at} name={`Inner signer ${at + 1}`} value={signer} />)}
-        <Fact name="Signer, if signed for the other network" value={otherNetwork?.signer} />
-        <Fact
-          name="Nonce"
-          value={`${nonce.value}: ${nonce.inWindow ? "inside" : "outside"} the venue's nonce window`}
-        />
-        <Fact name="Digest" value={outer?.digest} />
-        <Fact name="Connection id" value={inspection.connectionId} />
-      </dl>
+      <Facts
+        pairs={[
+          ["Action", `${actionType} (${form})`],
+          ["Network", network],
+          ["Scheme", scheme],
+          ["Recovered signer", outer?.signer],
+          ...inner.map(({ signer }, at) => [`Inner signer ${at + 1}`, signer] as const),
+          ["Signer, if signed for the other network", otherNetwork?.signer],
+          ["Nonce", `${nonce.value}: ${nonce.inWindow ? "inside" : "outside"} the venue's nonce window`],
+          ["Digest", outer?.digest],
+          ["Connection id", inspection.connectionId]
+        ]}
+      />
       {differences.length === 0 ? null : (
         <>
           <p class="muted">Differences from the form that the venue hashes</p>

@@ -55,46 +55,11 @@ type Labels = { readonly [name: string]: string }
 const matches = ({ labels }: Series, wanted: Labels): boolean =>
   Object.entries(wanted).every(([name, value]) => labels[name] === value)
 
-/** Returns the metric's series with the given labels. */
-export const of = ({ series }: Snapshot, name: string, wanted: Labels = {}): ReadonlyArray<Series> =>
-  (series.get(name) ?? []).filter((each) => matches(each, wanted))
+const find = (snapshot: Snapshot | undefined, name: string, wanted: Labels): ReadonlyArray<Series> =>
+  (snapshot?.series.get(name) ?? []).filter((each) => matches(each, wanted))
 
-/** Returns the sum of the metric's series with the given labels. */
-export const sum = (snapshot: Snapshot, name: string, wanted: Labels = {}): number =>
-  of(snapshot, name, wanted).reduce((total, { value }) => total + value, 0)
-
-/**
- * Returns the increase of a counter between two snapshots. If the gateway restarted between them, returns the
- * counter's value in the second snapshot.
- */
-export const growth = (from: Snapshot, to: Snapshot, name: string, wanted: Labels = {}): number => {
-  const grown = sum(to, name, wanted) - sum(from, name, wanted)
-  return grown < 0 ? sum(to, name, wanted) : grown
-}
-
-/**
- * Returns a quantile of a histogram's observations between two snapshots, in the histogram's unit; `undefined` if there
- * are no observations.
- *
- * The result is the upper bound of the bucket that contains the quantile.
- */
-export const quantile = (
-  from: Snapshot,
-  to: Snapshot,
-  name: string,
-  share: number,
-  wanted: Labels = {}
-): number | undefined => {
-  const bounds = [...new Set(of(to, `${name}_bucket`, wanted).map(({ labels }) => labels["le"] ?? ""))]
-    .map((le) => ({ le, bound: le === "+Inf" ? Infinity : Number(le) }))
-    .toSorted((one, other) => one.bound - other.bound)
-  const counts = bounds.map(({ bound, le }) => ({
-    bound,
-    count: growth(from, to, `${name}_bucket`, { ...wanted, le })
-  }))
-  const all = counts.at(-1)?.count ?? 0
-  return all === 0 ? undefined : counts.find(({ count }) => count >= all * share)?.bound
-}
+const total = (snapshot: Snapshot | undefined, name: string, wanted: Labels): number =>
+  find(snapshot, name, wanted).reduce((sum, { value }) => sum + value, 0)
 
 /** Milliseconds between two queries of readiness and metrics. */
 export const period = 2000
@@ -124,6 +89,52 @@ export const lastMinute = computed(() => {
   const from = all.findLast(({ time }) => to !== undefined && time <= to.time - 60_000) ?? all[0]
   return to === undefined || from === undefined || from === to ? undefined : { from, to }
 })
+
+/** Returns the metric's latest series with the given labels. */
+export const of = (name: string, wanted: Labels = {}): ReadonlyArray<Series> =>
+  find(snapshots.value.at(-1), name, wanted)
+
+/** Returns the sum of the metric's latest series with the given labels. */
+export const sum = (name: string, wanted: Labels = {}): number => total(snapshots.value.at(-1), name, wanted)
+
+/** Returns the sum of the metric's series with the given labels in each snapshot, oldest first. */
+export const sums = (name: string, wanted: Labels): ReadonlyArray<number> =>
+  snapshots.value.map((snapshot) => total(snapshot, name, wanted))
+
+/**
+ * Returns the increase of a counter in the last minute; 0 until there are two snapshots. If the gateway restarted in the
+ * last minute, returns the counter's latest value.
+ */
+export const growth = (name: string, wanted: Labels = {}): number => {
+  const span = lastMinute.value
+  if (span === undefined) return 0
+  const now = total(span.to, name, wanted)
+  const grown = now - total(span.from, name, wanted)
+  return grown < 0 ? now : grown
+}
+
+/** Converts an increase in the last minute to a number per second. */
+export const perSecond = (count: number): number => {
+  const { from, to } = lastMinute.value ?? { from: { time: 0 }, to: { time: 0 } }
+  return count / Math.max(1, (to.time - from.time) / 1000)
+}
+
+/**
+ * Returns a quantile of a histogram's observations in the last minute, in the histogram's unit; `undefined` if there are
+ * no observations.
+ *
+ * The result is the upper bound of the bucket that contains the quantile.
+ */
+export const quantile = (name: string, share: number, wanted: Labels): number | undefined => {
+  const counts = [...new Set(of(`${name}_bucket`, wanted).map(({ labels }) => labels["le"] ?? ""))]
+    .map((le) => ({
+      bound: le === "+Inf" ? Infinity : Number(le),
+      count: growth(`${name}_bucket`, { ...wanted, le })
+    }))
+    .toSorted((one, other) => one.bound - other.bound)
+  const all = counts.at(-1)?.count ?? 0
+  return all === 0 ? undefined : counts.find(({ count }) => count >= all * share)?.bound
+}
 
 const reading = Effect.all({ ready: Health.ready(), metrics: Health.metrics() })
 

@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Gateway from "./Gateway.ts"
 import { go, place } from "./Gateway.ts"
-import { formTexts } from "./Table.tsx"
+import { Facts, formTexts } from "./Table.tsx"
 
 type Found = { readonly receipt: EvmResources.Receipt } | { readonly token: TokenData } | { readonly nothing: string }
 
@@ -29,21 +29,6 @@ const search = async (wanted: string): Promise<void> => {
     found.value = { nothing: "No receipt: the transaction is unknown or not yet in a block" }
   } else found.value = "transactionHash" in outcome.value ? { receipt: outcome.value } : { token: outcome.value }
 }
-
-const Facts = ({ pairs }: { readonly pairs: ReadonlyArray<readonly [name: string, value: string | undefined]> }) => (
-  <dl>
-    {pairs.map(([name, value]) =>
-      value === undefined ? null : (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>
-            <code>{value}</code>
-          </dd>
-        </div>
-      )
-    )}
-  </dl>
-)
 
 const ReceiptFacts = ({ receipt }: { readonly receipt: EvmResources.Receipt }) => {
   const { blockHash, blockNumber, contractAddress, effectiveGasPrice, from, gasUsed, logs, status, to } = receipt

@@ -16,7 +16,7 @@ import type { CallResult } from "./Gateway.ts"
 import * as Live from "./Live.ts"
 import { lastMinute, readiness, snapshots } from "./Live.ts"
 import * as Words from "./Table.tsx"
-import { Spark, Table } from "./Table.tsx"
+import { Spark, Table, Tile } from "./Table.tsx"
 
 interface Snippet {
   readonly title: string
@@ -273,37 +273,24 @@ const ownRoutes = /^(?:health|admin|sandbox)\.|^other$/u
 
 const isTraffic = ({ labels }: Live.Series): boolean => !ownRoutes.test(labels["route"] ?? "")
 
-const trafficAt = (snapshot: Live.Snapshot): number =>
-  Live.of(snapshot, requests).filter(isTraffic).reduce((sum, { value }) => sum + value, 0)
+/** Returns the number of callers' requests in the last minute. */
+const traffic = (): number =>
+  Live.of(requests).filter(isTraffic).reduce((sum, { labels }) => sum + Live.growth(requests, labels), 0)
 
-const Tile = ({ name, note, value }: { readonly name: string; readonly value: string; readonly note?: string }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>
-      <strong>{value}</strong> {note === undefined ? null : <span class="muted">{note}</span>}
-    </dd>
-  </div>
-)
-
-const perSecond = (count: number, { from, to }: { readonly from: Live.Snapshot; readonly to: Live.Snapshot }) =>
-  `${(count / ((to.time - from.time) / 1000)).toFixed(1)} /s`
+const perSecond = (count: number): string =>
+  lastMinute.value === undefined ? "–" : samplesPerSecond(Live.perSecond(count))
 
 const Tiles = () => {
-  const last = snapshots.value.at(-1)
-  if (last === undefined) return <p class="muted">Reading …</p>
-  const span = lastMinute.value ?? { from: last, to: last }
-  const { from, to } = span
-  const isSpan = lastMinute.value !== undefined
-  const grown = (name: string, labels = {}) => Live.growth(from, to, name, labels)
-  const cached = (labels = {}) => grown("trigate_response_cache_total", labels)
+  if (snapshots.value.length === 0) return <p class="muted">Reading …</p>
+  const cached = (labels = {}) => Live.growth("trigate_response_cache_total", labels)
   const hits = cached() - cached({ outcome: "refreshed" }) - cached({ outcome: "refresh_failed" })
-  const attempts = grown("trigate_upstream_calls_total")
-  const [left] = Live.of(to, "trigate_upstream_rate_limit_available", { upstream, share: "common" })
-  const [build] = Live.of(to, "trigate_build_info")
-  const started = Live.sum(to, "process_start_time_seconds")
+  const attempts = Live.growth("trigate_upstream_calls_total")
+  const [left] = Live.of("trigate_upstream_rate_limit_available", { upstream, share: "common" })
+  const [build] = Live.of("trigate_build_info")
+  const started = Live.sum("process_start_time_seconds")
   return (
     <dl class="tiles">
-      <Tile name="Requests" value={isSpan ? perSecond(trafficAt(to) - trafficAt(from), span) : "–"} />
+      <Tile name="Requests" value={perSecond(traffic())} />
       <Tile
         name="From cache"
         value={hits + attempts === 0 ? "–" : Words.percent(hits / (hits + attempts))}
@@ -313,11 +300,11 @@ const Tiles = () => {
         <Tile
           name="Weight left"
           value={Words.count(left.value)}
-          note={`${Words.count(grown("trigate_upstream_weight_saved_total"))} saved`}
+          note={`${Words.count(Live.growth("trigate_upstream_weight_saved_total"))} saved`}
         />
       )}
-      <Tile name="WebSockets" value={Words.count(Live.sum(to, "trigate_stream_sockets"))} />
-      <Tile name="Deliveries" value={isSpan ? perSecond(grown("trigate_stream_deliveries_total"), span) : "–"} />
+      <Tile name="WebSockets" value={Words.count(Live.sum("trigate_stream_sockets"))} />
+      <Tile name="Deliveries" value={perSecond(Live.growth("trigate_stream_deliveries_total"))} />
       <Tile name="Up for" value={started === 0 ? "–" : Words.age(started * 1000)} />
       <Tile name="Version" value={build?.labels["version"] ?? "–"} />
     </dl>
@@ -325,59 +312,40 @@ const Tiles = () => {
 }
 
 /** Returns the number of failed requests in the last minute by route and error tag, highest number first. */
-const errors = () => {
-  const span = lastMinute.value
-  if (span === undefined) return []
-  return Live.of(span.to, requests)
+const errors = () =>
+  Live.of(requests)
     .filter((series) => isTraffic(series) && series.labels["outcome"] !== "ok")
     .map(({ labels }) => ({
       route: labels["route"] ?? "",
       outcome: labels["outcome"] ?? "",
-      count: Live.growth(span.from, span.to, requests, labels)
+      count: Live.growth(requests, labels)
     }))
     .filter(({ count }) => count > 0)
     .toSorted((one, other) => other.count - one.count)
     .slice(0, 6)
-}
 
 /** Returns the routes with the highest latency (95th percentile) in the last minute. */
-const slowest = () => {
-  const span = lastMinute.value
-  if (span === undefined) return []
-  const { from, to } = span
-  return Live.of(to, `${requestSeconds}_count`)
+const slowest = () =>
+  Live.of(`${requestSeconds}_count`)
     .filter(isTraffic)
     .flatMap(({ labels: { route = "" } }) => {
-      const p95 = Live.quantile(from, to, requestSeconds, 0.95, { route })
-      return p95 === undefined
-        ? []
-        : [{ route, p95, count: Live.growth(from, to, `${requestSeconds}_count`, { route }) }]
+      const p95 = Live.quantile(requestSeconds, 0.95, { route })
+      return p95 === undefined ? [] : [{ route, p95, count: Live.growth(`${requestSeconds}_count`, { route }) }]
     })
     .toSorted((one, other) => other.p95 - one.p95)
     .slice(0, 6)
-}
 
-const ejectedAt = (upstreams: { readonly [name: string]: number }): number => {
-  const last = snapshots.value.at(-1)
-  return last === undefined
-    ? 0
-    : Object.keys(upstreams).reduce(
-      (sum, name) => sum + Live.sum(last, "trigate_upstream_ejected", { upstream: name }),
-      0
-    )
-}
+const ejectedAt = (upstreams: { readonly [name: string]: number }): number =>
+  Object.keys(upstreams).reduce((sum, upstream) => sum + Live.sum("trigate_upstream_ejected", { upstream }), 0)
 
 /**
  * Returns a text about the number and age of an EVM chain's newest block. The text is empty if no client subscribes to
  * the chain.
  */
 const describeHead = (chain: string): string => {
-  const last = snapshots.value.at(-1)
-  if (last === undefined || Live.sum(last, "trigate_evm_subscriptions", { chain }) === 0) return ""
-  const [head, age] = ["trigate_evm_head", "trigate_evm_head_age_seconds"].map((name) =>
-    Live.sum(last, name, { chain })
-  )
-  return ` block ${Words.count(head ?? 0)}, ${Words.duration(age)} old`
+  if (Live.sum("trigate_evm_subscriptions", { chain }) === 0) return ""
+  const age = Words.duration(Live.sum("trigate_evm_head_age_seconds", { chain }))
+  return ` block ${Words.count(Live.sum("trigate_evm_head", { chain }))}, ${age} old`
 }
 
 const ChainLines = () => (

@@ -3,7 +3,7 @@
  * subscription.
  */
 import * as Metrics from "./Live.ts"
-import { lastMinute, snapshots } from "./Live.ts"
+import { snapshots } from "./Live.ts"
 import * as Words from "./Table.tsx"
 import { Table } from "./Table.tsx"
 
@@ -27,22 +27,17 @@ const troubles = [
 ]
 
 /** Returns the subscriptions for which the venue has sent frames, with their frames per second, busiest first. */
-const channels = (last: Metrics.Snapshot) => {
-  const { from, to } = lastMinute.value ?? { from: last, to: last }
-  const seconds = Math.max(1, (to.time - from.time) / 1000)
-  const rate = (name: string, channel: string) => Metrics.growth(from, to, name, { channel }) / seconds
-  return Metrics.of(last, "trigate_stream_age_seconds").map(({ labels: { channel = "" }, value }) => ({
+const channels = () =>
+  Metrics.of("trigate_stream_age_seconds").map(({ labels: { channel = "" }, value }) => ({
     channel,
     age: value,
-    received: rate("trigate_stream_frames_total", channel),
-    delivered: rate("trigate_stream_deliveries_total", channel)
+    received: Metrics.perSecond(Metrics.growth("trigate_stream_frames_total", { channel })),
+    delivered: Metrics.perSecond(Metrics.growth("trigate_stream_deliveries_total", { channel }))
   })).toSorted((one, other) => other.delivered - one.delivered)
-}
 
 /** The console's panel of streams. */
 export const Streams = () => {
-  const last = snapshots.value.at(-1)
-  if (last === undefined) return <p class="muted">Reading …</p>
+  if (snapshots.value.length === 0) return <p class="muted">Reading …</p>
   return (
     <>
       <Table
@@ -50,14 +45,14 @@ export const Streams = () => {
         columns={["Of this gateway", "Number"]}
         rows={Object.entries(totals).map(([name, metric]) => ({
           key: name,
-          cells: [name, Words.count(Metrics.sum(last, metric))]
+          cells: [name, Words.count(Metrics.sum(metric))]
         }))}
         empty="None."
       />
       <Table
         title="Subscriptions in the last minute"
         columns={["Subscription", "Frames of the venue", "Frames to callers", "Longest silence"]}
-        rows={channels(last).map(({ age, channel, delivered, received }) => ({
+        rows={channels().map(({ age, channel, delivered, received }) => ({
           key: channel,
           cells: [channel, `${received.toFixed(1)} /s`, `${delivered.toFixed(1)} /s`, Words.duration(age)]
         }))}
@@ -67,7 +62,7 @@ export const Streams = () => {
         title="Since the start"
         columns={["Event", "Reason or subscription", "Number"]}
         rows={troubles.flatMap(({ label, metric, name }) =>
-          Metrics.of(last, metric).map(({ labels, value }) => ({
+          Metrics.of(metric).map(({ labels, value }) => ({
             key: `${name} ${labels[label]}`,
             cells: [name, labels[label], Words.count(value)]
           }))

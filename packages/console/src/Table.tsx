@@ -69,6 +69,36 @@ export const Spark = (
   )
 }
 
+/** Names with values, as code; omits a name without a value. */
+export const Facts = (
+  { pairs }: { readonly pairs: ReadonlyArray<readonly [name: string, value: string | undefined]> }
+) => (
+  <dl>
+    {pairs.map(([name, value]) =>
+      value === undefined ? null : (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <code>{value}</code>
+          </dd>
+        </div>
+      )
+    )}
+  </dl>
+)
+
+/** A value in large type with its name and a note. */
+export const Tile = (
+  { name, note, value }: { readonly name: string; readonly value: string; readonly note?: string }
+) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>
+      <strong>{value}</strong> {note === undefined ? null : <span class="muted">{note}</span>}
+    </dd>
+  </div>
+)
+
 /**
  * A modal dialog with focus on its cancel button. The browser traps the focus in the dialog, and closes the dialog with
  * Escape.

@@ -1,7 +1,7 @@
 /** The venue's API weight: how much remains in this minute, use by caller, and savings by caching and coalescing. */
 import * as Admin from "@trigate/client/Admin"
 import * as Metrics from "./Live.ts"
-import { lastMinute, snapshots, usePolled } from "./Live.ts"
+import { usePolled } from "./Live.ts"
 import * as Words from "./Table.tsx"
 import { Spark, Table } from "./Table.tsx"
 
@@ -9,6 +9,7 @@ const upstream = "trading-api"
 const available = "trigate_upstream_rate_limit_available"
 const reads = "trigate_response_cache_total"
 const weightSaved = "trigate_upstream_weight_saved_total"
+const calls = "trigate_upstream_calls_total"
 
 const answeredBy: { readonly [outcome: string]: string } = {
   coalesced: "an identical read that was in flight",
@@ -19,44 +20,26 @@ const answeredBy: { readonly [outcome: string]: string } = {
   stale: "a stale response, because the upstream failed"
 }
 
-const listOutcomes = (to: Metrics.Snapshot, name: string): ReadonlyArray<string> => [
-  ...new Set(Metrics.of(to, name).map(({ labels }) => labels["outcome"] ?? ""))
-]
-
 /**
  * Returns, for each source of responses (such as the cache), the number of reads that were served without an upstream
  * request, and the API weight saved.
  */
-const saved = () => {
-  const span = lastMinute.value
-  if (span === undefined) return []
-  const { from, to } = span
-  const grown = (name: string, outcome: string) => Metrics.growth(from, to, name, { outcome })
-  return [...new Set([...listOutcomes(to, reads), ...listOutcomes(to, weightSaved)])]
+const saved = () =>
+  [...new Set([reads, weightSaved].flatMap((name) => Metrics.of(name)).map(({ labels }) => labels["outcome"] ?? ""))]
     // a background refresh sends an upstream request, so it saves nothing
     .filter((outcome) => !outcome.startsWith("refresh"))
     .map((outcome) => ({
       outcome: answeredBy[outcome] ?? outcome,
-      reads: grown(reads, outcome),
-      weight: grown(weightSaved, outcome)
+      reads: Metrics.growth(reads, { outcome }),
+      weight: Metrics.growth(weightSaved, { outcome })
     }))
     .filter(({ reads, weight }) => reads > 0 || weight > 0)
-}
 
 /** Returns the operations with the most upstream attempts in the last minute. */
-const costly = () => {
-  const span = lastMinute.value
-  if (span === undefined) return []
-  const operations = [
-    ...new Set(
-      Metrics.of(span.to, "trigate_upstream_calls_total", { upstream }).map(({ labels }) => labels["operation"] ?? "")
-    )
-  ]
-  return operations.map((operation) => ({
-    operation,
-    attempts: Metrics.growth(span.from, span.to, "trigate_upstream_calls_total", { upstream, operation })
-  })).filter(({ attempts }) => attempts > 0).toSorted((one, other) => other.attempts - one.attempts).slice(0, 8)
-}
+const costly = () =>
+  [...new Set(Metrics.of(calls, { upstream }).map(({ labels }) => labels["operation"] ?? ""))]
+    .map((operation) => ({ operation, attempts: Metrics.growth(calls, { upstream, operation }) }))
+    .filter(({ attempts }) => attempts > 0).toSorted((one, other) => other.attempts - one.attempts).slice(0, 8)
 
 const user = (name: string, units: number, all: number) => ({
   key: name,
@@ -98,19 +81,13 @@ const Users = () => {
 
 /** The console's panel of the venue's API weight. */
 export const Weight = () => {
-  const all = snapshots.value
-  const now = all.at(-1)
-  const left = now === undefined ? [] : Metrics.of(now, available, { upstream, share: "common" })
-  if (left.length === 0) {
+  if (Metrics.of(available, { upstream, share: "common" }).length === 0) {
     return <p class="muted">No address of the official API is configured, so the gateway uses no API weight.</p>
   }
-  const values = all.map((each) => Metrics.sum(each, available, { upstream, share: "common" }))
+  const values = Metrics.sums(available, { upstream, share: "common" })
   const top = Math.max(...values)
   const last = values.at(-1) ?? 0
-  const span = lastMinute.value
-  const spent = span === undefined
-    ? 0
-    : Metrics.growth(span.from, span.to, "trigate_upstream_weight_total", { upstream })
+  const spent = Metrics.growth("trigate_upstream_weight_total", { upstream })
   return (
     <>
       <section class="card" aria-labelledby="weight-left">

@@ -7,8 +7,6 @@
  */
 import { degradable } from "@trigate/api/unstable/HealthApi"
 import type { Readiness } from "@trigate/api/unstable/HealthApi"
-import * as EvmOperations from "@trigate/domain/evm/EvmProtocol"
-import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import * as ResumePosition from "@trigate/domain/unstable/streams/Subscription"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import type * as SandboxState from "@trigate/sandbox/SandboxState"
@@ -18,18 +16,17 @@ import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
 import type * as Inspector from "@trigate/trading/Inspector"
-import type { Queries, SharedStreams } from "@trigate/trading/streams/Streams"
+import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
 import type { Used } from "@trigate/trading/unstable/actionLog/LoggedAction"
 import type * as EvmFeed from "@trigate/upstream/unstable/evm/EvmFeed"
-import type { AskNode } from "@trigate/upstream/unstable/evm/Heads"
 import type { RateWindow } from "@trigate/upstream/unstable/limits/RateWindow"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
-import type * as Scope from "effect/Scope"
 import { addressNames } from "./settings/Settings.ts"
 import type { Settings } from "./settings/Settings.ts"
 
@@ -37,41 +34,48 @@ import type { Settings } from "./settings/Settings.ts"
 export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | TokenChain | Layer2
 
 /**
- * Builds the chain services from settings. The state of the services persists when the settings change. A change of the
- * network or of the stores has no effect.
+ * The chains of a gateway: what persists when the settings change, and the services that follow from settings. A change
+ * of the network or of the stores has no effect.
  *
  * @since 0.1.0
  * @category services
  */
 export class Chains extends Context.Service<Chains, {
-  /** The action log, which persists when the settings change. */
   readonly actionLog: ActionLog.ActionLog["Service"]
   /** The use of each upstream's rate limit, by upstream; empty for the sandbox. */
   readonly windows: Map<string, RateWindow>
-  readonly layerOf: (settings: Settings) => Layer.Layer<Services>
   /** The sandbox's state; `undefined` for live chains. */
   readonly sandbox: SandboxState.SandboxState["Service"] | undefined
-  /** Opens the streams of the trading chain. Each new connection uses the URL in the current settings. */
-  readonly openStreams: (
-    queries: Queries,
-    settings: () => Settings
-  ) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
-  /**
-   * Opens the feed of an EVM chain, which follows the chain's newest blocks for the callers' subscriptions
-   * (`eth_subscribe`). The feed queries the node through `ask`, and uses the current settings.
-   */
-  readonly openFeed: (
-    chain: FeedChain,
-    ask: AskNode,
-    settings: () => Settings
-  ) => Effect.Effect<EvmFeed.EvmFeed, never, Scope.Scope>
+  /** Returns the streams of the trading chain; `undefined` while that chain is not configured. */
+  readonly streams: () => SharedStreams | undefined
+  /** The feeds that follow the newest blocks of the EVM chains for the callers' subscriptions (`eth_subscribe`). */
+  readonly feeds: { readonly [chain in FeedChain]: EvmFeed.EvmFeed }
+  /** Returns the services that follow from settings. */
+  readonly layerServices: (settings: Settings) => Layer.Layer<Services>
 }>()("@trigate/server/Chains") {}
 
 /** The chains that have subscriptions over JSON-RPC. */
 export type FeedChain = "trading" | "layer2"
 
-/** For each chain, the chain and protocol of the requests that its block feed sends to the node. */
-export const feedServing = { trading: EvmOperations.serving, layer2: Layer2Operations.serving } as const
+/** The settings that a gateway serves with. State that persists when the settings change reads them here. */
+export class SettingsInForce {
+  current: Settings
+  /**
+   * The longest deadline of an action in any settings so far, because an action that was sent with older settings can
+   * be in flight until the deadline of those settings.
+   */
+  onceDeadline: Duration.Duration
+
+  constructor(first: Settings) {
+    this.current = first
+    this.onceDeadline = first.onceDeadline
+  }
+
+  replace(settings: Settings): void {
+    this.current = settings
+    this.onceDeadline = Duration.max(this.onceDeadline, settings.onceDeadline)
+  }
+}
 
 /**
  * The mode of each chain.

@@ -51,17 +51,17 @@ export interface Mount {
    * Requests on the fast lane bypass middleware that the embedding server puts around these routes, such as an access
    * check.
    */
-  readonly fastLane?: FastLane.Entrance
+  readonly fastLane?: FastLane.Entrance | undefined
   /**
    * The `Host` values that are accepted in addition to loopback hosts. By default, a server on a public address accepts
    * any host, and a server on a loopback address accepts only loopback hosts.
    */
-  readonly hosts?: Observe.Hosts
+  readonly hosts?: Observe.Hosts | undefined
   /**
    * The origins whose pages are allowed to read responses, and to send actions, transactions and messages. Default:
    * none.
    */
-  readonly origins?: Observe.Origins
+  readonly origins?: Observe.Origins | undefined
   /**
    * The operations that are relayed in addition to the documented ones. Default: `/info` queries of any type, no
    * additional JSON-RPC methods, and batches of at most 100 calls.

@@ -6,8 +6,8 @@
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
-import { CallerKeys } from "@trigate/callers/CallerKeys"
-import { Quotas } from "@trigate/callers/Quotas"
+import type { CallerKeys } from "@trigate/callers/CallerKeys"
+import type { Quotas } from "@trigate/callers/Quotas"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Context from "effect/Context"
@@ -25,7 +25,6 @@ import type { ServeError } from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Path } from "effect/Path"
-import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
@@ -166,29 +165,20 @@ const orStartError = <A, R>(place: Listener.ListenAddress, effect: Effect.Effect
 const listen = (place: Listener.ListenAddress, bounds: Listener.Bounds = {}) =>
   orStartError(place, Layer.build(Listener.layer({ ...place, ...bounds })))
 
-/** Returns the services that the routes use with the given settings. */
-const routeServices = (
-  settings: Settings,
-  chains: Chains.Chains["Service"],
-  keys: CallerKeys["Service"],
-  quotas: Quotas["Service"]
-) =>
+/** Returns the services of the routes that follow from the settings. */
+const routeServices = (settings: Settings, chains: Chains.Chains["Service"]) =>
   Layer.mergeAll(
-    chains.layerOf(settings),
-    Layer.succeed(ActionLog, chains.actionLog),
-    Layer.succeed(RateLimiter.Windows, chains.windows),
-    Layer.succeed(CallerKeys, keys),
-    Layer.succeed(Quotas, quotas),
+    chains.layerServices(settings),
     Layer.succeed(EffectiveSettings.EffectiveSettings, EffectiveSettings.list(settings)),
     Layer.succeed(TrustedProxies, settings.trustedProxies),
     Layer.succeed(Chains.GatewayStatus, Chains.makeStatus(settings)),
-    settings.accessLog
-      ? Layer.provide(Observe.layer, NodeStdio.layer)
-      : Observe.layerOff
+    settings.accessLog ? Layer.provide(Observe.layer, NodeStdio.layer) : Observe.layerOff
   )
 
 /** The services that the routes need, and that persist across changes of the settings. */
 type Surroundings =
+  | CallerKeys
+  | Quotas
   | Load.Load
   | Load.Drain
   | Observe.LiveRequests
@@ -210,36 +200,39 @@ const sessionLimits = (settings: Settings): Sessions.Options => ({
   queue: { frames: settings.streamQueueFrames, bytes: settings.streamQueueBytes }
 })
 
-const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | undefined, hasFastLane: boolean) {
+const make = Effect.fnUntraced(function*(
+  inForce: Chains.SettingsInForce,
+  place: AdminPlace | undefined,
+  hasFastLane: boolean
+) {
+  const first = inForce.current
   const chains = yield* Chains.Chains
-  const keys = yield* CallerKeys
-  const quotas = yield* Quotas
   const drain = yield* Load.Drain
   const isAlone = Observe.isOwnMachine(first.host)
-  const context = yield* Effect.context<Surroundings>()
-  const scope = Context.get(context, Scope.Scope)
+  const scope = yield* Scope.Scope
   const one = yield* Semaphore.make(1)
   const sandbox = chains.sandbox === undefined ? undefined : SandboxRoutes.controlled(chains.sandbox)
-  let inForce = first
-  const sessions = yield* Sessions.make((queries) => chains.openStreams(queries, () => inForce), {
+  const sessions = yield* Sessions.make(chains, {
     ...sessionLimits(first),
     isCut: () => sandbox?.state.faults.happens("droppedSockets") === true
-  }, (chain, ask) => chains.openFeed(chain, ask, () => inForce))
+  })
+  const context = (yield* Effect.context<Surroundings>()).pipe(
+    Context.add(ActionLog, chains.actionLog),
+    Context.add(RateLimiter.Windows, chains.windows),
+    Context.add(Sessions.Sessions, sessions)
+  )
 
   const build = Effect.fnUntraced(function*(settings: Settings) {
     const own = yield* Scope.fork(scope)
     const services = Layer.succeedContext(
-      yield* Layer.build(
-        Layer.merge(routeServices(settings, chains, keys, quotas), Layer.succeed(Sessions.Sessions, sessions))
-      ).pipe(Scope.provide(own))
+      yield* Layer.build(routeServices(settings, chains)).pipe(Scope.provide(own))
     )
     const fastLane: Listener.Entrance = { lane: undefined }
-    const relay = { anyInfo: settings.relayInfo, methods: settings.relayMethods, maxBatch: settings.batchLimit }
     const mount = {
-      relay,
-      ...(hasFastLane ? { fastLane } : {}),
-      ...(Option.isSome(settings.hosts) ? { hosts: settings.hosts.value } : {}),
-      ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
+      relay: { anyInfo: settings.relayInfo, methods: settings.relayMethods, maxBatch: settings.batchLimit },
+      fastLane: hasFastLane ? fastLane : undefined,
+      hosts: Option.getOrUndefined(settings.hosts),
+      origins: Option.getOrUndefined(settings.corsOrigins)
     }
     const routes = place !== undefined
       ? Gateway.layer({ ...mount, health: "short" })
@@ -253,7 +246,15 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
       admin: place === undefined
         ? undefined
         : yield* HttpRouter.toHttpEffect(
-          Layer.provide(Gateway.layerWithAdmin({ relay, console: true, isGuarded: place.isGuarded, sandbox }), services)
+          Layer.provide(
+            Gateway.layerWithAdmin({
+              relay: mount.relay,
+              console: true,
+              isGuarded: place.isGuarded,
+              sandbox
+            }),
+            services
+          )
         ).pipe(Scope.provide(own)),
       own,
       settings
@@ -261,7 +262,6 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   }, Effect.provideContext(context))
 
   let now = yield* build(first)
-  const handle = yield* Ref.make(now.handle)
   const entrance = { ...now.fastLane }
   // the listeners open last, so that connections find a complete gateway. The callers' listener opens first, so that
   // the admin listener responds only if both are open.
@@ -271,7 +271,7 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   })
   const admin = place === undefined ? undefined : yield* listen(place)
   yield* Effect.uninterruptible(Effect.gen(function*() {
-    yield* Effect.provideContext(Listener.serve(Effect.flatten(Ref.get(handle)), entrance), callers)
+    yield* Effect.provideContext(Listener.serve(Effect.suspend(() => now.handle), entrance), callers)
     if (admin !== undefined) {
       yield* Effect.provideContext(HttpServer.serveEffect(Effect.suspend(() => now.admin ?? now.handle)), admin)
     }
@@ -288,10 +288,9 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
     const next = yield* build(settings)
     const old = now
     now = next
-    inForce = settings
+    inForce.replace(settings)
     const foreign = Observe.foreignTo(Option.getOrUndefined(settings.corsOrigins))
     sessions.closeForeign((headers) => foreign(headers, headers["host"]) !== undefined)
-    yield* Ref.set(handle, next.handle)
     entrance.lane = next.fastLane.lane
     yield* Effect.forkIn(Effect.andThen(drain.current, Scope.close(old.own, Exit.void)), scope)
   })
@@ -343,11 +342,13 @@ export const layer = (settings: Settings, { fastLane = true }: Options = {}) =>
     for (const place of [callersAddress(settings), ...admin === undefined ? [] : [admin]]) {
       yield* orStartError(place, Listener.checkAddress(place))
     }
-    return Layer.effectContext(make(settings, admin, fastLane)).pipe(
-      Layer.provide(Chains.isSandbox(settings) ? SandboxChains.layer(settings) : LiveChains.layer(settings)),
+    const inForce = new Chains.SettingsInForce(settings)
+    return Layer.effectContext(make(inForce, admin, fastLane)).pipe(
+      Layer.provide(Chains.isSandbox(settings) ? SandboxChains.layer(settings) : LiveChains.layer(inForce)),
       Layer.provide(CallerStore.layerCallers(keys)),
       Layer.provideMerge(Layer.mergeAll(
         AuditLogWriter.layer(settings.auditLog),
+        Sessions.layerCurrent(),
         Load.layerDrain,
         Observe.layerLiveRequests,
         MetricHistory.layerHistory,

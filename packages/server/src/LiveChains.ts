@@ -11,9 +11,7 @@ import { SharedTransactions } from "@trigate/tokens/transactions/Transactions"
 import * as AccountEvents from "@trigate/trading/accounts/AccountEvents"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as Admission from "@trigate/trading/admission/Admission"
-import type { Info } from "@trigate/trading/Info"
 import * as Streams from "@trigate/trading/streams/Streams"
-import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import * as Trading from "@trigate/trading/Trading"
 import * as AccountMirror from "@trigate/trading/unstable/accounts/AccountMirror"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
@@ -37,67 +35,108 @@ import * as LayerMap from "effect/LayerMap"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 import * as Socket from "effect/socket/Socket"
-import * as GatewayStatus from "./Chains.ts"
-import { Chains, feedServing } from "./Chains.ts"
-import * as StreamOptions from "./settings/Settings.ts"
+import * as Struct from "effect/Struct"
+import { Chains, layerStoreReadiness } from "./Chains.ts"
+import type { SettingsInForce } from "./Chains.ts"
+import { toAddresses, toEventLog, toLimits } from "./settings/Settings.ts"
 import type { Settings } from "./settings/Settings.ts"
 import type { SettingsError } from "./settings/SettingsSources.ts"
 import { audited } from "./stores/AuditLogWriter.ts"
 import type { AuditLogWriter } from "./stores/AuditLogWriter.ts"
 import * as Stores from "./stores/Stores.ts"
+import { CurrentServices, openFeeds } from "./streams/Sessions.ts"
 
 /** Maximum number of bytes of a WebSocket frame from the venue; the longest known frame has 116 KB. */
 const maxPayload = 16 * 1024 * 1024
 
-const construct = Layer.succeed(
-  Socket.WebSocketConstructor,
-  (url) => new NodeWS.WebSocket(url, { maxPayload, perMessageDeflate: false, handshakeTimeout: 10_000 })
-)
-
-/**
- * WebSockets without compression, which the venue does not support either.
- *
- * @since 0.1.0
- * @category layers
- */
-export const layerSockets: Layer.Layer<SocketTransport.SocketTransport> = Layer.provide(
+/** WebSockets without compression, which the venue does not support either. */
+const layerSockets: Layer.Layer<SocketTransport.SocketTransport> = Layer.provide(
   SocketTransport.layer,
-  construct
+  Layer.succeed(
+    Socket.WebSocketConstructor,
+    (url) => new NodeWS.WebSocket(url, { maxPayload, perMessageDeflate: false, handshakeTimeout: 10_000 })
+  )
 )
 
-const outliers = (addresses: Pick<Settings, "tradingNodeUrl" | "layer2Url">) =>
-  OutlierDetection.layer({
-    oneChain: [
-      { upstream: Upstream.make("trading-node", addresses.tradingNodeUrl) },
-      { upstream: Upstream.make("layer2", addresses.layer2Url) }
-    ]
-  })
+/** The services that persist when the settings change. */
+const persistent = [
+  ActionLog.ActionLog,
+  FilterStore.FilterStore,
+  HttpTransport,
+  AccountEvents.EventStore,
+  MetadataFetch,
+  ReplicaUse.ReplicaUse,
+  ResponseCache.ResponseCache,
+  SharedTransactions,
+  SocketTransport.SocketTransport
+] as const
+
+/** The settings of each EVM chain's feed: its WebSocket URLs, and the request units per second of its node's plan. */
+const feedSettings = {
+  trading: { sockets: "tradingNodeWsUrl", units: "tradingNodeRps" },
+  layer2: { sockets: "layer2WsUrl", units: "layer2Rps" }
+} as const
 
 /**
- * Returns the layer of the configured candle archive. Loads its module only if at least one series is to be recorded.
+ * Returns the minimum milliseconds between two polls for an EVM chain's newest block. Polls use at most three fifths of
+ * the node plan's request units per second. If no plan is configured, the minimum is one second.
  */
-const archiveLayer = (settings: Settings): Layer.Layer<never> =>
-  settings.archive.length === 0
-    ? Layer.empty
-    : Layer.unwrap(Effect.map(Effect.promise(() => import("./stores/ArchiveStore.ts")), ({ layer }) => layer(settings)))
+const pollAtLeast = (units: Option.Option<number>): number =>
+  Option.match(units, { onNone: () => 1000, onSome: (rps) => 1000 / (0.6 * rps) })
 
-/** Returns the layer of the candle recorder; an empty layer if no series is to be recorded. */
-const recorderLayer = (
-  settings: Settings,
-  streams: SharedStreams | undefined
-): Layer.Layer<never, never, CandleArchive | Info | RateLimiter.RateLimiter> =>
-  settings.archive.length === 0
-    ? Layer.empty
-    : Layer.unwrap(Effect.map(
-      Effect.promise(() => import("./stores/ArchiveStore.ts")),
-      ({ layerRecorder }) => layerRecorder(settings, streams)
-    ))
+/**
+ * Makes what persists when the settings change. `familiar` contains the users with accepted actions, whose streams have
+ * priority.
+ */
+const makeState = Effect.fnUntraced(function*(inForce: SettingsInForce, familiar: ReadonlySet<string>) {
+  const services = Context.pick(...persistent)(
+    yield* Effect.context<Context.Service.Identifier<(typeof persistent)[number]>>()
+  )
+  const first = inForce.current
+  const mirrorAge = Duration.toMillis(first.mirrorAge)
+  const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
+  const orders = AccountEvents.make()
+  const shared = yield* Streams.makeShared((yield* CurrentServices).queries, {
+    addresses: () => toAddresses(inForce.current),
+    familiar,
+    replicas: Context.get(services, ReplicaUse.ReplicaUse),
+    limits: toLimits(first),
+    events: toEventLog(first),
+    mirror,
+    orders
+  })
+  return {
+    services,
+    watched: { mirror, orders },
+    shared,
+    streams: () => inForce.current.tradingApiUrl.length === 0 ? undefined : shared,
+    feeds: yield* openFeeds((chain) => ({
+      addresses: () => inForce.current[feedSettings[chain].sockets],
+      pollAtLeast: () => pollAtLeast(inForce.current[feedSettings[chain].units])
+    })),
+    windows: new Map<string, RateWindow>(),
+    redis: yield* Effect.serviceOption(Redis.Redis),
+    archive: yield* Effect.serviceOption(CandleArchive),
+    // settings with the same upstream URLs share one outlier detection, and therefore its ejected URLs
+    detections: yield* LayerMap.make((urls: Pick<Settings, "tradingNodeUrl" | "layer2Url">) =>
+      OutlierDetection.layer({
+        oneChain: [
+          { upstream: Upstream.make("trading-node", urls.tradingNodeUrl) },
+          { upstream: Upstream.make("layer2", urls.layer2Url) }
+        ]
+      })
+    )
+  }
+})
 
-const services = (settings: Settings, watched: Pick<Trading.ChainOptions, "mirror" | "orders">) =>
+type ChainState = Effect.Success<ReturnType<typeof makeState>>
+
+/** Returns the layer of the chains' services that follow from the settings. */
+const chainServices = (state: ChainState, settings: Settings) =>
   Layer.mergeAll(
     Trading.layerNoDeps({
       ...Admission.toOptions(settings),
-      ...watched,
+      ...state.watched,
       network: settings.network,
       infoFreshness: settings.infoFreshness,
       staleWhenLimited: settings.staleWhenLimited,
@@ -124,11 +163,8 @@ const services = (settings: Settings, watched: Pick<Trading.ChainOptions, "mirro
     })
   )
 
-const rateLimiter = (
-  settings: Settings,
-  redis: Option.Option<Redis.Redis["Service"]>,
-  windows: RateLimiter.Windows["Service"]
-) => {
+/** Returns the layer of the rate limits. If Redis is configured, all replicas share them. */
+const rateLimiter = ({ redis, windows }: ChainState, settings: Settings) => {
   const limits = RateLimiter.toLimits(settings)
   return Option.match(redis, {
     onNone: () => RateLimiter.layerMemory(limits, windows),
@@ -140,17 +176,35 @@ const rateLimiter = (
   })
 }
 
-const feedSettings = {
-  trading: { sockets: "tradingNodeWsUrl", units: "tradingNodeRps" },
-  layer2: { sockets: "layer2WsUrl", units: "layer2Rps" }
-} as const
+/** Loads the module of the candle archive, which a gateway that records no candles does not need. */
+const archiveStore = Effect.promise(() => import("./stores/ArchiveStore.ts"))
 
-/**
- * Returns the minimum milliseconds between two polls for an EVM chain's newest block. Polls use at most three fifths of
- * the node plan's request units per second. If no plan is configured, the minimum is one second.
- */
-const pollAtLeast = (units: Option.Option<number>): number =>
-  Option.match(units, { onNone: () => 1000, onSome: (rps) => 1000 / (0.6 * rps) })
+/** Returns the layer of the candle recorder and the exported archive; empty if no series is to be recorded. */
+const recorder = ({ archive, shared }: ChainState, settings: Settings) =>
+  Option.match(archive, {
+    onNone: () => Layer.empty,
+    onSome: (found) =>
+      Layer.merge(
+        Layer.provide(
+          Layer.unwrap(Effect.map(archiveStore, ({ layerRecorder }) => layerRecorder(settings, shared))),
+          Layer.succeed(CandleArchive, found)
+        ),
+        Layer.succeed(ExportedArchive, found)
+      )
+  })
+
+/** Returns the layer of everything that follows from the settings. */
+const layerServices = (state: ChainState, settings: Settings) => {
+  const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
+  return recorder(state, settings).pipe(
+    Layer.provideMerge(chainServices(state, settings)),
+    Layer.provide(Pipeline.layerNoDeps({ readDeadline, onceDeadline, traceUpstream })),
+    Layer.provide(state.detections.get({ tradingNodeUrl, layer2Url })),
+    Layer.provide(rateLimiter(state, settings)),
+    Layer.provide(Layer.succeedContext(state.services)),
+    Layer.provide(Option.match(state.archive, { onNone: () => Layer.empty, onSome: Layer.succeed(CandleArchive) }))
+  )
+}
 
 /**
  * Provides the live chains and the callers' quotas. If Redis is configured, replicas share rate limits and cached
@@ -160,111 +214,39 @@ const pollAtLeast = (units: Option.Option<number>): number =>
  * @category layers
  */
 export const layer = (
-  first: Settings
-): Layer.Layer<Chains | Quotas.Quotas, SettingsError, AuditLogWriter> =>
-  Layer.unwrap(Effect.sync(() => {
-    let longest = first.onceDeadline
-    const familiar = new Set<string>()
-    const make = Effect.gen(function*() {
-      const kept = Context.pick(
-        ActionLog.ActionLog,
-        FilterStore.FilterStore,
-        HttpTransport,
-        AccountEvents.EventStore,
-        MetadataFetch,
-        ReplicaUse.ReplicaUse,
-        ResponseCache.ResponseCache,
-        SharedTransactions,
-        SocketTransport.SocketTransport
-      )(
-        yield* Effect.context<
-          | ActionLog.ActionLog
-          | FilterStore.FilterStore
-          | AccountEvents.EventStore
-          | HttpTransport
-          | MetadataFetch
-          | ReplicaUse.ReplicaUse
-          | ResponseCache.ResponseCache
-          | SharedTransactions
-          | SocketTransport.SocketTransport
-        >()
-      )
-      const windows = new Map<string, RateWindow>()
-      const redis = yield* Effect.serviceOption(Redis.Redis)
-      const archive = yield* Effect.serviceOption(CandleArchive)
-      const mirrorAge = Duration.toMillis(first.mirrorAge)
-      const mirror = mirrorAge > 0 ? yield* AccountMirror.make(mirrorAge) : undefined
-      const orders = AccountEvents.make()
-      let streams: SharedStreams | undefined
-      // settings with the same upstream URLs share one outlier detection, and therefore its ejected URLs
-      const detections = yield* LayerMap.make(outliers)
-      return Chains.of({
-        actionLog: Context.get(kept, ActionLog.ActionLog),
-        windows,
-        sandbox: undefined,
-        openStreams: Effect.fnUntraced(function*(queries, settings) {
-          const shared = yield* Effect.provide(
-            Streams.makeShared(queries, {
-              addresses: () => StreamOptions.toAddresses(settings()),
-              familiar,
-              replicas: Context.get(kept, ReplicaUse.ReplicaUse),
-              limits: StreamOptions.toLimits(settings()),
-              events: StreamOptions.toEventLog(settings()),
-              mirror,
-              orders
-            }),
-            kept
-          )
-          streams = shared
-          return () => settings().tradingApiUrl.length === 0 ? undefined : shared
-        }),
-        openFeed: (chain, ask, settings) =>
-          Effect.provide(
-            EvmFeed.make({
-              serving: feedServing[chain],
-              ask,
-              addresses: () => settings()[feedSettings[chain].sockets],
-              pollAtLeast: () => pollAtLeast(settings()[feedSettings[chain].units])
-            }),
-            kept
-          ),
-        layerOf: (settings) => {
-          const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
-          // the longest deadline never decreases, because an action that was sent with older settings can be in flight
-          // until the deadline of those settings
-          longest = Duration.max(longest, onceDeadline)
-          const recorder = Option.match(archive, {
-            onNone: () => Layer.empty,
-            onSome: (found) => Layer.provide(recorderLayer(settings, streams), Layer.succeed(CandleArchive, found))
-          })
-          return recorder.pipe(
-            Layer.merge(Option.match(archive, { onNone: () => Layer.empty, onSome: Layer.succeed(ExportedArchive) })),
-            Layer.provideMerge(services(settings, { mirror, orders })),
-            Layer.provide(Pipeline.layerNoDeps({ readDeadline, onceDeadline, traceUpstream })),
-            Layer.provide(detections.get({ tradingNodeUrl, layer2Url })),
-            Layer.provide(rateLimiter(settings, redis, windows)),
-            Layer.provide(Layer.succeedContext(kept)),
-            Layer.provide(Option.match(archive, { onNone: () => Layer.empty, onSome: Layer.succeed(CandleArchive) }))
-          )
-        }
-      })
-    })
-    const redis = Option.map(first.redisUrl, Stores.layerRedis)
-    const kept = Layer.effect(Chains, make).pipe(
-      Layer.provideMerge(GatewayStatus.layerStoreReadiness),
+  inForce: SettingsInForce
+): Layer.Layer<Chains | Quotas.Quotas, SettingsError, AuditLogWriter | CurrentServices> => {
+  const first = inForce.current
+  const redis = Option.map(first.redisUrl, Stores.layerRedis)
+  const familiar = new Set<string>()
+  const chains = Effect.map(makeState(inForce, familiar), (state) =>
+    Chains.of({
+      ...Struct.pick(state, ["feeds", "streams", "windows"]),
+      actionLog: Context.get(state.services, ActionLog.ActionLog),
+      sandbox: undefined,
+      layerServices: (settings) => layerServices(state, settings)
+    }))
+  return Layer.effect(Chains, chains).pipe(
+    Layer.provideMerge(layerStoreReadiness),
+    Layer.provide(
       Layer.provide(
-        Layer.provide(ActionLog.layerNoting(familiar), audited(Stores.layer(first, redis, () => longest)))
-      ),
-      Layer.provide(archiveLayer(first)),
-      Layer.provide([MetadataFetchUndici.layer(), SharedTransactions.layer()]),
-      Layer.provide([
-        HttpTransportUndici.layer({ connections: 512 }),
-        layerSockets,
-        Stores.layerReplicas(first, redis)
-      ])
-    )
-    return Layer.merge(
-      Option.match(redis, { onNone: () => kept, onSome: (shared) => Layer.provide(kept, shared) }),
-      Stores.quotas(first, redis)
-    )
-  }))
+        ActionLog.layerNoting(familiar),
+        audited(Stores.layer(first, redis, () => inForce.onceDeadline))
+      )
+    ),
+    Layer.provide(
+      first.archive.length === 0
+        ? Layer.empty
+        : Layer.unwrap(Effect.map(archiveStore, (store) => store.layer(first)))
+    ),
+    Layer.provide([
+      MetadataFetchUndici.layer(),
+      SharedTransactions.layer(),
+      HttpTransportUndici.layer({ connections: 512 }),
+      layerSockets,
+      Stores.layerReplicas(first, redis)
+    ]),
+    Layer.provide(Option.getOrElse(redis, () => Layer.empty)),
+    Layer.merge(Stores.quotas(first, redis))
+  )
+}

@@ -14,54 +14,55 @@ import * as Admission from "@trigate/trading/admission/Admission"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Streams from "@trigate/trading/streams/Streams"
 import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
-import * as EvmFeed from "@trigate/upstream/unstable/evm/EvmFeed"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { FileSystem } from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import * as GatewayStatus from "./Chains.ts"
-import { Chains, feedServing } from "./Chains.ts"
-import * as StreamOptions from "./settings/Settings.ts"
+import { Chains, layerStoreReadiness } from "./Chains.ts"
+import { toEventLog, toLimits } from "./settings/Settings.ts"
 import type { Settings } from "./settings/Settings.ts"
 import type { SettingsError } from "./settings/SettingsSources.ts"
 import { audited, type AuditLogWriter } from "./stores/AuditLogWriter.ts"
+import { CurrentServices, openFeeds } from "./streams/Sessions.ts"
 
-/** Makes the sandbox. The action log of the sandbox is in memory, separate from the log of live chains. */
-const make = () =>
-  Layer.effect(
-    Chains,
-    Effect.map(Effect.context<ActionLog.ActionLog | SandboxState.SandboxState | SharedTransactions>(), (context) => {
-      const kept = Context.pick(ActionLog.ActionLog, SandboxState.SandboxState, SharedTransactions)(context)
-      return Chains.of({
-        actionLog: Context.get(kept, ActionLog.ActionLog),
-        windows: new Map(),
-        sandbox: Context.get(kept, SandboxState.SandboxState),
-        openStreams: Effect.fnUntraced(function*(queries, settings) {
-          const shared = yield* Streams.makeShared(queries, {
-            addresses: [Redacted.make("sandbox")],
-            limits: StreamOptions.toLimits(settings()),
-            events: StreamOptions.toEventLog(settings())
-          }).pipe(
-            Effect.provideService(SocketTransport, VenueStreams.make(Context.get(kept, SandboxState.SandboxState))),
-            Effect.provideServiceEffect(EventStore.EventStore, EventStore.makeMemory)
-          )
-          return () => shared
-        }),
-        openFeed: (chain, ask) => EvmFeed.make({ serving: feedServing[chain], ask }),
-        layerOf: (settings) =>
-          Layer.mergeAll(
-            Sandbox.layerServices(),
-            Inspector.layer(Admission.toOptions(settings)),
-            VenueArchive.layer
-          ).pipe(
-            Layer.provide(Admission.layer(Admission.toOptions(settings))),
-            Layer.provide(VenueProfile.layer(settings.network)),
-            Layer.provide(Layer.succeedContext(kept))
-          )
-      })
-    })
-  ).pipe(Layer.provide(SharedTransactions.layer()), Layer.provideMerge(GatewayStatus.layerStoreReadiness))
+/**
+ * The services that persist when the settings change. The action log is in memory, separate from the log of live
+ * chains.
+ */
+const persistent = [ActionLog.ActionLog, SandboxState.SandboxState, SharedTransactions] as const
+
+const make = Effect.fnUntraced(function*(first: Settings) {
+  const services = Context.pick(...persistent)(
+    yield* Effect.context<Context.Service.Identifier<(typeof persistent)[number]>>()
+  )
+  const sandbox = Context.get(services, SandboxState.SandboxState)
+  const shared = yield* Streams.makeShared((yield* CurrentServices).queries, {
+    addresses: [Redacted.make("sandbox")],
+    limits: toLimits(first),
+    events: toEventLog(first)
+  }).pipe(
+    Effect.provideService(SocketTransport, VenueStreams.make(sandbox)),
+    Effect.provideServiceEffect(EventStore.EventStore, EventStore.makeMemory)
+  )
+  return Chains.of({
+    actionLog: Context.get(services, ActionLog.ActionLog),
+    windows: new Map(),
+    sandbox,
+    streams: () => shared,
+    feeds: yield* openFeeds(),
+    layerServices: (settings) =>
+      Layer.mergeAll(
+        Sandbox.layerServices(),
+        Inspector.layer(Admission.toOptions(settings)),
+        VenueArchive.layer
+      ).pipe(
+        Layer.provide(Admission.layer(Admission.toOptions(settings))),
+        Layer.provide(VenueProfile.layer(settings.network)),
+        Layer.provide(Layer.succeedContext(services))
+      )
+  })
+})
 
 /**
  * Makes the sandbox's state from the settings. Loads the module that reads recorded prices only if the sandbox replays
@@ -87,8 +88,9 @@ const sandboxState = (
  */
 export const layer = (
   settings: Settings
-): Layer.Layer<Chains | Quotas.Quotas, SettingsError, AuditLogWriter | FileSystem> =>
-  Layer.merge(
-    Layer.provide(make(), [audited(ActionLogMemory.layer()), sandboxState(settings)]),
-    Quotas.layerMemory
+): Layer.Layer<Chains | Quotas.Quotas, SettingsError, AuditLogWriter | CurrentServices | FileSystem> =>
+  Layer.effect(Chains, make(settings)).pipe(
+    Layer.provideMerge(layerStoreReadiness),
+    Layer.provide([SharedTransactions.layer(), audited(ActionLogMemory.layer()), sandboxState(settings)]),
+    Layer.merge(Quotas.layerMemory)
   )

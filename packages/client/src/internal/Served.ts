@@ -54,3 +54,35 @@ export const ownReader = <Response extends AnyCodec>(response: Response) => {
       (malformed) => wrapReason(answer.status === 200 ? malformed : Protocol.servedResponseFailure(answer))
     )
 }
+
+/** Makes the call that reads one of the gateway's own routes. `pathOf` returns the path for the call's arguments. */
+export const readOwn = <Response extends AnyCodec, Args extends ReadonlyArray<unknown>>(
+  name: string,
+  pathOf: (...args: Args) => string,
+  response: Response
+) => {
+  const read = ownReader(response)
+  const call: (...args: Args) => Effect.Effect<Response["Type"], CallFailure, Connection> = Effect.fn(
+    `GatewayClient.${name}`
+  )(function*(...args: Args) {
+    return yield* read(yield* ask(({ own }) => own.get(pathOf(...args))))
+  })
+  return call
+}
+
+/** Makes the function that posts a payload to a path of the gateway's own routes. */
+export const postOwn = <Payload extends AnyCodec, Response extends AnyCodec>(
+  name: string,
+  payload: Payload,
+  response: Response
+) => {
+  const write = Protocol.encodeRequest(payload)
+  const read = ownReader(response)
+  const call: (path: string, value: Payload["Type"]) => Effect.Effect<Response["Type"], CallFailure, Connection> =
+    Effect
+      .fn(`GatewayClient.${name}`)(function*(path, value) {
+        const { text } = yield* Effect.mapError(write(value), wrapReason)
+        return yield* read(yield* ask(({ own }) => own.post(path, text)))
+      })
+  return call
+}

@@ -10,7 +10,7 @@ import { go, place } from "../Gateway.ts"
 import type { CallResult } from "../Gateway.ts"
 import { readiness } from "../Live.ts"
 import * as Words from "../Table.tsx"
-import { formTexts, Table } from "../Table.tsx"
+import { formTexts, Table, Tile } from "../Table.tsx"
 import * as AccountState from "./AccountState.tsx"
 import { AccountTables } from "./AccountState.tsx"
 
@@ -110,14 +110,7 @@ export const Account = () => {
               "Account value": summary.marginSummary.accountValue,
               "Margin used": summary.marginSummary.totalMarginUsed,
               "Withdrawable": summary.withdrawable
-            }).map(([name, value]) => (
-              <div key={name}>
-                <dt>{name}</dt>
-                <dd>
-                  <strong>{value}</strong> <span class="muted">USDC</span>
-                </dd>
-              </div>
-            ))}
+            }).map(([name, value]) => <Tile key={name} name={name} value={value} note="USDC" />)}
           </dl>
         )}
       </section>

@@ -44,8 +44,8 @@ import {
   problemReader
 } from "../operations/Operation.ts"
 import type { AnyCodec, UpstreamResponse } from "../operations/Operation.ts"
-import { ActionAccepted, ActionEntry, ActionRejected, classifyRejection } from "./ActionOutcome.ts"
-import type { ActionResult } from "./ActionOutcome.ts"
+import { ActionAccepted, ActionRejected, classifyRejection, decodeEntry, isRejected } from "./ActionOutcome.ts"
+import type { ActionEntry, ActionResult } from "./ActionOutcome.ts"
 
 /** The `r` or `s` of a signature: 0x hex of 1 to 64 digits, because inner multi-sig signatures omit leading zeros. */
 export const SignaturePart = hex(/^0x[0-9a-fA-F]{1,64}$/u, "SignaturePart", "0x hex of 1 to 64 digits")
@@ -572,8 +572,6 @@ const decodeAnswer = Schema.decodeUnknownOption(
 const decodeAccepted = Schema.decodeUnknownOption(ActionAccepted)
 
 const isRefused = Schema.is(Schema.Struct({ error: Schema.String }))
-const decodeEntry = Schema.decodeUnknownOption(ActionEntry)
-
 /** The members that a status object of the venue can have, each with the tag of the corresponding `ActionEntry`. */
 const tags = [["resting", "Resting"], ["filled", "Filled"], ["running", "Done"]] as const
 
@@ -625,7 +623,7 @@ const entriesIn = (
   if (entries.length >= legs && entries.length > 0) return entries
   const [first] = entries
   return forEachLeg(
-    first !== undefined && entries.every(ActionEntry.guards.Rejected) ? first : { _tag: "Unrecognised", raw: data }
+    first !== undefined && entries.every(isRejected) ? first : { _tag: "Unrecognised", raw: data }
   )
 }
 

@@ -72,6 +72,19 @@ export type Cloid = typeof Cloid.Type
 
 const order = { oid: OrderId, cloid: Schema.optionalKey(Cloid) }
 
+// without the matchers of `ActionEntry`, which a page that only submits does not load
+const entry = Schema.Union([
+  Schema.TaggedStruct("Resting", order),
+  Schema.TaggedStruct("Filled", { ...order, totalSz: Schema.String, avgPx: Schema.String }),
+  Schema.TaggedStruct("Waiting", { kind: Schema.Literals(["waitingForFill", "waitingForTrigger"]) }),
+  Schema.TaggedStruct("Done", { twapId: Schema.optionalKey(OrderId) }),
+  Schema.TaggedStruct("Rejected", { reason: RejectionReason, message: Schema.String }),
+  Schema.TaggedStruct("Unrecognised", { raw: Schema.Unknown })
+]).annotate({ identifier: "ActionEntry" })
+
+/** Decodes the result of one leg. */
+export const decodeEntry = Schema.decodeUnknownOption(entry)
+
 /**
  * The result of one leg. Each order, cancel or modify of a batch is a leg; an action without a batch has one leg.
  *
@@ -105,15 +118,12 @@ const order = { oid: OrderId, cloid: Schema.optionalKey(Cloid) }
  * order 77738308 rests
  * ```
  */
-export const ActionEntry = Schema.TaggedUnion({
-  Resting: order,
-  Filled: { ...order, totalSz: Schema.String, avgPx: Schema.String },
-  Waiting: { kind: Schema.Literals(["waitingForFill", "waitingForTrigger"]) },
-  Done: { twapId: Schema.optionalKey(OrderId) },
-  Rejected: { reason: RejectionReason, message: Schema.String },
-  Unrecognised: { raw: Schema.Unknown }
-}).annotate({ identifier: "ActionEntry" })
+export const ActionEntry = Schema.toTaggedUnion("_tag")(entry)
 export type ActionEntry = typeof ActionEntry.Type
+
+/** Returns whether the venue refused a leg. */
+export const isRejected = (entry: ActionEntry): entry is Extract<ActionEntry, { readonly _tag: "Rejected" }> =>
+  entry._tag === "Rejected"
 
 /**
  * An action that the venue accepted, with the result of each leg (order, cancel or modify), in the sequence in which the
@@ -121,7 +131,7 @@ export type ActionEntry = typeof ActionEntry.Type
  */
 export const ActionResult = Schema.Struct({
   ...ActionAccepted.fields,
-  entries: Schema.Array(ActionEntry)
+  entries: Schema.Array(entry)
 }).annotate({ identifier: "ActionResult" })
 export type ActionResult = typeof ActionResult.Type
 
@@ -140,7 +150,7 @@ export class ActionRejected extends Schema.TaggedError<ActionRejected>()("Action
   recovered: Schema.optionalKey(Address),
   response: Schema.optionalKey(Schema.Unknown),
   entries: Schema.optionalKey(
-    Schema.Array(ActionEntry).annotate({
+    Schema.Array(entry).annotate({
       description: "The result of each leg, in the sequence in which the action lists the legs"
     })
   )
@@ -157,7 +167,7 @@ export class ActionRejected extends Schema.TaggedError<ActionRejected>()("Action
  * The error has the reason of the first refused leg. Its `message` contains the venue's texts for all refused legs.
  */
 export const legRejection = ({ entries, response }: ActionResult): Option.Option<ActionRejected> => {
-  const rejected = entries.filter(ActionEntry.guards.Rejected)
+  const rejected = entries.filter(isRejected)
   const message = [...new Set(rejected.map(({ message }) => message))].join("; ")
   return Option.map(
     Arr.head(rejected),

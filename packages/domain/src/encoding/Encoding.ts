@@ -528,7 +528,6 @@ export class Json {
   readonly text: string
   #value: Result.Result<unknown, ParseFault> | undefined
   #bytes: Uint8Array | undefined
-  #canonical: string | undefined
 
   /** Makes a document; `value` and `bytes` are what the caller knows of it already. */
   constructor(text: string, value?: Result.Result<unknown, ParseFault>, bytes?: Uint8Array) {
@@ -545,11 +544,6 @@ export class Json {
   /** The parsed value; `undefined` if the text is not JSON. */
   get valueOrUndefined(): unknown {
     return Result.getOrElse(this.value, () => undefined)
-  }
-
-  /** The canonical form of the text, which must be valid JSON: see {@link canonical}. */
-  get canonical(): string {
-    return this.#canonical ??= canonical(this.text)
   }
 
   /** The text in UTF-8. */

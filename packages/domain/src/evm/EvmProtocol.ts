@@ -246,16 +246,18 @@ const readError = (raw: string, value: unknown): Extract<RpcAnswer, { readonly _
   return { _tag: "Error", code: known, message, error: Json.write({ ...rest, code: known, message }), isOdd: true }
 }
 
-const readMember = (
+/** Returns the text of a response's member; `undefined` if the response has no such member. */
+type MemberText = (name: string) => string | undefined
+
+const readMembers = (
   upstream: string,
-  text: string,
+  textOf: MemberText | undefined,
   value: unknown,
   id: number
 ): Result.Result<RpcAnswer, UpstreamMalformed> => {
-  const spans = Json.members(text)
-  const result = rawMember(text, spans, "result")
-  const error = rawMember(text, spans, "error")
-  const answeredId = rawMember(text, spans, "id")
+  const result = textOf?.("result")
+  const error = textOf?.("error")
+  const answeredId = textOf?.("id")
   const answersUs = answeredId === String(id)
   // Erigon sends a null result with an error
   if (error !== undefined && error !== "null" && (result === undefined || result === "null")) {
@@ -264,11 +266,17 @@ const readMember = (
       ? Result.succeed(readError(error, member(value, "error")))
       : Result.fail(malformed(upstream, "The response has a different id than the request"))
   }
-  if (spans.size === 0) return Result.fail(malformed(upstream, "Expected a JSON-RPC object"))
+  if (textOf === undefined) return Result.fail(malformed(upstream, "Expected a JSON-RPC object"))
   if (!answersUs) return Result.fail(malformed(upstream, "The response has a different id than the request"))
   return result === undefined || (error !== undefined && error !== "null")
     ? Result.fail(malformed(upstream, "Expected exactly one of result and error"))
     : Result.succeed({ _tag: "Result", result: Json.parsed(result, member(value, "result")) })
+}
+
+/** Returns the function that looks up the members of a response as received; `undefined` if the response has none. */
+const sentMembers = (text: string): MemberText | undefined => {
+  const spans = Json.members(text)
+  return spans.size === 0 ? undefined : (name) => rawMember(text, spans, name)
 }
 
 const isVisible = (text: string, at: number): boolean => text.charCodeAt(at) > 0x20
@@ -307,7 +315,7 @@ export const readAnswer = (
   if (usual !== undefined) return Result.succeed(usual)
   return Result.match(json.value, {
     onFailure: () => Result.fail(malformed(upstream, Json.notJson.message)),
-    onSuccess: (parsed) => readMember(upstream, json.text, parsed, id)
+    onSuccess: (parsed) => readMembers(upstream, sentMembers(json.text), parsed, id)
   })
 }
 
@@ -363,12 +371,19 @@ export const readBatch = (
     const place = places.get(String(id))
     return place === undefined
       ? Result.fail(malformed(upstream, "The batch does not have exactly one response with the call's id"))
-      : readMember(upstream, elements[place] ?? "", values[place], id)
+      : readMembers(upstream, sentMembers(elements[place] ?? ""), values[place], id)
   }))
 }
 
+/** Returns the function that encodes the members of a parsed response; `undefined` if the response has none. */
+const parsedMembers = (value: unknown): MemberText | undefined =>
+  Predicate.isReadonlyObject(value) && Object.keys(value).length > 0
+    ? (name) => Object.hasOwn(value, name) ? Json.stringify(value[name]) : undefined
+    : undefined
+
 /**
- * Decodes a gateway's HTTP response to the call with the ID `id`.
+ * Decodes a gateway's HTTP response to the call with the ID `id`. The result is encoded again, because a client that
+ * decodes it does not need the bytes as received, nor the code that finds them.
  *
  * HTTP 429 means that a rate limit is exhausted, regardless of the body. With any other status, a JSON-RPC response is
  * decoded. A body that is not a JSON-RPC response fails with `UpstreamMalformed` for HTTP 200, otherwise with the error
@@ -376,7 +391,11 @@ export const readBatch = (
  */
 export const parseAnswer = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, ServedFailure> => {
   if (response.status === 429) return Effect.fail(servedResponseFailure(response))
-  const read = Effect.fromResult(readAnswer(response.upstream, response.json, id))
+  const { json, upstream } = response
+  const read = Effect.fromResult(Result.match(json.value, {
+    onFailure: () => Result.fail(malformed(upstream, Json.notJson.message)),
+    onSuccess: (value) => readMembers(upstream, parsedMembers(value), value, id)
+  }))
   return response.status === 200 ? read : Effect.mapError(read, () => servedResponseFailure(response))
 }
 

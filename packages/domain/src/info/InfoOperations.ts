@@ -43,7 +43,6 @@ import {
   invalidRequest,
   makeReader,
   ofForeign,
-  requestCost as operationCost,
   retryable,
   typedMethodMapper as typedMethod,
   unavailable,
@@ -257,8 +256,6 @@ export const candleSnapshot = query({
     )
   ),
   response: Schema.Array(Candle),
-  recognized: CandleText.countRows,
-  mostRows: maxBars,
   cachePolicy,
   isCacheable: CandleText.isCacheable,
   example: { req: { coin: "BTC", interval: "1d", startTime: instant, endTime: instant + 30 * 1440 * minute } }
@@ -718,7 +715,7 @@ export const makeCandlesMethod = <const Failures extends ReadonlyArray<AnyCodec>
 }
 
 /** Classifies a response that is relayed unchanged. */
-export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | "refusal">) =>
+export const judge = (operation: Pick<ReadOperation, "isFinal" | "refusal"> & { readonly name?: string }) =>
 (
   response: Operation.UpstreamResponse
 ): AttemptResult<Operation.UpstreamResponse, ReadFailure> => {
@@ -736,7 +733,8 @@ export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | 
     )
   }
   if (status !== 200) return answered(response)
-  const rows = operation.recognized?.(response.pieces)
+  // not a member of the operation, because the typed client would load the function
+  const rows = operation.name === candleSnapshot.name ? CandleText.countRows(response.pieces) : undefined
   if (rows !== undefined) return answered(response, rows)
   if (Option.isNone(response.utf8)) return unreadable(upstream, "a body that is not UTF-8 (HTTP 200)")
   const { value } = response.json
@@ -773,8 +771,8 @@ export const codec: CacheCodec<Operation.UpstreamResponse> = {
 }
 
 /** Returns the maximum cost of a query that is sent at `now`. */
-export const callCost = ({ operation, request }: Pick<InfoCall, "operation" | "request">, now: number): Cost =>
-  operationCost(operation, request, now)
+export const callCost = (call: InfoCall, now: number): Cost =>
+  isCandleCall(call) ? { ...call.operation.cost, maxRows: maxBars(call.request, now) } : call.operation.cost
 
 const accountPattern = /^0x[0-9a-f]{40}$/u
 
@@ -799,7 +797,7 @@ const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
 /** The read protocol of `POST /info`, for the official API and for nodes. */
 export const reads: ReadProtocol<InfoCall, Operation.UpstreamResponse, ReadFailure> = {
   // the whole body is the cache key, because it may have members that the operation does not declare
-  key: ({ body, surface }) => `${surface} ${body.canonical}`,
+  key: ({ body, surface }) => `${surface} ${Encoding.canonical(body.text)}`,
   cachePolicy: ({ operation, request }: InfoCall, now) => operation.cachePolicy?.(request, now),
   isCacheable: (call: InfoCall, response) =>
     (isCandleCall(call) ? isInWindow(call.request, response.pieces) : undefined) ??

@@ -314,19 +314,6 @@ export interface Operation<
   readonly failures: Failures
   /** The block parameter of a method that reads state: its position, and the supported values. */
   readonly blockParam?: { readonly position: number; readonly supported: ReadonlyArray<StateBlock> }
-  /**
-   * Counts the elements of a list response in the received chunks, without joining, decoding or parsing the chunks.
-   * Returns `undefined` if the format is not recognized.
-   *
-   * Intended for long responses with a fixed format. Every text that is recognized must also decode.
-   */
-  readonly recognized?: (pieces: ReadonlyArray<Uint8Array>) => number | undefined
-  // a method, so that an operation with any request type is assignable to `Operation`
-  /**
-   * Returns the maximum number of rows in the response to a request sent at `now`, if the rows add to the weight.
-   * Default: `cost.maxRows`.
-   */
-  mostRows?(request: Request["Type"], now: number): number
   /** A response that means an error, regardless of its HTTP status. */
   readonly refusal?: DeclaredRefusal<Request["Type"], Failures[number]["Type"]>
   /**
@@ -498,16 +485,6 @@ export const responseWeight = (operation: Pick<Operation, "cost">, rows: number)
 /** Returns the maximum weight of one call. */
 export const worstWeight = (operation: Pick<Operation, "cost">): number =>
   responseWeight(operation, operation.cost.maxRows ?? 0)
-
-/** Returns the maximum cost of a request: the cost if the response has the maximum number of rows. */
-export const requestCost = <Request>(
-  operation: { readonly cost: Cost; mostRows?(request: Request, now: number): number },
-  request: Request,
-  now: number
-): Cost =>
-  operation.mostRows === undefined
-    ? operation.cost
-    : { ...operation.cost, maxRows: operation.mostRows(request, now) }
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 

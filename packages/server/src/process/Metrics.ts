@@ -389,18 +389,8 @@ const growing = (series: Series, context: Context.Context<never>) => {
 
 /** The metrics of one gateway's streams, in the registry of a context. */
 export const make = (context: Context.Context<never>) => {
-  const sockets = metrics.streamSockets.series({})
-  const connections = metrics.streamConnections.series({})
-  const subscriptions = metrics.streamSubscriptions.series({})
-  const users = metrics.streamUsers.series({})
-  const others = {
-    connections: metrics.streamOtherReplicas.series({ limit: "connections" }),
-    subscriptions: metrics.streamOtherReplicas.series({ limit: "subscriptions" }),
-    users: metrics.streamOtherReplicas.series({ limit: "users" })
-  }
   const opened = metrics.streamSocketsOpened.series({})
   const conflated = metrics.streamConflated.series({})
-  const unknown = metrics.streamUnknownFrames.series({})
   const frames = growing((channel) => metrics.streamFrames.series({ channel }), context)
   const deliveries = growing((channel) => metrics.streamDeliveries.series({ channel }), context)
   const gaps = growing((channel) => metrics.streamGaps.series({ channel }), context)
@@ -426,7 +416,7 @@ export const make = (context: Context.Context<never>) => {
       open: number,
       feeds: ReadonlyArray<FeedStatus>
     ): void => {
-      sockets.updateUnsafe(open, context)
+      metrics.streamSockets.series({}).updateUnsafe(open, context)
       closed(closings)
       reorganisations(new Map(feeds.map((feed) => [feed.chain, feed.reorganisations])))
       polls(new Map(feeds.map((feed) => [feed.chain, feed.polls])))
@@ -441,20 +431,27 @@ export const make = (context: Context.Context<never>) => {
       }
       if (streams === undefined) return
       const status = streams.status()
-      connections.updateUnsafe(status.connections, context)
-      subscriptions.updateUnsafe(status.subscriptions, context)
-      users.updateUnsafe(status.users, context)
-      others.connections.updateUnsafe(status.others.connections, context)
-      others.subscriptions.updateUnsafe(status.others.subscriptions, context)
-      others.users.updateUnsafe(status.others.users.length, context)
+      const { connections, others, subscriptions, users } = status
+      metrics.streamConnections.series({}).updateUnsafe(connections, context)
+      metrics.streamSubscriptions.series({}).updateUnsafe(subscriptions, context)
+      metrics.streamUsers.series({}).updateUnsafe(users, context)
+      const used = {
+        connections: others.connections,
+        subscriptions: others.subscriptions,
+        users: others.users.length
+      }
+      for (const [limit, count] of Object.entries(used)) {
+        metrics.streamOtherReplicas.series({ limit }).updateUnsafe(count, context)
+      }
       frames(streams.counts.frames)
       deliveries(streams.counts.deliveries)
       gaps(streams.counts.gaps)
       refilled(streams.counts.refilled)
       collisions(streams.counts.collisions)
       reconnects(streams.counts.reconnects)
-      if (streams.counts.unknown > unknownSeen) unknown.updateUnsafe(streams.counts.unknown - unknownSeen, context)
-      unknownSeen = streams.counts.unknown
+      const { unknown } = streams.counts
+      if (unknown > unknownSeen) metrics.streamUnknownFrames.series({}).updateUnsafe(unknown - unknownSeen, context)
+      unknownSeen = unknown
       const oldest = new Map<string, number>()
       for (const topic of status.topics) {
         if (topic.age !== undefined) oldest.set(topic.name, Math.max(oldest.get(topic.name) ?? 0, topic.age / 1000))

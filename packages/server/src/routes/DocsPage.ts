@@ -573,16 +573,7 @@ const hash = (text: string): string => `'sha256-${createHash("sha256").update(te
  * The `Content-Security-Policy`: allows the page's own script and style, and requests to this gateway; forbids to frame
  * the page.
  */
-const policy = [
-  "default-src 'none'",
-  `script-src ${hash(script)}`,
-  `style-src ${hash(style)}`,
-  "img-src data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'"
-].join("; ")
+const policy = StaticPage.contentPolicy({ script: hash(script), style: hash(style), image: "data:" })
 
 const encoder = new TextEncoder()
 

@@ -72,13 +72,7 @@ const isAmong = (validators: string | undefined, etag: string): boolean =>
   validators !== undefined &&
   validators.split(",").some((each) => ["*", etag, `W/${etag}`].includes(each.trim()))
 
-interface Representation {
-  readonly etag: string
-  readonly whole: HttpServerResponse.HttpServerResponse
-  readonly notModified: HttpServerResponse.HttpServerResponse
-}
-
-const represent = (coding: Coding, { body, contentType, policy }: Content): Effect.Effect<Representation> =>
+const represent = (coding: Coding, { body, contentType, policy }: Content) =>
   Effect.map(encoders[coding](body), (encoded) => {
     const etag = `"${createHash("sha256").update(encoded).digest("base64url").slice(0, 22)}"`
     // the browser has to revalidate a cached copy, because an update of the gateway changes the page
@@ -128,6 +122,19 @@ export const make = <R>(content: Effect.Effect<Content, never, R>) =>
  * The folders that can contain the console: beside the folder of the bundled program, or in this package. The first one
  * that contains files is used.
  */
+/** Returns a content security policy of a page that loads nothing else, and calls only its own origin. */
+export const contentPolicy = (sources: { readonly script: string; readonly style: string; readonly image: string }) =>
+  [
+    "default-src 'none'",
+    `script-src ${sources.script}`,
+    `style-src ${sources.style}`,
+    `img-src ${sources.image}`,
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'"
+  ].join("; ")
+
 const folders = [new URL("../console", import.meta.url), new URL("../../console", import.meta.url)]
 
 const types: { readonly [extension: string]: string } = {
@@ -138,16 +145,7 @@ const types: { readonly [extension: string]: string } = {
 }
 
 /** The `Content-Security-Policy`: only resources of this gateway, no inline scripts or styles, no framing. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'"
-].join("; ")
+const policy = contentPolicy({ script: "'self'", style: "'self'", image: "'self' data:" })
 
 const notBuilt = ProblemResponse.plainProblem(404, "Not Found", "The console is not built: run `npm run console`")
 

@@ -80,27 +80,31 @@ const Exporter = Schema.Literals(["otlp", "none"])
 
 const Share = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 
+// a change of these settings takes effect after a restart
+const listening = { group: "Listening", needsRestart: true } as const
+const limits = { group: "Limits", needsRestart: true } as const
+const socketLimits = { group: "Streams", needsRestart: true } as const
+const stores = { group: "Stores", needsRestart: true } as const
+const telemetry = { group: "Telemetry", needsRestart: true } as const
+
 const exporter = "`otlp` or `none`"
 const millis = "an integer of milliseconds above zero"
 
 /** The settings, by their names in a settings file. */
 export const telemetrySettings = {
   otelSdkDisabled: withDefault("OTEL_SDK_DISABLED", TrueFalse, "false", {
-    group: "Telemetry",
-    needsRestart: true,
+    ...telemetry,
     meaning: "disables all exports",
     takes: "`true` or `false`"
   }),
   otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", OtlpEndpoint, {
-    group: "Telemetry",
-    needsRestart: true,
+    ...telemetry,
     meaning: "OpenTelemetry collector to which traces, metrics and the program's log are exported; a path like " +
       "`/v1/traces` is appended",
     takes: "an http(s) base URL without query"
   }, "unset: no export"),
   otlpHeaders: optional("OTEL_EXPORTER_OTLP_HEADERS", SecretPairs, {
-    group: "Telemetry",
-    needsRestart: true,
+    ...telemetry,
     meaning: "headers of each export, such as one with a key of the collector",
     takes: "`name=value`, comma separated, percent-encoded"
   }),
@@ -109,45 +113,38 @@ export const telemetrySettings = {
     Schema.Literals(["http/protobuf", "http/json"]),
     "http/protobuf",
     {
-      group: "Telemetry",
-      needsRestart: true,
+      ...telemetry,
       meaning: "encoding of the exports",
       takes: "`http/protobuf` or `http/json`"
     }
   ),
   otlpCompression: withDefault("OTEL_EXPORTER_OTLP_COMPRESSION", Schema.Literals(["none", "gzip"]), "none", {
-    group: "Telemetry",
-    needsRestart: true,
+    ...telemetry,
     meaning: "compression of the exports",
     takes: "`none` or `gzip`"
   }),
   otelServiceName: optional("OTEL_SERVICE_NAME", Schema.String, {
-    group: "Telemetry",
-    needsRestart: true,
+    ...telemetry,
     meaning: "service name of the gateway",
     takes: "a text"
   }, "unset: `service.name` of the resource attributes, otherwise trigate"),
   otelResourceAttributes: optional("OTEL_RESOURCE_ATTRIBUTES", Pairs, {
-    group: "Telemetry",
-    needsRestart: true,
+    ...telemetry,
     meaning: "attributes of everything that is exported",
     takes: "`key=value`, comma separated, percent-encoded"
   }),
   otelTracesExporter: withDefault("OTEL_TRACES_EXPORTER", Exporter, "otlp", {
-    group: "Telemetry",
-    needsRestart: true,
+    ...telemetry,
     meaning: "whether traces are exported",
     takes: exporter
   }),
   otelMetricsExporter: withDefault("OTEL_METRICS_EXPORTER", Exporter, "otlp", {
-    group: "Telemetry",
-    needsRestart: true,
+    ...telemetry,
     meaning: "whether metrics are exported; `/metrics` always contains them",
     takes: exporter
   }),
   otelLogsExporter: withDefault("OTEL_LOGS_EXPORTER", Exporter, "otlp", {
-    group: "Telemetry",
-    needsRestart: true,
+    ...telemetry,
     meaning: "whether the program's log is exported; it is always written to standard output",
     takes: exporter
   }),
@@ -163,27 +160,23 @@ export const telemetrySettings = {
     ]),
     "parentbased_always_on",
     {
-      group: "Telemetry",
-      needsRestart: true,
+      ...telemetry,
       meaning: "which requests are traced; a `parentbased` sampler decides only for requests without a `traceparent`",
       takes: "`always_on`, `always_off`, `traceidratio`, or one of these after `parentbased_`"
     }
   ),
   otelTracesSamplerArg: withDefault("OTEL_TRACES_SAMPLER_ARG", Share, "1", {
-    group: "Telemetry",
-    needsRestart: true,
+    ...telemetry,
     meaning: "share of the traces that a `traceidratio` sampler samples",
     takes: "a number from 0 to 1"
   }),
   otelSpanDelay: withDefault("OTEL_BSP_SCHEDULE_DELAY", Millis, "5000", {
-    group: "Telemetry",
-    needsRestart: true,
+    ...telemetry,
     meaning: "time between two exports of spans",
     takes: millis
   }),
   otelMetricInterval: withDefault("OTEL_METRIC_EXPORT_INTERVAL", Millis, "60000", {
-    group: "Telemetry",
-    needsRestart: true,
+    ...telemetry,
     meaning: "time between two exports of metrics",
     takes: millis
   })
@@ -200,60 +193,51 @@ const Kibibytes = Count.pipe(
 /** The settings of streams, by their names in a settings file. */
 export const streamSettings = {
   streamCallerSockets: withDefault("TRIGATE_STREAM_CALLER_SOCKETS", Count, "100", {
-    group: "Streams",
-    needsRestart: true,
+    ...socketLimits,
     meaning: "maximum open WebSockets and event streams of one caller",
     takes: count
   }),
   streamPerSocket: withDefault("TRIGATE_STREAM_PER_SOCKET", Count, "1000", {
-    group: "Streams",
-    needsRestart: true,
+    ...socketLimits,
     meaning: "maximum subscriptions on one WebSocket of a caller",
     takes: count
   }),
   streamCallerMessages: withDefault("TRIGATE_STREAM_CALLER_MESSAGES", Count, "2000", {
-    group: "Streams",
-    needsRestart: true,
+    ...socketLimits,
     meaning: "maximum messages per minute from one WebSocket of a caller; beyond the limit, the WebSocket is closed",
     takes: count
   }),
   streamCallerBytesIn: withDefault("TRIGATE_STREAM_CALLER_KIB_IN", Kibibytes, "1024", {
-    group: "Streams",
-    needsRestart: true,
+    ...socketLimits,
     meaning:
       "maximum KiB per second from one caller over all of its WebSockets; beyond the limit, the WebSocket is closed",
     takes: count
   }),
   streamCallerBytesOut: withDefault("TRIGATE_STREAM_CALLER_KIB_OUT", Kibibytes, "65536", {
-    group: "Streams",
-    needsRestart: true,
+    ...socketLimits,
     meaning:
       "maximum KiB per second to one caller over all of its WebSockets and event streams; beyond the limit, frames are queued",
     takes: count
   }),
   streamPosts: withDefault("TRIGATE_STREAM_POSTS", Count, "100", {
-    group: "Streams",
-    needsRestart: true,
+    ...socketLimits,
     meaning: "maximum concurrent requests (`post` messages or JSON-RPC calls) of one WebSocket",
     takes: count
   }),
   streamQueueFrames: withDefault("TRIGATE_STREAM_QUEUE_FRAMES", Count, "10000", {
-    group: "Streams",
-    needsRestart: true,
+    ...socketLimits,
     meaning:
       "maximum pending events of a WebSocket whose client does not read; beyond the limit, the WebSocket is closed",
     takes: count
   }),
   streamQueueBytes: withDefault("TRIGATE_STREAM_QUEUE_KIB", Kibibytes, "1024", {
-    group: "Streams",
-    needsRestart: true,
+    ...socketLimits,
     meaning:
       "maximum KiB of pending events of a WebSocket whose client does not read; beyond the limit, the WebSocket is closed",
     takes: count
   }),
   streamDrain: withDefault("TRIGATE_STREAM_DRAIN", Age, "5 seconds", {
-    group: "Streams",
-    needsRestart: true,
+    ...socketLimits,
     meaning: "time over which WebSockets are closed when the gateway stops",
     takes: duration
   })
@@ -326,14 +310,12 @@ const RecordedCoin = Schema.String.check(Schema.isPattern(recordedCoin)).pipe(
 /** The settings, by their names in a settings file. */
 export const settings = {
   host: withDefault("TRIGATE_HOST", Host, "127.0.0.1", {
-    group: "Listening",
-    needsRestart: true,
+    ...listening,
     meaning: "address to listen on",
     takes: "a host name or an IP address"
   }),
   port: withDefault("TRIGATE_PORT", Port, "8080", {
-    group: "Listening",
-    needsRestart: true,
+    ...listening,
     meaning: "port to listen on; 0 selects a free port",
     takes: "a port from 0 to 65535"
   }),
@@ -360,8 +342,7 @@ export const settings = {
     takes: "host names or IP addresses without port, comma separated, or `*`"
   }, "unset: no further hosts if the gateway listens on a loopback address, otherwise any host"),
   adminHost: withDefault("TRIGATE_ADMIN_HOST", Host, "127.0.0.1", {
-    group: "Listening",
-    needsRestart: true,
+    ...listening,
     meaning: "address of the admin listener, which has metrics, readiness in detail, the action log and the console",
     takes: "a host name or an IP address; if other machines can reach it, `TRIGATE_CALLERS` must require keys"
   }),
@@ -369,8 +350,7 @@ export const settings = {
     "TRIGATE_ADMIN_PORT",
     Port,
     {
-      group: "Listening",
-      needsRestart: true,
+      ...listening,
       meaning: "port of the admin listener; 0 selects a free port",
       takes: "a port from 0 to 65535"
     },
@@ -405,21 +385,18 @@ export const settings = {
     takes: "origins like `https://app.example`, comma separated, or `*`"
   }, "unset: none"),
   maxConnections: withDefault("TRIGATE_MAX_CONNECTIONS", Count, "4096", {
-    group: "Limits",
-    needsRestart: true,
+    ...limits,
     meaning: "maximum open connections of callers; one client address can use at most a quarter of them",
     takes: "an integer above zero"
   }),
   memoryInFlight: withDefault("TRIGATE_MEMORY_IN_FLIGHT", MemoryInFlight, "64", {
-    group: "Limits",
-    needsRestart: true,
+    ...limits,
     meaning:
       "maximum MiB of the bodies of requests in flight, and separately of responses that clients have not read yet",
     takes: "an integer of MiB, at least 8"
   }),
   maxLag: withDefault("TRIGATE_MAX_LAG", Deadline, "100 ms", {
-    group: "Limits",
-    needsRestart: true,
+    ...limits,
     meaning:
       "maximum event-loop lag, which is also the interval of the timer that measures it; after five consecutive late timers, new work is refused",
     takes: duration
@@ -438,8 +415,7 @@ export const settings = {
     takes: "`stdout`, or the path of a file"
   }, "unset: nowhere"),
   redisUrl: optional("TRIGATE_REDIS_URL", RedisUrl, {
-    group: "Stores",
-    needsRestart: true,
+    ...stores,
     meaning:
       "Redis in which replicas share rate limits, quotas, cached responses and, without a database, the nonces of signed " +
       "actions. While Redis is unreachable, each replica counts and caches by itself; " +
@@ -447,15 +423,13 @@ export const settings = {
     takes: "a redis:// or rediss:// URL, with a database number or no path"
   }),
   actionLogAlone: withDefault("TRIGATE_ACTION_LOG_ALONE", OnOff, "off", {
-    group: "Stores",
-    needsRestart: true,
+    ...stores,
     meaning:
       "send signed actions while Redis, which stores their nonces, is unreachable or late; another replica might then send the same nonce",
     takes: onOff
   }),
   databaseUrl: optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
-    group: "Stores",
-    needsRestart: true,
+    ...stores,
     meaning:
       "database that stores the callers' keys and the action log, which therefore survives a crash; replicas can share a Postgres database. Without Redis, the database also " +
       "counts quotas and stores the events of accounts. While the database cannot be written, signed actions are refused",

@@ -25,12 +25,6 @@ export const layerDatabase = (
 ): Layer.Layer<CandleArchive> =>
   CandleArchiveSql.layer({ network }).pipe(Layer.provide(ActionLogStore.layerDatabase(place, "create")))
 
-const archiveLayer = (settings: Settings) =>
-  Option.match(ActionLogStore.findDatabase(settings), {
-    onNone: () => CandleArchiveMemory.layer({ maxBytes: 256 * 1024 * 1024 }),
-    onSome: (place) => layerDatabase(settings, place)
-  })
-
 /**
  * Elects the replica that records candles. If the replicas share a Postgres database, one replica records at a time.
  * Otherwise, this process always records.
@@ -44,15 +38,14 @@ const electionLayer = (settings: Settings): Layer.Layer<never> => {
 }
 
 /**
- * The configured candle recorder. If the venue's streams are available, the recorder receives bars from them instead of
- * requesting each bar.
+ * The configured candle recorder. The recorder receives bars from the venue's streams instead of requesting each bar.
  *
  * @since 0.1.0
  * @category layers
  */
 export const layerRecorder = (
   settings: Settings,
-  streams: SharedStreams | undefined
+  streams: SharedStreams
 ): Layer.Layer<never, never, CandleArchive | Info | RateLimiter> =>
   Layer.provide(
     CandleRecording.layer({
@@ -60,7 +53,7 @@ export const layerRecorder = (
       weight: settings.tradingApiWeight,
       // callers can use the other half of the subscriptions
       maxLive: Math.floor(settings.streamSubscriptions / 2),
-      ...(streams === undefined ? {} : { candles: Streams.make(streams).candle })
+      candles: Streams.make(streams).candle
     }),
     electionLayer(settings)
   )
@@ -72,4 +65,8 @@ export const layerRecorder = (
  * @since 0.1.0
  * @category layers
  */
-export const layer = (settings: Settings): Layer.Layer<CandleArchive> => archiveLayer(settings)
+export const layer = (settings: Settings): Layer.Layer<CandleArchive> =>
+  Option.match(ActionLogStore.findDatabase(settings), {
+    onNone: () => CandleArchiveMemory.layer({ maxBytes: 256 * 1024 * 1024 }),
+    onSome: (place) => layerDatabase(settings, place)
+  })

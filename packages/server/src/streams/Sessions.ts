@@ -8,6 +8,8 @@ import { resume as resumeQuery } from "@trigate/api/Paths"
 import type { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Caller } from "@trigate/domain/Caller"
 import { CommonFailure, QuotaExceeded, unwrapReason } from "@trigate/domain/errors/GatewayError"
+import * as EvmOperations from "@trigate/domain/evm/EvmProtocol"
+import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import * as ResumePosition from "@trigate/domain/unstable/streams/Subscription"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import type { Queries, SharedStreams } from "@trigate/trading/streams/Streams"
@@ -29,14 +31,13 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { feedServing } from "../Chains.ts"
-import type { FeedChain } from "../Chains.ts"
+import type { Chains, FeedChain } from "../Chains.ts"
 import * as StreamMetrics from "../process/Metrics.ts"
 import type * as AccessLog from "../requests/Observe.ts"
 import type * as RequestRecord from "../requests/Request.ts"
 import { header } from "../requests/Request.ts"
 import type { CallerSocket, IncomingRequest } from "../requests/Request.ts"
-import { EventStream, RpcSession, Session } from "./Session.ts"
+import { RpcSession, Session } from "./Session.ts"
 import type { Options as EventStreamOptions, ServedEvents, Surroundings } from "./Session.ts"
 import * as SocketRequests from "./SocketRequests.ts"
 import * as WebSocketFrame from "./SocketSession.ts"
@@ -51,22 +52,12 @@ export interface CallerLimits {
   readonly bytesOut: number
 }
 
-/** The open sockets and the remaining bytes of all callers. */
-export interface CallerUse {
-  /** Fails if a caller has the maximum number of open sockets and event streams. */
-  readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
-  /** Counts a socket. Returns the bytes that the socket's caller can still send and receive in the current second. */
-  readonly open: (caller: Caller) => Traffic
-  readonly close: (caller: Caller) => void
-  /** Adds the bytes of one second to the bytes that each caller can still send and receive. */
-  readonly refill: () => void
-}
-
 /** Makes the counters of callers' open sockets and remaining bytes. */
-export const makeUse = ({ bytesIn, bytesOut, sockets }: CallerLimits): CallerUse => {
+export const makeUse = ({ bytesIn, bytesOut, sockets }: CallerLimits) => {
   const callers = new Map<string, Traffic & { open: number }>()
   return {
-    admit: ({ id, quota }) => {
+    /** Fails if a caller has the maximum number of open sockets and event streams. */
+    admit: ({ id, quota }: Caller): Effect.Effect<void, QuotaExceeded> => {
       const most = quota.sockets ?? sockets
       return (callers.get(id)?.open ?? 0) < most
         ? Exit.void
@@ -74,17 +65,19 @@ export const makeUse = ({ bytesIn, bytesOut, sockets }: CallerLimits): CallerUse
           new QuotaExceeded({ retryAfter: 60, detail: `This caller already has ${most} open WebSockets` })
         )
     },
-    open: ({ id }) => {
+    /** Counts a socket. Returns the bytes that the socket's caller can still send and receive in the current second. */
+    open: ({ id }: Caller): Traffic => {
       const use = callers.get(id) ?? { open: 0, in: { left: bytesIn }, out: { left: bytesOut } }
       callers.set(id, use)
       use.open++
       return use
     },
-    close: ({ id }) => {
+    close: ({ id }: Caller): void => {
       const use = callers.get(id)
       if (use !== undefined && --use.open === 0) callers.delete(id)
     },
-    refill: () => {
+    /** Adds the bytes of one second to the bytes that each caller can still send and receive. */
+    refill: (): void => {
       for (const use of callers.values()) {
         // bytes beyond the limit are deducted from the next second
         use.in.left = Math.min(bytesIn, use.in.left + bytesIn)
@@ -237,18 +230,14 @@ export class Sessions extends Context.Service<Sessions, {
   readonly run: (opening: Opening, speech: Speech) => Effect.Effect<never>
   /** Returns the state of each EVM chain's feed, which follows the chain's newest blocks. */
   readonly feeds: () => ReadonlyArray<FeedStatus>
-  /** Opens an event stream for a caller. The stream counts as a socket until the response ends. */
-  readonly events: (
-    asked: EventStreamRequest,
-    caller: Caller,
-    record: RequestRecord.RequestRecord
-  ) => Effect.Effect<Stream.Stream<Uint8Array>>
   /** Serves an event stream that its route has made. The stream counts as a socket until the response ends. */
   readonly serve: (
     stream: ServedEvents,
     headers: HttpServerRequest["headers"],
     record: RequestRecord.RequestRecord
   ) => Stream.Stream<Uint8Array>
+  /** The options of every event stream of subscriptions: the maximum size of its queue, and the clock. */
+  readonly eventOptions: Pick<EventStreamOptions, "now" | "queue">
   /** Maximum number of subscriptions on one socket. */
   readonly mostSubscriptions: number
   /**
@@ -257,11 +246,6 @@ export class Sessions extends Context.Service<Sessions, {
    */
   readonly drain: (within: Duration.Duration) => Effect.Effect<void>
 }>()("@trigate/server/streams/Sessions") {}
-
-/** The options of a requested event stream. */
-export interface EventStreamRequest extends Pick<EventStreamOptions, "from" | "topics"> {
-  readonly headers: HttpServerRequest["headers"]
-}
 
 const second = 1000
 
@@ -275,30 +259,91 @@ const parseResume = (url: string): ResumableSeat.Start | undefined => {
   return text === null ? undefined : { from: ResumePosition.parse(text) }
 }
 
-/**
- * Opens the streams of the trading chain, which send their queries through `queries`. The returned function returns
- * `undefined` while the trading chain is not configured.
- */
-export type OpenStreams = (queries: Queries) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
-
-/**
- * Opens the feed of an EVM chain, which follows the chain's newest blocks for callers' subscriptions. The feed queries
- * the node through `ask`.
- */
-export type OpenFeed = (chain: FeedChain, ask: AskNode) => Effect.Effect<EvmFeed.EvmFeed, never, Scope.Scope>
-
 const isCommonFailure = Schema.is(CommonFailure)
 
-/** Opens a feed that polls the node for new blocks. */
-const pollFeed: OpenFeed = (chain, ask) => EvmFeed.make({ serving: feedServing[chain], ask })
+/**
+ * The services that were last built from settings, for whatever persists when the settings change.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export class CurrentServices extends Context.Service<CurrentServices, {
+  /** Replaces the services. */
+  readonly use: (serving: Serving) => void
+  /** Returns the services; `undefined` before the first settings are applied. */
+  readonly get: () => Serving | undefined
+  /** The queries of the trading chain. They wait for the first settings. */
+  readonly queries: Queries
+  /** Returns the function that queries the nodes of an EVM chain. */
+  readonly askNode: (chain: FeedChain) => AskNode
+}>()("@trigate/server/streams/Sessions/CurrentServices") {}
 
-/** Makes the sockets of a gateway from the streams of the trading chain. */
+const makeCurrent = Effect.gen(function*() {
+  let serving: Serving | undefined
+  const isServing = yield* Deferred.make<void>()
+  /** Waits for the first settings, because the candle recorder subscribes before any settings are applied. */
+  const withInfo = <A, E>(ask: (info: Queries) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.suspend(() =>
+      serving === undefined ? Effect.andThen(Deferred.await(isServing), withInfo(ask)) : ask(serving.info)
+    )
+  return CurrentServices.of({
+    use: (next) => {
+      serving = next
+      Deferred.doneUnsafe(isServing, Exit.void)
+    },
+    get: () => serving,
+    queries: {
+      allMids: (request) => withInfo((info) => info.allMids(request)),
+      meta: (request) => withInfo((info) => info.meta(request)),
+      outcomeMeta: () => withInfo((info) => info.outcomeMeta()),
+      perpDexs: () => withInfo((info) => info.perpDexs()),
+      relay: (call) => withInfo((info) => info.relay(call)),
+      spotMeta: () => withInfo((info) => info.spotMeta())
+    },
+    askNode: (chain) => (call) =>
+      Effect.suspend(() =>
+        serving === undefined ? Effect.never : (chain === "trading" ? serving.evm : serving.layer2).relay(call)
+      ).pipe(
+        Effect.mapError(unwrapReason),
+        // reads of blocks and logs have no other errors
+        //
+        // @effect-diagnostics-next-line catchConditionalRefailToCatchIf:off -- the refinement names the remaining errors
+        Effect.catch((error) => isCommonFailure(error) ? Effect.fail(error) : Effect.die(error))
+      )
+  })
+})
+
+/**
+ * Provides the current services: none, until routes are built. Each call returns a new layer.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerCurrent = (): Layer.Layer<CurrentServices> => Layer.effect(CurrentServices, makeCurrent)
+
+/** For each chain, the chain and protocol of the requests that its block feed sends to the node. */
+const feedServing = { trading: EvmOperations.serving, layer2: Layer2Operations.serving } as const
+
+/**
+ * Opens the feeds of the EVM chains, which follow the newest blocks for callers' subscriptions. By default, a feed
+ * polls the node.
+ */
+export const openFeeds = Effect.fnUntraced(function*(
+  optionsOf: (chain: FeedChain) => Pick<EvmFeed.Options, "addresses" | "pollAtLeast"> = () => ({})
+) {
+  const { askNode } = yield* CurrentServices
+  const open = (chain: FeedChain) =>
+    EvmFeed.make({ serving: feedServing[chain], ask: askNode(chain), ...optionsOf(chain) })
+  return { trading: yield* open("trading"), layer2: yield* open("layer2") }
+})
+
+/** Makes the sockets of a gateway, which serve the streams of the trading chain and the feeds of the EVM chains. */
 export const make = Effect.fnUntraced(function*(
-  openStreams: OpenStreams,
-  options: Options,
-  openFeed: OpenFeed = pollFeed
+  { feeds, streams }: Pick<Chains["Service"], "feeds" | "streams">,
+  options: Options
 ) {
   const clock = yield* Clock.Clock
+  const current = yield* CurrentServices
   const scope = yield* Scope.Scope
   const context = yield* Effect.context()
   const fork = Effect.runForkWith(context)
@@ -307,40 +352,8 @@ export const make = Effect.fnUntraced(function*(
   const eventStreams = new Map<ServedEvents, Redacted.Redacted | undefined>()
   const callers = makeUse(options)
   const metrics = StreamMetrics.make(context)
-  let serving: Serving | undefined
-  const isServing = yield* Deferred.make<void>()
-  /**
-   * Runs a query with the services of the current settings. Waits for the first settings, because the candle recorder
-   * subscribes before any settings are applied.
-   */
-  const withInfo = <A, E>(ask: (info: Queries) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
-    Effect.suspend(() =>
-      serving === undefined ? Effect.andThen(Deferred.await(isServing), withInfo(ask)) : ask(serving.info)
-    )
-  const streams = yield* openStreams({
-    allMids: (request) => withInfo((info) => info.allMids(request)),
-    meta: (request) => withInfo((info) => info.meta(request)),
-    outcomeMeta: () => withInfo((info) => info.outcomeMeta()),
-    perpDexs: () => withInfo((info) => info.perpDexs()),
-    relay: (call) => withInfo((info) => info.relay(call)),
-    spotMeta: () => withInfo((info) => info.spotMeta())
-  })
-  const withRelay = (chain: FeedChain): AskNode => (call) =>
-    Effect.suspend(() =>
-      serving === undefined ? Effect.never : (chain === "trading" ? serving.evm : serving.layer2).relay(call)
-    ).pipe(
-      Effect.mapError(unwrapReason),
-      // reads of blocks and logs have no other errors
-      //
-      // @effect-diagnostics-next-line catchConditionalRefailToCatchIf:off -- the refinement names the remaining errors
-      Effect.catch((error) => isCommonFailure(error) ? Effect.fail(error) : Effect.die(error))
-    )
-  const feeds = {
-    trading: yield* openFeed("trading", withRelay("trading")),
-    layer2: yield* openFeed("layer2", withRelay("layer2"))
-  }
   const feedStatus = () => Object.values(feeds).map((feed) => feed.status())
-  const requests = SocketRequests.make(context, now, () => serving)
+  const requests = SocketRequests.make(context, now, current.get)
   let isDraining = false
 
   const countOpen = (caller: Caller): Traffic => {
@@ -363,7 +376,7 @@ export const make = Effect.fnUntraced(function*(
     session.end()
     const { caller, id, openedAt, outbox, received, route } = session
     countClosed(caller, reason, outbox.conflated)
-    serving?.log.write?.({
+    current.get()?.log.write?.({
       time: now(),
       id,
       method: "GET",
@@ -444,24 +457,10 @@ export const make = Effect.fnUntraced(function*(
     )
   }
 
-  const events = (
-    { from, headers, topics }: EventStreamRequest,
-    caller: Caller,
-    record: RequestRecord.RequestRecord
-  ): Effect.Effect<Stream.Stream<Uint8Array>> =>
-    Effect.sync(() => {
-      const shared = streams()
-      if (shared === undefined) return Stream.empty
-      return serve(
-        new EventStream(caller, { streams: shared, topics, from, queue: options.queue, now }),
-        headers,
-        record
-      )
-    })
-
-  const checkKeys = Effect.suspend(() =>
-    serving === undefined ? Effect.void : checkSessionKeys(serving.keys, [...sessions, ...eventStreams])
-  )
+  const checkKeys = Effect.suspend(() => {
+    const serving = current.get()
+    return serving === undefined ? Effect.void : checkSessionKeys(serving.keys, [...sessions, ...eventStreams])
+  })
 
   let keysAt = now()
   const tick = Effect.suspend(() => {
@@ -501,10 +500,7 @@ export const make = Effect.fnUntraced(function*(
 
   return Sessions.of({
     streams,
-    use: (next) => {
-      serving = next
-      Deferred.doneUnsafe(isServing, Exit.void)
-    },
+    use: current.use,
     closeForeign: (isForeign) => {
       for (const session of [...sessions.keys(), ...eventStreams.keys()]) {
         if (session.page !== undefined && isForeign(session.page)) session.close("origin")
@@ -513,8 +509,8 @@ export const make = Effect.fnUntraced(function*(
     admit: callers.admit,
     run,
     feeds: feedStatus,
-    events,
     serve,
+    eventOptions: { queue: options.queue, now },
     mostSubscriptions: options.subscriptions,
     drain
   })
@@ -532,18 +528,14 @@ export const defaults: Options = {
 }
 
 /**
- * Provides the sockets of a gateway. Each call returns a new layer with separate sockets.
+ * Provides sockets without streams: each handshake is refused with `ChainNotConfigured`. The feeds of the EVM chains
+ * poll the nodes. Each call returns a new layer with separate sockets.
  *
  * @since 0.1.0
  * @category layers
  */
-export const layer = (openStreams: OpenStreams, options: Options = defaults): Layer.Layer<Sessions> =>
-  Layer.effect(Sessions, make(openStreams, options))
-
-/**
- * Provides sockets without streams: each handshake is refused with `ChainNotConfigured`.
- *
- * @since 0.1.0
- * @category layers
- */
-export const layerNone = (): Layer.Layer<Sessions> => layer(() => Effect.succeed(() => undefined))
+export const layerNone = (): Layer.Layer<Sessions> =>
+  Layer.effect(
+    Sessions,
+    Effect.flatMap(openFeeds(), (feeds) => make({ streams: () => undefined, feeds }, defaults))
+  ).pipe(Layer.provide(layerCurrent()))

@@ -9,8 +9,8 @@ import type { Quotas } from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
-import { Overloaded, unwrapReason } from "@trigate/domain/errors/GatewayError"
-import type { GatewayError, QuotaExceeded } from "@trigate/domain/errors/GatewayError"
+import { unwrapReason } from "@trigate/domain/errors/GatewayError"
+import type { GatewayError, Overloaded, QuotaExceeded } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import { operationNeed, parseRequest, permitted } from "@trigate/domain/operations/Operation"
@@ -20,6 +20,7 @@ import type { Info } from "@trigate/trading/Info"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { FeedChain } from "../Chains.ts"
+import { overloaded } from "../process/Load.ts"
 import type { Load } from "../process/Load.ts"
 import * as RequestRecord from "../requests/Request.ts"
 import type { Route } from "../routes/Rpc.ts"
@@ -133,61 +134,72 @@ export interface RpcRoute {
   readonly surface: Surface
 }
 
+/** Returns whether a caller has a quota of requests. */
+const hasQuota = ({ quota }: Caller): boolean =>
+  quota.requestsPerSecond !== undefined || quota.concurrentCalls !== undefined
+
+/** Fails with `Overloaded` while the gateway is busy. */
+const unlessBusy = <A, E>({ isBusy }: Load["Service"], run: Effect.Effect<A, E>): Effect.Effect<A, E | Overloaded> =>
+  isBusy ? overloaded : run
+
 /** Makes the functions that serve the requests of sockets. `services` returns `undefined` before the first settings are applied. */
 export const make = (context: Context.Context<never>, now: () => number, services: () => Services | undefined) => {
   let posts = 0
   const countRequest = RequestRecord.makeCount(context)
 
-  const counted = (caller: Caller, quotas: Quotas["Service"]) =>
-    caller.quota.requestsPerSecond === undefined && caller.quota.concurrentCalls === undefined
-      ? Effect.succeed({ end: () => {} })
-      : quotas.count(caller, 1)
-
-  /** Returns the response to a `post` message; `undefined` for a query that the venue cannot decode. */
-  const post = (kind: "action" | "info", payload: string, caller: Caller): Effect.Effect<string | undefined> =>
+  /** Serves a request of a caller with the current services, and counts it as a request of `route`. */
+  const served = <A>(
+    route: string,
+    caller: Caller,
+    serve: (
+      current: Services,
+      record: RequestRecord.RequestRecord
+    ) => Effect.Effect<{ readonly response: A; readonly status: number }>
+  ): Effect.Effect<A> =>
     Effect.suspend(() => {
       const current = services()
       if (current === undefined) return Effect.never
-      const answer = kind === "action" ? action : info
       const record = RequestRecord.make(current.load, `ws-${(posts++).toString(36)}`)
-      record.route = "streams.post"
+      record.route = route
       record.caller = caller
       const start = now()
-      const refused = (error: Overloaded | QuotaExceeded): Reply => ({
-        response: kind === "action" ? refusedAction(error) : refusedInfo(error),
-        operation: kind === "action" ? "exchange" : "info",
-        status: error.status,
-        error: error._tag
-      })
-      const asked: Effect.Effect<Reply, Overloaded | QuotaExceeded> = current.load.isBusy
-        ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is overloaded" }))
-        : Effect.acquireUseRelease(
-          counted(caller, current.quotas),
-          () => answer(current, { payload, requestId: record.id ?? "" }),
-          ({ end }) => Effect.sync(end)
-        )
-      return asked.pipe(
-        Effect.catch((error) => Effect.succeed(refused(error))),
+      return serve(current, record).pipe(
         Effect.provideService(CurrentCaller, caller),
-        Effect.map(({ error, operation, response, status }) => {
-          record.error = error
-          record.operations.push({ operation, outcome: error ?? "ok" })
+        Effect.map(({ response, status }) => {
           countRequest(record, status, now() - start)
           return response
         })
       )
     })
 
+  /** Returns the response to a `post` message; `undefined` for a query that the venue cannot decode. */
+  const post = (kind: "action" | "info", payload: string, caller: Caller): Effect.Effect<string | undefined> =>
+    served("streams.post", caller, (current, record) => {
+      const answer = kind === "action" ? action : info
+      const refused = (error: Overloaded | QuotaExceeded): Reply => ({
+        response: kind === "action" ? refusedAction(error) : refusedInfo(error),
+        operation: kind === "action" ? "exchange" : "info",
+        status: error.status,
+        error: error._tag
+      })
+      const asked = Effect.acquireUseRelease(
+        hasQuota(caller) ? current.quotas.count(caller, 1) : Effect.succeed({ end: () => {} }),
+        () => answer(current, { payload, requestId: record.id ?? "" }),
+        ({ end }) => Effect.sync(end)
+      )
+      return unlessBusy(current.load, asked).pipe(
+        Effect.catch((error) => Effect.succeed(refused(error))),
+        Effect.map((reply) => {
+          record.error = reply.error
+          record.operations.push({ operation: reply.operation, outcome: reply.error ?? "ok" })
+          return reply
+        })
+      )
+    })
+
   /** Returns the response to a JSON-RPC message. Counts the message as a request. */
   const reply = ({ chain, surface }: RpcRoute) => (text: string, caller: Caller): Effect.Effect<string | undefined> =>
-    Effect.suspend(() => {
-      const current = services()
-      if (current === undefined) return Effect.never
-      const { load, quotas, rpc } = current
-      const record = RequestRecord.make(load, `ws-${(posts++).toString(36)}`)
-      record.route = `${chain === "trading" ? "evm" : chain}.socket`
-      record.caller = caller
-      const start = now()
+    served(`${chain === "trading" ? "evm" : chain}.socket`, caller, ({ load, quotas, rpc }, record) => {
       const ends: Array<() => void> = []
       const count = (calls: number) => Effect.map(quotas.count(caller, calls), ({ end }) => void ends.push(end))
       record.admitted = {
@@ -196,14 +208,11 @@ export const make = (context: Context.Context<never>, now: () => number, service
         countMore: count,
         end: () => {}
       }
-      const isCounted = caller.quota.requestsPerSecond !== undefined || caller.quota.concurrentCalls !== undefined
-      const asked: Effect.Effect<string | undefined, Overloaded | QuotaExceeded> = load.isBusy
-        ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is overloaded" }))
-        : Effect.andThen(
-          isCounted ? count(1) : Effect.void,
-          Effect.suspend(() => rpc[chain].reply(text, { record, surface }))
-        )
-      return asked.pipe(
+      const asked = Effect.andThen(
+        hasQuota(caller) ? count(1) : Effect.void,
+        Effect.suspend(() => rpc[chain].reply(text, { record, surface }))
+      )
+      return unlessBusy(load, asked).pipe(
         Effect.catch((error) => {
           record.error = error._tag
           return Effect.succeed(JsonRpc.errorText(idIn(text), JsonRpc.errorObject(error)))
@@ -211,11 +220,7 @@ export const make = (context: Context.Context<never>, now: () => number, service
         Effect.ensuring(Effect.sync(() => {
           for (const end of ends) end()
         })),
-        Effect.provideService(CurrentCaller, caller),
-        Effect.map((response) => {
-          countRequest(record, 200, now() - start)
-          return response
-        })
+        Effect.map((response) => ({ response, status: 200 }))
       )
     })
 

@@ -80,6 +80,12 @@ const noUpgrade = Request.plainProblem(
 /** Maximum number of characters of a subscription that an error message quotes. */
 const mostQuoted = 200
 
+const queryIn = ({ url }: IncomingRequest): URLSearchParams => new URLSearchParams(/\?(.*)$/u.exec(url)?.[1])
+
+/** Responds with an event stream. */
+const eventResponse = (stream: Stream.Stream<Uint8Array>) =>
+  HttpServerResponse.stream(stream, { contentType: "text/event-stream", headers: eventStreamHeaders })
+
 /** Makes the handlers of the routes from the services of the context, and the JSON-RPC routes of the chains. */
 export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Serving["rpc"]) {
   const sessions = yield* Sessions
@@ -116,10 +122,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
     const streams = sessions.streams()
     return streams === undefined
       ? Exit.fail(
-        new ChainNotConfigured({
-          chain: "trading",
-          detail: "No official API of the trading chain is configured"
-        })
+        new ChainNotConfigured({ chain: "trading", detail: "No official API of the trading chain is configured" })
       )
       : Exit.succeed(streams)
   }
@@ -149,7 +152,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
   const events = Effect.fnUntraced(function*(request: IncomingRequest) {
     const { caller, record } = yield* admitted("trading")
     const streams = yield* sharedStreams()
-    const query = new URLSearchParams(/\?(.*)$/u.exec(request.url)?.[1])
+    const query = queryIn(request)
     const asked = query.getAll(Paths.subscribe)
     if (asked.length === 0 || asked.length > sessions.mostSubscriptions) {
       return yield* invalidRequest([{
@@ -175,19 +178,9 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
     yield* sessions.admit(caller)
     const from = ResumePosition.parse(header(request, "last-event-id") ?? query.get(Paths.resume) ?? "")
     if (from !== undefined) yield* streams.events.catchUp(from)
-    const stream = yield* sessions.events(
-      {
-        topics: [...topics.values()],
-        from,
-        headers: request.adapted?.headers ?? Headers.empty
-      },
-      caller,
-      record
-    )
-    return HttpServerResponse.stream(stream, {
-      contentType: "text/event-stream",
-      headers: eventStreamHeaders
-    })
+    const options = { ...sessions.eventOptions, streams, topics: [...topics.values()], from }
+    const headers = request.adapted?.headers ?? Headers.empty
+    return eventResponse(sessions.serve(new Session.EventStream(caller, options), headers, record))
   })
 
   return { socket, events, rpc }
@@ -266,8 +259,6 @@ const parameter = (query: URLSearchParams, name: string) => {
     : Effect.succeed(value)
 }
 
-const queryIn = ({ url }: IncomingRequest): URLSearchParams => new URLSearchParams(/\?(.*)$/u.exec(url)?.[1])
-
 /** The stream that a route serves: how to open it, and how to encode its items. */
 interface Served<Item> {
   /** The address of the account or jetton wallet. An event has the position of a transaction of this address. */
@@ -301,8 +292,8 @@ export const makeTransactions = Effect.gen(function*() {
       Stream.catch((error) => Stream.succeed(eventText("problem", encodeProblem(unwrapReason(error))))),
       (items) => Stream.concat(Stream.succeed(eventText("start", JSON.stringify(after), after)), items)
     )
-    const stream = sessions.serve(new ItemEvents(caller, texts), request.adapted?.headers ?? Headers.empty, record)
-    return HttpServerResponse.stream(stream, { contentType: "text/event-stream", headers: eventStreamHeaders })
+    const headers = request.adapted?.headers ?? Headers.empty
+    return eventResponse(sessions.serve(new ItemEvents(caller, texts), headers, record))
   })
 
   /**
