@@ -36,9 +36,9 @@ import * as Batching from "./Batching.ts"
 import type { AccountVersions } from "./cache/AccountVersions.ts"
 import * as ResponseCache from "./cache/ResponseCache.ts"
 import type { Freshness } from "./cache/ResponseCache.ts"
-import type { Pacer, Refresh } from "./limits/Pacer.ts"
 import * as RateLimiter_ from "./limits/RateLimiter.ts"
 import { RateLimiter } from "./limits/RateLimiter.ts"
+import type { Pacer, Refresh } from "./limits/RateWindow.ts"
 import { HttpTransport } from "./transport/HttpTransport.ts"
 import { cacheSpace, settings } from "./Upstream.ts"
 import type { Target, Upstream, UpstreamLabel } from "./Upstream.ts"
@@ -196,7 +196,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     transport: yield* HttpTransport,
     rateLimiter: yield* RateLimiter,
     outliers: yield* OutlierDetection,
-    context: yield* Effect.context<never>(),
+    context: yield* Effect.context(),
     maxAnswerBytes: options.maxAnswerBytes ?? defaults.maxAnswerBytes,
     traceUpstream: options.traceUpstream ?? settings.traceUpstream.fallback
   }

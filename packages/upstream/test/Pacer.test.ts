@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Pacer } from "@trigate/upstream/unstable/limits/Pacer"
+import { Pacer } from "@trigate/upstream/unstable/limits/RateWindow"
 import * as RateWindow from "@trigate/upstream/unstable/limits/RateWindow"
 import * as Effect from "effect/Effect"
 

@@ -64,7 +64,7 @@ const checkUpstream = (upstream: Upstream.Upstream, chain: Chain, instead: strin
   Effect.gen(function*() {
     const targets = Upstream.targets(upstream, "")
     if (targets.length === 0) return [absent(upstream.label, instead)]
-    const send = Probe.makeProbe(yield* HttpTransport, yield* Effect.context<never>())
+    const send = Probe.makeProbe(yield* HttpTransport, yield* Effect.context())
     const probed = yield* Effect.forEach(targets, (target) => send(target, true), { concurrency: "unbounded" })
     const first = probed.find(({ chainId }) => chainId !== undefined)?.chainId
     const wanted = chain === "none" || chain === "own" ? first : BigInt(chain.id)

@@ -584,7 +584,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   const load = yield* Load
   const clock = yield* Clock.Clock
   const nextId = yield* makeIds
-  const count = Request.makeCount(yield* Effect.context<never>())
+  const count = Request.makeCount(yield* Effect.context())
   const cors = origins === undefined ? undefined : makeCors(origins)
   const isServed = check(hosts)
   const foreign = foreignTo(origins)

@@ -42,8 +42,8 @@ import type * as Scope from "effect/Scope"
 import { isTraced } from "../attempts/Attempts.ts"
 import * as Spans from "../attempts/Spans.ts"
 import * as Batching from "../Batching.ts"
-import type { Pacer, Refresh } from "../limits/Pacer.ts"
 import { IsRefresh, worstCost } from "../limits/RateLimiter.ts"
+import type { Pacer, Refresh } from "../limits/RateWindow.ts"
 import * as SharedState from "../SharedState.ts"
 import { metrics } from "../Upstream.ts"
 import type { UpstreamLabel } from "../Upstream.ts"
@@ -765,7 +765,7 @@ const makeReader = <A, E>(
 
 const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) {
   const versions = yield* AccountVersions
-  const context = yield* Effect.context<never>()
+  const context = yield* Effect.context()
   const store = new CacheStore(options.maxBytes ?? 64 * 1024 * 1024, context)
   const shared: Shared = {
     versions,

@@ -43,7 +43,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import { metrics, settings } from "../Upstream.ts"
 import type { Settings, UpstreamLabel } from "../Upstream.ts"
-import { Pacer } from "./Pacer.ts"
+import { Pacer } from "./RateWindow.ts"
 import * as RateWindow from "./RateWindow.ts"
 import type { Bounds, Slot, Taken, Units, WindowCall } from "./RateWindow.ts"
 

@@ -20,8 +20,8 @@ import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import * as SharedState from "../SharedState.ts"
-import { refreshPace } from "./Pacer.ts"
 import * as RateLimiter from "./RateLimiter.ts"
+import { refreshPace } from "./RateWindow.ts"
 import * as RateWindow from "./RateWindow.ts"
 
 /** The limits, and their location in Redis. */
