@@ -18,10 +18,14 @@ export interface Package {
 export const table: Readonly<Record<string, Package>> = {
   domain: { arrows: [] },
   signing: { arrows: ["domain"], codecs: ["@noble/curves", "@noble/hashes", "hash-wasm", "secp256k1", "viem"] },
-  upstream: { arrows: ["domain"], codecs: ["@noble/hashes"], drivers: ["undici"] },
+  stores: { arrows: ["domain"] },
+  upstream: { arrows: ["domain", "stores"], codecs: ["@noble/hashes"], drivers: ["undici"] },
   // the driver of SQLite is Node's own module
-  archive: { arrows: ["domain"], codecs: ["hyparquet", "hyparquet-writer"] },
-  trading: { arrows: ["archive", "domain", "signing", "upstream"], contracts: ["Exchange", "Info", "TradingEvm"] },
+  archive: { arrows: ["domain", "stores"], codecs: ["hyparquet", "hyparquet-writer"] },
+  trading: {
+    arrows: ["archive", "domain", "signing", "stores", "upstream"],
+    contracts: ["Exchange", "Info", "TradingEvm"]
+  },
   // `@ton/core` asks for `@ton/crypto` as a peer
   tokens: {
     arrows: ["domain", "upstream"],
@@ -30,7 +34,7 @@ export const table: Readonly<Record<string, Package>> = {
     contracts: ["TokenChain"]
   },
   layer2: { arrows: ["domain", "upstream"], contracts: ["Layer2"] },
-  callers: { arrows: ["domain"], codecs: ["@noble/hashes"] },
+  callers: { arrows: ["domain", "stores"], codecs: ["@noble/hashes"] },
   api: { arrows: ["domain"] },
   client: { arrows: ["api", "domain"] },
   // a page in a browser, which the server carries as it was built
@@ -54,7 +58,19 @@ export const table: Readonly<Record<string, Package>> = {
     ]
   },
   server: {
-    arrows: ["api", "archive", "callers", "domain", "layer2", "sandbox", "signing", "tokens", "trading", "upstream"],
+    arrows: [
+      "api",
+      "archive",
+      "callers",
+      "domain",
+      "layer2",
+      "sandbox",
+      "signing",
+      "stores",
+      "tokens",
+      "trading",
+      "upstream"
+    ],
     drivers: ["@effect/platform-node", "@effect/sql-pg", "redis"]
   },
   cli: {

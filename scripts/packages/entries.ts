@@ -52,7 +52,9 @@ const entryOf = (name: string, folder: string): string => {
   return `${[comment(title).replaceAll(" * \n", " *\n"), ...lines].join("\n\n")}\n`
 }
 
-/** The text of each entry module, by its path in the repository; a program has none. */
+/** The text of each entry module, by its path in the repository; a package without public modules has none. */
 export const entryModules: ReadonlyMap<string, string> = new Map(
-  libraries.map(([name, folder]) => [path.relative(root, path.join(folder, "src/index.ts")), entryOf(name, folder)])
+  libraries
+    .filter(([, folder]) => modulesOf(folder).length > 0)
+    .map(([name, folder]) => [path.relative(root, path.join(folder, "src/index.ts")), entryOf(name, folder)])
 )

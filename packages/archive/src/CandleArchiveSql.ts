@@ -19,15 +19,14 @@ import {
 } from "@trigate/domain/candles/Candle"
 import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
-import * as SqlStep from "@trigate/domain/unstable/SqlStep"
+import * as SqlStore from "@trigate/stores/unstable/SqlStore"
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import * as Migrator from "effect/sql/Migrator"
-import * as SqlClient from "effect/sql/SqlClient"
+import type * as SqlClient from "effect/sql/SqlClient"
 import { barsPerChunk } from "./BarChunk.ts"
 import * as CandleArchive from "./CandleArchive.ts"
 import type { SeriesStatus } from "./CandleArchive.ts"
@@ -40,13 +39,9 @@ export interface Options {
   readonly deadline?: Duration.Input
 }
 
-const migrationTable = "trigate_archive_migrations"
-
-const createTables = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const bytes = sql.literal(sql.onDialectOrElse({ sqlite: () => "BLOB", orElse: () => "BYTEA" }))
+const createTables = (bytes: string) => [
   // the bars are the last column, so that SQLite can read the other columns without reading the bars
-  yield* sql`CREATE TABLE trigate_candles (
+  `CREATE TABLE trigate_candles (
     network TEXT NOT NULL,
     coin TEXT NOT NULL,
     span TEXT NOT NULL,
@@ -56,17 +51,17 @@ const createTables = Effect.gen(function*() {
     revision INTEGER NOT NULL,
     body ${bytes} NOT NULL,
     PRIMARY KEY (network, coin, span, chunk)
-  )`
-  yield* sql`CREATE TABLE trigate_candle_versions (
+  )`,
+  `CREATE TABLE trigate_candle_versions (
     network TEXT NOT NULL,
     coin TEXT NOT NULL,
     span TEXT NOT NULL,
     bar INTEGER NOT NULL,
     replaced_at BIGINT NOT NULL,
     body TEXT NOT NULL
-  )`
-  yield* sql`CREATE INDEX trigate_candle_versions_bar ON trigate_candle_versions (network, coin, span, bar)`
-})
+  )`,
+  "CREATE INDEX trigate_candle_versions_bar ON trigate_candle_versions (network, coin, span, bar)"
+]
 
 /**
  * Maximum number of chunks that one query summarizes. There is a limit, because SQLite blocks the event loop during a
@@ -86,19 +81,11 @@ const maxSummaries = coinsPerPage * CandleInterval.literals.length
 /** The stored text for a chunk in which all bar numbers are known. */
 const allKnown = printRanges([{ from: 0, to: barsPerChunk - 1 }], 0)
 
-/** The version of the tables that this program supports. */
-const knownVersion = 1
-
-const migrate = Migrator.make({})({
-  loader: Migrator.fromRecord({ "0001_create_candles": createTables }),
-  table: migrationTable
-})
-
 const headFields = {
   chunk: Schema.Int,
   known: Schema.String.check(Schema.isPattern(rangesPattern)),
-  bars: SqlStep.BigintColumn,
-  revision: SqlStep.BigintColumn
+  bars: SqlStore.BigintColumn,
+  revision: SqlStore.BigintColumn
 }
 const decodeHeads = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct(headFields)))
 const decodeChunks = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ ...headFields, body: Schema.Uint8Array })))
@@ -110,85 +97,39 @@ const decodeRuns = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   first: Schema.Int,
   last: Schema.Int,
   known: headFields.known,
-  chunks: SqlStep.BigintColumn,
-  bars: SqlStep.BigintColumn,
-  bytes: SqlStep.BigintColumn
+  chunks: SqlStore.BigintColumn,
+  bars: SqlStore.BigintColumn,
+  bytes: SqlStore.BigintColumn
 })))
-const decodeVersion = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ version: SqlStep.BigintColumn })]))
 const CandleText = Schema.fromJsonString(Candle)
 const decodeVersions = Schema.decodeUnknownEffect(
-  Schema.Array(Schema.Struct({ bar: CandleText, replacedAt: SqlStep.BigintColumn }))
+  Schema.Array(Schema.Struct({ bar: CandleText, replacedAt: SqlStore.BigintColumn }))
 )
 const encodeBar = Schema.encodeEffect(CandleText)
 
-type DatabaseFault = SqlStep.SqlFault | ArchiveUnavailable
-
-const isLocked = (fault: DatabaseFault): boolean =>
-  SqlStep.isLocked(fault) || (fault._tag === "MigrationError" && fault.kind === "Locked")
-
-/**
- * Converts a database fault to the archive's error. The error does not contain the message of a Postgres server,
- * because the message can contain the host name of the server.
- */
-const unavailable = (isFile: boolean) => (fault: DatabaseFault): ArchiveUnavailable => {
-  if (fault._tag === "ArchiveUnavailable") return fault
-  if (fault._tag === "SchemaError") {
-    return new ArchiveUnavailable({
+const unavailable = ({ detail, reason, tag }: SqlStore.StepFault): ArchiveUnavailable =>
+  reason === "newer"
+    ? new ArchiveUnavailable({ reason, detail })
+    : tag === "SchemaError"
+    ? new ArchiveUnavailable({
       reason: "damaged",
       detail: "The candle archive contains data that this program cannot have written"
     })
-  }
-  const words = fault._tag === "MigrationError"
-    ? fault.message
-    : isFile && "message" in fault.reason && fault.reason.message !== undefined
-    ? fault.reason.message
-    : fault.reason._tag
-  return new ArchiveUnavailable({ reason: "away", detail: `The candle archive is unreachable (${words})` })
-}
+    : new ArchiveUnavailable({ reason: "away", detail: `The candle archive is unreachable (${detail})` })
 
 const make = Effect.fnUntraced(function*(options: Options) {
-  const sql = yield* SqlClient.SqlClient
-  const run = SqlStep.runIn(yield* Effect.scope)
+  const { sql, step } = yield* SqlStore.make({
+    table: "trigate_archive_migrations",
+    migrations: (bytes) => ({ "0001_create_candles": createTables(bytes) }),
+    refuseNewer: (version, known) =>
+      `The candle archive was written by a later version of Trigate (its tables have version ${version}, ` +
+      `this program knows ${known}): use that version, or another database`,
+    deadline: options.deadline ?? "5 seconds",
+    toError: unavailable
+  })
   const network = options.network ?? "mainnet"
-  const deadline = Duration.fromInputUnsafe(options.deadline ?? "5 seconds")
-  const isFile = sql.onDialectOrElse({ sqlite: () => true, orElse: () => false })
   const seriesCondition = ({ coin, interval }: Series) =>
     sql`network = ${network} AND coin = ${coin} AND span = ${interval}`
-
-  const late = new ArchiveUnavailable({
-    reason: "away",
-    detail: `The candle archive is unreachable (no response within ${Duration.format(deadline)})`
-  })
-
-  /** Runs one operation within the deadline. */
-  const within = <A>(effect: Effect.Effect<A, DatabaseFault>) =>
-    run(Effect.retry(effect, { schedule: SqlStep.lockedSchedule, while: isLocked })).pipe(
-      Effect.mapError(unavailable(isFile)),
-      Effect.interruptible,
-      Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.fail(late) })
-    )
-
-  let isReady = false
-  const one = yield* Semaphore.make(1)
-  const prepare = Effect.gen(function*() {
-    if (isReady) return
-    yield* migrate
-    const [{ version }] = yield* Effect.flatMap(
-      sql`SELECT MAX(migration_id) AS version FROM ${sql(migrationTable)}`,
-      decodeVersion
-    )
-    if (version > knownVersion) {
-      return yield* new ArchiveUnavailable({
-        reason: "newer",
-        detail: `The candle archive was written by a later version of Trigate (its tables have version ${version}, ` +
-          `this program knows ${knownVersion}): use that version, or another database`
-      })
-    }
-    isReady = true
-  }).pipe(Effect.provideService(SqlClient.SqlClient, sql), one.withPermits(1))
-
-  const step = <A>(effect: Effect.Effect<A, DatabaseFault>): Effect.Effect<A, ArchiveUnavailable> =>
-    Effect.suspend(() => within(isReady ? effect : Effect.andThen(prepare, effect)))
 
   const parseKnown = <Row extends { readonly chunk: number; readonly known: string }>(row: Row) => ({
     ...row,

@@ -6,14 +6,14 @@
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { Unauthorized, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
+import * as SharedStore from "@trigate/stores/unstable/SharedStore"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Metric from "effect/Metric"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
 import { CallerKeys, metrics } from "./CallerKeys.ts"
@@ -51,8 +51,6 @@ const toKnown = ({ expiresAt = Infinity, name, prefix, quota = {}, scope = {} }:
   expiresAt
 })
 
-const unavailableGauge = metrics.callerKeysDegraded.series({})
-
 const unknown = Effect.suspend(() =>
   Effect.fail(new Unauthorized({ detail: "The key is unknown, expired or revoked" }))
 )
@@ -70,17 +68,15 @@ const unreadable = Effect.suspend(() =>
 const make = Effect.fnUntraced(function*(options: Options) {
   const store = yield* KeyStore
   const hasher = yield* Key.Hasher
-  const deadline = Duration.fromInputUnsafe(options.deadline ?? "2 seconds")
+  const deadline = options.deadline ?? "2 seconds"
   const asked = yield* Queue.sliding<void>(1)
   let known: ReadonlyMap<string, Known> = new Map()
   let version: string | undefined
-  let isAway = false
   let reading = Deferred.makeUnsafe<void>()
 
-  const late = () =>
-    Effect.fail(new KeyStoreFault({ reason: "away", message: `no response within ${Duration.format(deadline)}` }))
+  const inTime = SharedStore.within(deadline, (message) => new KeyStoreFault({ reason: "away", message }))
   const read = Effect.gen(function*() {
-    const snapshot = yield* Effect.timeoutOrElse(store.since(version), { duration: deadline, orElse: late })
+    const snapshot = yield* inTime(store.since(version))
     if (snapshot === undefined) return
     const now = yield* Clock.currentTimeMillis
     known = new Map(
@@ -88,23 +84,16 @@ const make = Effect.fnUntraced(function*(options: Options) {
     )
     version = snapshot.version
   })
-  const report = (isNowAway: boolean, log: Effect.Effect<void>) => {
-    if (isAway === isNowAway) return Effect.void
-    isAway = isNowAway
-    return Effect.andThen(Metric.update(unavailableGauge, isAway ? 1 : 0), log)
-  }
-  const readAgain = Effect.matchEffect(read, {
-    onFailure: ({ message }) =>
-      report(
-        true,
-        Effect.logError(
-          version === undefined
-            ? `The keys of callers cannot be read, so every caller is refused: ${message}`
-            : `The keys of callers cannot be read, so the previous ones stay in use: ${message}`
-        )
+  const outage = SharedStore.makeOutage<KeyStoreFault>(metrics.callerKeysDegraded.series({}), {
+    away: ({ message }) =>
+      Effect.logError(
+        version === undefined
+          ? `The keys of callers cannot be read, so every caller is refused: ${message}`
+          : `The keys of callers cannot be read, so the previous ones stay in use: ${message}`
       ),
-    onSuccess: () => report(false, Effect.logInfo("The keys of callers can be read"))
+    back: Effect.logInfo("The keys of callers can be read")
   })
+  const readAgain = Effect.ignore(outage.observe(read))
   const round = Effect.gen(function*() {
     yield* Effect.timeoutOption(Queue.take(asked), options.interval ?? "1 second")
     const begun = reading
@@ -144,7 +133,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   yield* Effect.addFinalizer(() => writeUses)
 
   return CallerKeys.of({
-    state: Effect.sync(() => version === undefined ? "unread" : isAway ? "away" : "up"),
+    state: Effect.sync(() => version === undefined ? "unread" : outage.isAway() ? "away" : "up"),
     check: (key) =>
       Effect.contextWith((context: Context.Context<never>) => {
         const text = Redacted.value(key)
@@ -157,7 +146,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         return Effect.flatMap(nextReading, (): Effect.Effect<Caller, Unauthorized | UpstreamUnavailable> => {
           const caller = valid(hash, clock.currentTimeMillisUnsafe())
           if (caller !== undefined) return Effect.succeed(caller)
-          return isAway && !known.has(hash) ? unreadable : unknown
+          return outage.isAway() && !known.has(hash) ? unreadable : unknown
         })
       })
   })

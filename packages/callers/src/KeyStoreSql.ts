@@ -5,88 +5,58 @@
  * changes, and a gateway can detect a change with one small query. A record has the same form as in a key file. Storing
  * when a key was last used does not increment the version.
  */
-import * as SqlStep from "@trigate/domain/unstable/SqlStep"
+import * as SqlStore from "@trigate/stores/unstable/SqlStore"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import * as Migrator from "effect/sql/Migrator"
-import * as SqlClient from "effect/sql/SqlClient"
+import type * as SqlClient from "effect/sql/SqlClient"
 import * as KeyStore from "./KeyStore.ts"
 import { KeyRecord, KeyStoreFault } from "./KeyStore.ts"
 
-const createTables = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`CREATE TABLE trigate_keys (
+const createTables = [
+  `CREATE TABLE trigate_keys (
     prefix TEXT NOT NULL PRIMARY KEY,
     record TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     last_used_at BIGINT
-  )`
-  yield* sql`CREATE TABLE trigate_keys_version (version BIGINT NOT NULL)`
-  yield* sql`INSERT INTO trigate_keys_version (version) VALUES (0)`
-})
-
-const migrations = { "0001_create_keys": createTables }
-
-/** The latest version of the tables. */
-const latest = Object.keys(migrations).length
-
-const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: "trigate_keys_migrations" })
+  )`,
+  "CREATE TABLE trigate_keys_version (version BIGINT NOT NULL)",
+  "INSERT INTO trigate_keys_version (version) VALUES (0)"
+]
 
 const RecordText = Schema.fromJsonString(KeyRecord)
 const encodeRecord = Schema.encodeEffect(RecordText)
-const decodeMigrated = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ id: SqlStep.BigintColumn })]))
-const decodeVersion = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ version: SqlStep.BigintColumn })]))
+const decodeVersion = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ version: SqlStore.BigintColumn })]))
 const decodeRows = Schema.decodeUnknownEffect(
-  Schema.Array(Schema.Struct({ record: RecordText, lastUsedAt: Schema.NullOr(SqlStep.BigintColumn) }))
+  Schema.Array(Schema.Struct({ record: RecordText, lastUsedAt: Schema.NullOr(SqlStore.BigintColumn) }))
 )
 
-const isFault = (error: { readonly _tag: string }): error is SqlStep.SqlFault =>
-  error._tag === "SqlError" || error._tag === "MigrationError" || error._tag === "SchemaError"
-
 /**
- * Converts a database fault to the key store's error. The error does not contain the database server's message, because
- * that message can contain the server's host name.
+ * Converts a database fault to the key store's error. The error does not contain the database's message, because that
+ * message can contain the server's host name.
  */
-const toKeyStoreFault = (fault: SqlStep.SqlFault): KeyStoreFault =>
-  fault._tag === "SqlError"
-    ? new KeyStoreFault({ reason: "away", message: `the database does not respond (${fault.reason._tag})` })
-    : new KeyStoreFault({
-      reason: "malformed",
-      message: `the key tables of the database are malformed (${fault._tag})`
-    })
-
-const deadline = "10 seconds"
+const toKeyStoreFault = ({ detail, reason, tag }: SqlStore.StepFault): KeyStoreFault =>
+  new KeyStoreFault({
+    reason,
+    message: reason === "newer"
+      ? detail
+      : reason === "malformed"
+      ? `the key tables of the database are malformed (${tag})`
+      : tag === "TimeoutError"
+      ? "the database did not respond within 10 seconds"
+      : `the database does not respond (${tag})`
+  })
 
 const make = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-
-  const ready = SqlStep.untilReady(
-    Effect.gen(function*() {
-      yield* migrate
-      const [{ id }] = yield* decodeMigrated(yield* sql`SELECT MAX(migration_id) AS id FROM trigate_keys_migrations`)
-      if (id > latest) {
-        return yield* new KeyStoreFault({
-          reason: "newer",
-          message:
-            `the keys in the database are of version ${id}, and this program supports version ${latest}: use a later version of Trigate`
-        })
-      }
-    }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
-  )
-
-  /** Runs a step on the tables; retries if another process has locked the SQLite file. */
-  const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
-    Effect.andThen(ready, effect).pipe(
-      Effect.retry({ schedule: SqlStep.lockedSchedule, while: SqlStep.isLocked }),
-      Effect.catchIf(isFault, (fault) => Effect.fail(toKeyStoreFault(fault))),
-      Effect.timeoutOrElse({
-        duration: deadline,
-        orElse: () =>
-          Effect.fail(new KeyStoreFault({ reason: "away", message: `the database did not respond within ${deadline}` }))
-      })
-    )
+  const { sql, step } = yield* SqlStore.make({
+    table: "trigate_keys_migrations",
+    migrations: () => ({ "0001_create_keys": createTables }),
+    refuseNewer: (version, known) =>
+      `the keys in the database are of version ${version}, and this program supports version ${known}: use a later version of Trigate`,
+    deadline: "10 seconds",
+    toError: toKeyStoreFault
+  })
 
   const records = Effect.map(
     Effect.flatMap(

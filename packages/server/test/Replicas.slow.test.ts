@@ -40,7 +40,7 @@ const replica = (url: string, begin: number) =>
       const closed = new Promise<void>((resolve) => child.on("close", () => resolve()))
       return {
         process: child,
-        isElected: () => printed.lastIndexOf("candles from now on") > printed.lastIndexOf("candles no more"),
+        isElected: () => printed.lastIndexOf("candles from now on") > printed.lastIndexOf("no longer records candles"),
         kill: Effect.andThen(Effect.sync(() => child.kill("SIGKILL")), Effect.promise(() => closed))
       }
     }),

@@ -3,10 +3,13 @@
  * without it.
  */
 import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
+import * as SharedStore from "@trigate/stores/unstable/SharedStore"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
 import type { RedisError } from "effect/persistence/Redis"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { metrics } from "./Upstream.ts"
 
@@ -15,11 +18,17 @@ export class SharedStoreUnreachable
   extends Schema.TaggedError<SharedStoreUnreachable>()("SharedStoreUnreachable", { detail: Schema.String })
 {}
 
-/** Converts an error of Redis, or of decoding a response of Redis, to the failure of a store that is unreachable. */
-export const unreachable = (fault: RedisError | Schema.SchemaError): SharedStoreUnreachable =>
-  new SharedStoreUnreachable({ detail: fault._tag === "RedisError" ? String(fault.cause) : fault.message })
+/** A step in a shared store failed: the store is unreachable, or its response cannot be decoded. */
+export type StoreFault = SharedStoreUnreachable | RedisError | Schema.SchemaError
 
-const isStoreUnreachable = Schema.is(SharedStoreUnreachable)
+/** Converts a fault to the failure of a store that is unreachable. */
+export const unreachable = (fault: StoreFault): SharedStoreUnreachable =>
+  fault._tag === "SharedStoreUnreachable"
+    ? fault
+    : new SharedStoreUnreachable({ detail: fault._tag === "RedisError" ? String(fault.cause) : fault.message })
+
+const isStoreFault = (error: unknown): error is StoreFault =>
+  ["SharedStoreUnreachable", "RedisError", "SchemaError"].some((tag) => Predicate.isTagged(error, tag))
 
 /** The purpose of the store, and its timeouts. */
 export interface Options {
@@ -38,12 +47,12 @@ export interface Options {
 /** The access to the shared store for one purpose. */
 export interface SharedState {
   /**
-   * Runs `shared`. If `shared` fails with `SharedStoreUnreachable` or exceeds its deadline, runs `local` instead, and
+   * Runs `shared`. If `shared` fails with a `StoreFault` or exceeds its deadline, runs `local` instead, and
    * runs only `local` until `pause` has elapsed. Fails with any other failure of `shared`, because such a failure is a
    * response of the store.
    */
   readonly orElse: <A, E, R>(
-    shared: Effect.Effect<A, E | SharedStoreUnreachable, R>,
+    shared: Effect.Effect<A, E | StoreFault, R>,
     local: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E, R>
 }
@@ -52,51 +61,40 @@ export interface SharedState {
 export const make = Effect.fnUntraced(function*(
   { meanwhile = "this process continues alone", store = "Redis", ...options }: Options
 ) {
-  const deadline = Duration.fromInputUnsafe(options.deadline ?? "250 millis")
+  const inTime = SharedStore.within(
+    options.deadline ?? "250 millis",
+    (detail) => new SharedStoreUnreachable({ detail })
+  )
   const pause = Duration.toMillis(options.pause ?? "1 second")
   const gauge = metrics.sharedStateDegraded.series({ use: options.use })
-  const context = yield* Effect.context()
-  let isAway = false
+  const outage = SharedStore.makeOutage<StoreFault>(gauge, {
+    away: (fault) =>
+      Effect.logWarning(`${store} is unreachable for ${options.use}: ${meanwhile} (${unreachable(fault).detail})`),
+    back: Effect.logInfo(`${store} is reachable again for ${options.use}`)
+  })
   let askAgainAt = 0
-  gauge.updateUnsafe(0, context)
-
-  const away = Effect.fnUntraced(function*(detail: string) {
-    askAgainAt = monotonicMillis(yield* Clock.Clock) + pause
-    if (isAway) return
-    isAway = true
-    gauge.updateUnsafe(1, context)
-    yield* Effect.logWarning(`${store} is unreachable for ${options.use}: ${meanwhile} (${detail})`)
-  })
-
-  const back = Effect.suspend(() => {
-    if (!isAway) return Effect.void
-    isAway = false
-    gauge.updateUnsafe(0, context)
-    return Effect.logInfo(`${store} is reachable again for ${options.use}`)
-  })
+  yield* Metric.update(gauge, 0)
 
   const orElse = <A, E, R>(
-    shared: Effect.Effect<A, E | SharedStoreUnreachable, R>,
+    shared: Effect.Effect<A, E | StoreFault, R>,
     local: Effect.Effect<A, E, R>
   ): Effect.Effect<A, E, R> =>
     Effect.withFiber((fiber) => {
-      const now = monotonicMillis(fiber.getRef(Clock.Clock))
-      if (isAway) {
+      const clock = fiber.getRef(Clock.Clock)
+      if (outage.isAway()) {
+        const now = monotonicMillis(clock)
         if (now < askAgainAt) return local
         // one call tests whether the store is reachable again; no other call waits for the result
         askAgainAt = now + pause
       }
-      const inTime = Effect.timeoutOrElse(shared, {
-        duration: deadline,
-        orElse: () =>
-          Effect.fail(new SharedStoreUnreachable({ detail: `no response within ${Duration.format(deadline)}` }))
-      })
-      return Effect.matchEffect(inTime, {
-        onSuccess: (value) => Effect.as(back, value),
-        onFailure: (error): Effect.Effect<A, E, R> =>
-          isStoreUnreachable(error)
-            ? Effect.andThen(away(error.detail), local)
-            : Effect.andThen(back, Effect.fail(error))
+      // the end of a scope must not wait for an uninterruptible step
+      return Effect.matchEffect(inTime(Effect.interruptible(shared)), {
+        onSuccess: (value) => Effect.as(outage.back, value),
+        onFailure: (error): Effect.Effect<A, E, R> => {
+          if (!isStoreFault(error)) return Effect.andThen(outage.back, Effect.fail(error))
+          askAgainAt = monotonicMillis(clock) + pause
+          return Effect.andThen(outage.away(error), local)
+        }
       })
     })
 

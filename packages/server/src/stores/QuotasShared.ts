@@ -53,8 +53,8 @@ export interface Store {
   readonly name: string
   /** Timeout of one operation on the store. Default: 250 milliseconds. */
   readonly deadline?: Duration.Input
-  readonly count: (asked: Asked) => Effect.Effect<QuotaAnswer, SharedState.SharedStoreUnreachable>
-  readonly end: (caller: string, request: string) => Effect.Effect<unknown, SharedState.SharedStoreUnreachable>
+  readonly count: (asked: Asked) => Effect.Effect<QuotaAnswer, SharedState.StoreFault>
+  readonly end: (caller: string, request: string) => Effect.Effect<unknown, SharedState.StoreFault>
 }
 
 /** Makes `Quotas` whose counters are in a store. */
@@ -156,11 +156,11 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{quota}:", ...
     ...options,
     name: "Redis",
     count: ({ caller, interval, most, request, tolerance }) =>
-      evaluateCount(`${prefix}${caller}`, interval, tolerance, most, request, givenUpAfter).pipe(
-        Effect.flatMap(decodeAnswer),
-        Effect.mapError(SharedState.unreachable)
+      Effect.flatMap(
+        evaluateCount(`${prefix}${caller}`, interval, tolerance, most, request, givenUpAfter),
+        decodeAnswer
       ),
-    end: (caller, request) => Effect.mapError(evaluateEnd(`${prefix}${caller}`, request), SharedState.unreachable)
+    end: (caller, request) => evaluateEnd(`${prefix}${caller}`, request)
   })
 })
 

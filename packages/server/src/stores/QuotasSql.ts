@@ -6,14 +6,13 @@
  * table, and every caller has its full burst again.
  */
 import * as Quotas from "@trigate/callers/Quotas"
-import * as SqlStep from "@trigate/domain/unstable/SqlStep"
-import * as SharedState from "@trigate/upstream/unstable/SharedState"
+import * as SqlStore from "@trigate/stores/unstable/SqlStore"
+import { SharedStoreUnreachable } from "@trigate/upstream/unstable/SharedState"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import * as Migrator from "effect/sql/Migrator"
-import * as SqlClient from "effect/sql/SqlClient"
+import type * as SqlClient from "effect/sql/SqlClient"
 import * as QuotasShared from "./QuotasShared.ts"
 
 /** The prefix of callers' names in the table, and the timeout. */
@@ -24,32 +23,23 @@ export interface Options {
   readonly deadline?: Duration.Input
 }
 
-const createTable = Effect.flatMap(
-  SqlClient.SqlClient,
-  (sql) =>
-    sql`CREATE UNLOGGED TABLE trigate_quotas (
-      caller TEXT NOT NULL PRIMARY KEY,
-      next DOUBLE PRECISION NOT NULL,
-      running JSONB NOT NULL
-    )`
-)
-
-const migrate = Migrator.make({})({
-  loader: Migrator.fromRecord({ "0001_create_quotas": createTable }),
-  table: "trigate_quotas_migrations"
-})
+const createTable = `CREATE UNLOGGED TABLE trigate_quotas (
+  caller TEXT NOT NULL PRIMARY KEY,
+  next DOUBLE PRECISION NOT NULL,
+  running JSONB NOT NULL
+)`
 
 const decodeCounted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ ahead: Schema.Finite })))
 const decodeFound = Schema.decodeUnknownEffect(
   Schema.Tuple([Schema.Struct({ ahead: Schema.Finite, is_full: Schema.Boolean })])
 )
 
-const away = (fault: SqlStep.SqlFault) => new SharedState.SharedStoreUnreachable({ detail: SqlStep.faultTag(fault) })
-
 const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
-  const sql = yield* SqlClient.SqlClient
-  const step = SqlStep.runIn(yield* Effect.scope)
-  const ready = SqlStep.untilReady(Effect.provideService(migrate, SqlClient.SqlClient, sql))
+  const { sql, step } = yield* SqlStore.make({
+    table: "trigate_quotas_migrations",
+    migrations: () => ({ "0001_create_quotas": [createTable] }),
+    toError: ({ tag }) => new SharedStoreUnreachable({ detail: tag })
+  })
 
   const now = sql.literal("(extract(epoch FROM statement_timestamp()) * 1000)::float8")
 
@@ -82,20 +72,16 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
     ...options,
     name: "Postgres",
     count: (asked) =>
-      Effect.gen(function*() {
-        yield* ready
+      step(Effect.gen(function*() {
         const [row] = yield* decodeCounted(yield* counted(asked))
         if (row !== undefined) return ["counted", row.ahead] as const
         const [{ ahead, is_full: isFull }] = yield* decodeFound(yield* found(asked))
         return isFull
           ? ["concurrent", 0] as const
           : ["requests", Math.max(0, ahead + (asked.calls - 1) * asked.interval - asked.tolerance)] as const
-      }).pipe(Effect.mapError(away), step),
+      })),
     end: (caller, request) =>
-      sql`UPDATE trigate_quotas SET running = running - ${request}::text WHERE caller = ${prefix + caller}`.pipe(
-        Effect.mapError(away),
-        step
-      )
+      step(sql`UPDATE trigate_quotas SET running = running - ${request}::text WHERE caller = ${prefix + caller}`)
   })
 })
 

@@ -16,6 +16,7 @@ import * as Json from "@trigate/domain/encoding/Encoding"
 import type * as ResumePosition from "@trigate/domain/unstable/streams/Subscription"
 import { valueAt } from "@trigate/domain/unstable/streams/Subscription"
 import { subscriptions } from "@trigate/domain/unstable/streams/Subscriptions"
+import type { LeaseStore } from "@trigate/stores/unstable/SharedStore"
 import { RowSet } from "@trigate/upstream/unstable/streams/Topic"
 import type { Frame, Row, Topic } from "@trigate/upstream/unstable/streams/Topic"
 import * as Clock from "effect/Clock"
@@ -133,38 +134,32 @@ export const leaseFor = 5000
  * memory 1
  * ```
  */
-export class EventStore extends Context.Service<EventStore, {
-  readonly backing: "memory" | "Redis" | "Postgres"
-  /**
-   * Acquires or renews the right to write the event log (the lease) for an owner. Returns the fencing token of the
-   * lease; `undefined` while another replica owns the log.
-   */
-  readonly lease: (owner: string) => Effect.Effect<number | undefined, EventStoreUnavailable>
-  /**
-   * Ends the lease of the event log with the given fencing token, so that another replica can acquire it immediately.
-   */
-  readonly release: (token: number) => Effect.Effect<void, EventStoreUnavailable>
-  /**
-   * Appends entries after the event log's last sequence number, in order. Returns the sequence number of the last
-   * entry. If an earlier attempt appended the entries but its confirmation was lost, they are not appended again.
-   */
-  readonly append: (
-    token: number,
-    after: number,
-    entries: ReadonlyArray<NewEntry>
-  ) => Effect.Effect<
-    { readonly epoch: string; readonly seq: number; readonly at: number },
-    EventStoreUnavailable | LeaseLost
-  >
-  /**
-   * Reads the entries after a sequence number, oldest first. If there are many entries, returns only the first page.
-   */
-  readonly readAfter: (seq: number) => Effect.Effect<Tail, EventStoreUnavailable>
-  /** Asks the owner of the event log to watch an account for the next {@link wantFor} milliseconds. */
-  readonly want: (user: string) => Effect.Effect<void, EventStoreUnavailable>
-  /** Returns the accounts that replicas have requested with `want`. */
-  readonly wanted: Effect.Effect<ReadonlyArray<string>, EventStoreUnavailable>
-}>()("@trigate/trading/accounts/AccountEvents/EventStore") {}
+export class EventStore extends Context.Service<
+  EventStore,
+  LeaseStore<EventStoreUnavailable> & {
+    readonly backing: "memory" | "Redis" | "Postgres"
+    /**
+     * Appends entries after the event log's last sequence number, in order. Returns the sequence number of the last
+     * entry. If an earlier attempt appended the entries but its confirmation was lost, they are not appended again.
+     */
+    readonly append: (
+      token: number,
+      after: number,
+      entries: ReadonlyArray<NewEntry>
+    ) => Effect.Effect<
+      { readonly epoch: string; readonly seq: number; readonly at: number },
+      EventStoreUnavailable | LeaseLost
+    >
+    /**
+     * Reads the entries after a sequence number, oldest first. If there are many entries, returns only the first page.
+     */
+    readonly readAfter: (seq: number) => Effect.Effect<Tail, EventStoreUnavailable>
+    /** Asks the owner of the event log to watch an account for the next {@link wantFor} milliseconds. */
+    readonly want: (user: string) => Effect.Effect<void, EventStoreUnavailable>
+    /** Returns the accounts that replicas have requested with `want`. */
+    readonly wanted: Effect.Effect<ReadonlyArray<string>, EventStoreUnavailable>
+  }
+>()("@trigate/trading/accounts/AccountEvents/EventStore") {}
 
 /** Milliseconds for which an account is watched after a replica has requested that account. */
 export const wantFor = 60_000

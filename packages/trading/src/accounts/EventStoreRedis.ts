@@ -7,6 +7,7 @@
  * would not notice that the log is lost. Each start of the Redis server also ends the lease and begins a new epoch of
  * the log: a server that was restored from a snapshot, or that replaced a failed server, may lack the newest entries.
  */
+import * as SharedStore from "@trigate/stores/unstable/SharedStore"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -20,9 +21,6 @@ export interface Options {
   readonly prefix?: string
   readonly bounds?: EventStore.Bounds
 }
-
-/** The timeout of one step in Redis. */
-const deadline = "1 second"
 
 /** Maximum number of entries in one read. */
 const mostRead = 500
@@ -141,13 +139,10 @@ const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, pr
   const redis = yield* Redis.Redis
   const key = (name: string) => `${prefix}${name}`
 
-  const step = <A, E extends { readonly _tag: string; readonly message: string }>(
-    effect: Effect.Effect<A, E>
-  ): Effect.Effect<A, EventStore.EventStoreUnavailable> =>
-    effect.pipe(
-      Effect.timeout(deadline),
-      Effect.mapError(({ _tag, message }) => new EventStore.EventStoreUnavailable({ detail: `${_tag}: ${message}` }))
-    )
+  const unavailable = (detail: string) => new EventStore.EventStoreUnavailable({ detail })
+  const inTime = SharedStore.within("1 second", unavailable)
+  const step = <A>(effect: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
+    inTime(Effect.mapError(effect, ({ _tag, message }) => unavailable(`${_tag}: ${message}`)))
 
   return EventStore.EventStore.of({
     backing: "Redis",

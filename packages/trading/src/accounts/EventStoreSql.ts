@@ -5,14 +5,13 @@
  * The lease uses the database's clock. An append locks the row of its log and checks the token in one transaction, so
  * no other owner can write in between. A read is one statement, and therefore one snapshot.
  */
-import * as SqlStep from "@trigate/domain/unstable/SqlStep"
+import * as SqlStore from "@trigate/stores/unstable/SqlStore"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import * as Migrator from "effect/sql/Migrator"
-import * as SqlClient from "effect/sql/SqlClient"
+import type * as SqlClient from "effect/sql/SqlClient"
 import * as EventStore from "./AccountEvents.ts"
 
 /** The location and the limits of the event log. */
@@ -22,18 +21,14 @@ export interface Options {
   readonly bounds?: EventStore.Bounds
 }
 
-/** Timeout of one step in the database. */
-const deadline = "1 second"
-
 /** Maximum number of entries in one read. */
 const maxRead = 500
 
 /** Maximum number of entries that one statement inserts: a statement accepts 65 535 parameters, and an entry has 8. */
 const maxInserted = 1000
 
-const createTables = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`CREATE TABLE trigate_event_logs (
+const createTables = [
+  `CREATE TABLE trigate_event_logs (
     network TEXT NOT NULL PRIMARY KEY,
     epoch TEXT NOT NULL,
     seq BIGINT NOT NULL,
@@ -41,9 +36,9 @@ const createTables = Effect.gen(function*() {
     owner TEXT,
     token BIGINT NOT NULL,
     leased_until DOUBLE PRECISION NOT NULL
-  )`
+  )`,
   // the rows of an entry stay text, so that the venue's numbers are preserved
-  yield* sql`CREATE TABLE trigate_event_entries (
+  `CREATE TABLE trigate_event_entries (
     network TEXT NOT NULL,
     seq BIGINT NOT NULL,
     kind TEXT NOT NULL,
@@ -53,9 +48,9 @@ const createTables = Effect.gen(function*() {
     entry_rows TEXT NOT NULL,
     stored_at BIGINT NOT NULL,
     PRIMARY KEY (network, seq)
-  )`
-  yield* sql`CREATE INDEX trigate_event_entries_by_age ON trigate_event_entries (network, stored_at)`
-  yield* sql`CREATE TABLE trigate_event_accounts (
+  )`,
+  "CREATE INDEX trigate_event_entries_by_age ON trigate_event_entries (network, stored_at)",
+  `CREATE TABLE trigate_event_accounts (
     network TEXT NOT NULL,
     account TEXT NOT NULL,
     begun_seq BIGINT,
@@ -63,12 +58,7 @@ const createTables = Effect.gen(function*() {
     wanted_until BIGINT,
     PRIMARY KEY (network, account)
   )`
-})
-
-const migrate = Migrator.make({})({
-  loader: Migrator.fromRecord({ "0001_create_event_log": createTables }),
-  table: "trigate_event_log_migrations"
-})
+]
 
 const decodeLease = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ token: Schema.FiniteFromString })))
 
@@ -98,25 +88,17 @@ const decodeTail = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
 const encodeRows = Schema.encodeSync(EventStore.RowsText)
 
 const make = Effect.fnUntraced(function*({ bounds = EventStore.defaultBounds, network = "mainnet" }: Options) {
-  const sql = yield* SqlClient.SqlClient
-  const run = SqlStep.runIn(yield* Effect.scope)
   const newEpoch = yield* EventStore.makeName
+  const { sql, step } = yield* SqlStore.make({
+    table: "trigate_event_log_migrations",
+    migrations: () => ({ "0001_create_event_log": createTables }),
+    prepare: (sql) =>
+      sql`INSERT INTO trigate_event_logs (network, epoch, seq, start, token, leased_until)
+        VALUES (${network}, ${newEpoch}, 0, 0, 0, 0) ON CONFLICT DO NOTHING`,
+    deadline: "1 second",
+    toError: ({ tag }) => new EventStore.EventStoreUnavailable({ detail: tag })
+  })
   const now = sql.literal("(extract(epoch FROM clock_timestamp()) * 1000)::float8")
-
-  const ready = SqlStep.untilReady(
-    Effect.gen(function*() {
-      yield* migrate
-      yield* sql`INSERT INTO trigate_event_logs (network, epoch, seq, start, token, leased_until)
-      VALUES (${network}, ${newEpoch}, 0, 0, 0, 0) ON CONFLICT DO NOTHING`
-    }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
-  )
-
-  /** Runs a database step within its deadline. */
-  const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
-    run(Effect.andThen(ready, effect)).pipe(
-      Effect.timeout(deadline),
-      Effect.mapError((error) => new EventStore.EventStoreUnavailable({ detail: SqlStep.faultTag(error) }))
-    )
 
   const insert = (entries: ReadonlyArray<EventStore.Entry>) => {
     const values = entries.map((entry) => ({

@@ -348,14 +348,8 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
   const evaluateMove = redis.eval(moveScript)
   const evaluateFind = redis.eval(findScript)
 
-  const ask = <A>(asked: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
-    asked.pipe(
-      Effect.mapError(SharedState.unreachable),
-      // a settlement at the end of a scope must not wait for an uninterruptible step
-      Effect.interruptible
-    )
   /** Runs an operation in Redis within the deadline of a step. */
-  const inTime = <A>(asked: Effect.Effect<A, SharedState.SharedStoreUnreachable>) =>
+  const inTime = <A>(asked: Effect.Effect<A, SharedState.StoreFault>) =>
     shared.orElse<A, string, never>(asked, Effect.fail(unreachable))
 
   const updateShared = (
@@ -364,10 +358,10 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
     { part = "familiar", settled, state }: Extract<ActionLog.Change, { readonly state: unknown }>
   ) =>
     Effect.map(
-      ask(Effect.flatMap(
+      Effect.flatMap(
         evaluateUpdate({ prefix, key, guard, state, settled, part, settledCapacity: settledCapacity[part] }),
         (answer) => decodeCount(answer)
-      )),
+      ),
       (count) => count > 0
     )
 
@@ -382,7 +376,7 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
       ({ state: LoggedAction.nextState("sent", answer === "repeat", "released") ?? "unknown" }) as const
     const revertOwn = own.update(key, attempt, revert(mine))
     const asking = yield* Effect.forkIn(
-      ask(
+      Effect.interruptible(
         Effect.flatMap(evaluateInsert({ prefix, opening, guard }), (answer) => decodeInserted(answer))
       ),
       scope,
@@ -417,14 +411,14 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
   })
 
   const select = (selection: ActionReference | { readonly due: number }) =>
-    inTime(ask(Effect.map(
+    inTime(Effect.map(
       Effect.flatMap(evaluateFind({ prefix, selection }), (answer) => decodeFound(answer)),
       (rows) => rows.map(entryFrom)
-    )))
+    ))
 
   const know = (signer: string) =>
     shared.orElse(
-      Effect.asVoid(ask(redis.send("SET", signerKey(signer), "1", "PX", String(LoggedAction.knownFor)))),
+      Effect.asVoid(redis.send("SET", signerKey(signer), "1", "PX", String(LoggedAction.knownFor))),
       Effect.void
     )
 
@@ -452,10 +446,10 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
       const ofOwn = own.update(key, guard, change)
       if (!isShared(key)) return yield* ofOwn
       if ("lookUpAt" in change) {
-        return (yield* inTime(ask(Effect.flatMap(
+        return (yield* inTime(Effect.flatMap(
           evaluateMove({ prefix, key, from: guard.lookUpAt, to: change.lookUpAt }),
           (answer) => decodeCount(answer)
-        )))) > 0
+        ))) > 0
       }
       // an operator removes an action only from the list of one process
       if (change.state === "forgotten") return yield* ofOwn
@@ -482,7 +476,7 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
     isKnown: (signer) =>
       Effect.map(
         shared.orElse(
-          ask(Effect.flatMap(redis.send("EXISTS", signerKey(signer)), (count) => decodeCount(count))),
+          Effect.flatMap(redis.send("EXISTS", signerKey(signer)), (count) => decodeCount(count)),
           Effect.succeed(0)
         ),
         (count) => count > 0
@@ -491,7 +485,7 @@ const makeDriver = Effect.fnUntraced(function*(options: Options) {
     step: identity,
     write: identity,
     isUp: Effect.tap(
-      shared.orElse(Effect.as(ask(redis.send("PING")), true), Effect.succeed(false)),
+      shared.orElse(Effect.as(redis.send("PING"), true), Effect.succeed(false)),
       (up) => Metric.update(awayGauge, alone || up ? 0 : 1)
     ),
     untilTurn: Effect.sleep(ActionLog.turnEvery)

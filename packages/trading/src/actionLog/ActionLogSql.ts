@@ -11,15 +11,14 @@
 import { Settled } from "@trigate/domain/actions/ActionRecord"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address } from "@trigate/domain/encoding/Encoding"
-import * as SqlStep from "@trigate/domain/unstable/SqlStep"
+import * as SharedStore from "@trigate/stores/unstable/SharedStore"
+import * as SqlStore from "@trigate/stores/unstable/SqlStore"
 import * as Arr from "effect/Array"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
-import * as Migrator from "effect/sql/Migrator"
-import * as SqlClient from "effect/sql/SqlClient"
+import type * as SqlClient from "effect/sql/SqlClient"
 import * as ActionLog from "./ActionLog.ts"
 import * as LoggedAction from "./LoggedAction.ts"
 
@@ -41,23 +40,10 @@ export interface Options extends ActionLog.Options {
   readonly countEvery?: Duration.Input
 }
 
-const awayGauge = ActionLog.metrics.actionLogDegraded.series({})
-
-/** Returns why a database step failed. Omits the message of a Postgres server, which may contain its host name. */
-const describeFault = (fault: SqlStep.SqlFault, isFile: boolean): string => {
-  if (fault._tag !== "SqlError") return `is not readable (${fault._tag})`
-  const { reason } = fault
-  return `is unreachable (${
-    isFile && "message" in reason && reason.message !== undefined ? reason.message : reason._tag
-  })`
-}
-
-const createTable = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const bytes = sql.literal(sql.onDialectOrElse({ sqlite: () => "BLOB", orElse: () => "BYTEA" }))
+const createTable = (bytes: string) => [
   // the claimant is the signer, or the fingerprint if the signer is unknown; the body is stored until the action is
   // settled
-  yield* sql`CREATE TABLE trigate_actions (
+  `CREATE TABLE trigate_actions (
     network TEXT NOT NULL,
     claimant TEXT NOT NULL,
     nonce BIGINT NOT NULL,
@@ -72,82 +58,66 @@ const createTable = Effect.gen(function*() {
     lease_until BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
     PRIMARY KEY (network, claimant, nonce)
-  )`
-  yield* sql`CREATE INDEX trigate_actions_unanswered ON trigate_actions (network, expires_at, size, state)
-    WHERE body IS NOT NULL`
-  yield* sql`CREATE INDEX trigate_actions_answered ON trigate_actions (network, expires_at) WHERE body IS NULL`
-})
+  )`,
+  `CREATE INDEX trigate_actions_unanswered ON trigate_actions (network, expires_at, size, state)
+    WHERE body IS NOT NULL`,
+  "CREATE INDEX trigate_actions_answered ON trigate_actions (network, expires_at) WHERE body IS NULL"
+]
 
-const divideActions = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`ALTER TABLE trigate_actions ADD COLUMN part TEXT NOT NULL DEFAULT 'familiar'`
-  yield* sql`ALTER TABLE trigate_actions ADD COLUMN caller TEXT NOT NULL DEFAULT ''`
+const divideActions = [
+  "ALTER TABLE trigate_actions ADD COLUMN part TEXT NOT NULL DEFAULT 'familiar'",
+  "ALTER TABLE trigate_actions ADD COLUMN caller TEXT NOT NULL DEFAULT ''",
   // the signers with an accepted action
-  yield* sql`CREATE TABLE trigate_signers (
+  `CREATE TABLE trigate_signers (
     network TEXT NOT NULL,
     signer TEXT NOT NULL,
     accepted_at BIGINT NOT NULL,
     PRIMARY KEY (network, signer)
-  )`
-  yield* sql`INSERT INTO trigate_signers (network, signer, accepted_at)
+  )`,
+  `INSERT INTO trigate_signers (network, signer, accepted_at)
     SELECT network, claimant, MAX(opened_at) FROM trigate_actions WHERE state = 'accepted' GROUP BY network, claimant`
-})
+]
 
 // replicas of the preceding version neither write nor read the added columns
-const settleActions = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
+const settleActions = [
   // how the outcome was determined, as JSON
-  yield* sql`ALTER TABLE trigate_actions ADD COLUMN settled TEXT`
-  yield* sql`ALTER TABLE trigate_actions ADD COLUMN look_up_at BIGINT NOT NULL DEFAULT 0`
-  yield* sql`CREATE INDEX trigate_actions_fingerprint ON trigate_actions (network, fingerprint)`
-  yield* sql`CREATE TABLE trigate_action_cloids (
+  "ALTER TABLE trigate_actions ADD COLUMN settled TEXT",
+  "ALTER TABLE trigate_actions ADD COLUMN look_up_at BIGINT NOT NULL DEFAULT 0",
+  "CREATE INDEX trigate_actions_fingerprint ON trigate_actions (network, fingerprint)",
+  `CREATE TABLE trigate_action_cloids (
     network TEXT NOT NULL,
     cloid TEXT NOT NULL,
     claimant TEXT NOT NULL,
     nonce BIGINT NOT NULL,
     PRIMARY KEY (network, cloid, claimant, nonce)
   )`
-})
+]
 
 // the account for which an action was signed; empty for the signer's own, null if the preceding version wrote the row
-const addVaults = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`ALTER TABLE trigate_actions ADD COLUMN vault TEXT`
-})
-
-/** Creates the tables. If they are from an earlier version of the gateway, adds the missing tables and columns. */
-const migrate = Migrator.make({})({
-  loader: Migrator.fromRecord({
-    "0002_create_actions": createTable,
-    "0003_divide_actions": divideActions,
-    "0004_settle_actions": settleActions,
-    "0005_add_vaults": addVaults
-  }),
-  table: "trigate_migrations"
-})
+const addVaults = ["ALTER TABLE trigate_actions ADD COLUMN vault TEXT"]
 
 const State = Schema.Literals(LoggedAction.states)
-const decodeInserted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ sendings: SqlStep.BigintColumn })))
+const decodeInserted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ sendings: SqlStore.BigintColumn })))
 const decodeCounted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   part: Schema.Literals(["familiar", "strangers"]),
   holder: Schema.String,
-  count: SqlStep.BigintColumn,
-  bytes: SqlStep.BigintColumn,
-  unknown: SqlStep.BigintColumn,
-  oldestUnknown: Schema.NullOr(SqlStep.BigintColumn),
-  firstExpiry: SqlStep.BigintColumn
+  count: SqlStore.BigintColumn,
+  bytes: SqlStore.BigintColumn,
+  unknown: SqlStore.BigintColumn,
+  oldestUnknown: Schema.NullOr(SqlStore.BigintColumn),
+  firstExpiry: SqlStore.BigintColumn
 })))
 const Found = Schema.Struct({
   claimant: Schema.String,
-  nonce: SqlStep.BigintColumn,
+  nonce: SqlStore.BigintColumn,
   fingerprint: Schema.String,
   state: State,
   token: Schema.String,
-  attempts: SqlStep.BigintColumn,
-  openedAt: SqlStep.BigintColumn,
-  leaseUntil: SqlStep.BigintColumn,
-  expiresAt: SqlStep.BigintColumn,
-  lookUpAt: SqlStep.BigintColumn,
+  attempts: SqlStore.BigintColumn,
+  openedAt: SqlStore.BigintColumn,
+  leaseUntil: SqlStore.BigintColumn,
+  expiresAt: SqlStore.BigintColumn,
+  lookUpAt: SqlStore.BigintColumn,
   actionType: Schema.String,
   body: Schema.NullOr(Schema.Uint8Array),
   settled: Schema.NullOr(Schema.fromJsonString(Settled)),
@@ -167,32 +137,31 @@ const entryFrom = ({ body, claimant, settled, vault, ...row }: typeof Found.Type
 const hasRows = (rows: ReadonlyArray<unknown>): boolean => rows.length > 0
 
 const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
-  const sql = yield* SqlClient.SqlClient
-  const inScope = SqlStep.runIn(yield* Effect.scope)
   const network = options.network ?? "mainnet"
-  const deadline = Duration.fromInputUnsafe(options.deadline ?? "1 second")
-  const isFile = sql.onDialectOrElse({ sqlite: () => true, orElse: () => false })
-  let isAway = false
-
-  const tell = Effect.fnUntraced(function*(isNowAway: boolean, why: string) {
-    if (isAway === isNowAway) return
-    isAway = isNowAway
-    yield* Metric.update(awayGauge, isAway ? 1 : 0)
-    yield* isAway
-      ? Effect.logError(`Signed actions are refused: the action log ${why}`)
-      : Effect.logInfo("The action log is reachable again")
+  const { isFile, sql, step } = yield* SqlStore.make({
+    table: "trigate_migrations",
+    ...(prepare
+      ? {
+        migrations: (bytes) => ({
+          "0002_create_actions": createTable(bytes),
+          "0003_divide_actions": divideActions,
+          "0004_settle_actions": settleActions,
+          "0005_add_vaults": addVaults
+        }),
+        // an earlier, ended process of this gateway left these actions in its file
+        prepare: (sql, isFile) =>
+          isFile
+            ? sql`UPDATE trigate_actions SET state = 'unknown' WHERE network = ${network} AND state = 'sent'`
+            : Effect.void
+      }
+      : {}),
+    deadline: options.deadline ?? "1 second",
+    toError: ({ detail, reason, tag }) => reason === "away" ? `is unreachable (${detail})` : `is not readable (${tag})`
   })
-  const step = <A>(effect: Effect.Effect<A, SqlStep.SqlFault>, late?: Effect.Effect<void>) =>
-    inScope(Effect.retry(effect, { schedule: SqlStep.lockedSchedule, while: SqlStep.isLocked }), late).pipe(
-      Effect.mapError((fault) => describeFault(fault, isFile)),
-      Effect.interruptible,
-      Effect.timeoutOrElse({
-        duration: deadline,
-        orElse: () => Effect.fail(`is unreachable (no response within ${Duration.format(deadline)})`)
-      })
-    )
-  const told = <A>(stepped: Effect.Effect<A, string>) =>
-    Effect.tapError(Effect.tap(stepped, () => tell(false, "")), (why) => tell(true, why))
+  const outage = SharedStore.makeOutage(ActionLog.metrics.actionLogDegraded.series({}), {
+    away: (why: string) => Effect.logError(`Signed actions are refused: the action log ${why}`),
+    back: Effect.logInfo("The action log is reachable again")
+  })
 
   const ours = sql`network = ${network}`
   const at = ({ claimant, nonce }: LoggedAction.EntryKey) =>
@@ -212,7 +181,7 @@ const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolea
   const noteCloids = (
     { claimant, nonce }: LoggedAction.EntryKey,
     trace: LoggedAction.ActionTrace | undefined
-  ): Effect.Effect<unknown, SqlStep.SqlFault> => {
+  ): Effect.Effect<unknown, SqlStore.SqlFault> => {
     const cloids = trace === undefined ? [] : LoggedAction.listCloids(trace)
     const rows: ReadonlyArray<Record<string, unknown>> = cloids.map((cloid) => ({ network, cloid, claimant, nonce }))
     return Arr.isReadonlyArrayNonEmpty(rows)
@@ -244,8 +213,8 @@ const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolea
   const find = Effect.fnUntraced(function*(
     selection: ActionLog.Selection,
     now: number
-  ): Effect.fn.Return<ReadonlyArray<LoggedAction.Entry>, SqlStep.SqlFault> {
-    if ("due" in selection && isAway) return []
+  ): Effect.fn.Return<ReadonlyArray<LoggedAction.Entry>, SqlStore.SqlFault> {
+    if ("due" in selection && outage.isAway()) return []
     // a tool can list the actions of an earlier version, whose table lacks the later columns
     const later = "open" in selection
       ? sql`0 AS "lookUpAt", NULL AS settled, NULL AS vault`
@@ -349,7 +318,7 @@ const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolea
     return gone.length
   })
 
-  const driver: ActionLog.Driver<SqlStep.SqlFault> = {
+  const driver: ActionLog.Driver<SqlStore.SqlFault> = {
     backing: isFile ? "SQLite" : "Postgres",
     isLocal: false,
     insert,
@@ -372,24 +341,16 @@ const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolea
         ON CONFLICT (network, signer) DO UPDATE SET accepted_at = excluded.accepted_at`,
     step,
     write: (operations, late = Effect.void) =>
-      told(step(operations, late)).pipe(
+      outage.observe(step(operations, late)).pipe(
         // the statement may have been executed even though the connection broke
         Effect.tapError(() => isFile ? Effect.void : late)
       ),
-    ...(prepare
-      ? {
-        prepare: Effect.gen(function*() {
-          yield* migrate
-          // an earlier, ended process of this gateway left these actions
-          if (isFile) yield* sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`
-        }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
-      }
-      : {}),
+    ...(prepare ? { prepare: Effect.void } : {}),
     // a file that can be read may refuse writes, for example if the disk is full, so a successful read does not reset
-    // `isAway` for a file
+    // the outage of a file
     isUp: Effect.map(
-      Effect.isSuccess(isFile ? step(sql`SELECT 1`) : told(step(sql`SELECT 1`))),
-      (answers) => answers && !isAway
+      Effect.isSuccess(isFile ? step(sql`SELECT 1`) : outage.observe(step(sql`SELECT 1`))),
+      (answers) => answers && !outage.isAway()
     )
   }
   return driver

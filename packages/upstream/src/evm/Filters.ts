@@ -316,31 +316,20 @@ const makeRedis = Effect.fnUntraced(function*({ prefix = "trigate:{evm-filters}:
     add: (key, text, most) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         shared.orElse(
-          Effect.map(
-            Effect.mapError(add(...keyNames(key), text, millis, now, most), SharedState.unreachable),
-            (added) => added === 1
-          ),
+          Effect.map(add(...keyNames(key), text, millis, now, most), (added) => added === 1),
           local.add(key, text, most)
         )),
     get: (key) =>
       Effect.map(
-        shared.orElse(
-          Effect.mapError(redis.send<string | null>("GET", keyNames(key)[0]), SharedState.unreachable),
-          local.get(key)
-        ),
+        shared.orElse(redis.send<string | null>("GET", keyNames(key)[0]), local.get(key)),
         (text) => text ?? undefined
       ),
     set: (key, text) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        shared.orElse(
-          Effect.asVoid(Effect.mapError(set(...keyNames(key), text, millis, now), SharedState.unreachable)),
-          local.set(key, text)
-        )),
-    remove: (key) =>
-      shared.orElse(
-        Effect.map(Effect.mapError(remove(...keyNames(key)), SharedState.unreachable), (removed) => removed === 1),
-        local.remove(key)
-      )
+      Effect.flatMap(
+        Clock.currentTimeMillis,
+        (now) => shared.orElse(Effect.asVoid(set(...keyNames(key), text, millis, now)), local.set(key, text))
+      ),
+    remove: (key) => shared.orElse(Effect.map(remove(...keyNames(key)), (removed) => removed === 1), local.remove(key))
   })
 })
 

@@ -106,7 +106,7 @@ export interface Store {
   readonly exchange: (
     replica: string,
     report: string
-  ) => Effect.Effect<ReadonlyArray<string>, SharedState.SharedStoreUnreachable>
+  ) => Effect.Effect<ReadonlyArray<string>, SharedState.StoreFault>
 }
 
 const Report = Schema.fromJsonString(Use)
@@ -129,12 +129,7 @@ export const make = Effect.fnUntraced(function*({ deadline, exchange, name }: St
     exchange: (own) =>
       state.orElse(
         exchange(replica, encodeReport(own)).pipe(
-          Effect.flatMap((reports) =>
-            Effect.mapError(
-              decodeReports(reports),
-              SharedState.unreachable
-            )
-          ),
+          Effect.flatMap(decodeReports),
           Effect.zipWith(Clock.currentTimeMillis, (reports, now) => {
             // a store that was restarted without its data lacks the reports of the others at first
             if (now < currentAt && reports.length < others.replicas) return others

@@ -6,7 +6,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
-import * as SharedState from "../SharedState.ts"
 import * as ReplicaUse from "./ReplicaUse.ts"
 
 /** The Redis key under which the replicas store their use of the stream limits. */
@@ -63,11 +62,7 @@ export const layer = (
       const evaluate = redis.eval(exchangeScript)
       return ReplicaUse.make({
         name: "Redis",
-        exchange: (replica, report) =>
-          Effect.mapError(
-            Effect.flatMap(evaluate(key, replica, report), decodeReports),
-            SharedState.unreachable
-          )
+        exchange: (replica, report) => Effect.flatMap(evaluate(key, replica, report), decodeReports)
       })
     })
   )

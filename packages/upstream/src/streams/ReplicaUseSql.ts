@@ -2,13 +2,12 @@
  * `ReplicaUse` through a Postgres that the replicas share. Each replica stores its use of the stream limits in one row.
  * A single statement stores the use of one replica and returns the use of the others.
  */
-import * as SqlStep from "@trigate/domain/unstable/SqlStep"
+import * as SqlStore from "@trigate/stores/unstable/SqlStore"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import * as Migrator from "effect/sql/Migrator"
-import * as SqlClient from "effect/sql/SqlClient"
-import * as SharedState from "../SharedState.ts"
+import type * as SqlClient from "effect/sql/SqlClient"
+import { SharedStoreUnreachable } from "../SharedState.ts"
 import * as ReplicaUse from "./ReplicaUse.ts"
 
 /** The part of the database in which the replicas store their use of the stream limits. */
@@ -17,29 +16,22 @@ export interface Options {
   readonly network?: string
 }
 
-const createTable = Effect.flatMap(
-  SqlClient.SqlClient,
-  (sql) =>
-    sql`CREATE UNLOGGED TABLE trigate_stream_use (
-      network TEXT NOT NULL,
-      replica TEXT NOT NULL,
-      report TEXT NOT NULL,
-      expires_at DOUBLE PRECISION NOT NULL,
-      PRIMARY KEY (network, replica)
-    )`
-)
-
-const migrate = Migrator.make({})({
-  loader: Migrator.fromRecord({ "0001_create_stream_use": createTable }),
-  table: "trigate_stream_use_migrations"
-})
+const createTable = `CREATE UNLOGGED TABLE trigate_stream_use (
+  network TEXT NOT NULL,
+  replica TEXT NOT NULL,
+  report TEXT NOT NULL,
+  expires_at DOUBLE PRECISION NOT NULL,
+  PRIMARY KEY (network, replica)
+)`
 
 const decodeReports = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ report: Schema.String })))
 
 const make = Effect.fnUntraced(function*({ network = "mainnet" }: Options) {
-  const sql = yield* SqlClient.SqlClient
-  const step = SqlStep.runIn(yield* Effect.scope)
-  const ready = SqlStep.untilReady(Effect.provideService(migrate, SqlClient.SqlClient, sql))
+  const { sql, step } = yield* SqlStore.make({
+    table: "trigate_stream_use_migrations",
+    migrations: () => ({ "0001_create_stream_use": [createTable] }),
+    toError: ({ tag }) => new SharedStoreUnreachable({ detail: tag })
+  })
   const now = sql.literal("(extract(epoch FROM statement_timestamp()) * 1000)::float8")
 
   const exchanged = (replica: string, report: string) =>
@@ -55,11 +47,9 @@ const make = Effect.fnUntraced(function*({ network = "mainnet" }: Options) {
   return yield* ReplicaUse.make({
     name: "Postgres",
     exchange: (replica, report) =>
-      Effect.andThen(ready, exchanged(replica, report)).pipe(
-        Effect.flatMap(decodeReports),
-        Effect.map((rows) => rows.map((row) => row.report)),
-        Effect.mapError((fault) => new SharedState.SharedStoreUnreachable({ detail: SqlStep.faultTag(fault) })),
-        step
+      Effect.map(
+        step(Effect.flatMap(exchanged(replica, report), decodeReports)),
+        (rows) => rows.map((row) => row.report)
       )
   })
 })

@@ -14,6 +14,7 @@
  */
 import type { ResumePosition } from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
+import * as SharedStore from "@trigate/stores/unstable/SharedStore"
 import { RowSet } from "@trigate/upstream/unstable/streams/Topic"
 import type { Frame, Seat, Sink, Topic } from "@trigate/upstream/unstable/streams/Topic"
 import { metrics } from "@trigate/upstream/unstable/Upstream"
@@ -488,8 +489,8 @@ export interface OwnershipOptions {
   readonly exchange: (store: Store, isOwner: boolean) => Effect.Effect<void, EventStore.EventStoreUnavailable>
 }
 
-/** The right to write to an event store. */
-export interface Lease {
+/** An event store, and the fencing token with which this process writes it. */
+export interface FencedStore {
   readonly store: Store
   readonly token: number
 }
@@ -509,18 +510,14 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
   const fallback = yield* EventStore.makeMemory
   const clock = yield* Clock.Clock
   const context = yield* Effect.context()
-  const name = yield* EventStore.makeName
+  const lease = SharedStore.makeLease(primary, yield* EventStore.makeName)
   const degraded = metrics.sharedStateDegraded.series({ use: "account-events" })
   let store = primary
   /** The fencing token of this process; `undefined` while the process does not own the event log. */
   let token: number | undefined
-  /** The last fencing token that this process received from the primary store. */
-  let leased: number | undefined
   let downSince: number | undefined
   /** When the store became reachable again, while this process still continues with its own log. */
   let backSince: number | undefined
-  /** Whether another replica owned the log when the store was last reachable. */
-  let isSecond = false
 
   const now = () => clock.currentTimeMillisUnsafe()
 
@@ -567,7 +564,7 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
   })
 
   /** Begins to write to an event store. */
-  const own = Effect.fnUntraced(function*(next: Lease) {
+  const own = Effect.fnUntraced(function*(next: FencedStore) {
     yield* lose
     store = next.store
     yield* synchronise
@@ -595,7 +592,7 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
   const isOwnerFirst = Effect.suspend(() =>
     Effect.map(primary.readAfter(log.head.seq), () => {
       backSince ??= now()
-      return isSecond && now() - backSince < ownerFirst
+      return lease.isElsewhere() && now() - backSince < ownerFirst
     })
   )
 
@@ -603,11 +600,9 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
     if (store !== primary && (yield* isOwnerFirst)) return
     // releases the old lease, so that the next one has a new token: the store then refuses a late write that this
     // process sent before it continued with its own log
-    if (store !== primary && leased !== undefined) yield* primary.release(leased)
-    const found = yield* primary.lease(name)
-    leased = found
+    if (store !== primary) yield* lease.release
+    const found = yield* lease.renew
     backSince = undefined
-    isSecond = found === undefined
     if (found === undefined) {
       if (token !== undefined) yield* lose
       store = primary
@@ -624,10 +619,10 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
     backing: primary.backing,
     isUp: (): boolean => downSince === undefined,
     /** Returns whether the store is unreachable, and another replica was the last owner of the log. */
-    isSecondAlone: (): boolean => isSecond && store !== primary,
+    isSecondAlone: (): boolean => lease.isElsewhere() && store !== primary,
     role: (): Role => store !== primary ? "alone" : token === undefined ? "reader" : "writer",
-    /** Returns the right to write the event log; `undefined` while this process does not have this right. */
-    lease: (): Lease | undefined => token === undefined ? undefined : { store, token },
+    /** Returns the store that this process writes; `undefined` while it does not have the right to write the event log. */
+    writable: (): FencedStore | undefined => token === undefined ? undefined : { store, token },
     /**
      * Reports that a step in the event store failed. The argument is the time, in milliseconds, at which the step
      * began.
@@ -649,7 +644,7 @@ export const makeOwnership = Effect.fnUntraced(function*({ acquired, ended, exch
     catchUp: (position: ResumePosition): Effect.Effect<void> =>
       log.covers(position) || !isReader() ? Effect.void : Effect.ignore(synchronise),
     /** Ends this process's lease of the event log, so that another replica can acquire the lease immediately. */
-    release: Effect.suspend(() => leased === undefined ? Effect.void : Effect.ignore(primary.release(leased)))
+    release: Effect.ignore(lease.release)
   }
 })
 
@@ -665,17 +660,17 @@ export const write = Effect.fnUntraced(
     const entries = withoutRepeats(log, yield* Queue.takeAll(pending))
     if (entries.length === 0) return
     const attempt: Effect.Effect<void> = Effect.suspend(() => {
-      const lease = ownership.lease()
+      const writable = ownership.writable()
       // a process without the lease drops the entries, because their recording has ended
-      if (lease === undefined) return Effect.void
+      if (writable === undefined) return Effect.void
       const isCurrent = () => {
-        const now = ownership.lease()
-        return now?.token === lease.token && now.store === lease.store
+        const now = ownership.writable()
+        return now?.token === writable.token && now.store === writable.store
       }
       return Effect.flatMap(
         Clock.currentTimeMillis,
         (since) =>
-          Effect.matchEffect(lease.store.append(lease.token, log.head.seq, entries), {
+          Effect.matchEffect(writable.store.append(writable.token, log.head.seq, entries), {
             onSuccess: ({ at, epoch, seq }) => {
               if (epoch !== log.head.epoch) return ownership.lose
               let next = seq - EventStore.totalSpan(entries)
@@ -719,7 +714,7 @@ export const make = Effect.fnUntraced(function*(source: Source, options: EventsO
     log,
     source,
     now: () => clock.currentTimeMillisUnsafe(),
-    isOwner: () => ownership.lease() !== undefined,
+    isOwner: () => ownership.writable() !== undefined,
     isSpared: () => ownership.isSecondAlone(),
     recording: {
       push: (entry) => void Queue.offerUnsafe(pending, entry),
