@@ -14,9 +14,12 @@ export * as Pipeline from "./Pipeline.ts"
 /** Outlier detection: selects the addresses of an upstream to which calls are sent. */
 export * as OutlierDetection from "./attempts/OutlierDetection.ts"
 
+/** The versions of accounts: each change of an account, such as an accepted action, gives it a new one. */
+export * as AccountVersions from "./cache/AccountVersions.ts"
+
 /**
  * Caches and coalesces reads: serves a read from a cached response, from an equal call in flight, or from upstream.
- * Replicas can share responses and the versions of accounts through Redis.
+ * Replicas can share responses through Redis.
  */
 export * as ResponseCache from "./cache/ResponseCache.ts"
 
