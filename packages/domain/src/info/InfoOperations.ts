@@ -75,7 +75,6 @@ import {
 } from "./Account.ts"
 import {
   accountMembers,
-  freshnessSetting,
   minute,
   oldest,
   passthroughQueries,

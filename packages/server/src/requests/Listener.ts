@@ -31,7 +31,7 @@ import * as ProblemDetails from "effect/http/ProblemDetails"
 import * as Layer from "effect/Layer"
 import * as IpNetwork from "effect/net/IpNetwork"
 import * as Predicate from "effect/Predicate"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import * as Dns from "node:dns"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the server for the platform layer
 import * as Http from "node:http"
