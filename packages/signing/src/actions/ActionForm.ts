@@ -10,8 +10,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Decimal from "../Decimal.ts"
 import { isAddress } from "./ActionHash.ts"
-import { itemShape } from "./CanonicalAction.ts"
-import type { ActionOrder, Kind, MemberPosition, Shape } from "./CanonicalAction.ts"
+import { type ActionOrder, itemShape, type Kind, type MemberPosition, type Shape } from "./CanonicalAction.ts"
 
 /** Normalizes a name: ignores letter case, separators, plural, and a trailing number. */
 const plain = (name: string): string =>
