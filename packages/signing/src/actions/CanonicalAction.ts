@@ -312,6 +312,8 @@ const nonce = uint64("nonce")
 const time = uint64("time")
 const wei = uint64("wei")
 
+const texts = (...names: ReadonlyArray<string>) => names.map(textType)
+
 const define = (name: string, ...fields: ReadonlyArray<ActionHash.Field>): Layout => ({ name, fields })
 
 /** The signed value of an optional string that is absent or null: the empty string. */
@@ -334,12 +336,7 @@ const published: { readonly [Type in ActionTypeOf<"userSigned">]: Layout } = {
   sendAsset: {
     ...define(
       "SendAsset",
-      textType("destination"),
-      textType("sourceDex"),
-      textType("destinationDex"),
-      textType("token"),
-      textType("amount"),
-      textType("fromSubAccount"),
+      ...texts("destination", "sourceDex", "destinationDex", "token", "amount", "fromSubAccount"),
       nonce
     ),
     respelled: { fromSubAccount: orEmpty }
@@ -358,11 +355,7 @@ const published: { readonly [Type in ActionTypeOf<"userSigned">]: Layout } = {
   convertToMultiSigUser: define("ConvertToMultiSigUser", textType("signers"), nonce),
   sendToEvmWithData: define(
     "SendToEvmWithData",
-    textType("token"),
-    textType("amount"),
-    textType("sourceDex"),
-    textType("destinationRecipient"),
-    textType("addressEncoding"),
+    ...texts("token", "amount", "sourceDex", "destinationRecipient", "addressEncoding"),
     { name: "destinationChainId", type: "uint32" },
     uint64("gasLimit"),
     { name: "data", type: "bytes" },
@@ -520,13 +513,12 @@ const readMember = (name: string, type: ActionHash.Field["type"], value: unknown
     case "bool":
       return typeof value === "boolean" ? { name, type, value } : undefined
     case "uint32":
-      return (typeof value === "number" || typeof value === "bigint") && ActionHash.toUint32(value) !== undefined
-        ? { name, type, value }
-        : undefined
-    case "uint64":
-      return (typeof value === "number" || typeof value === "bigint") && ActionHash.toUint64(value) !== undefined
-        ? { name, type, value }
-        : undefined
+    case "uint64": {
+      const isInRange = type === "uint32"
+        ? ActionHash.toUint32(value) !== undefined
+        : ActionHash.toUint64(value) !== undefined
+      return isInRange && (typeof value === "number" || typeof value === "bigint") ? { name, type, value } : undefined
+    }
     case "address":
       return ActionHash.isAddress(value) ? { name, type, value: lowerCase(value) } : undefined
     case "bytes32":

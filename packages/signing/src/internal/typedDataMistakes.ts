@@ -206,6 +206,10 @@ export const networkNames: Vary = function*(subject) {
   }
 }
 
+/** Returns the message type of the given members, in their order. */
+const structOf = (primaryType: string, members: ReadonlyArray<Signable.Member>): Signable.StructType =>
+  Signable.structType(primaryType, members.map(({ name, type }) => ({ name, type })))
+
 const fieldTypesByKind: { readonly [kind: string]: Signable.Member["type"] } = {
   integer: "uint64",
   flag: "bool",
@@ -236,10 +240,7 @@ export const typedActions: Vary = function*(subject) {
       if (after !== undefined && own.some(({ name }) => name === after)) continue
       const last = after === undefined ? [] : [{ name: after, type: "uint64" as const, value: nonce }]
       const members = [...before, ...own, ...last]
-      const struct = Signable.structType(
-        `${typePrefix}${capitalized(type)}`,
-        members.map(({ name, type }) => ({ name, type }))
-      )
+      const struct = structOf(`${typePrefix}${capitalized(type)}`, members)
       for (const id of [Number(defaultChainId), 42_161, 1, 999]) {
         yield {
           view: {
@@ -325,7 +326,7 @@ const zeros: { readonly [Type in Signable.Field["type"]]: Signable.Member["value
   uint64: 0,
   address: Signable.verifyingContract,
   bytes: "0x",
-  bytes32: `0x${"0".repeat(64)}`
+  bytes32: noSalt
 }
 
 /**
@@ -378,7 +379,6 @@ const olderSource = "https://hyperliquid.xyz"
 
 interface OlderType {
   readonly primaryType: string
-  readonly fields: ReadonlyArray<Signable.NamedType>
   readonly members: ReadonlyArray<Signable.Member>
 }
 
@@ -403,11 +403,7 @@ const agentWords = (address: string, name: string | undefined): ReadonlyArray<st
  */
 const olderTypes = (action: Readonly<Record<string, unknown>>): ReadonlyArray<OlderType> => {
   const { agentAddress, agentName, amount, destination } = action
-  const made = (primaryType: string, members: ReadonlyArray<Signable.Member>): OlderType => ({
-    primaryType,
-    fields: members.map(({ name, type }) => ({ name, type })),
-    members
-  })
+  const made = (primaryType: string, members: ReadonlyArray<Signable.Member>): OlderType => ({ primaryType, members })
   if (isAddress(agentAddress)) {
     const names = [undefined, ...(Predicate.isString(agentName) ? [agentName] : [])]
     return names.map((name) =>
@@ -435,8 +431,8 @@ const olderTypes = (action: Readonly<Record<string, unknown>>): ReadonlyArray<Ol
 export const olderTypedData: Vary = function*(subject) {
   const typed = isUserSigned(subject.view) ? subjectTypedData(subject) : undefined
   if (typed === undefined) return
-  for (const { fields, members, primaryType } of olderTypes(subject.view.action)) {
-    const struct = Signable.structType(primaryType, fields)
+  for (const { members, primaryType } of olderTypes(subject.view.action)) {
+    const struct = structOf(primaryType, members)
     const domains = [
       ...olderChains.map((chainId) => encodeDomain({ name: "Exchange", chainId })),
       typed.domain,
@@ -498,14 +494,12 @@ export const fieldSets = structMistakes(function*({ fields }, _signable, { reque
       )
     )
   }
-  for (const changed of all) {
-    yield {
-      fields: changed,
-      members: (members) => byName(changed, members),
-      found: fieldNames(changed),
-      expected: fieldNames(fields)
-    }
-  }
+  const described = (changed: ReadonlyArray<Signable.NamedType>) => ({
+    fields: changed,
+    found: fieldNames(changed),
+    expected: fieldNames(fields)
+  })
+  for (const changed of all) yield { ...described(changed), members: (members) => byName(changed, members) }
   const extras = ["type", "signatureChainId"].flatMap((name) => {
     const value = view.action[name]
     return Predicate.isString(value) ? [{ name, type: "string", value } as const] : []
@@ -516,12 +510,7 @@ export const fieldSets = structMistakes(function*({ fields }, _signable, { reque
       const around = <A>(given: ReadonlyArray<A>, added: ReadonlyArray<A>): ReadonlyArray<A> =>
         isFirst ? [...added, ...given] : [...given, ...added]
       const changed = around(fields, group.map(({ name, type }) => ({ name, type })))
-      yield {
-        fields: changed,
-        members: (members) => around(members, group),
-        found: fieldNames(changed),
-        expected: fieldNames(fields)
-      }
+      yield { ...described(changed), members: (members) => around(members, group) }
     }
   }
 })
