@@ -2,7 +2,6 @@
 import * as Info from "@trigate/client/Info"
 import type { Address } from "@trigate/domain/encoding/Encoding"
 import type { ClearinghouseState, Order, Position, SpotClearinghouseState } from "@trigate/domain/info/Account"
-import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -132,10 +131,7 @@ const text = (width: number, { account, dexes, spot }: AccountState): string =>
 
 /** `trigate positions`. */
 export const command = Command.make("positions", {
-  account: Output.address("account").pipe(
-    Argument.optional,
-    Argument.withDescription("Account: 20 bytes in hex (default: the account of your private key)")
-  ),
+  account: SignedSending.accountArgument,
   dex: SignedSending.dexFlag("all, and the venue's own"),
   ...SignedSending.keyFlags
 }, ({ account, dex, ...key }) =>
