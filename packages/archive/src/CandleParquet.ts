@@ -5,10 +5,8 @@ import { checked, columns } from "@trigate/domain/unstable/candles/CandleText"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { FileMetaData } from "hyparquet"
-import { parquetMetadataAsync, parquetReadObjects } from "hyparquet"
-import type { ColumnSource, SchemaElement } from "hyparquet-writer"
-import { ByteWriter, ParquetWriter } from "hyparquet-writer"
+import { type FileMetaData, parquetMetadataAsync, parquetReadObjects } from "hyparquet"
+import { ByteWriter, type ColumnSource, ParquetWriter, type SchemaElement } from "hyparquet-writer"
 import type { Row } from "./CandleFiles.ts"
 
 /**
