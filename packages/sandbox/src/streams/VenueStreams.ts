@@ -177,6 +177,9 @@ type Source = (
   every: (milliseconds: number) => Duration.Duration
 ) => Stream.Stream<unknown>
 
+/** Computes a frame for one type of subscription; `undefined` if there is none now. */
+type Read = (feed: VenueFeed, request: Request) => Effect.Effect<unknown>
+
 /** Makes the {@link VenueFeed} over the state of a sandbox. */
 export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
   ask: Effect.fnUntraced(function*(query) {
@@ -199,17 +202,27 @@ const isSomething = Predicate.isNotUndefined
 const paced = (value: Effect.Effect<unknown>, every: Duration.Duration): Stream.Stream<unknown> =>
   Stream.filter(Stream.fromEffectSchedule(value, Schedule.spaced(every)), isSomething)
 
-/** Computes a value at intervals, and emits each value that differs from the previous one. */
-const changes = (value: Effect.Effect<unknown>, every: Duration.Duration): Stream.Stream<unknown> =>
-  Stream.suspend(() => {
-    let last = ""
-    return Stream.filter(paced(value, every), (each) => {
-      const text = Json.stringify(each)
-      if (text === last) return false
-      last = text
-      return true
+/** Computes a frame at intervals, and emits each frame whose content differs from the previous one. */
+const changes =
+  (milliseconds: number, read: Read, content: (frame: unknown) => unknown = (frame) => frame): Source =>
+  (feed, request, every) =>
+    Stream.suspend(() => {
+      let last = ""
+      return Stream.filter(paced(read(feed, request), every(milliseconds)), (frame) => {
+        const text = Json.stringify(content(frame))
+        const isNew = text !== last
+        last = text
+        return isNew
+      })
     })
-  })
+
+/** Computes a frame at intervals, and emits each frame. */
+const polled = (milliseconds: number, read: Read): Source => (feed, request, every) =>
+  paced(read(feed, request), every(milliseconds))
+
+/** Makes a frame of the venue's response to a query. */
+const ofQuery = <A>(feed: VenueFeed, query: Parameters<VenueFeed["ask"]>[0], frame: (response: unknown) => A) =>
+  Effect.map(feed.ask(query), frame)
 
 const toList = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
@@ -218,10 +231,11 @@ const snapshot =
   (query: string, member: string, take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined): Source =>
   (feed, { user, ...request }) =>
     Stream.concat(
-      Stream.fromEffect(Effect.map(
-        feed.ask({ type: query, user, ...request }),
-        (rows) => ({ isSnapshot: true, user, [member]: toList(rows).toReversed() })
-      )),
+      Stream.fromEffect(ofQuery(feed, { type: query, user, ...request }, (rows) => ({
+        isSnapshot: true,
+        user,
+        [member]: toList(rows).toReversed()
+      }))),
       userEvents(feed, user, take, (rows) => ({ user, [member]: rows }))
     )
 
@@ -240,7 +254,7 @@ const userEvents = (
   )
 
 /** Emits one frame for each new row of one of the account's lists, such as its fills. */
-const eachCoin = (
+const eachRow = (
   feed: VenueFeed,
   user: unknown,
   take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined,
@@ -267,15 +281,16 @@ const readContext = Effect.fnUntraced(function*(feed: VenueFeed, coin: string) {
   return ctx === undefined ? undefined : { coin, ctx }
 })
 
+/** Returns the market data of the perpetuals of a dex. */
+const readContexts = (feed: VenueFeed, dex: unknown) =>
+  ofQuery(feed, { type: "metaAndAssetCtxs", dex }, (response) => toList(response)[1])
+
 const readDexes = (feed: VenueFeed) =>
-  Effect.map(
-    feed.ask({ type: "perpDexs" }),
-    (all) =>
-      toList(all).map((dex) => {
-        const name = Subscription.valueAt(dex, "name")
-        return Predicate.isString(name) ? name : ""
-      })
-  )
+  ofQuery(feed, { type: "perpDexs" }, (all) =>
+    toList(all).map((dex) => {
+      const name = Subscription.valueAt(dex, "name")
+      return Predicate.isString(name) ? name : ""
+    }))
 
 const forDexes = (feed: VenueFeed, query: (dex: string) => Effect.Effect<unknown>) =>
   Effect.flatMap(
@@ -285,67 +300,48 @@ const forDexes = (feed: VenueFeed, query: (dex: string) => Effect.Effect<unknown
 
 const stateEvery = 4500
 
-const ofUser =
-  (query: string, frame: (user: unknown, value: unknown, dex: unknown) => unknown): Source =>
-  (feed, { dex, user }, every) =>
-    paced(
-      Effect.map(
-        feed.ask({ type: query, user, ...(dex === undefined ? {} : { dex }) }),
-        (value) => value === undefined ? undefined : frame(user, value, dex)
-      ),
-      every(stateEvery)
-    )
+const ofUser = (query: string, frame: (user: unknown, value: unknown, dex: unknown) => unknown): Source =>
+  polled(stateEvery, (feed, { dex, user }) =>
+    ofQuery(
+      feed,
+      { type: query, user, ...(dex === undefined ? {} : { dex }) },
+      (value) => value === undefined ? undefined : frame(user, value, dex)
+    ))
 
 /** The states of a TWAP order that has not ended. */
 const unfinishedTwaps: ReadonlySet<unknown> = new Set(["activated", "waitingForTrigger"])
 
 const sources: { readonly [name: string]: Source } = {
-  allMids: (feed, { dex }, every) =>
-    paced(
-      Effect.map(feed.ask({ type: "allMids", dex }), (mids) =>
-        mids === undefined ? undefined : dex === "" ? { mids } : { dex, mids }),
-      every(5000)
-    ),
-  l2Book: (feed, { coin, fast, mantissa, nSigFigs }, every) =>
-    paced(
-      Effect.map(
-        feed.ask({ type: "l2Book", coin, ...(nSigFigs === null ? {} : { nSigFigs, mantissa }) }),
-        (book) => {
-          const sides = toList(Subscription.valueAt(book, "levels"))
-          return !Predicate.isObject(book)
-            ? undefined
-            : fast === true
-            ? { ...book, levels: sides.map((side) => toList(side).slice(0, 5)) }
-            : book
-        }
-      ),
-      every(fast === true ? 540 : 5400)
-    ),
-  bbo: (feed, { coin }, every) =>
-    Stream.suspend(() => {
-      let last = ""
-      return Stream.filter(
-        paced(
-          Effect.map(feed.ask({ type: "l2Book", coin }), (book) => {
-            const [bids, asks] = toList(Subscription.valueAt(book, "levels"))
-            return book === undefined
-              ? undefined
-              : {
-                coin,
-                time: Subscription.valueAt(book, "time"),
-                bbo: [toList(bids)[0] ?? null, toList(asks)[0] ?? null]
-              }
-          }),
-          every(250)
-        ),
-        (frame) => {
-          const text = Json.stringify(Subscription.valueAt(frame, "bbo"))
-          const isNew = text !== last
-          last = text
-          return isNew
-        }
+  allMids: polled(
+    5000,
+    (feed, { dex }) =>
+      ofQuery(
+        feed,
+        { type: "allMids", dex },
+        (mids) => mids === undefined ? undefined : dex === "" ? { mids } : { dex, mids }
       )
-    }),
+  ),
+  l2Book: (feed, request, every) =>
+    polled(
+      request["fast"] === true ? 540 : 5400,
+      (feed, { coin, fast, mantissa, nSigFigs }) =>
+        ofQuery(feed, { type: "l2Book", coin, ...(nSigFigs === null ? {} : { nSigFigs, mantissa }) }, (book) => {
+          if (!Predicate.isObject(book)) return undefined
+          const sides = toList(Subscription.valueAt(book, "levels"))
+          return fast === true ? { ...book, levels: sides.map((side) => toList(side).slice(0, 5)) } : book
+        })
+    )(feed, request, every),
+  bbo: changes(
+    250,
+    (feed, { coin }) =>
+      ofQuery(feed, { type: "l2Book", coin }, (book) => {
+        if (book === undefined) return undefined
+        const [bids, asks] = toList(Subscription.valueAt(book, "levels"))
+        const bbo = [toList(bids)[0] ?? null, toList(asks)[0] ?? null]
+        return { coin, time: Subscription.valueAt(book, "time"), bbo }
+      }),
+    (frame) => Subscription.valueAt(frame, "bbo")
+  ),
   trades: (feed, { coin }, every) =>
     Stream.suspend(() => {
       // the keys of the trades in the last `recentTrades` response, and of the trades emitted after it
@@ -374,83 +370,63 @@ const sources: { readonly [name: string]: Source } = {
         Stream.map(({ rows }) => rows)
       )
     }),
-  candle: (feed, { coin, interval }, every) =>
-    changes(
-      Effect.flatMap(feed.now, (now) =>
-        Effect.map(
-          feed.ask({ type: "candleSnapshot", req: { coin, interval, startTime: now, endTime: now + retainedBars } }),
-          (bars) => toList(bars).at(-1)
-        )),
-      every(700)
-    ),
+  candle: changes(700, (feed, { coin, interval }) =>
+    Effect.flatMap(feed.now, (now) => {
+      const req = { coin, interval, startTime: now, endTime: now + retainedBars }
+      return ofQuery(feed, { type: "candleSnapshot", req }, (bars) => toList(bars).at(-1))
+    })),
   // the outcomes of the sandbox do not change
   outcomeMetaUpdates: () => Stream.never,
-  activeAssetCtx: (feed, { coin }, every) => paced(readContext(feed, String(coin)), every(1000)),
-  assetCtxs: (feed, { dex }, every) =>
-    paced(
-      Effect.map(feed.ask({ type: "metaAndAssetCtxs", dex }), (answer) => ({ dex, ctxs: toList(answer)[1] })),
-      every(1000)
-    ),
-  spotAssetCtxs: (feed, _request, every) =>
-    paced(Effect.map(feed.ask({ type: "spotMetaAndAssetCtxs" }), (answer) => toList(answer)[1]), every(1000)),
-  allDexsAssetCtxs: (feed, _request, every) =>
-    paced(
-      Effect.map(
-        forDexes(feed, (dex) => Effect.map(feed.ask({ type: "metaAndAssetCtxs", dex }), (answer) => toList(answer)[1])),
-        (ctxs) => ({ ctxs })
-      ),
-      every(13_600)
-    ),
-  webData3: (feed, { user }, every) =>
-    paced(
-      Effect.gen(function*() {
-        const serverTime = yield* feed.now
-        const states = yield* forDexes(feed, (dex) => feed.ask({ type: "clearinghouseState", user, dex }))
-        return {
-          userState: { agentAddress: null, agentValidUntil: null, cumLedger: "0.0", serverTime, isVault: false, user },
-          perpDexStates: states.map(([, state]) => ({
-            totalVaultEquity: "0.0",
-            withdrawable: Subscription.valueAt(state, "withdrawable")
-          }))
-        }
-      }),
-      every(stateEvery)
-    ),
+  activeAssetCtx: polled(1000, (feed, { coin }) => readContext(feed, String(coin))),
+  assetCtxs: polled(1000, (feed, { dex }) => Effect.map(readContexts(feed, dex), (ctxs) => ({ dex, ctxs }))),
+  spotAssetCtxs: polled(1000, (feed) => ofQuery(feed, { type: "spotMetaAndAssetCtxs" }, (all) => toList(all)[1])),
+  allDexsAssetCtxs: polled(
+    13_600,
+    (feed) => Effect.map(forDexes(feed, (dex) => readContexts(feed, dex)), (ctxs) => ({ ctxs }))
+  ),
+  webData3: polled(
+    stateEvery,
+    Effect.fnUntraced(function*(feed, { user }) {
+      const serverTime = yield* feed.now
+      const states = yield* forDexes(feed, (dex) => feed.ask({ type: "clearinghouseState", user, dex }))
+      return {
+        userState: { agentAddress: null, agentValidUntil: null, cumLedger: "0.0", serverTime, isVault: false, user },
+        perpDexStates: states.map(([, state]) => ({
+          totalVaultEquity: "0.0",
+          withdrawable: Subscription.valueAt(state, "withdrawable")
+        }))
+      }
+    })
+  ),
   clearinghouseState: ofUser(
     "clearinghouseState",
     (user, clearinghouseState, dex) => ({ dex, user, clearinghouseState })
   ),
-  allDexsClearinghouseState: (feed, { user }, every) =>
-    paced(
-      Effect.map(
-        forDexes(feed, (dex) => feed.ask({ type: "clearinghouseState", user, dex })),
-        (clearinghouseStates) => ({ user, clearinghouseStates })
-      ),
-      every(stateEvery)
-    ),
+  allDexsClearinghouseState: polled(stateEvery, (feed, { user }) =>
+    Effect.map(
+      forDexes(feed, (dex) => feed.ask({ type: "clearinghouseState", user, dex })),
+      (clearinghouseStates) => ({ user, clearinghouseStates })
+    )),
   openOrders: ofUser("frontendOpenOrders", (user, orders, dex) => ({ dex, user, orders })),
   spotState: ofUser("spotClearinghouseState", (user, spotState) => ({ user, spotState })),
-  twapStates: (feed, { dex, user }, every) =>
-    paced(
-      Effect.map(feed.ask({ type: "twapHistory", user }), (history) => ({
-        dex,
-        user,
-        states: toList(history).flatMap((row) =>
-          unfinishedTwaps.has(Subscription.valueAt(Subscription.valueAt(row, "status"), "status"))
-            ? [[Subscription.valueAt(row, "twapId"), Subscription.valueAt(row, "state")]]
-            : []
-        )
-      })),
-      every(stateEvery)
-    ),
+  twapStates: polled(stateEvery, (feed, { dex, user }) =>
+    ofQuery(feed, { type: "twapHistory", user }, (history) => ({
+      dex,
+      user,
+      states: toList(history).flatMap((row) =>
+        unfinishedTwaps.has(Subscription.valueAt(Subscription.valueAt(row, "status"), "status"))
+          ? [[Subscription.valueAt(row, "twapId"), Subscription.valueAt(row, "state")]]
+          : []
+      )
+    }))),
   orderUpdates: (feed, { user }) => userEvents(feed, user, ({ orders }) => orders, (orders) => orders),
   userEvents: (feed, { user }) =>
     Stream.mergeAll(
       [
         userEvents(feed, user, ({ fills }) => fills, (fills) => ({ fills })),
         userEvents(feed, user, ({ nonUserCancel }) => nonUserCancel, (nonUserCancel) => ({ nonUserCancel })),
-        eachCoin(feed, user, ({ fundings }) => fundings, (funding) => ({ funding })),
-        eachCoin(feed, user, ({ liquidations }) => liquidations, (liquidation) => ({ liquidation })),
+        eachRow(feed, user, ({ fundings }) => fundings, (funding) => ({ funding })),
+        eachRow(feed, user, ({ liquidations }) => liquidations, (liquidation) => ({ liquidation })),
         userEvents(feed, user, ({ twapFills }) => twapFills, (twapSliceFills) => ({ twapSliceFills })),
         userEvents(feed, user, ({ twapHistory }) => twapHistory, (twapHistory) => ({ twapHistory }))
       ],
@@ -472,12 +448,13 @@ const sources: { readonly [name: string]: Source } = {
   userTwapHistory: snapshot("twapHistory", "history", ({ twapHistory }) => twapHistory),
   userTwapSliceFills: snapshot("userTwapSliceFills", "twapSliceFills", ({ twapFills }) => twapFills),
   notification: (feed, { user }) =>
-    Stream.flatMap(
-      userEvents(feed, user, ({ notification }) => notification === undefined ? [] : [notification], (texts) => texts),
-      (texts) => Stream.fromIterable(toList(texts).map((notification) => ({ notification })))
+    eachRow(
+      feed,
+      user,
+      ({ notification }) => notification === undefined ? [] : [notification],
+      (notification) => ({ notification })
     ),
-  activeAssetData: (feed, { coin, user }, every) =>
-    changes(feed.ask({ type: "activeAssetData", user, coin }), every(1000))
+  activeAssetData: changes(1000, (feed, { coin, user }) => feed.ask({ type: "activeAssetData", user, coin }))
 }
 
 /** Returns the function that makes the stream of frames for a subscription; `undefined` if there is none. */

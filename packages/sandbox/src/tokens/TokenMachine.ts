@@ -422,8 +422,6 @@ const getTransactions = Effect.fnUntraced(function*(machine: TokenMachine, asked
   return ok(asked, page.map((transaction) => transactionBody(asked, transaction)))
 })
 
-const stateWords = { active: "active", uninitialized: "uninitialized", frozen: "frozen" } as const
-
 const getAddressInformation = Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
   const account = yield* machine.account(asked.parsed)
   return ok(asked, {
@@ -436,7 +434,7 @@ const getAddressInformation = Effect.fnUntraced(function*(machine: TokenMachine,
     block_id: TokenServer.masterchainBlock(asked),
     frozen_hash: "",
     sync_utime: Math.floor(asked.now / 1_000),
-    state: stateWords[account.state]
+    state: account.state
   })
 })
 
@@ -467,7 +465,7 @@ export const followingMethods: { readonly [name: string]: MachineMethod } = {
     return ok(asked, (yield* machine.account(asked.parsed)).balance.toString())
   }),
   getAddressState: Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
-    return ok(asked, stateWords[(yield* machine.account(asked.parsed)).state])
+    return ok(asked, (yield* machine.account(asked.parsed)).state)
   }),
   getTokenData
 }

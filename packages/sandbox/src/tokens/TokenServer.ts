@@ -14,7 +14,6 @@ import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as Random from "../Seed.ts"
-import type { Seed } from "../Seed.ts"
 import { withEntry, withoutEntry } from "../venue/VenueState.ts"
 import { walletCode } from "./JettonCode.ts"
 import type * as TokenMachine from "./TokenMachine.ts"
@@ -130,7 +129,7 @@ export const controls = (state: Ref.Ref<TokenState>): TokenControls => {
 }
 
 /** Returns pseudo-random bytes in base64. They are not valid code. */
-const base64 = (seed: Seed, key: string, bytes: number): string => {
+const base64 = (seed: Random.Seed, key: string, bytes: number): string => {
   const hex = Random.hex(seed, key, bytes * 2).slice(2)
   const pairs = hex.match(/../gu) ?? []
   return btoa(String.fromCharCode(...pairs.map((pair) => Number.parseInt(pair, 16))))
@@ -237,7 +236,7 @@ export type TokenAnswer =
 
 /** The state of the chain for a call. */
 export interface View {
-  readonly seed: Seed
+  readonly seed: Random.Seed
   readonly state: TokenState
   readonly dialect: Dialect
   readonly now: number
@@ -385,7 +384,7 @@ const badAddress = ({ dialect }: View): TokenAnswer =>
     : { dialect, status: 416, error: "Incorrect address" }
 
 /** Makes the view for a call without an address. {@link Asked} is the view for a call with an address. */
-export const makeView = (seed: Seed, state: TokenState, now: number): View => ({
+export const makeView = (seed: Random.Seed, state: TokenState, now: number): View => ({
   seed,
   state,
   dialect: state.dialect,
@@ -479,7 +478,7 @@ const following: ReadonlySet<Method> = new Set(["getAddressBalance", "getAddress
 /**
  * Makes the function that serves the token chain's methods. The virtual machine is loaded when the first call needs it.
  */
-export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<TokenState>) {
+export const make = Effect.fnUntraced(function*(seed: Random.Seed, state: Ref.Ref<TokenState>) {
   const isLoaded = yield* Ref.make(false)
   const machine = yield* Effect.cached(Effect.gen(function*() {
     const methods = yield* Effect.promise(() => import("./TokenMachine.ts"))

@@ -4,23 +4,12 @@
  */
 import type { BookLevel } from "@trigate/domain/info/Market"
 import * as Random from "../Seed.ts"
-import type { Seed } from "../Seed.ts"
 import * as Decimals from "./Assets.ts"
 import { abs, divideUp, max, printPrice, printSize, printSz, printUsd, usdc, weiPerUsd } from "./Assets.ts"
 import type { Asset, CandleMarket, Perpetual } from "./Assets.ts"
 import { minute, priceAt } from "./CandleBars.ts"
-import { append, ensureClearing, ensureMarket, withoutPrices } from "./TradingState.ts"
-import type {
-  AccountValue,
-  Clearing,
-  FundingEntry,
-  MarketState,
-  Position,
-  Quote,
-  TradingAccount
-} from "./TradingState.ts"
-import { emit } from "./Venue.ts"
-import type { Venue } from "./Venue.ts"
+import * as TradingState from "./TradingState.ts"
+import { emit, type Venue } from "./Venue.ts"
 
 /**
  * Returns the smallest price step: one unit of the fifth significant digit, but at most 1 and not finer than the
@@ -38,7 +27,7 @@ const ranks = Array.from({ length: depth }, (_, index) => index + 1)
  * once a minute.
  */
 export const makeBook = (
-  seed: Seed,
+  seed: Random.Seed,
   market: CandleMarket,
   now: number
 ): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
@@ -47,7 +36,7 @@ export const makeBook = (
 
 /** Makes a book like {@link makeBook}, but around a given price. */
 export const bookAround = (
-  seed: Seed,
+  seed: Random.Seed,
   market: CandleMarket,
   now: number,
   price: number
@@ -69,11 +58,11 @@ export const bookAround = (
 
 const second = 1_000
 
-const toQuotes = (asset: Asset, levels: ReturnType<typeof bookAround>[number]): Array<Quote> => {
-  const quotes: Array<Quote> = []
+const toQuotes = (asset: Asset, levels: ReturnType<typeof bookAround>[number]): Array<TradingState.Quote> => {
+  const quotes: Array<TradingState.Quote> = []
   for (const { n, px, sz } of levels) {
-    const ticks = Decimals.parse(px, asset.pxDecimals)
-    const lots = Decimals.parse(sz, asset.szDecimals)
+    const ticks = Decimals.parseDecimal(px, asset.pxDecimals)
+    const lots = Decimals.parseDecimal(sz, asset.szDecimals)
     if (ticks !== undefined && lots !== undefined && ticks > 0n) quotes.push({ px: ticks, sz: lots, n })
   }
   return quotes
@@ -85,11 +74,11 @@ const currentSecond = ({ state: { now } }: Venue): number => Math.floor(now / se
 export const never = Number.POSITIVE_INFINITY
 
 /** Returns whether the synthetic orders of a market are renewed each second. Orders that a test has set are not. */
-export const isRenewed = ({ quotes }: MarketState): boolean => quotes.second !== never
+export const isRenewed = ({ quotes }: TradingState.MarketState): boolean => quotes.second !== never
 
 /** Discards the mark price and the generated orders of a market, because the price path has changed. */
-export const discardPrices = (market: MarketState): void => {
-  const { mark, quotes } = withoutPrices()
+export const discardPrices = (market: TradingState.MarketState): void => {
+  const { mark, quotes } = TradingState.withoutPrices()
   market.mark = mark
   if (isRenewed(market)) market.quotes = quotes
 }
@@ -98,8 +87,8 @@ export const discardPrices = (market: MarketState): void => {
  * Returns the market with the synthetic orders of the current second. Lots that were already filled in this second are
  * subtracted.
  */
-export const refreshed = (venue: Venue, asset: Asset): MarketState => {
-  const market = ensureMarket(venue.state, asset.coin)
+export const refreshed = (venue: Venue, asset: Asset): TradingState.MarketState => {
+  const market = TradingState.ensureMarket(venue.state, asset.coin)
   const at = currentSecond(venue)
   if (market.quotes.second === at || !isRenewed(market)) return market
   const price = venue.path.priceAt(asset.market, at * second)
@@ -110,7 +99,7 @@ export const refreshed = (venue: Venue, asset: Asset): MarketState => {
 
 /** Returns the mark price at the time `now`, in ticks. */
 export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
-  Decimals.parse(
+  Decimals.parseDecimal(
     printPrice(asset.market, venue.path.priceAt(asset.market, now)),
     asset.pxDecimals
   ) ?? 0n
@@ -120,14 +109,15 @@ export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
  * synthetic bids at or below it.
  */
 export const markPrice = (venue: Venue, asset: Asset): bigint => {
-  const market = ensureMarket(venue.state, asset.coin)
+  const market = TradingState.ensureMarket(venue.state, asset.coin)
   const at = currentSecond(venue)
   if (market.mark.second !== at) market.mark = { second: at, px: markAt(venue, asset, at * second) }
   return market.mark.px
 }
 
 /** Returns the first synthetic order with a remaining size. */
-export const firstQuote = (quotes: ReadonlyArray<Quote>): Quote | undefined => quotes.find(({ sz }) => sz > 0n)
+export const firstQuote = (quotes: ReadonlyArray<TradingState.Quote>): TradingState.Quote | undefined =>
+  quotes.find(({ sz }) => sz > 0n)
 
 /**
  * Returns the perpetual of a coin; `undefined` for a delisted coin (an account can still have a position in it) and for
@@ -151,24 +141,24 @@ export interface LeverageSetting {
  * Returns the leverage of an account in a perpetual. Default: the maximum leverage, with cross margin if the perpetual
  * allows it.
  */
-export const leverageSetting = (account: TradingAccount, asset: Perpetual): LeverageSetting =>
+export const leverageSetting = (account: TradingState.TradingAccount, asset: Perpetual): LeverageSetting =>
   account.leverage.get(asset.coin) ?? { isCross: asset.market.marginMode === undefined, value: asset.maxLeverage }
 
 /** Returns the value of a position at a mark price; negative for a short position. */
-export const signedValue = (position: Position, mark: bigint): bigint => position.size * mark
+export const signedValue = (position: TradingState.Position, mark: bigint): bigint => position.size * mark
 
 /** Returns the maintenance margin of a position: half of the initial margin at the maximum leverage. */
-export const maintenanceMargin = (asset: Perpetual, position: Position, mark: bigint): bigint =>
+export const maintenanceMargin = (asset: Perpetual, position: TradingState.Position, mark: bigint): bigint =>
   abs(position.size * mark) / BigInt(2 * asset.maxLeverage)
 
 /** Returns the margin that a position uses. For an isolated position, this is the margin assigned to the position. */
-export const marginUsedBy = (position: Position, mark: bigint): bigint =>
+export const marginUsedBy = (position: TradingState.Position, mark: bigint): bigint =>
   position.isCross
     ? abs(position.size * mark) / BigInt(position.leverage)
     : max(0n, position.raw + signedValue(position, mark))
 
 /** Returns the unrealized profit of a position at a mark price. */
-export const unrealizedPnl = (position: Position, mark: bigint): bigint =>
+export const unrealizedPnl = (position: TradingState.Position, mark: bigint): bigint =>
   signedValue(position, mark) - (position.size < 0n ? -position.entry : position.entry)
 
 /** The value of an account in a dex, and the margin of the account's positions in that dex. */
@@ -189,7 +179,7 @@ export interface MarginSums {
 /** Returns the value of an account in a dex, and the margin of the account's positions in that dex. */
 export const marginSums = (
   venue: Venue,
-  clearing: Clearing,
+  clearing: TradingState.Clearing,
   mark: Mark = (asset) => markPrice(venue, asset)
 ): MarginSums => {
   let crossValue = clearing.cash
@@ -231,7 +221,7 @@ export const marginSums = (
 }
 
 /** Returns the current value of an account. */
-export const accountValue = (venue: Venue, account: TradingAccount): AccountValue => {
+export const accountValue = (venue: Venue, account: TradingState.TradingAccount): TradingState.AccountValue => {
   const perps = [...account.clearings.values()].reduce((sum, each) => sum + marginSums(venue, each).value, 0n)
   return {
     time: venue.state.now,
@@ -243,7 +233,7 @@ export const accountValue = (venue: Venue, account: TradingAccount): AccountValu
 
 /** Returns the maximum size, in lots, that a position would have if all open orders of one side were filled. */
 const worstLots = (
-  account: TradingAccount,
+  account: TradingState.TradingAccount,
   coin: string,
   size: bigint,
   more: { bids: bigint; asks: bigint }
@@ -259,8 +249,8 @@ const nothingMore = { bids: 0n, asks: 0n }
 /** Returns the margin that the cross account needs for the positions and open orders in a perpetual. */
 const neededIn = (
   venue: Venue,
-  account: TradingAccount,
-  clearing: Clearing,
+  account: TradingState.TradingAccount,
+  clearing: TradingState.Clearing,
   asset: Perpetual,
   more = nothingMore
 ): bigint => {
@@ -281,8 +271,8 @@ const neededIn = (
  */
 export const needed = (
   venue: Venue,
-  account: TradingAccount,
-  clearing: Clearing,
+  account: TradingState.TradingAccount,
+  clearing: TradingState.Clearing,
   dex: string,
   coin?: string,
   more = nothingMore
@@ -300,7 +290,7 @@ export const needed = (
 }
 
 /** Returns the margin that an account can use for more orders because neither positions nor open orders need it. */
-export const freeMargin = (venue: Venue, account: TradingAccount, dex: string): bigint => {
+export const freeMargin = (venue: Venue, account: TradingState.TradingAccount, dex: string): bigint => {
   const clearing = account.clearings.get(dex)
   return clearing === undefined
     ? 0n
@@ -311,7 +301,7 @@ export const freeMargin = (venue: Venue, account: TradingAccount, dex: string): 
  * Returns the amount that an account can withdraw. The rest must cover the margin that positions and open orders need,
  * and a tenth of the value of the cross positions.
  */
-export const withdrawable = (venue: Venue, account: TradingAccount, dex: string): bigint => {
+export const withdrawable = (venue: Venue, account: TradingState.TradingAccount, dex: string): bigint => {
   const clearing = account.clearings.get(dex)
   if (clearing === undefined) return 0n
   const { crossNotional, crossValue } = marginSums(venue, clearing)
@@ -321,12 +311,12 @@ export const withdrawable = (venue: Venue, account: TradingAccount, dex: string)
 /** Returns whether an account has enough margin for an order. */
 export const allows = (
   venue: Venue,
-  account: TradingAccount,
+  account: TradingState.TradingAccount,
   asset: Perpetual,
   isBuy: boolean,
   lots: bigint
 ): boolean => {
-  const clearing = ensureClearing(account, asset.dex)
+  const clearing = TradingState.ensureClearing(account, asset.dex)
   const more = isBuy ? { bids: lots, asks: 0n } : { bids: 0n, asks: lots }
   const size = clearing.positions.get(asset.coin)?.size ?? 0n
   // an order that cannot increase the maximum position is always allowed
@@ -340,9 +330,9 @@ export const allows = (
  */
 export const liquidationPx = (
   venue: Venue,
-  clearing: Clearing,
+  clearing: TradingState.Clearing,
   asset: Perpetual,
-  position: Position
+  position: TradingState.Position
 ): bigint | undefined => {
   const mark = markPrice(venue, asset)
   const { crossMaintenance, crossValue } = marginSums(venue, clearing)
@@ -365,7 +355,7 @@ export const liquidationPx = (
 export const fundingRate = "0.0000125"
 
 const rateDecimals = 8
-const rate = Decimals.parse(fundingRate, rateDecimals) ?? 0n
+const rate = Decimals.parseDecimal(fundingRate, rateDecimals) ?? 0n
 const one = 10n ** BigInt(rateDecimals)
 
 /** Maximum number of funding payments, and of past account values, that are stored for an account. */
@@ -384,7 +374,7 @@ const roundDown = (amount: bigint): bigint => {
  * Settles the funding of one hour for an account. The counterparty is the house, the account behind the synthetic
  * orders.
  */
-export const pay = (venue: Venue, account: TradingAccount): void => {
+export const pay = (venue: Venue, account: TradingState.TradingAccount): void => {
   for (const clearing of account.clearings.values()) {
     for (const [coin, position] of clearing.positions) {
       const asset = venue.listing.byCoin.get(coin)
@@ -396,17 +386,17 @@ export const pay = (venue: Venue, account: TradingAccount): void => {
       position.funding.allTime -= amount
       position.funding.sinceOpen -= amount
       position.funding.sinceChange -= amount
-      const funding: FundingEntry = {
+      const funding: TradingState.FundingEntry = {
         time: venue.state.now,
         coin,
         usdc: printUsd(amount),
         szi: printSz(asset satisfies Perpetual, position.size),
         fundingRate
       }
-      append(account.fundings, funding, remembered)
+      TradingState.append(account.fundings, funding, remembered)
       emit(venue, { kind: "funding", user: account.address, funding })
       emit(venue, { kind: "account", user: account.address })
     }
   }
-  append(account.values, accountValue(venue, account), remembered)
+  TradingState.append(account.values, accountValue(venue, account), remembered)
 }

@@ -7,20 +7,17 @@
  * At a price, orders of accounts have priority over synthetic orders, which are renewed each second and are therefore
  * newer. Two orders of one account are never matched: instead, the resting order is canceled.
  */
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
 import type { SpotToken, Trade } from "@trigate/domain/info/Market"
 import * as Decimals from "./Assets.ts"
 import { abs, divideUp, isGrowing, max, min, printPx, printSz, printUsd, usdc, weiPerUsd } from "./Assets.ts"
 import type { Asset, Perpetual, SpotPair } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
-import { firstQuote, isRenewed, leverageSetting, markPrice, refreshed, withdrawable } from "./Margin.ts"
 import * as PriceTimeBook from "./TradingState.ts"
 import { addTo, ensureAccount, ensureBalance, ensureClearing, ensureMarket, moveCash, none } from "./TradingState.ts"
 import type { MarketState, Position, Quote, TradingAccount, VenueOrder } from "./TradingState.ts"
-import { emit, nextTid, zeroHash } from "./Venue.ts"
-import type { Venue } from "./Venue.ts"
+import { emit, nextTid, type Venue, zeroHash } from "./Venue.ts"
 
 /** Maximum number of orders stored for an account in addition to its open orders. */
 export const rememberedOrders = 2_000
@@ -197,7 +194,7 @@ export const ownDex = ""
 
 /** Parses a positive amount. */
 export const readAmount = (text: string, decimals: number): bigint | undefined => {
-  const amount = Decimals.parse(text, decimals)
+  const amount = Decimals.parseDecimal(text, decimals)
   return amount === undefined || amount <= 0n ? undefined : amount
 }
 
@@ -220,7 +217,7 @@ export const moveUsd = (
   usd: bigint,
   dexes: { readonly from: string; readonly to: string } = { from: ownDex, to: ownDex }
 ): boolean => {
-  if (withdrawable(venue, from, dexes.from) < usd) return false
+  if (Margin.withdrawable(venue, from, dexes.from) < usd) return false
   moveCash(venue.state, from, dexes.from, -usd)
   moveCash(venue.state, to, dexes.to, usd)
   return true
@@ -297,7 +294,7 @@ export interface FeeTier {
   readonly spotAdd: string
 }
 
-const vipTiers = schedule.tiers.vip.map((tier) => ({ tier, cutoff: Decimals.parse(tier.ntlCutoff, 6) ?? 0n }))
+const vipTiers = schedule.tiers.vip.map((tier) => ({ tier, cutoff: Decimals.parseDecimal(tier.ntlCutoff, 6) ?? 0n }))
 
 /** The number of days whose volumes are stored, for `portfolio`. */
 const retainedDays = 31
@@ -324,7 +321,7 @@ const rates = new Map<string, bigint>()
 const parseRate = (text: string): bigint => {
   const known = rates.get(text)
   if (known !== undefined) return known
-  const rate = Decimals.parse(text, rateDecimals) ?? 0n
+  const rate = Decimals.parseDecimal(text, rateDecimals) ?? 0n
   rates.set(text, rate)
   return rate
 }
@@ -440,7 +437,7 @@ export const movePosition = (
   sz: bigint
 ): bigint => {
   const clearing = ensureClearing(account, asset.dex)
-  const leverage = leverageSetting(account, asset)
+  const leverage = Margin.leverageSetting(account, asset)
   const position = clearing.positions.get(asset.coin) ?? newPosition(leverage.isCross, leverage.value)
   const before = position.size
   const closing = before !== 0n && before > 0n !== isBuy ? min(abs(before), sz) : 0n
@@ -569,12 +566,12 @@ const settleSpot = (
   if (asset.quote.index === usdc) countVolume(account, now, paid / weiPerUsd, crossed, spotKind)
   const token = isBuy ? asset.base : asset.quote
   return {
-    startPosition: Decimals.print(before, asset.base.weiDecimals),
+    startPosition: Decimals.printDecimal(before, asset.base.weiDecimals),
     dir: isBuy ? "Buy" : "Sell",
-    closedPnl: Decimals.print(closedPnl, asset.quote.weiDecimals),
-    fee: Decimals.print(fee + share, token.weiDecimals),
+    closedPnl: Decimals.printDecimal(closedPnl, asset.quote.weiDecimals),
+    fee: Decimals.printDecimal(fee + share, token.weiDecimals),
     feeToken: token.name,
-    ...(share === 0n ? {} : { builderFee: Decimals.print(share, asset.quote.weiDecimals) })
+    ...(share === 0n ? {} : { builderFee: Decimals.printDecimal(share, asset.quote.weiDecimals) })
   }
 }
 
@@ -671,7 +668,8 @@ const record = (
   market: MarketState,
   { hash, px, sz, tid }: TradeTerms,
   takerBuys: boolean,
-  users: Trade["users"]
+  taker: Address,
+  maker: Address
 ): void => {
   const trade: Trade = {
     coin: asset.coin,
@@ -681,7 +679,7 @@ const record = (
     time: venue.state.now,
     hash,
     tid,
-    ...(users === undefined ? {} : { users })
+    users: takerBuys ? [taker, maker] : [maker, taker]
   }
   PriceTimeBook.append(market.trades, trade, rememberedTrades)
   countMinute(market, venue.state.now, px, sz)
@@ -778,6 +776,13 @@ const tradeTerms = (venue: Venue, { hash, liquidation }: Meeting, px: bigint, sz
   ...(liquidation === undefined ? {} : { liquidation })
 })
 
+/** Settles the fill of a resting order, and ends the orders that the fill makes impossible. */
+const settleMaker = (venue: Venue, asset: Asset, maker: VenueOrder, terms: TradeTerms): void => {
+  settle(venue, asset, maker, terms, false)
+  settled(venue, maker)
+  endReducers(venue, asset, maker.user)
+}
+
 const withMaker = (
   venue: Venue,
   asset: Asset,
@@ -791,17 +796,8 @@ const withMaker = (
   reduce(venue, asset, taker, sz)
   reduce(venue, asset, maker, sz)
   settle(venue, asset, taker, terms, true)
-  settle(venue, asset, maker, terms, false)
-  settled(venue, maker)
-  endReducers(venue, asset, maker.user)
-  record(
-    venue,
-    asset,
-    market,
-    terms,
-    taker.isBuy,
-    taker.isBuy ? [taker.user, maker.user] : [maker.user, taker.user]
-  )
+  settleMaker(venue, asset, maker, terms)
+  record(venue, asset, market, terms, taker.isBuy, taker.user, maker.user)
   return { sz, paid: sz * maker.px }
 }
 
@@ -819,8 +815,7 @@ const withQuote = (
   reduce(venue, asset, taker, sz)
   settle(venue, asset, taker, terms, true)
   settleHouse(venue, asset, !taker.isBuy, quote.px, sz)
-  const { house } = venue
-  record(venue, asset, market, terms, taker.isBuy, taker.isBuy ? [taker.user, house] : [house, taker.user])
+  record(venue, asset, market, terms, taker.isBuy, taker.user, venue.house)
   return { sz, paid: sz * quote.px }
 }
 
@@ -830,14 +825,14 @@ const withQuote = (
  * Does not end reduce-only orders that can no longer reduce a position; the caller must do that.
  */
 export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Meeting): Filled => {
-  const market = refreshed(venue, asset)
+  const market = Margin.refreshed(venue, asset)
   const side = taker.isBuy ? market.asks : market.bids
   const quotes = taker.isBuy ? market.quotes.asks : market.quotes.bids
   const reaches = (px: bigint) => taker.isBuy ? px <= taker.px : px >= taker.px
   let sz = 0n
   let paid = 0n
   while (taker.sz > 0n) {
-    const quote = firstQuote(quotes)
+    const quote = Margin.firstQuote(quotes)
     // orders behind the best quote are not met yet, so none of them ends
     const isBefore = (px: bigint) => quote === undefined || (taker.isBuy ? px <= quote.px : px >= quote.px)
     const maker = nextMaker(venue, asset, side, taker, (px) => reaches(px) && isBefore(px))
@@ -855,9 +850,9 @@ export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Mee
 
 /** Returns the best bid and the best ask, in ticks, among the orders of accounts and the synthetic orders. */
 export const bestPrices = (venue: Venue, asset: Asset): { readonly bid?: bigint; readonly ask?: bigint } => {
-  const { asks, bids, quotes } = refreshed(venue, asset)
-  const bid = [PriceTimeBook.best(bids)?.px, firstQuote(quotes.bids)?.px].filter((px) => px !== undefined)
-  const ask = [PriceTimeBook.best(asks)?.px, firstQuote(quotes.asks)?.px].filter((px) => px !== undefined)
+  const { asks, bids, quotes } = Margin.refreshed(venue, asset)
+  const bid = [PriceTimeBook.best(bids)?.px, Margin.firstQuote(quotes.bids)?.px].filter((px) => px !== undefined)
+  const ask = [PriceTimeBook.best(asks)?.px, Margin.firstQuote(quotes.asks)?.px].filter((px) => px !== undefined)
   return {
     ...(bid.length === 0 ? {} : { bid: bid.reduce(max) }),
     ...(ask.length === 0 ? {} : { ask: ask.reduce(min) })
@@ -869,13 +864,13 @@ const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
   const side = isBid ? market.bids : market.asks
   const first = PriceTimeBook.best(side)
   if (first === undefined) return
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
   // returns early in the usual case, because making the synthetic orders is slow
-  if (isRenewed(market) && (isBid ? first.px < mark : first.px > mark)) return
-  refreshed(venue, asset)
+  if (Margin.isRenewed(market) && (isBid ? first.px < mark : first.px > mark)) return
+  Margin.refreshed(venue, asset)
   const quotes = isBid ? market.quotes.asks : market.quotes.bids
   for (;;) {
-    const quote = firstQuote(quotes)
+    const quote = Margin.firstQuote(quotes)
     if (quote === undefined) return
     const maker = nextMaker(venue, asset, side, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)
     if (maker === undefined) return
@@ -883,12 +878,9 @@ const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
     const terms = tradeTerms(venue, { hash: zeroHash }, maker.px, sz)
     quote.sz -= sz
     reduce(venue, asset, maker, sz)
-    settle(venue, asset, maker, terms, false)
     settleHouse(venue, asset, !isBid, maker.px, sz)
-    settled(venue, maker)
-    endReducers(venue, asset, maker.user)
-    const { house } = venue
-    record(venue, asset, market, terms, !isBid, isBid ? [maker.user, house] : [house, maker.user])
+    settleMaker(venue, asset, maker, terms)
+    record(venue, asset, market, terms, !isBid, venue.house, maker.user)
   }
 }
 

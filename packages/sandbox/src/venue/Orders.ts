@@ -1,20 +1,15 @@
 /** Places, modifies and cancels orders, individually, in batches, by triggers and as TWAP slices. */
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { ActionOf, OrderRequest, TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Random from "../Seed.ts"
 import { isCapped } from "./AccountReads.ts"
 import * as Decimals from "./Assets.ts"
-import { divideUp, findUsdPair, hype, max, min, printPx, printSz, readPx } from "./Assets.ts"
-import type { Asset } from "./Assets.ts"
+import { type Asset, divideUp, findUsdPair, hype, max, min, printPx, printSz, readPx } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
-import { markPrice } from "./Margin.ts"
-import * as OrderLife from "./Matching.ts"
-import { bestPrices, endReducers, release, take } from "./Matching.ts"
-import { ensureAccount, ensureMarket, findAccount, none } from "./TradingState.ts"
+import * as Matching from "./Matching.ts"
+import { ensureAccount, ensureMarket, findAccount, makeOrder } from "./TradingState.ts"
 import type { TradingAccount, Twap, VenueOrder } from "./TradingState.ts"
-import { emit, zeroHash } from "./Venue.ts"
-import type { Venue } from "./Venue.ts"
+import { emit, type Venue, zeroHash } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
 
 /** The refusal of an order: the order's status, and the text of the response. */
@@ -47,7 +42,7 @@ export const readTerms = (
   const px = readPx(asset, p)
   if (px === "invalid") return { text: Words.invalidPrice }
   if (px === "tick") return { text: Words.tick(asset), status: "tickRejected" }
-  const sz = Decimals.parse(s, asset.szDecimals)
+  const sz = Decimals.parseDecimal(s, asset.szDecimals)
   if (sz === undefined) return { text: Words.invalidSize }
   if (sz === 0n && !isPositionTpsl) return { text: Words.zeroSize }
   if (!("trigger" in t)) return { px, sz }
@@ -77,11 +72,11 @@ export const findRefusal = (
   asset: Asset,
   order: VenueOrder
 ): OrderRefusal | undefined => {
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
   if (order.trigger !== undefined && isReached(order.isBuy, order.trigger, mark)) {
     return { text: Words.triggerPrice(asset), status: "badTriggerPxRejected" }
   }
-  const reducible = order.reduceOnly ? OrderLife.reducible(account, asset, order) : undefined
+  const reducible = order.reduceOnly ? Matching.reducible(account, asset, order) : undefined
   // the minimum value does not apply to reduce-only orders, or to take-profit and stop-loss orders of a whole position
   if (order.px * order.sz < minimumValue(asset) && !order.isPositionTpsl && reducible === undefined) {
     return {
@@ -103,7 +98,7 @@ export const findRefusal = (
       return { text: Words.openInterestCapped(asset), status: "positionIncreaseAtOpenInterestCapRejected" }
     }
   }
-  const { ask, bid } = bestPrices(venue, asset)
+  const { ask, bid } = Matching.bestPrices(venue, asset)
   const crosses = order.isBuy ? ask !== undefined && ask <= order.px : bid !== undefined && bid >= order.px
   if (order.tif === "Alo" && crosses) {
     const print = (px: bigint | undefined) => px === undefined ? "" : printPx(asset, px)
@@ -126,7 +121,7 @@ export const fundsRefusal = (
   order: VenueOrder
 ): OrderRefusal | undefined => {
   const isCovered = asset.kind === "spot"
-    ? OrderLife.isCovered(account, asset, order)
+    ? Matching.isCovered(account, asset, order)
     : order.reduceOnly || Margin.allows(venue, account, asset, order.isBuy, order.sz)
   return isCovered ? undefined : lacksFunds(asset)
 }
@@ -185,32 +180,25 @@ const readDraft = (
 const asTpsl = (draft: Draft): Draft | Refused =>
   draft.terms.trigger === undefined ? { error: Words.triggerPrice(draft.asset) } : draft
 
-const makeOrder = (
+const fromDraft = (
   venue: Venue,
   user: Address,
   { asset, builder, isPositionTpsl, priority, request, terms: { px, sz, trigger } }: Draft
-): VenueOrder => ({
-  oid: venue.state.nextOid++,
-  user,
-  coin: asset.coin,
-  isBuy: request.b,
-  px,
-  origSz: sz,
-  sz,
-  reduceOnly: request.r,
-  tif: "limit" in request.t ? request.t.limit.tif : request.t.trigger.isMarket ? null : "Gtc",
-  cloid: request.c === undefined || request.c === null ? null : lowerCase(request.c),
-  timestamp: venue.state.now,
-  ...(trigger === undefined ? {} : { trigger }),
-  isPositionTpsl,
-  ...(builder === undefined ? {} : { builder }),
-  ...(priority === undefined ? {} : { priority }),
-  children: none,
-  siblings: none,
-  place: "gone",
-  status: "open",
-  statusTimestamp: venue.state.now
-})
+): VenueOrder =>
+  makeOrder(venue.state, {
+    user,
+    coin: asset.coin,
+    isBuy: request.b,
+    px,
+    sz,
+    reduceOnly: request.r,
+    tif: "limit" in request.t ? request.t.limit.tif : request.t.trigger.isMarket ? null : "Gtc",
+    cloid: request.c === undefined || request.c === null ? null : lowerCase(request.c),
+    ...(trigger === undefined ? {} : { trigger }),
+    isPositionTpsl,
+    ...(builder === undefined ? {} : { builder }),
+    ...(priority === undefined ? {} : { priority })
+  })
 
 /**
  * Matches a valid order. If the order is immediate-or-cancel, cancels the unfilled part; otherwise adds that part to
@@ -218,19 +206,19 @@ const makeOrder = (
  */
 export const execute = (venue: Venue, asset: Asset, order: VenueOrder): LegStatus => {
   const account = ensureAccount(venue.state, order.user)
-  if (order.reduceOnly) order.sz = min(order.sz, OrderLife.reducible(account, asset, order))
-  const met = take(venue, asset, order, { hash: venue.hash })
+  if (order.reduceOnly) order.sz = min(order.sz, Matching.reducible(account, asset, order))
+  const met = Matching.take(venue, asset, order, { hash: venue.hash })
   const ended = order.sz === 0n
-  if (ended) OrderLife.report(venue, order, "filled")
+  if (ended) Matching.report(venue, order, "filled")
   else if (isImmediate(order.tif)) {
-    OrderLife.report(venue, order, met.sz === 0n ? "iocCancelRejected" : "canceled")
+    Matching.report(venue, order, met.sz === 0n ? "iocCancelRejected" : "canceled")
   } else {
-    OrderLife.rest(venue, asset, order)
-    if (met.sz > 0n || order.status !== "open") OrderLife.report(venue, order, "open")
+    Matching.rest(venue, asset, order)
+    if (met.sz > 0n || order.status !== "open") Matching.report(venue, order, "open")
   }
   if (met.sz > 0n) {
-    if (ended || isImmediate(order.tif)) release(venue, order)
-    endReducers(venue, asset, order.user)
+    if (ended || isImmediate(order.tif)) Matching.release(venue, order)
+    Matching.endReducers(venue, asset, order.user)
     return {
       filled: { totalSz: printSz(asset, met.sz), avgPx: printPx(asset, met.paid / met.sz), ...named(order) }
     }
@@ -251,11 +239,11 @@ const place = (
   children: ReadonlyArray<Draft>,
   replaced?: VenueOrder
 ): LegStatus => {
-  const order = makeOrder(venue, account.address, draft)
-  OrderLife.remember(account, order)
-  if (replaced !== undefined) OrderLife.replace(venue, account, replaced, order)
+  const order = fromDraft(venue, account.address, draft)
+  Matching.remember(account, order)
+  if (replaced !== undefined) Matching.replace(venue, account, replaced, order)
   const status = submit(venue, account, draft, order, children)
-  if (typeof status === "object" && "error" in status) OrderLife.endChildren(venue, order, "canceled")
+  if (typeof status === "object" && "error" in status) Matching.endChildren(venue, order, "canceled")
   return status
 }
 
@@ -270,12 +258,12 @@ const submit = (
   const refusal = findRefusal(venue, account, asset, order)
   if (refusal !== undefined) {
     if (refusal.status === undefined) account.orders.delete(order.oid)
-    else OrderLife.report(venue, order, refusal.status)
+    else Matching.report(venue, order, refusal.status)
     return { error: refusal.text }
   }
-  OrderLife.report(venue, order, "open")
+  Matching.report(venue, order, "open")
   if (order.trigger !== undefined) {
-    OrderLife.awaitTrigger(venue, order)
+    Matching.awaitTrigger(venue, order)
     return isPositionTpsl ? "waitingForTrigger" : { resting: named(order) }
   }
   for (const child of children) placeChild(venue, account, order, child)
@@ -290,10 +278,10 @@ const placeChild = (
   draft: Draft,
   replaced?: VenueOrder
 ): void => {
-  const order = makeOrder(venue, account.address, draft)
-  OrderLife.adopt(parent, order)
-  OrderLife.remember(account, order)
-  if (replaced !== undefined) OrderLife.replace(venue, account, replaced, order)
+  const order = fromDraft(venue, account.address, draft)
+  Matching.adopt(parent, order)
+  Matching.remember(account, order)
+  if (replaced !== undefined) Matching.replace(venue, account, replaced, order)
 }
 
 /**
@@ -333,7 +321,7 @@ const priorityFee = (venue: Venue, { asset, priority = 0 }: Draft, value: bigint
   const pair = findUsdPair(venue.listing, hype)
   return pair === undefined ? undefined : divideUp(
     value * BigInt(priority) * 10n ** BigInt(pair.pxDecimals),
-    markPrice(venue, pair) * 10n ** BigInt(asset.pxDecimals + asset.szDecimals)
+    Margin.markPrice(venue, pair) * 10n ** BigInt(asset.pxDecimals + asset.szDecimals)
   )
 }
 
@@ -342,7 +330,7 @@ const filledValue = ({ fills }: TradingAccount, { pxDecimals, szDecimals }: Asse
   let value = 0n
   for (let index = fills.length - 1; fills[index]?.oid === oid; index--) {
     const { px = "", sz = "" } = fills[index] ?? {}
-    value += (Decimals.parse(px, pxDecimals) ?? 0n) * (Decimals.parse(sz, szDecimals) ?? 0n)
+    value += (Decimals.parseDecimal(px, pxDecimals) ?? 0n) * (Decimals.parseDecimal(sz, szDecimals) ?? 0n)
   }
   return value
 }
@@ -409,7 +397,7 @@ export const placeAll = (
 
 /** Finds an open order by the venue's order ID or by the client order ID. */
 const findOpen = (account: TradingAccount, name: number | bigint | string): VenueOrder | undefined => {
-  const order = OrderLife.findOrder(account, name)
+  const order = Matching.findOrder(account, name)
   return order === undefined || order.place === "gone" ? undefined : order
 }
 
@@ -428,7 +416,7 @@ const cancelEach = (
       return { error: Words.unknownOrder({ id }) }
     }
     if (isFast && order.place !== "book") return { error: Words.fastCancel({ id }) }
-    OrderLife.end(venue, order, "canceled")
+    Matching.end(venue, order, "canceled")
     return "success"
   })
 
@@ -484,7 +472,7 @@ export const modifyAll = (
       return alwaysPlace ? place(venue, account, draft, []) : { error: Words.notModifiable }
     }
     if (order.children.length > 0 && draft.terms.trigger !== undefined) return { error: Words.mainIsTrigger }
-    const parent = OrderLife.findParent(account, order)
+    const parent = Matching.findParent(account, order)
     if (parent === undefined) {
       const status = place(venue, account, draft, [], order)
       return typeof status === "object" && "error" in status ? { error: Words.duringModify(status.error) } : status
@@ -501,12 +489,12 @@ const slippage = 10n
 
 const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void => {
   const account = ensureAccount(venue.state, order.user)
-  OrderLife.withdraw(venue, asset, order)
-  OrderLife.report(venue, order, "triggered")
-  const reducible = OrderLife.reducible(account, asset, order)
+  Matching.withdraw(venue, asset, order)
+  Matching.report(venue, order, "triggered")
+  const reducible = Matching.reducible(account, asset, order)
   if (order.isPositionTpsl) order.sz = reducible
   if ((order.reduceOnly || order.isPositionTpsl) && reducible === 0n) {
-    OrderLife.report(venue, order, "reduceOnlyCanceled")
+    Matching.report(venue, order, "reduceOnlyCanceled")
     return
   }
   if (order.trigger?.isMarket === true) {
@@ -517,7 +505,7 @@ const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void
   }
   const refusal = fundsRefusal(venue, account, asset, order)
   if (refusal?.status !== undefined) {
-    OrderLife.report(venue, order, refusal.status)
+    Matching.report(venue, order, refusal.status)
     return
   }
   execute(venue, asset, order)
@@ -530,7 +518,7 @@ const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void
 export const fireReached = (venue: Venue, asset: Asset): void => {
   const { triggers } = ensureMarket(venue.state, asset.coin)
   if (triggers.size === 0) return
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
   for (const order of triggers.values()) {
     // an order that was triggered earlier in this loop can have ended this order
     if (order.place !== "trigger" || order.trigger === undefined) continue
@@ -597,15 +585,15 @@ export const placeTwap = (
   const account = ensureAccount(venue.state, user)
   const asset = venue.listing.byId.get(twap.a)
   if (asset === undefined) return { error: Words.unknownAsset(twap.a) }
-  const sz = Decimals.parse(twap.s, asset.szDecimals)
+  const sz = Decimals.parseDecimal(twap.s, asset.szDecimals)
   if (sz === undefined) return { error: Words.invalidSize }
   if (sz === 0n) return { error: Words.zeroSize }
   if (twap.m < shortest || twap.m > longest) return { error: Words.twapDuration(twap.m) }
   const smallest = 10n * BigInt(twap.m) * 10n ** BigInt(asset.pxDecimals + asset.szDecimals)
-  if (sz * markPrice(venue, asset) < smallest) return { error: Words.twapTooSmall(twap.m) }
+  if (sz * Margin.markPrice(venue, asset) < smallest) return { error: Words.twapTooSmall(twap.m) }
   const terms = readDetails(asset, details)
   if ("error" in terms) return terms
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
   if (isStopped({ isBuy: twap.b, ...terms }, mark)) return { error: Words.triggerPrice(asset) }
   const id = venue.state.nextTwap++
   const made: Twap = {
@@ -641,7 +629,7 @@ export const placeTwap = (
 export const fireSlices = (venue: Venue, asset: Asset): void => {
   const { twaps } = ensureMarket(venue.state, asset.coin)
   if (twaps.size === 0) return
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
   for (const twap of twaps.values()) {
     const { status: { status }, trigger, user } = twap
     if (isStopped(twap, mark)) finish(venue, twap, { status: "stopped" })
@@ -691,28 +679,14 @@ export const nextSliceAt = (venue: Venue, { twaps }: TradingAccount): number => 
   return next
 }
 
-const sliceOrder = (venue: Venue, asset: Asset, twap: Twap, sz: bigint): VenueOrder => {
-  const mark = markPrice(venue, asset)
-  return {
-    oid: venue.state.nextOid++,
-    user: twap.user,
-    coin: twap.coin,
-    isBuy: twap.isBuy,
-    px: mark * (twap.isBuy ? 100n + sliceSlippage : 100n - sliceSlippage) / 100n,
-    origSz: sz,
-    sz,
-    reduceOnly: twap.reduceOnly,
-    tif: "Ioc",
-    cloid: null,
-    timestamp: venue.state.now,
-    isPositionTpsl: false,
-    children: none,
-    siblings: none,
-    place: "gone",
-    status: "open",
-    statusTimestamp: venue.state.now,
-    twapId: twap.id
-  }
+const sliceOrder = (
+  venue: Venue,
+  asset: Asset,
+  { coin, id, isBuy, reduceOnly, user }: Twap,
+  sz: bigint
+): VenueOrder => {
+  const px = Margin.markPrice(venue, asset) * (isBuy ? 100n + sliceSlippage : 100n - sliceSlippage) / 100n
+  return makeOrder(venue.state, { user, coin, isBuy, px, sz, reduceOnly, tif: "Ioc", twapId: id })
 }
 
 const executeSlice = (venue: Venue, account: TradingAccount, twap: Twap): void => {
@@ -727,11 +701,11 @@ const executeSlice = (venue: Venue, account: TradingAccount, twap: Twap): void =
   const wanted = min(left, min(Decimals.max(0n, planned - twap.executedSz), isLast ? left : ordinary * catchUp))
   if (wanted > 0n) {
     const order = sliceOrder(venue, asset, twap, wanted)
-    if (twap.reduceOnly) order.sz = min(order.sz, OrderLife.reducible(account, asset, order))
+    if (twap.reduceOnly) order.sz = min(order.sz, Matching.reducible(account, asset, order))
     const refused = fundsRefusal(venue, account, asset, order)
     if (refused !== undefined) return finish(venue, twap, { status: "error", description: refused.text })
-    const met = take(venue, asset, order, { hash: zeroHash })
-    if (met.sz > 0n) endReducers(venue, asset, twap.user)
+    const met = Matching.take(venue, asset, order, { hash: zeroHash })
+    if (met.sz > 0n) Matching.endReducers(venue, asset, twap.user)
     twap.executedSz += met.sz
     twap.executedNtl += met.paid
   }
@@ -755,7 +729,7 @@ export const printTwap = (venue: Venue, twap: Twap) => {
     side: twap.isBuy ? "B" : "A",
     sz: asset === undefined ? "0.0" : printSz(asset, twap.sz),
     executedSz: asset === undefined ? "0.0" : printSz(asset, twap.executedSz),
-    executedNtl: Decimals.print(twap.executedNtl, decimals),
+    executedNtl: Decimals.printDecimal(twap.executedNtl, decimals),
     minutes: twap.minutes,
     reduceOnly: twap.reduceOnly,
     randomize: twap.randomize,

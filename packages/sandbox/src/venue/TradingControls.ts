@@ -1,14 +1,11 @@
 /** The controls of the venue for tests: books, prices, metadata, time and faults. */
 import type { SentAction } from "@trigate/domain/actions/Action"
-import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
+import { type ActionRejected, classifyRejection } from "@trigate/domain/actions/ActionOutcome"
 import type { Candle } from "@trigate/domain/candles/Candle"
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { SpotMeta, SpotPair, SpotToken } from "@trigate/domain/info/Market"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
-import { none } from "@trigate/domain/unstable/Sandbox"
-import type { SandboxFaults } from "@trigate/domain/unstable/Sandbox"
+import { none, type SandboxFaults } from "@trigate/domain/unstable/Sandbox"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -16,23 +13,16 @@ import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
-import type { Seed } from "../Seed.ts"
 import type { ActionContext, ActionResponse } from "./AccountActions.ts"
 import * as Advance from "./Advance.ts"
-import { givePosition, InvalidHolding } from "./Advance.ts"
-import * as Decimals from "./Assets.ts"
-import { readGivenPx, usdDecimals } from "./Assets.ts"
-import type { Asset, CandleMarket } from "./Assets.ts"
+import { type Asset, type CandleMarket, parseDecimal, readGivenPx, usdDecimals } from "./Assets.ts"
 import { discardPrices, never } from "./Margin.ts"
-import { ensureMarket, withoutPrices } from "./TradingState.ts"
-import type { Quote, TradingState } from "./TradingState.ts"
+import { ensureMarket, type Quote, type TradingState, withoutPrices } from "./TradingState.ts"
 import * as Transfers from "./Transfers.ts"
-import { emit, nextHash } from "./Venue.ts"
-import type { PricePath, Venue, VenueEvent } from "./Venue.ts"
+import { emit, nextHash, type PricePath, type Venue, type VenueEvent } from "./Venue.ts"
 import * as Actions from "./VenueExchange.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
-import { changeAccount } from "./VenueState.ts"
-import type { InfoState, VenueState } from "./VenueState.ts"
+import { changeAccount, type InfoState, type VenueState } from "./VenueState.ts"
 
 /** The faults that have a probability. */
 export type SharedFault = Exclude<keyof SandboxFaults, "latency">
@@ -58,7 +48,7 @@ export interface VenueFaults {
 const rateLimited = UpstreamResponse.json("trading-api", 429, "null")
 
 /** Makes the fault injection of a sandbox. `seed` determines which requests are affected. */
-export const makeFaults = (seed: Seed, initial: Partial<SandboxFaults> = {}): VenueFaults => {
+export const makeFaults = (seed: Random.Seed, initial: Partial<SandboxFaults> = {}): VenueFaults => {
   let faults: SandboxFaults = { ...none, ...initial }
   const cases = new Map<SharedFault, number>()
   const happens = (fault: SharedFault): boolean => {
@@ -126,7 +116,7 @@ const knownPairs: ReadonlyArray<SpotPair> = [
 
 const syllables = "ba chi do fun ger hy jeff ka lqd mo nu pip ra su tor za".split(" ")
 
-const makeName = (seed: Seed, index: number): string => {
+const makeName = (seed: Random.Seed, index: number): string => {
   const family = Random.series(seed, `spot/${index}/name`)
   const parts = Array.from(
     { length: 2 + Random.below(family, 0, 2) },
@@ -136,7 +126,7 @@ const makeName = (seed: Seed, index: number): string => {
   return `${parts.join("").toUpperCase()}${Random.below(family, 9, 16) === 0 ? " " : ""}`
 }
 
-const makeEvmContract = (seed: Seed, index: number) => {
+const makeEvmContract = (seed: Random.Seed, index: number) => {
   const family = Random.series(seed, `spot/${index}/evm`)
   return Random.below(family, 0, 3) > 0 ? null : {
     address: Random.hex(seed, `spot/${index}/address`, 40),
@@ -144,7 +134,7 @@ const makeEvmContract = (seed: Seed, index: number) => {
   }
 }
 
-const madeToken = (seed: Seed, index: number): SpotToken => {
+const madeToken = (seed: Random.Seed, index: number): SpotToken => {
   const family = Random.series(seed, `spot/${index}`)
   return token(index, makeName(seed, index), Random.hex(seed, `spot/${index}/id`, 32), {
     szDecimals: Random.below(family, 1, 4),
@@ -160,10 +150,10 @@ const lastToken = 460
 /** The first token index after which indexes are missing, so that a token's position can differ from its index. */
 const firstTokenHole = 300
 
-const isHole = (seed: Seed, kind: string, index: number): boolean =>
+const isHole = (seed: Random.Seed, kind: string, index: number): boolean =>
   Random.below(Random.series(seed, `spot/holes/${kind}`), index, 6) === 0
 
-const madeTokens = (seed: Seed): ReadonlyArray<SpotToken> =>
+const madeTokens = (seed: Random.Seed): ReadonlyArray<SpotToken> =>
   Array.from({ length: lastToken - 1 }, (_, offset) => offset + 2)
     .filter((index) => index !== 150 && (index < firstTokenHole || !isHole(seed, "token", index)))
     .map((index) => madeToken(seed, index))
@@ -173,7 +163,7 @@ const madeTokens = (seed: Seed): ReadonlyArray<SpotToken> =>
  * position: ccxt, and the venue's Python SDK before 0.23.0. The constructor of the SDK fails if a pair names a token
  * that is not listed.
  */
-const madePairs = (seed: Seed, tokens: ReadonlyArray<SpotToken>): ReadonlyArray<SpotPair> =>
+const madePairs = (seed: Random.Seed, tokens: ReadonlyArray<SpotToken>): ReadonlyArray<SpotPair> =>
   tokens.filter(({ index }) => index < firstTokenHole)
     .map((base, offset): SpotPair => ({
       // one pair in thirty has a quote token other than USDC
@@ -192,7 +182,7 @@ const byIndex = (a: { readonly index: number }, b: { readonly index: number }): 
  * The indexes of tokens and of pairs have gaps, so the position of a token or pair in its list can differ from its
  * index. For every token that is part of a pair, the position equals the index.
  */
-export const makeSpotMeta = (seed: Seed): SpotMeta => {
+export const makeSpotMeta = (seed: Random.Seed): SpotMeta => {
   const tokens = madeTokens(seed)
   return {
     universe: [...knownPairs, ...madePairs(seed, tokens)].toSorted(byIndex),
@@ -329,7 +319,7 @@ const invalid = (message: string, ...path: ReadonlyArray<string | number>) =>
 const readLevel = (asset: Asset, { px, sz }: GivenLevel, ...path: ReadonlyArray<string | number>) => {
   const ticks = readGivenPx(asset, px)
   if (Result.isFailure(ticks)) return invalid(ticks.failure, ...path, "px")
-  const lots = Decimals.parse(sz, asset.szDecimals)
+  const lots = parseDecimal(sz, asset.szDecimals)
   return lots === undefined || lots <= 0n
     ? invalid(`Expected a size above 0 with at most ${asset.szDecimals} decimals`, ...path, "sz")
     : Result.succeed({ px: ticks.success, sz: lots, n: 1 })
@@ -385,9 +375,9 @@ export interface TradingControls {
    */
   readonly act: (user: Address, action: SentAction) => Effect.Effect<ActionResponse, ActionRejected>
   /** Deposits dollars into an account's perpetuals. */
-  readonly depositUsd: (user: Address, amount: string) => Effect.Effect<void, InvalidHolding>
+  readonly depositUsd: (user: Address, amount: string) => Effect.Effect<void, Advance.InvalidHolding>
   /** Deposits an amount of a spot token, which is selected by its index. */
-  readonly depositSpot: (user: Address, token: number, amount: string) => Effect.Effect<void, InvalidHolding>
+  readonly depositSpot: (user: Address, token: number, amount: string) => Effect.Effect<void, Advance.InvalidHolding>
   /**
    * Sets the position of an account in a perpetual, as if the position had been traded against the synthetic orders at
    * `entryPx`. Default `entryPx`: the mark price. A negative `size` is a short position; a size of zero closes the
@@ -398,7 +388,7 @@ export interface TradingControls {
     coin: string,
     size: string,
     entryPx?: string
-  ) => Effect.Effect<void, InvalidHolding>
+  ) => Effect.Effect<void, Advance.InvalidHolding>
   /**
    * From now on, replaces a coin's generated prices by replayed price points. The points can come from recorded bars
    * (see `PricePaths.pricePoints`) or from the caller. At speed 60, an hour of points is replayed in a minute; at the
@@ -440,11 +430,11 @@ export interface TradingSnapshot {
   readonly ahead: number
 }
 
-const parseAmount = (text: string, decimals: number): Result.Result<bigint, InvalidHolding> => {
-  const amount = Decimals.parse(text, decimals)
+const parseAmount = (text: string, decimals: number): Result.Result<bigint, Advance.InvalidHolding> => {
+  const amount = parseDecimal(text, decimals)
   return amount === undefined || amount < 0n
     ? Result.fail(
-      new InvalidHolding({
+      new Advance.InvalidHolding({
         member: "amount",
         message: `Expected an amount of at least 0 with at most ${decimals} decimals`
       })
@@ -491,7 +481,7 @@ export const make = (
     return venue
   })
   /** Advances the venue to the current time and runs `set`. Registers the account of `user` on first use. */
-  const change = (user: Address, set: (venue: Venue) => Result.Result<void, InvalidHolding>) =>
+  const change = (user: Address, set: (venue: Venue) => Result.Result<void, Advance.InvalidHolding>) =>
     current.pipe(
       Effect.flatMap((venue) => Effect.suspend(() => Effect.fromResult(set(venue)))),
       Effect.andThen(Ref.update(identity, (state) => changeAccount(state, user, {}))),
@@ -545,14 +535,14 @@ export const make = (
       change(user, (venue) => {
         const known = venue.listing.tokens.get(token)
         return known === undefined
-          ? Result.fail(new InvalidHolding({ member: "token", message: `The sandbox lists no token ${token}` }))
+          ? Result.fail(new Advance.InvalidHolding({ member: "token", message: `The sandbox lists no token ${token}` }))
           : Result.map(
             parseAmount(amount, known.weiDecimals),
             (wei) => Transfers.depositSpot(venue, user, token, wei)
           )
       }),
     setPosition: (user, coin, size, entryPx) =>
-      change(user, (venue) => givePosition(venue, user, { coin, size, entryPx })),
+      change(user, (venue) => Advance.givePosition(venue, user, { coin, size, entryPx })),
     playPrices: (coin, points, speed = 1) =>
       Effect.map(
         current,

@@ -7,8 +7,7 @@
  * It is plain data that is changed in place, so that executing an order does not copy the state. A snapshot is a
  * structured clone.
  */
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
+import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
 import type { TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
@@ -157,6 +156,26 @@ export interface VenueOrder {
 
 /** An empty list for orders without children or siblings. It is shared, so that an order does not allocate an array. */
 export const none: ReadonlyArray<never> = []
+
+/** The members of an order that differ from those of a new order without any option. */
+type OrderTerms =
+  & Pick<VenueOrder, "user" | "coin" | "isBuy" | "px" | "sz" | "reduceOnly" | "tif">
+  & Partial<VenueOrder>
+
+/** Makes a new order, which is in no queue yet. */
+export const makeOrder = (state: TradingState, terms: OrderTerms): VenueOrder => ({
+  oid: state.nextOid++,
+  origSz: terms.sz,
+  cloid: null,
+  timestamp: state.now,
+  isPositionTpsl: false,
+  children: none,
+  siblings: none,
+  place: "gone",
+  status: "open",
+  statusTimestamp: state.now,
+  ...terms
+})
 
 /** A position in a perpetual. */
 export interface Position {

@@ -1,10 +1,8 @@
 /**
  * The venue's accounts, API wallets, validators and nonces, and the functions with which queries and tests use them.
  */
-import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
+import { type ActionRejected, classifyRejection } from "@trigate/domain/actions/ActionOutcome"
+import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { ExtraAgent } from "@trigate/domain/info/Account"
 import type { OutcomeMeta, SpotMeta } from "@trigate/domain/info/Market"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
@@ -203,45 +201,50 @@ export const multiSigRefusal = (
 }
 
 /** Makes the functions that read and set a venue's state. */
-export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
-  state,
-  account: (address) =>
-    Effect.map(Ref.get(state), ({ accounts }) => Option.fromUndefinedOr(accounts.get(lowerCase(address)))),
-  validator: (address) =>
-    Effect.map(Ref.get(state), ({ validators }) => Option.fromUndefinedOr(validators.get(lowerCase(address)))),
-  setAccount: (address, fields) => Ref.update(state, (venue) => changeAccount(venue, address, fields)),
-  fundAccount: (address, wei) =>
-    Ref.update(state, (venue) => changeAccount(venue, address, { stake: accountOrNew(venue, address).stake + wei })),
-  addValidator: (address, validator) =>
-    Ref.update(state, (venue) => {
-      const known = changeAccount(venue, address, {})
-      return { ...known, validators: withEntry(known.validators, lowerCase(address), { ...validator, stake: 0n }) }
-    }),
-  setJailed: (address, jailed) =>
-    Ref.update(state, (venue) => {
-      const validator = venue.validators.get(lowerCase(address))
-      return validator === undefined
-        ? venue
-        : { ...venue, validators: withEntry(venue.validators, lowerCase(address), { ...validator, jailed }) }
-    }),
-  makeMultiSig: (address, rule) => {
-    const user = lowerCase(address)
-    const multiSig = { ...rule, authorizedUsers: rule.authorizedUsers.map(lowerCase) }
-    return Ref.modify(state, (venue) => {
-      const refusal = multiSigRefusal(venue, user, multiSig)
-      return [refusal, refusal === undefined ? changeAccount(venue, user, { multiSig }) : venue]
-    }).pipe(
-      Effect.flatMap((refusal) => refusal === undefined ? Effect.void : Effect.fail(classifyRejection(refusal)))
-    )
-  },
-  approveAgent: (agent, account) =>
-    Ref.update(state, (venue) => ({ ...venue, agents: withEntry(venue.agents, lowerCase(agent), lowerCase(account)) })),
-  addVault: (vault, leader) => Ref.update(state, (venue) => changeAccount(venue, vault, { leader: lowerCase(leader) })),
-  setBigBlocks: (address, usingBigBlocks) =>
-    Ref.update(state, (venue) => changeAccount(venue, address, { usingBigBlocks })),
-  limitRequests: (address, limit) =>
-    Ref.update(state, (venue) => changeAccount(venue, address, { requestLimit: limit }))
-})
+export const controls = (state: Ref.Ref<VenueState>): VenueControls => {
+  const setAccount: VenueControls["setAccount"] = (address, fields) =>
+    Ref.update(state, (venue) => changeAccount(venue, address, fields))
+  return {
+    state,
+    account: (address) =>
+      Effect.map(Ref.get(state), ({ accounts }) => Option.fromUndefinedOr(accounts.get(lowerCase(address)))),
+    validator: (address) =>
+      Effect.map(Ref.get(state), ({ validators }) => Option.fromUndefinedOr(validators.get(lowerCase(address)))),
+    setAccount,
+    fundAccount: (address, wei) =>
+      Ref.update(state, (venue) => changeAccount(venue, address, { stake: accountOrNew(venue, address).stake + wei })),
+    addValidator: (address, validator) =>
+      Ref.update(state, (venue) => {
+        const known = changeAccount(venue, address, {})
+        return { ...known, validators: withEntry(known.validators, lowerCase(address), { ...validator, stake: 0n }) }
+      }),
+    setJailed: (address, jailed) =>
+      Ref.update(state, (venue) => {
+        const validator = venue.validators.get(lowerCase(address))
+        return validator === undefined
+          ? venue
+          : { ...venue, validators: withEntry(venue.validators, lowerCase(address), { ...validator, jailed }) }
+      }),
+    makeMultiSig: (address, rule) => {
+      const user = lowerCase(address)
+      const multiSig = { ...rule, authorizedUsers: rule.authorizedUsers.map(lowerCase) }
+      return Ref.modify(state, (venue) => {
+        const refusal = multiSigRefusal(venue, user, multiSig)
+        return [refusal, refusal === undefined ? changeAccount(venue, user, { multiSig }) : venue]
+      }).pipe(
+        Effect.flatMap((refusal) => refusal === undefined ? Effect.void : Effect.fail(classifyRejection(refusal)))
+      )
+    },
+    approveAgent: (agent, account) =>
+      Ref.update(
+        state,
+        (venue) => ({ ...venue, agents: withEntry(venue.agents, lowerCase(agent), lowerCase(account)) })
+      ),
+    addVault: (vault, leader) => setAccount(vault, { leader: lowerCase(leader) }),
+    setBigBlocks: (address, usingBigBlocks) => setAccount(address, { usingBigBlocks }),
+    limitRequests: (address, requestLimit) => setAccount(address, { requestLimit })
+  }
+}
 
 /** The data from which `POST /info` is served. */
 export interface InfoState {
