@@ -79,6 +79,15 @@ const membersIn = (shape: Shape): ActionOrder =>
 export const itemShape = (shape: Shape, index: number): Shape =>
   shape._tag === "List" ? shape.item : shape._tag === "Tuple" ? shape.items[index] ?? text : shape
 
+/** An action as plain members, in the order in which they are hashed. */
+export type Action = Readonly<Record<string, unknown>>
+
+/** A value that is read from an action, or the reason why the action cannot be signed. */
+type Checked<A> = Result.Result<A, ActionHash.UnsignableAction>
+
+/** A value that is hashed, or the reason why it cannot be hashed. */
+type Hashed<A> = Result.Result<A, ActionHash.Unhashable>
+
 /** Makes an order of members from the members in this order. */
 export const make = (
   members: Iterable<readonly [name: string, member: Omit<MemberPosition, "at" | "members">]>
@@ -179,15 +188,13 @@ export const isMark = ({ shape }: MemberPosition): boolean => shape._tag === "Va
 const isLeftOut = (place: MemberPosition, item: unknown): boolean =>
   item === null ? !place.hashesNull : item === false && isMark(place)
 
-type Members = Readonly<Record<string, unknown>>
-
 type Standing = "inOrder" | "otherOrder" | "notNamed"
 
 /**
  * Compares the members of an object with the venue's order. Allocates nothing, because nearly every body is already in
  * order.
  */
-const standing = (order: ActionOrder, given: Members): Standing => {
+const standing = (order: ActionOrder, given: Action): Standing => {
   let found: Standing = "inOrder"
   let last = -1
   for (const name of Object.keys(given)) {
@@ -226,7 +233,7 @@ const put = (shape: Shape, given: unknown, combine: Combine): unknown => {
   return Predicate.isReadonlyObject(given) && !isAny(shape) ? putMembers(membersIn(shape), given, combine) : given
 }
 
-const putMembers = (order: ActionOrder, given: Members, combine: Combine): Members => {
+const putMembers = (order: ActionOrder, given: Action, combine: Combine): Action => {
   const members: Array<readonly [string, unknown]> = []
   for (const [name, place] of order) {
     const item = given[name]
@@ -241,14 +248,14 @@ const putMembers = (order: ActionOrder, given: Members, combine: Combine): Membe
  * An action with an unknown member is returned unchanged: the venue might support that member, and only the sender
  * knows its position.
  */
-export const arrangeMembers = (order: ActionOrder, action: Members): Members =>
+export const arrangeMembers = (order: ActionOrder, action: Action): Action =>
   standing(order, action) === "otherOrder" ? putMembers(order, action, (known) => known) : action
 
 /**
  * Sorts the known members of an action into the given member order, at every level. The unknown members of each object
  * are placed at index `at`, or omitted if `at` is undefined.
  */
-export const arrangeAround = (order: ActionOrder, action: Members, at: number | undefined): Members =>
+export const arrangeAround = (order: ActionOrder, action: Action, at: number | undefined): Action =>
   putMembers(
     order,
     action,
@@ -256,7 +263,7 @@ export const arrangeAround = (order: ActionOrder, action: Members, at: number | 
   )
 
 /** Returns whether an action has only members that the order has, at every level. */
-export const isKnown = (order: ActionOrder, action: Members): boolean => standing(order, action) !== "notNamed"
+export const isKnown = (order: ActionOrder, action: Action): boolean => standing(order, action) !== "notNamed"
 
 /** A member, or a word of a closed set, that the schemas do not have. */
 export interface UnknownPart {
@@ -278,7 +285,7 @@ const unknownIn = (shape: Shape, given: unknown, path: UnknownPart["path"]): Rea
 /** Returns the members and the words of an action that the order does not have. */
 export const findUnknown = (
   order: ActionOrder,
-  action: Members,
+  action: Action,
   path: UnknownPart["path"] = []
 ): ReadonlyArray<UnknownPart> =>
   Object.entries(action).flatMap(([name, item]): ReadonlyArray<UnknownPart> => {
@@ -402,19 +409,13 @@ const l1Scheme: SigningScheme = { scheme: "l1" }
  * action, its signature would recover to an unrelated address.
  */
 export const signingScheme = (
-  action: Readonly<Record<string, unknown>>
-): Result.Result<SigningScheme, ActionHash.UnsignableAction> => {
+  action: Action
+): Checked<SigningScheme> => {
   const type = find(action["type"])
   if (type !== undefined) return Result.succeed({ scheme: "userSigned", type })
   if (!Object.hasOwn(action, "signatureChainId")) return Result.succeed(l1Scheme)
   const detail = "User-signed action of a type with unknown fields"
   return Result.fail(new ActionHash.UnsignableAction({ reason: "unknownType", path: ["type"], detail }))
-}
-
-/** The addresses (20 bytes each) of a multi-sig wrapper's account and leader. The inner signatures also cover them. */
-export interface MultiSigParties {
-  readonly multiSigUser: `0x${string}`
-  readonly outerSigner: `0x${string}`
 }
 
 const partyFields = [address("payloadMultiSigUser"), address("outerSigner")]
@@ -474,7 +475,7 @@ const cachedDomains = 64
 export const domain = (
   profile: VenueProfile,
   signatureChainId: unknown
-): Result.Result<ActionHash.Domain, ActionHash.UnsignableAction> => {
+): Checked<ActionHash.Domain> => {
   if (typeof signatureChainId !== "string" || !/^0x[0-9a-fA-F]{1,16}$/.test(signatureChainId)) {
     return Result.fail(ActionHash.wrongShape("signatureChainId", "a chain id of at most 64 bits in 0x hex"))
   }
@@ -497,8 +498,8 @@ export const chainMember = (profile: VenueProfile): ActionHash.Member => ({
 
 const checkNetwork = (
   profile: VenueProfile,
-  action: Readonly<Record<string, unknown>>
-): Result.Result<void, ActionHash.UnsignableAction> => {
+  action: Action
+): Checked<void> => {
   const chain = action[profile.chainField]
   if (chain === profile.chainName) return Result.succeed(undefined)
   if (typeof chain !== "string") return Result.fail(ActionHash.wrongShape(profile.chainField, `"${profile.chainName}"`))
@@ -540,8 +541,8 @@ const expected: Readonly<Record<ActionHash.Field["type"], string>> = {
 
 const readMembers = (
   { fields, respelled }: UserSignedType,
-  action: Readonly<Record<string, unknown>>
-): Result.Result<ReadonlyArray<ActionHash.Member>, ActionHash.UnsignableAction> =>
+  action: Action
+): Checked<ReadonlyArray<ActionHash.Member>> =>
   Result.all(fields.map((field) => {
     const sent = action[field.name]
     const member = readMember(field.name, field.type, respelled?.[field.name]?.get(sent) ?? sent)
@@ -553,10 +554,10 @@ const readMembers = (
 const build = (
   profile: VenueProfile,
   type: UserSignedType,
-  action: Readonly<Record<string, unknown>>,
+  action: Action,
   messageType: ActionHash.StructType,
   parties: ReadonlyArray<ActionHash.Member>
-): Result.Result<ActionHash.Signable, ActionHash.UnsignableAction> =>
+): Checked<ActionHash.Signable> =>
   Result.gen(function*() {
     yield* checkNetwork(profile, action)
     return {
@@ -573,20 +574,19 @@ const build = (
 export const signable = (
   profile: VenueProfile,
   type: UserSignedType,
-  action: Readonly<Record<string, unknown>>
-): Result.Result<ActionHash.Signable, ActionHash.UnsignableAction> =>
-  build(profile, type, action, struct(profile)(type), [])
+  action: Action
+): Checked<ActionHash.Signable> => build(profile, type, action, struct(profile)(type), [])
 
 /** Returns the message that each inner signer of a multi-sig wrapper signs. Fails like {@link signable}. */
 export const innerSignable = (
   profile: VenueProfile,
   type: UserSignedType,
-  action: Readonly<Record<string, unknown>>,
-  parties: MultiSigParties
-): Result.Result<ActionHash.Signable, ActionHash.UnsignableAction> =>
+  action: Action,
+  { multiSigUser, outerSigner }: Pick<Wrapper["payload"], "multiSigUser" | "outerSigner">
+): Checked<ActionHash.Signable> =>
   build(profile, type, action, innerStruct(profile)(type), [
-    { name: "payloadMultiSigUser", type: "address", value: lowerCase(parties.multiSigUser) },
-    { name: "outerSigner", type: "address", value: lowerCase(parties.outerSigner) }
+    { name: "payloadMultiSigUser", type: "address", value: lowerCase(multiSigUser) },
+    { name: "outerSigner", type: "address", value: lowerCase(outerSigner) }
   ])
 
 /**
@@ -643,7 +643,7 @@ export const normalize = ({ payload, signatureChainId, signatures }: Wrapper): M
  * Decodes a multi-sig wrapper and {@link normalize}s it. Fails with `UnsignableAction`, which describes the first
  * mistake.
  */
-export const read = (action: unknown): Result.Result<MultiSigAction, ActionHash.UnsignableAction> =>
+export const read = (action: unknown): Checked<MultiSigAction> =>
   Result.mapBoth(decode(action), { onFailure: ActionHash.undecodable, onSuccess: normalize })
 
 const sendMultiSig = {
@@ -670,7 +670,7 @@ export const innerValue = ({ payload }: Wrapper) => [payload.multiSigUser, paylo
 export const actionHash = (
   action: MultiSigAction,
   context: ActionHash.HashContext
-): Result.Result<ActionHash.Hex, ActionHash.Unhashable> => ActionHash.hash(hashedWrapper(action), context)
+): Hashed<ActionHash.Hex> => ActionHash.hash(hashedWrapper(action), context)
 
 /** Returns the message that the leader signs for a given `multiSigActionHash`. Fails with `UnsignableAction`. */
 export const leaderSignable = (
@@ -678,7 +678,7 @@ export const leaderSignable = (
   signatureChainId: string,
   hash: ActionHash.Hex,
   nonce: number | bigint
-): Result.Result<ActionHash.Signable, ActionHash.UnsignableAction> =>
+): Checked<ActionHash.Signable> =>
   Result.map(domain(profile, signatureChainId), (domain) => ({
     domain,
     struct: struct(profile)(sendMultiSig),
@@ -697,7 +697,7 @@ export const outerSignable = (
   profile: VenueProfile,
   action: MultiSigAction,
   context: ActionHash.HashContext
-): Result.Result<ActionHash.Signable, ActionHash.Unhashable> =>
+): Hashed<ActionHash.Signable> =>
   Result.flatMap(
     actionHash(action, context),
     (hash) => leaderSignable(profile, action.signatureChainId, hash, context.nonce)
@@ -714,7 +714,7 @@ export const cosignerSignable = (
   profile: VenueProfile,
   action: Wrapper,
   context: ActionHash.HashContext
-): Result.Result<ActionHash.Signable, ActionHash.Unhashable> =>
+): Hashed<ActionHash.Signable> =>
   Result.gen(function*() {
     const inner = action.payload.action
     const scheme = yield* signingScheme(inner).pipe(Result.mapError(fromInner))
@@ -723,9 +723,6 @@ export const cosignerSignable = (
       : yield* innerSignable(profile, scheme.type, inner, action.payload).pipe(Result.mapError(fromInner))
   })
 
-/** An action as plain members, in the order in which they are hashed. */
-export type Action = Readonly<Record<string, unknown>>
-
 /** An action in the venue's form: a multi-sig wrapper, or any other action. */
 export type CanonicalAction =
   | { readonly kind: "single"; readonly action: Action }
@@ -733,7 +730,7 @@ export type CanonicalAction =
 
 type KnownType = keyof typeof formKeys
 
-const respell = (profile: VenueProfile, action: Action): Result.Result<Action, ActionHash.UnsignableAction> => {
+const respell = (profile: VenueProfile, action: Action): Checked<Action> => {
   if (!Object.hasOwn(action, documentedChainField)) return Result.succeed(action)
   return Object.hasOwn(action, profile.chainField)
     ? Result.fail(ActionHash.wrongShape(documentedChainField, `absent where "${profile.chainField}" is present`))
@@ -752,7 +749,7 @@ const arrange = (
   profile: VenueProfile,
   type: KnownType,
   action: Action
-): Result.Result<Action, ActionHash.UnsignableAction> => {
+): Checked<Action> => {
   const { advice, documented, real } = formKeys[type]
   const has = (key: string) => Object.hasOwn(action, key)
   const keys = [...orderIn(profile, type) ?? []].flatMap(([key, { presence }]) =>
@@ -773,7 +770,7 @@ const arrange = (
   })))
 }
 
-const single = (profile: VenueProfile, action: Action): Result.Result<Action, ActionHash.UnsignableAction> =>
+const single = (profile: VenueProfile, action: Action): Checked<Action> =>
   Result.flatMap(respell(profile, action), (respelled) => {
     const type = respelled["type"]
     if (!Predicate.isString(type)) return Result.succeed(respelled)
@@ -825,7 +822,7 @@ const unknownForms = function*(profile: VenueProfile, action: Action): Generator
 export const canonicalizeInner = (
   profile: VenueProfile,
   action: Action
-): Result.Result<Action, ActionHash.UnsignableAction> =>
+): Checked<Action> =>
   action["type"] === "multiSig"
     ? Result.fail(ActionHash.wrongShape("type", "an action type other than multiSig"))
     : Result.map(single(profile, action), (spelled) => {
@@ -841,7 +838,7 @@ export const canonicalizeInner = (
 export const canonicalizeMultiSig = (
   profile: VenueProfile,
   wrapper: Wrapper
-): Result.Result<CanonicalAction, ActionHash.UnsignableAction> =>
+): Checked<CanonicalAction> =>
   Result.mapBoth(canonicalizeInner(profile, wrapper.payload.action), {
     onFailure: (error) => error.within("payload", "action"),
     onSuccess: (action): CanonicalAction => ({
@@ -860,7 +857,7 @@ export const canonicalizeMultiSig = (
 export const canonicalize = (
   profile: VenueProfile,
   action: unknown
-): Result.Result<CanonicalAction, ActionHash.UnsignableAction> => {
+): Checked<CanonicalAction> => {
   if (!Predicate.isReadonlyObject(action)) return Result.fail(ActionHash.wrongShape("action", "an object"))
   return action["type"] === "multiSig"
     ? Result.flatMap(read(action), (wrapper) => canonicalizeMultiSig(profile, wrapper))
@@ -924,7 +921,7 @@ export const toSignable = (
   profile: VenueProfile,
   { action, kind }: CanonicalAction,
   context: ActionHash.HashContext
-): Result.Result<RequestSignable, ActionHash.Unhashable> => {
+): Hashed<RequestSignable> => {
   if (kind === "multiSig") {
     return Result.flatMap(outerSignable(profile, action, context), (outer) =>
       Result.map(
@@ -934,7 +931,7 @@ export const toSignable = (
   }
   return Result.flatMap(
     signingScheme(action),
-    (scheme): Result.Result<RequestSignable, ActionHash.Unhashable> =>
+    (scheme): Hashed<RequestSignable> =>
       Result.map(
         scheme.scheme === "l1"
           ? ActionHash.signable(profile, action, context)
@@ -953,7 +950,7 @@ export const toSignable = (
 export const requestSignable = (
   profile: VenueProfile,
   request: Omit<SignedRequest, "signature">
-): Result.Result<RequestSignable, ActionHash.Unhashable> =>
+): Hashed<RequestSignable> =>
   Result.flatMap(
     canonicalize(profile, request.action),
     (canonical) => toSignable(profile, canonical, request)

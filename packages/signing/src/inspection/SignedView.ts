@@ -193,9 +193,6 @@ export const printJson = (style: JsonStyle, value: unknown): string => {
   return print(value, "")
 }
 
-/** Encodes a value as JSON. */
-export const encodeJson = (style: JsonStyle, value: unknown): Uint8Array => Json.encode(printJson(style, value))
-
 /**
  * The signatures that are examined: the signature of the request itself, or the signatures inside a multi-sig wrapper.
  */
@@ -389,13 +386,6 @@ export const readMember = (value: unknown, key: string | number): unknown =>
 export const actionPath = ({ wrapper }: View): ActionForm.Path =>
   wrapper === undefined ? ["action"] : ["action", "payload", "action"]
 
-/** A hashed value and the corresponding sent value. */
-export interface Hashed {
-  readonly value: unknown
-  readonly sent: unknown
-  readonly path: ActionForm.Path
-}
-
 /** Returns the multi-sig wrapper around a view's action; `undefined` without a wrapper. */
 export const viewWrapper = ({ action, wrapper }: View): MultiSig.MultiSigAction | undefined =>
   wrapper === undefined ? undefined : { ...wrapper, payload: { ...wrapper.payload, action } }
@@ -404,7 +394,7 @@ export const viewWrapper = ({ action, wrapper }: View): MultiSig.MultiSigAction 
  * Returns the value that is hashed for the outer or inner signatures according to a view, and the corresponding value
  * of the action `sent`.
  */
-export const hashedValue = (view: View, part: Part, sent: unknown): Hashed => {
+export const hashedValue = (view: View, part: Part, sent: unknown) => {
   const whole = viewWrapper(view)
   if (whole !== undefined && part === "outer") {
     return { value: view.rewrite(MultiSig.hashedWrapper(whole), sent), sent, path: ["action"] }
@@ -471,7 +461,7 @@ export const mistakesBetween = (
 const noBytes = new Uint8Array(0)
 
 const encoded = ({ encoding, json }: View, value: unknown): Bytes => {
-  if (json !== undefined) return Result.succeed(encodeJson(json, value))
+  if (json !== undefined) return Result.succeed(Json.encode(printJson(json, value)))
   return encoding === undefined ? ActionHash.encode(value) : Result.succeed(encode(encoding, value))
 }
 

@@ -163,13 +163,14 @@ const jsonStyles: ReadonlyArray<readonly [style: SignedView.JsonStyle, found: st
  * in the order in which they were sent.
  */
 export const jsonEncodings: Vary = ({ view }) =>
-  [view, SignedView.withRewrite(view, keysAsSent)].flatMap((each) => [
-    ...jsonStyles.map(([json, style]) => ({ view: { ...each, json }, finding: { path: [], found: `JSON${style}` } })),
-    ...jsonStyles.map(([json, style]) => ({
-      view: { ...each, json, arrange: parts.action },
-      finding: { path: [], found: `JSON${style} alone` }
-    }))
-  ])
+  [view, SignedView.withRewrite(view, keysAsSent)].flatMap((each) =>
+    ([["", each.arrange], [" alone", parts.action]] as const).flatMap(([suffix, arrange]) =>
+      jsonStyles.map(([json, style]) => ({
+        view: { ...each, json, arrange },
+        finding: { path: [], found: `JSON${style}${suffix}` }
+      }))
+    )
+  )
 
 const hashes: ReadonlyArray<readonly [found: string, hash: (bytes: Uint8Array) => Uint8Array]> = [
   ["SHA3-256", sha3_256],
