@@ -76,38 +76,19 @@ type Collected = { -readonly [Member in keyof AccountEvent]?: AccountEvent[Membe
 const more = <A>(list: ReadonlyArray<A> | undefined, entry: A): ReadonlyArray<A> => [...list ?? [], entry]
 
 const addTo = (found: Collected, venue: Pick<Venue, "listing">, event: VenueEvent): void => {
-  switch (event.kind) {
-    case "order": {
-      const asset = venue.listing.byCoin.get(event.order.coin)
-      if (asset === undefined) return
-      const { status, statusTimestamp } = event.order
-      found.orders = more(found.orders, { order: printOpen(asset, event.order), status, statusTimestamp })
-      return
-    }
-    case "fill":
-      found.fills = more(found.fills, event.fill)
-      return
-    case "twapFill":
-      found.twapFills = more(found.twapFills, event.fill)
-      return
-    case "twap":
-      found.twapHistory = more(found.twapHistory, event.row)
-      return
-    case "funding":
-      found.fundings = more(found.fundings, { ...event.funding, nSamples: null })
-      return
-    case "ledger":
-      found.ledger = more(found.ledger, event.entry)
-      return
-    case "nonUserCancel":
-      found.nonUserCancel = more(found.nonUserCancel, { coin: event.coin, oid: event.oid })
-      return
-    case "liquidation":
-      found.liquidations = more(found.liquidations, event.liquidation)
-      return
-    case "trade":
-    case "book":
-    case "account":
+  if (event.kind === "order") {
+    const { status, statusTimestamp } = event.order
+    const asset = venue.listing.byCoin.get(event.order.coin)
+    if (asset === undefined) return
+    found.orders = more(found.orders, { order: printOpen(asset, event.order), status, statusTimestamp })
+  } else if (event.kind === "fill") found.fills = more(found.fills, event.fill)
+  else if (event.kind === "twapFill") found.twapFills = more(found.twapFills, event.fill)
+  else if (event.kind === "twap") found.twapHistory = more(found.twapHistory, event.row)
+  else if (event.kind === "funding") found.fundings = more(found.fundings, { ...event.funding, nSamples: null })
+  else if (event.kind === "ledger") found.ledger = more(found.ledger, event.entry)
+  else if (event.kind === "liquidation") found.liquidations = more(found.liquidations, event.liquidation)
+  else if (event.kind === "nonUserCancel") {
+    found.nonUserCancel = more(found.nonUserCancel, { coin: event.coin, oid: event.oid })
   }
 }
 

@@ -104,13 +104,6 @@ export interface AccountView {
   readonly last: { readonly lt: bigint; readonly hash: Uint8Array } | undefined
 }
 
-/** The result of a get method. */
-export interface GetResult {
-  readonly exitCode: number
-  readonly gasUsed: bigint
-  readonly stack: ReadonlyArray<TupleItem>
-}
-
 /** The refusal of a message, with the server's error text. */
 export interface MachineRefusal {
   readonly refused: string
@@ -219,7 +212,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
       account: TonAddress.Account,
       method: string | number,
       stack: ReadonlyArray<TupleItem>
-    ): Effect.Effect<GetResult> =>
+    ) =>
       inTurn(Effect.gen(function*() {
         const contract = yield* Effect.promise(() => blockchain.getContract(toAddress(account)))
         const ran = yield* Effect.promise(() =>

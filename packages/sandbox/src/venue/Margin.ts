@@ -131,17 +131,11 @@ export const perpetualByCoin = (venue: Venue, coin: string): Perpetual | undefin
 /** Returns the price at which positions are valued, in ticks. */
 export type Mark = (asset: Perpetual) => bigint
 
-/** A leverage, and whether the margin mode is cross. */
-export interface LeverageSetting {
-  readonly isCross: boolean
-  readonly value: number
-}
-
 /**
  * Returns the leverage of an account in a perpetual. Default: the maximum leverage, with cross margin if the perpetual
  * allows it.
  */
-export const leverageSetting = (account: TradingState.TradingAccount, asset: Perpetual): LeverageSetting =>
+export const leverageSetting = (account: TradingState.TradingAccount, asset: Perpetual) =>
   account.leverage.get(asset.coin) ?? { isCross: asset.market.marginMode === undefined, value: asset.maxLeverage }
 
 /** Returns the value of a position at a mark price; negative for a short position. */
@@ -161,27 +155,12 @@ export const marginUsedBy = (position: TradingState.Position, mark: bigint): big
 export const unrealizedPnl = (position: TradingState.Position, mark: bigint): bigint =>
   signedValue(position, mark) - (position.size < 0n ? -position.entry : position.entry)
 
-/** The value of an account in a dex, and the margin of the account's positions in that dex. */
-export interface MarginSums {
-  /** Value of the cross account: cash and cross positions at their mark prices. */
-  readonly crossValue: bigint
-  /** Value of the account including isolated positions. */
-  readonly value: bigint
-  readonly crossNotional: bigint
-  readonly notional: bigint
-  readonly crossMarginUsed: bigint
-  readonly marginUsed: bigint
-  readonly crossMaintenance: bigint
-  /** Cash minus the cost of all positions, including isolated ones (`totalRawUsd`). */
-  readonly raw: bigint
-}
-
 /** Returns the value of an account in a dex, and the margin of the account's positions in that dex. */
 export const marginSums = (
   venue: Venue,
   clearing: TradingState.Clearing,
   mark: Mark = (asset) => markPrice(venue, asset)
-): MarginSums => {
+) => {
   let crossValue = clearing.cash
   let isolatedValue = 0n
   let isolatedRaw = 0n
@@ -209,13 +188,16 @@ export const marginSums = (
     }
   }
   return {
+    /** Value of the cross account: cash and cross positions at their mark prices. */
     crossValue,
+    /** Value of the account including isolated positions. */
     value: crossValue + isolatedValue,
     crossNotional,
     notional,
     crossMarginUsed,
     marginUsed,
     crossMaintenance,
+    /** Cash minus the cost of all positions, including isolated ones (`totalRawUsd`). */
     raw: clearing.cash + isolatedRaw
   }
 }

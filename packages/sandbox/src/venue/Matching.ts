@@ -60,9 +60,7 @@ const reserved = (asset: Asset, order: VenueOrder, lots: bigint) =>
 
 const expose = (account: TradingAccount, order: VenueOrder, lots: bigint): void => {
   if (order.reduceOnly) return
-  const known = account.exposure.get(order.coin)
-  const of = known ?? { bids: 0n, asks: 0n }
-  if (known === undefined) account.exposure.set(order.coin, of)
+  const of = PriceTimeBook.ensure(account.exposure, order.coin, () => ({ bids: 0n, asks: 0n }))
   if (order.isBuy) of.bids += lots
   else of.asks += lots
   if (of.bids === 0n && of.asks === 0n) account.exposure.delete(order.coin)
@@ -286,14 +284,6 @@ export const schedule = {
   ]
 }
 
-/** A tier of the fee schedule. */
-export interface FeeTier {
-  readonly cross: string
-  readonly add: string
-  readonly spotCross: string
-  readonly spotAdd: string
-}
-
 const vipTiers = schedule.tiers.vip.map((tier) => ({ tier, cutoff: Decimals.parseDecimal(tier.ntlCutoff, 6) ?? 0n }))
 
 /** The number of days whose volumes are stored, for `portfolio`. */
@@ -306,7 +296,7 @@ export const startOfDay = (time: number): number => Math.floor(time / day) * day
  * Returns the fee tier of an account at the given time. The volume of a day counts toward the tier from the next day
  * on.
  */
-export const feeTier = ({ tierVolumes }: TradingAccount, now: number): FeeTier => {
+export const feeTier = ({ tierVolumes }: TradingAccount, now: number) => {
   if (tierVolumes.size === 0) return schedule
   const today = startOfDay(now)
   let counted = 0n
@@ -318,13 +308,8 @@ export const feeTier = ({ tierVolumes }: TradingAccount, now: number): FeeTier =
 
 const rates = new Map<string, bigint>()
 
-const parseRate = (text: string): bigint => {
-  const known = rates.get(text)
-  if (known !== undefined) return known
-  const rate = Decimals.parseDecimal(text, rateDecimals) ?? 0n
-  rates.set(text, rate)
-  return rate
-}
+const parseRate = (text: string): bigint =>
+  PriceTimeBook.ensure(rates, text, () => Decimals.parseDecimal(text, rateDecimals) ?? 0n)
 
 /** The percentage by which the fee of a referred account is reduced, up to a volume in millionths of a dollar. */
 const referralDiscount = 4n
@@ -398,16 +383,6 @@ export interface TradeTerms {
   readonly tid: number
   readonly hash: Fill["hash"]
   readonly liquidation?: { readonly liquidatedUser: Address; readonly markPx: string; readonly method: string }
-}
-
-/** The result of settling one side of a trade. */
-interface Settled {
-  readonly startPosition: string
-  readonly dir: string
-  readonly closedPnl: string
-  readonly fee: string
-  readonly feeToken: string
-  readonly builderFee?: string
 }
 
 const tradeDirection = (before: bigint, after: bigint): string => {
@@ -503,7 +478,7 @@ const settlePerpetual = (
   { builder, isBuy }: Pick<VenueOrder, "builder" | "isBuy">,
   { px, sz }: TradeTerms,
   crossed: boolean
-): Settled => {
+) => {
   const clearing = ensureClearing(account, asset.dex)
   const before = clearing.positions.get(asset.coin)?.size ?? 0n
   const closedPnl = movePosition(venue, account, asset, isBuy, px, sz)
@@ -533,7 +508,7 @@ const settleSpot = (
   { builder, isBuy }: Pick<VenueOrder, "builder" | "isBuy">,
   { px, sz }: TradeTerms,
   crossed: boolean
-): Settled => {
+) => {
   const base = ensureBalance(account, asset.base.index)
   const quote = ensureBalance(account, asset.quote.index)
   const paid = px * sz
@@ -646,20 +621,18 @@ const rememberedMinutes = 5_000
 const minute = 60_000
 
 const countMinute = ({ minutes }: MarketState, now: number, px: bigint, sz: bigint): void => {
-  const at = Math.floor(now / minute)
-  const known = minutes.get(at)
-  if (known === undefined) {
-    minutes.set(at, { lots: sz, count: 1, high: px, low: px })
-    if (minutes.size > rememberedMinutes) {
-      const [oldest] = minutes.keys()
-      if (oldest !== undefined) minutes.delete(oldest)
-    }
-    return
-  }
+  const known = PriceTimeBook.ensure(
+    minutes,
+    Math.floor(now / minute),
+    () => ({ lots: 0n, count: 0, high: px, low: px })
+  )
   known.lots += sz
   known.count += 1
   known.high = max(known.high, px)
   known.low = min(known.low, px)
+  if (minutes.size <= rememberedMinutes) return
+  const [oldest] = minutes.keys()
+  if (oldest !== undefined) minutes.delete(oldest)
 }
 
 const record = (

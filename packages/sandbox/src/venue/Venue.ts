@@ -88,7 +88,7 @@ export const make = (seed: Random.Seed, info: InfoState, now: number, limits: Ve
   limits,
   seed,
   house: Random.hex(seed, "house", 40),
-  state: TradingState_.make(now),
+  state: new TradingState_.TradingState(now),
   path: seededPath(seed),
   info,
   listing: Assets.listingAt(info, now),

@@ -398,12 +398,6 @@ export interface ExchangeState {
 
 type Unrecovered = Result.Result.Failure<ReturnType<typeof CanonicalAction.recoverRequest>>
 
-/** The time, in milliseconds, and the engine that recovers signers. */
-interface Surroundings {
-  readonly clock: number
-  readonly engine: Secp256k1.Engine
-}
-
 const answerTo = (
   profile: VenueProfile,
   { info, trading, venue: controls }: ExchangeState,
@@ -411,7 +405,7 @@ const answerTo = (
   signer: Address | undefined,
   // callers choose nonces and expiry times by the machine's clock, so this clock is used even if the venue's time is
   // ahead
-  { clock: sentAt, engine }: Surroundings
+  { clock: sentAt, engine }: { readonly clock: number; readonly engine: Secp256k1.Engine }
 ): UpstreamResponse.UpstreamResponse => {
   const { action, envelope, wrapper } = request
   const checked = checkAction(profile, action, envelope.nonce)
