@@ -4,7 +4,7 @@
  */
 import * as CandleImport from "@trigate/archive/CandleFiles"
 import * as Candles from "@trigate/client/Candles"
-import { barAt, CandleInterval, type Series } from "@trigate/domain/candles/Candle"
+import { barAt, type CandleInterval, type Series } from "@trigate/domain/candles/Candle"
 import { CandleFormat } from "@trigate/domain/unstable/candles/CandleText"
 import { settings as declared } from "@trigate/server/unstable/settings/Settings"
 import * as ActionLogStore from "@trigate/server/unstable/stores/Stores"

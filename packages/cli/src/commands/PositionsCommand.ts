@@ -65,12 +65,6 @@ interface DexState {
   readonly orders: ReadonlyArray<Order>
 }
 
-interface AccountState {
-  readonly account: string
-  readonly dexes: readonly [DexState, ...ReadonlyArray<DexState>]
-  readonly spot: SpotClearinghouseState
-}
-
 /** The number of dexes that are queried at the same time. */
 const concurrency = 4
 
@@ -111,7 +105,12 @@ const summary = ({ dex, perpetuals }: DexState): ReadonlyArray<readonly [name: s
   ]
 }
 
-const text = (width: number, { account, dexes, spot }: AccountState): string =>
+const text = (
+  width: number,
+  account: string,
+  dexes: ReadonlyArray<DexState>,
+  spot: SpotClearinghouseState
+): string =>
   [
     Output.facts([["account", account], ...dexes.flatMap(summary)]),
     section(
@@ -139,16 +138,12 @@ export const command = Command.make("positions", {
     const user = yield* SignedSending.find(account, key)
     const covered = yield* SignedSending.dexes(dex)
     const state = yield* GatewayAccess.ask(
-      Effect.all({
-        account: Effect.succeed(user),
-        dexes: queryDexes(user, covered),
-        spot: Info.spotClearinghouseState({ user })
-      }, { concurrency: 2 })
+      Effect.all({ dexes: queryDexes(user, covered), spot: Info.spotClearinghouseState({ user }) }, { concurrency: 2 })
     )
     const { dexes: [{ orders, perpetuals }, ...others], spot } = state
     yield* Output.print({
       json: { account: user, perpetuals, orders, spot, dexes: others },
-      table: text(yield* Output.terminalWidth, state)
+      table: text(yield* Output.terminalWidth, user, state.dexes, spot)
     })
   })).pipe(
     Command.withDescription(
