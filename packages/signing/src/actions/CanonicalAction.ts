@@ -408,9 +408,7 @@ const l1Scheme: SigningScheme = { scheme: "l1" }
  * actions have that member, but the fields to sign are unknown for this type. If such an action were hashed as an L1
  * action, its signature would recover to an unrelated address.
  */
-export const signingScheme = (
-  action: Action
-): Checked<SigningScheme> => {
+export const signingScheme = (action: Action): Checked<SigningScheme> => {
   const type = find(action["type"])
   if (type !== undefined) return Result.succeed({ scheme: "userSigned", type })
   if (!Object.hasOwn(action, "signatureChainId")) return Result.succeed(l1Scheme)
@@ -472,10 +470,7 @@ const cachedDomains = 64
  * Returns the EIP-712 domain of a `signatureChainId`, which must be 0x hex of at most 64 bits. Fails with
  * `UnsignableAction`.
  */
-export const domain = (
-  profile: VenueProfile,
-  signatureChainId: unknown
-): Checked<ActionHash.Domain> => {
+export const domain = (profile: VenueProfile, signatureChainId: unknown): Checked<ActionHash.Domain> => {
   if (typeof signatureChainId !== "string" || !/^0x[0-9a-fA-F]{1,16}$/.test(signatureChainId)) {
     return Result.fail(ActionHash.wrongShape("signatureChainId", "a chain id of at most 64 bits in 0x hex"))
   }
@@ -496,10 +491,7 @@ export const chainMember = (profile: VenueProfile): ActionHash.Member => ({
   value: profile.chainName
 })
 
-const checkNetwork = (
-  profile: VenueProfile,
-  action: Action
-): Checked<void> => {
+const checkNetwork = (profile: VenueProfile, action: Action): Checked<void> => {
   const chain = action[profile.chainField]
   if (chain === profile.chainName) return Result.succeed(undefined)
   if (typeof chain !== "string") return Result.fail(ActionHash.wrongShape(profile.chainField, `"${profile.chainName}"`))
@@ -571,11 +563,8 @@ const build = (
  * Returns the message to sign for a user-signed action as sent. Fails with `UnsignableAction` if a field is missing,
  * has the wrong type, or names a network that is not the profile's.
  */
-export const signable = (
-  profile: VenueProfile,
-  type: UserSignedType,
-  action: Action
-): Checked<ActionHash.Signable> => build(profile, type, action, struct(profile)(type), [])
+export const signable = (profile: VenueProfile, type: UserSignedType, action: Action): Checked<ActionHash.Signable> =>
+  build(profile, type, action, struct(profile)(type), [])
 
 /** Returns the message that each inner signer of a multi-sig wrapper signs. Fails like {@link signable}. */
 export const innerSignable = (
@@ -745,11 +734,7 @@ export const orderIn = (profile: VenueProfile, type: unknown): ActionOrder | und
   return userSigned === undefined ? l1(type) : order(profile)(userSigned)
 }
 
-const arrange = (
-  profile: VenueProfile,
-  type: KnownType,
-  action: Action
-): Checked<Action> => {
+const arrange = (profile: VenueProfile, type: KnownType, action: Action): Checked<Action> => {
   const { advice, documented, real } = formKeys[type]
   const has = (key: string) => Object.hasOwn(action, key)
   const keys = [...orderIn(profile, type) ?? []].flatMap(([key, { presence }]) =>
@@ -819,10 +804,7 @@ const unknownForms = function*(profile: VenueProfile, action: Action): Generator
  * The key order of a user-signed action matters only inside a wrapper, which is hashed whole. Outside a wrapper, the
  * action is signed field by field.
  */
-export const canonicalizeInner = (
-  profile: VenueProfile,
-  action: Action
-): Checked<Action> =>
+export const canonicalizeInner = (profile: VenueProfile, action: Action): Checked<Action> =>
   action["type"] === "multiSig"
     ? Result.fail(ActionHash.wrongShape("type", "an action type other than multiSig"))
     : Result.map(single(profile, action), (spelled) => {
@@ -835,10 +817,7 @@ export const canonicalizeInner = (
  *
  * Also converts the inner action. Fails with `UnsignableAction`, also for a nested wrapper.
  */
-export const canonicalizeMultiSig = (
-  profile: VenueProfile,
-  wrapper: Wrapper
-): Checked<CanonicalAction> =>
+export const canonicalizeMultiSig = (profile: VenueProfile, wrapper: Wrapper): Checked<CanonicalAction> =>
   Result.mapBoth(canonicalizeInner(profile, wrapper.payload.action), {
     onFailure: (error) => error.within("payload", "action"),
     onSuccess: (action): CanonicalAction => ({
@@ -854,10 +833,7 @@ export const canonicalizeMultiSig = (
  * the profile's chain field, and lose members that the venue ignores. Actions with published members get the venue's
  * order at every level ({@link l1}). All other actions keep their own order.
  */
-export const canonicalize = (
-  profile: VenueProfile,
-  action: unknown
-): Checked<CanonicalAction> => {
+export const canonicalize = (profile: VenueProfile, action: unknown): Checked<CanonicalAction> => {
   if (!Predicate.isReadonlyObject(action)) return Result.fail(ActionHash.wrongShape("action", "an object"))
   return action["type"] === "multiSig"
     ? Result.flatMap(read(action), (wrapper) => canonicalizeMultiSig(profile, wrapper))

@@ -97,6 +97,21 @@ const otherParties: Members.Vary = function*(subject) {
   }
 }
 
+/** Generates the signing hypothesis that a member of the body was not signed. */
+const notSigned = (name: "vaultAddress" | "expiresAfter"): Members.Vary => ({ view }) =>
+  Members.isGiven(view.context[name])
+    ? [{
+      view: Members.withContext(view, { [name]: null }),
+      finding: { path: [name], expected: String(view.context[name]) }
+    }]
+    : []
+
+/** Makes a hypothesis in which the action is hashed as a whole. */
+const hashedWhole = (view: View): Members.MistakenView => ({
+  view: { ...view, asL1: true },
+  finding: { path: [], found: "an L1 action" }
+})
+
 /** All variations, most likely first. */
 export const variations: ReadonlyArray<Variation> = [
   paired("otherNetwork", ({ view }) => {
@@ -106,20 +121,8 @@ export const variations: ReadonlyArray<Variation> = [
     // possibly only the leader has the wrong network
     return view.wrapper === undefined ? [whole] : [whole, { view: { ...view, profile: other }, finding }]
   }),
-  paired("vaultNotSigned", ({ view }) =>
-    Members.isGiven(view.context.vaultAddress)
-      ? [{
-        view: Members.withContext(view, { vaultAddress: null }),
-        finding: { path: ["vaultAddress"], expected: view.context.vaultAddress }
-      }]
-      : []),
-  paired("expiresAfterNotSigned", ({ view }) =>
-    Members.isGiven(view.context.expiresAfter)
-      ? [{
-        view: Members.withContext(view, { expiresAfter: null }),
-        finding: { path: ["expiresAfter"], expected: String(view.context.expiresAfter) }
-      }]
-      : []),
+  paired("vaultNotSigned", notSigned("vaultAddress")),
+  paired("expiresAfterNotSigned", notSigned("expiresAfter")),
   paired("fieldOrder", Members.rewriting(Members.sortedKeys, Members.keysAsSent)),
   paired("untrimmedSignature", Members.rewriting(Members.signaturesAsSent, Members.signaturesPadded)),
   paired(
@@ -208,12 +211,9 @@ export const variations: ReadonlyArray<Variation> = [
   paired("sourceLetter", TypedDataMistakes.networkNames, 2, 2),
   seldomPaired("otherScheme", (subject) => {
     const { view } = subject
-    if (isOuterPart(subject)) return [{ view: { ...view, asL1: true }, finding: { path: [], found: "an L1 action" } }]
+    if (isOuterPart(subject)) return [hashedWhole(view)]
     return Members.isUserSigned(view)
-      ? [{ view: { ...view, asL1: true }, finding: { path: [], found: "an L1 action" } }, {
-        view: { ...SignedView.withRewrite(view, Members.keysAsSent), asL1: true },
-        finding: { path: [], found: "an L1 action" }
-      }]
+      ? [hashedWhole(view), hashedWhole(SignedView.withRewrite(view, Members.keysAsSent))]
       : []
   }, 1),
   paired("otherPart", ({ part, view }) =>

@@ -4,8 +4,10 @@
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
 import type { Difference, Mistake } from "@trigate/domain/unstable/Inspection"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import * as Struct from "effect/Struct"
 import * as ActionForm from "../actions/ActionForm.ts"
 import * as ActionHash from "../actions/ActionHash.ts"
 import { concat, fromHex, isAddress, keccak256, toHex, toUint64, uint64Bytes } from "../actions/ActionHash.ts"
@@ -344,35 +346,26 @@ export const combined = (right: View, first: View, second: View): View | undefin
   const isChanged = (view: View, name: keyof View): boolean => view[name] !== right[name]
   const isFree = (name: keyof View): boolean => !isChanged(first, name) || !isChanged(second, name)
   if (action === undefined || !exclusive.every(isFree)) return undefined
-  const later = <Name extends keyof View>(name: Name): View[Name] =>
-    isChanged(second, name) ? second[name] : first[name]
   const inContext = <Name extends keyof ActionHash.HashContext>(name: Name): ActionHash.HashContext[Name] =>
     second.context[name] === right.context[name] ? first.context[name] : second.context[name]
   const [one, other] = [first.encoding, second.encoding]
-  return {
-    profile: later("profile"),
-    wrapper: later("wrapper"),
+  const merged: View = {
+    ...first,
+    ...Struct.pick(second, Struct.keys(second).filter((name) => isChanged(second, name))),
     action,
-    context: isFree("context")
-      ? later("context")
-      : {
-        nonce: inContext("nonce"),
-        vaultAddress: inContext("vaultAddress"),
-        expiresAfter: inContext("expiresAfter")
-      },
+    encoding: one === undefined || other === undefined ? other ?? one : combinedEncodings(one, other)
+  }
+  return {
+    ...merged,
+    context: isFree("context") ? merged.context : {
+      nonce: inContext("nonce"),
+      vaultAddress: inContext("vaultAddress"),
+      expiresAfter: inContext("expiresAfter")
+    },
     rewrite: isFree("rewrite")
-      ? later("rewrite")
+      ? merged.rewrite
       : (value, sent) => second.rewrite(first.rewrite(value, sent), sent),
-    encoding: one === undefined || other === undefined ? other ?? one : combinedEncodings(one, other),
-    json: later("json"),
-    arrange: later("arrange"),
-    hashBytes: later("hashBytes"),
-    reshape: isFree("reshape") ? later("reshape") : (signable) => second.reshape(first.reshape(signable)),
-    digest: later("digest"),
-    asTyped: later("asTyped"),
-    otherPart: later("otherPart"),
-    wrapped: later("wrapped"),
-    asL1: later("asL1")
+    reshape: isFree("reshape") ? merged.reshape : (signable) => second.reshape(first.reshape(signable))
   }
 }
 
@@ -546,7 +539,7 @@ const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = e
   const part = view.otherPart ? given === "outer" ? "inner" : "outer" : given
   const whole = viewWrapper(view)
   if (whole === undefined || part === "inner") return innerSignable(view, whole, sent, encode)
-  const bytes = encode(view, whole === undefined ? "action" : "wrapper", () => hashedValue(view, part, sent).value)
+  const bytes = encode(view, "wrapper", () => hashedValue(view, part, sent).value)
   return view.asL1
     ? agentTypedData(view, bytes)
     : Result.flatMap(
@@ -593,9 +586,7 @@ export const digester = (part: Part, sent: unknown): DigestOf => {
       })
       signableOnce.set(key, signable)
     }
-    return Result.isFailure(signable)
-      ? Result.fail(signable.failure)
-      : Result.succeed(view.digest(view.reshape(signable.success)))
+    return Result.map(signable, (found) => view.digest(view.reshape(found)))
   }
 }
 
@@ -603,7 +594,5 @@ export const digester = (part: Part, sent: unknown): DigestOf => {
  * Returns the typed data that the outer or inner signatures cover according to a view (a hypothesis about the signing),
  * after {@link View.reshape} was applied; `undefined` if the view's action cannot be converted to typed data.
  */
-export const viewTypedData = (view: View, part: Part, sent: unknown): ActionHash.Signable | undefined => {
-  const found = viewSignable(view, part, sent)
-  return Result.isFailure(found) ? undefined : view.reshape(found.success)
-}
+export const viewTypedData = (view: View, part: Part, sent: unknown): ActionHash.Signable | undefined =>
+  Option.getOrUndefined(Option.map(Result.getSuccess(viewSignable(view, part, sent)), view.reshape))
