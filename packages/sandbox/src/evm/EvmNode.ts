@@ -513,11 +513,22 @@ const account = (answer: (account: Chain.Account) => unknown): Method<View> =>
       Effect.map(worldAt(chain, block), (world) => answer(Chain.readAccount(world, address)))
   )
 
-const byNumber = (answer: (chain: Chain.EvmChain, number: number) => unknown) =>
+type AtBlock<More> = (chain: Chain.EvmChain, number: number | undefined, more: More) => unknown
+
+const byNumber = (answer: AtBlock<void>) =>
   value(Schema.Tuple([Chain.Block]), (chain, [block]) => answer(chain, Chain.blockNumber(chain, block)))
 
-const byHash = (answer: (chain: Chain.EvmChain, number: number | undefined) => unknown) =>
+const byHash = (answer: AtBlock<void>) =>
   value(Schema.Tuple([Hash]), (chain, [hash]) => answer(chain, Chain.findBlock(chain, hash)))
+
+const byNumberAnd = <More>(schema: Schema.ConstraintCodec<More, unknown>, answer: AtBlock<More>) =>
+  value(
+    Schema.Tuple([Chain.Block, schema]),
+    (chain, [block, more]) => answer(chain, Chain.blockNumber(chain, block), more)
+  )
+
+const byHashAnd = <More>(schema: Schema.ConstraintCodec<More, unknown>, answer: AtBlock<More>) =>
+  value(Schema.Tuple([Hash, schema]), (chain, [hash, more]) => answer(chain, Chain.findBlock(chain, hash), more))
 
 const gasPrice = (chain: Chain.EvmChain): bigint => chain.baseFee(Chain.nextBlock(chain)) + chain.priorityFee
 
@@ -585,14 +596,8 @@ const methods = {
   eth_call: method(CallParams, ethCall),
   eth_estimateGas: method(CallParams, estimateGas),
   eth_createAccessList: method(CallParams, createAccessList),
-  eth_getBlockByNumber: value(
-    Schema.Tuple([Chain.Block, Schema.Boolean]),
-    (chain, [block, isFull]) => Chain.blockAt(chain, Chain.blockNumber(chain, block), isFull)
-  ),
-  eth_getBlockByHash: value(
-    Schema.Tuple([Hash, Schema.Boolean]),
-    (chain, [hash, isFull]) => Chain.blockAt(chain, Chain.findBlock(chain, hash), isFull)
-  ),
+  eth_getBlockByNumber: byNumberAnd(Schema.Boolean, Chain.blockAt),
+  eth_getBlockByHash: byHashAnd(Schema.Boolean, Chain.blockAt),
   eth_getBlockTransactionCountByNumber: byNumber(Chain.countAt),
   eth_getBlockTransactionCountByHash: byHash(Chain.countAt),
   eth_getUncleCountByBlockNumber: byNumber(Chain.unclesAt),
@@ -600,14 +605,8 @@ const methods = {
   eth_getUncleByBlockNumberAndIndex: always(() => null),
   eth_getUncleByBlockHashAndIndex: always(() => null),
   eth_getBlockReceipts: byNumber(Chain.receiptsAt),
-  eth_getTransactionByBlockNumberAndIndex: value(
-    Schema.Tuple([Chain.Block, Quantity]),
-    (chain, [block, index]) => Chain.transactionAt(chain, Chain.blockNumber(chain, block), index)
-  ),
-  eth_getTransactionByBlockHashAndIndex: value(
-    Schema.Tuple([Hash, Quantity]),
-    (chain, [hash, index]) => Chain.transactionAt(chain, Chain.findBlock(chain, hash), index)
-  ),
+  eth_getTransactionByBlockNumberAndIndex: byNumberAnd(Quantity, Chain.transactionAt),
+  eth_getTransactionByBlockHashAndIndex: byHashAnd(Quantity, Chain.transactionAt),
   eth_getTransactionByHash: value(Schema.Tuple([Hash]), (chain, [hash]) => Chain.encodeTransaction(chain, hash)),
   eth_getTransactionReceipt: value(Schema.Tuple([Hash]), (chain, [hash]) => Chain.encodeReceipt(chain, hash)),
   eth_getLogs: value(Schema.Tuple([Chain.Filter]), (chain, [filter]) => Chain.findLogs(chain, filter))

@@ -242,40 +242,34 @@ export const make = (
   )
 })
 
-/** Reads and sets the state of the layer 2. */
-export interface Layer2Controls {
-  /** Transactions, accounts, the start of the chain, and finality. */
-  readonly state: Ref.Ref<Layer2State>
-  /** Returns the current latest, safe and finalized blocks. */
-  readonly heads: Effect.Effect<Chain.Heads>
-  /** Generates or replaces a transaction. */
-  readonly pushTransaction: (transaction: NewTransaction) => Effect.Effect<void>
-  /** Removes a generated transaction, as a reorg does. */
-  readonly dropTransaction: (hash: Hash) => Effect.Effect<void>
-  /** Finalizes all blocks up to `block`. Default: the latest block. */
-  readonly advanceFinality: (block?: number) => Effect.Effect<void>
-}
-
 /** Makes the controls of the layer 2. */
-export const controls = (seed: Random.Seed, state: Ref.Ref<Layer2State>): Layer2Controls => {
+export const controls = (seed: Random.Seed, state: Ref.Ref<Layer2State>) => {
   const change = (to: (known: Layer2State, heads: Chain.Heads) => Partial<Layer2State>): Effect.Effect<void> =>
     Effect.flatMap(
       Clock.currentTimeMillis,
       (now) => Ref.update(state, (known) => ({ ...known, ...to(known, headsAt(known, now)) }))
     )
   return {
+    /** Transactions, accounts, the start of the chain, and finality. */
     state,
+    /** Returns the current latest, safe and finalized blocks. */
     heads: Effect.zipWith(Ref.get(state), Clock.currentTimeMillis, headsAt),
-    pushTransaction: (made) =>
+    /** Generates or replaces a transaction. */
+    pushTransaction: (made: NewTransaction) =>
       change(({ transactions }, { latest }) => {
         const transaction = makeTransaction(seed, made, latest)
         return { transactions: withEntry(transactions, transaction.hash, transaction) }
       }),
-    dropTransaction: (hash) =>
+    /** Removes a generated transaction, as a reorg does. */
+    dropTransaction: (hash: Hash) =>
       change(({ transactions }) => ({ transactions: withoutEntry(transactions, lowerCase(hash)) })),
-    advanceFinality: (block) =>
+    /** Finalizes all blocks up to `block`. Default: the latest block. */
+    advanceFinality: (block?: number) =>
       change(({ finalizedFloor }, { latest }) => ({
         finalizedFloor: Math.max(finalizedFloor, Math.min(latest, block ?? latest))
       }))
   }
 }
+
+/** Reads and sets the state of the layer 2. */
+export type Layer2Controls = ReturnType<typeof controls>

@@ -135,22 +135,18 @@ export const answer = (
     : EvmNode.toRpcAnswer(own(view, params))
 }
 
-/** Reads and sets the state of the trading chain's EVM. Addresses can have any letter case. */
-export interface EvmControls {
+/** Makes the controls of the trading chain's EVM. */
+export const controls = (state: Ref.Ref<EvmState>) => ({
   /** Accounts, contracts, storage words, transactions and fees. */
-  readonly state: Ref.Ref<EvmState>
+  state,
   /** Sets a storage word of any contract, in the stored states of all blocks. */
-  readonly putStorageWord: (address: Address, slot: `0x${string}`, word: Hash) => Effect.Effect<void>
+  putStorageWord: (address: Address, slot: `0x${string}`, word: Hash) =>
+    Ref.update(state, (known) => mapWorlds(known, (world) => withWord(world, address, BigInt(slot), word))),
   /**
    * Sets the base fees of small and big blocks, in wei. A base fee that is omitted changes from block to block again.
    */
-  readonly setGasPrices: (fees: EvmState["fees"]) => Effect.Effect<void>
-}
-
-/** Makes the controls of the trading chain's EVM. */
-export const controls = (state: Ref.Ref<EvmState>): EvmControls => ({
-  state,
-  putStorageWord: (address, slot, word) =>
-    Ref.update(state, (known) => mapWorlds(known, (world) => withWord(world, address, BigInt(slot), word))),
-  setGasPrices: (fees) => Ref.update(state, (known) => ({ ...known, fees }))
+  setGasPrices: (fees: EvmState["fees"]) => Ref.update(state, (known) => ({ ...known, fees }))
 })
+
+/** Reads and sets the state of the trading chain's EVM. Addresses can have any letter case. */
+export type EvmControls = ReturnType<typeof controls>

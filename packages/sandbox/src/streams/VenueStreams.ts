@@ -20,6 +20,7 @@ import * as Stream from "effect/Stream"
 import type { SandboxState } from "../SandboxState.ts"
 import { aggregateFills, printOpen } from "../venue/AccountReads.ts"
 import type { TradingControls } from "../venue/TradingControls.ts"
+import { ensure } from "../venue/TradingState.ts"
 import type { Venue, VenueEvent } from "../venue/Venue.ts"
 import * as VenueInfo from "../venue/VenueInfo.ts"
 
@@ -100,9 +101,7 @@ export const byAccount = (
   const found = new Map<Address, Collected>()
   for (const event of events) {
     if (!("user" in event)) continue
-    const known = found.get(event.user) ?? {}
-    found.set(event.user, known)
-    addTo(known, venue, event)
+    addTo(ensure(found, event.user, () => ({})), venue, event)
   }
   return [...found].flatMap(([user, event]) => Object.keys(event).length === 0 ? [] : [{ ...event, user }])
 }
@@ -112,14 +111,8 @@ const tickEvery = Duration.seconds(1)
 
 /** Selects the trades from a list of events and groups them by coin, in order of occurrence. */
 const byCoin = (events: ReadonlyArray<VenueEvent>): ReadonlyArray<MarketEvent> => {
-  const found = new Map<string, Array<MarketEvent["trades"][number]>>()
-  for (const event of events) {
-    if (event.kind !== "trade") continue
-    const known = found.get(event.coin)
-    if (known === undefined) found.set(event.coin, [event.trade])
-    else known.push(event.trade)
-  }
-  return [...found].map(([coin, trades]) => ({ coin, trades }))
+  const found = Map.groupBy(events.filter((event) => event.kind === "trade"), ({ coin }) => coin)
+  return [...found].map(([coin, all]) => ({ coin, trades: all.map(({ trade }) => trade) }))
 }
 
 /** Streams the events that occur from now on. Reading the stream advances the venue's time. */

@@ -18,7 +18,7 @@ import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import { minterCode, walletCode } from "./JettonCode.ts"
 import * as TokenServer from "./TokenServer.ts"
-import type { Asked, Content, Contract, TokenAnswer, TokenState } from "./TokenServer.ts"
+import { type Asked, type Content, type Contract, ok, type TokenAnswer, type TokenState } from "./TokenServer.ts"
 
 /** Code and data of a contract. */
 export interface Cells {
@@ -252,9 +252,11 @@ const base64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes)
 
 const boc = (cell: Cell): string => cell.toBoc().toString("base64")
 
-const ok = ({ dialect }: Asked, result: unknown): TokenAnswer => ({ dialect, status: 200, result })
-
-const refused = ({ dialect }: Asked, error: string, status = 500): TokenAnswer => ({ dialect, status, error })
+const refused = ({ dialect }: TokenServer.View, error: string, status = 500): TokenAnswer => ({
+  dialect,
+  status,
+  error
+})
 
 const noHash = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
@@ -476,13 +478,8 @@ export const send = Effect.fnUntraced(function*(
   const sent = yield* machine.send(
     Predicate.hasProperty(params, "boc") && Predicate.isString(params.boc) ? params.boc : ""
   )
-  const { dialect } = view
   if ("refused" in sent) {
-    const error = `LITE_SERVER_UNKNOWN: cannot apply external message to current state : ${sent.refused}`
-    return { dialect, status: 500, error } satisfies TokenAnswer
+    return refused(view, `LITE_SERVER_UNKNOWN: cannot apply external message to current state : ${sent.refused}`)
   }
-  const result = method === "sendBoc"
-    ? { "@type": "ok" }
-    : { "@type": "raw.extMessageInfo", hash: base64(sent.hash) }
-  return { dialect, status: 200, result } satisfies TokenAnswer
+  return ok(view, method === "sendBoc" ? { "@type": "ok" } : { "@type": "raw.extMessageInfo", hash: base64(sent.hash) })
 })

@@ -11,7 +11,6 @@ import * as Random from "../Seed.ts"
 import { abs, divideUp, hype, max, parseDecimal, type Perpetual, printDecimal, printUsd } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
 import { moveSpot, moveUsd, parseToken, readAmount, takeSpot } from "./Matching.ts"
-import type { Stake } from "./Orders.ts"
 import { addTo, append, ensureAccount, ensureClearing, moveCash } from "./TradingState.ts"
 import type { LedgerEntry, TradingAccount } from "./TradingState.ts"
 import { emit, type Venue } from "./Venue.ts"
@@ -528,12 +527,12 @@ export const stake: Handler<"cDeposit"> = (context, { wei }) => {
   return done
 }
 
-/** Returns the undelegated stake of the acting account, which pays priority fees. */
-export const undelegated = (context: ActionContext): Stake => {
+/** Returns the undelegated stake of the acting account, in wei of HYPE. It pays priority fees. */
+export const undelegated = (context: ActionContext) => {
   const available = () => VenueState.accountOrNew(context.identity, context.user).stake
   return {
     available,
-    burn: (wei) => {
+    burn: (wei: bigint): void => {
       context.identity = VenueState.changeAccount(context.identity, context.user, { stake: available() - wei })
     }
   }

@@ -12,7 +12,7 @@ import type {
   Position as PrintedPosition,
   SpotClearinghouseState
 } from "@trigate/domain/info/Account"
-import type { BookLevel, Trade } from "@trigate/domain/info/Market"
+import type { Trade } from "@trigate/domain/info/Market"
 import * as DateTime from "effect/DateTime"
 import * as Predicate from "effect/Predicate"
 import * as Decimals from "./Assets.ts"
@@ -75,11 +75,7 @@ const joined = (levels: ReadonlyArray<Level>, isBid: boolean, by: Aggregation): 
 }
 
 /** Returns the response to the query `l2Book`: the orders of accounts and the synthetic orders, aggregated by price. */
-export const book = (
-  venue: Venue,
-  asset: Asset,
-  by?: Aggregation
-): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
+export const book = (venue: Venue, asset: Asset, by?: Aggregation): Margin.BookSides => {
   const { asks, bids, quotes } = Margin.refreshed(venue, asset)
   const print = (levels: ReadonlyArray<Level>, isBid: boolean) =>
     (by === undefined ? levels : joined(levels, isBid, by)).slice(0, depth).map(({ n, px, sz }) => ({
@@ -146,9 +142,8 @@ const playedBars = (
 ): ReadonlyArray<Candle> => {
   const since = venue.path.playedSince(market.coin)
   return since === undefined ? bars : bars.map((bar) => {
-    const { T, i, n, s, t, v } = bar
-    const from = Math.max(t, since)
-    const to = Math.min(T, now)
+    const from = Math.max(bar.t, since)
+    const to = Math.min(bar.T, now)
     if (to < from) return bar
     const prices = Array.from(
       { length: looks + 1 },
@@ -156,7 +151,7 @@ const playedBars = (
     )
     const print = (price: number | undefined) => printPrice(market, price ?? 0)
     const [o, c] = [print(prices[0]), print(prices[looks])]
-    return { t, T, s, i, o, c, h: print(Math.max(...prices)), l: print(Math.min(...prices)), v, n }
+    return { ...bar, o, c, h: print(Math.max(...prices)), l: print(Math.min(...prices)) }
   })
 }
 
@@ -167,23 +162,18 @@ export const bars = (venue: Venue, market: CandleMarket, window: CandleWindowReq
   const asset = venue.listing.byCoin.get(market.coin)
   if (traded === undefined || traded.size === 0 || asset === undefined || made.length === 0) return made
   const parse = (text: string, decimals: number) => Decimals.parseDecimal(text, decimals) ?? 0n
-  return made.map((bar): Candle => {
+  const withTrades = (bar: Candle): Candle => {
     const own = [...traded].flatMap(([at, trades]) => at * minute >= bar.t && at * minute <= bar.T ? [trades] : [])
     if (own.length === 0) return bar
-    const { T, c, i, o, s, t } = bar
     return {
-      t,
-      T,
-      s,
-      i,
-      o,
-      c,
+      ...bar,
       h: printPx(asset, own.reduce((high, trades) => max(high, trades.high), parse(bar.h, asset.pxDecimals))),
       l: printPx(asset, own.reduce((low, trades) => min(low, trades.low), parse(bar.l, asset.pxDecimals))),
       v: printSz(asset, own.reduce((lots, trades) => lots + trades.lots, parse(bar.v, asset.szDecimals))),
       n: own.reduce((count, trades) => count + trades.count, bar.n)
     }
-  })
+  }
+  return made.map(withTrades)
 }
 
 const orderType = ({ tif, trigger }: VenueOrder): string => {

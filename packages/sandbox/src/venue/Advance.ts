@@ -8,6 +8,7 @@
 import type { Address } from "@trigate/domain/encoding/Encoding"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { note } from "./AccountActions.ts"
 import * as Decimals from "./Assets.ts"
 import { abs, type Asset, hype, type Perpetual, printPx, printSz, printUsd, readGivenPx } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
@@ -16,7 +17,7 @@ import * as Matching from "./Matching.ts"
 import * as Orders from "./Orders.ts"
 import * as TradingState from "./TradingState.ts"
 import { ensureAccount, ensureBalance } from "./TradingState.ts"
-import type { Clearing, LedgerEntry, MarketState, Position, TradingAccount, VenueOrder } from "./TradingState.ts"
+import type { Clearing, MarketState, Position, TradingAccount, VenueOrder } from "./TradingState.ts"
 import { emit, nextHash, nextTid, relist, type Venue, zeroHash } from "./Venue.ts"
 import type { InfoState } from "./VenueState.ts"
 
@@ -65,8 +66,6 @@ export const givePosition = (
   trade(venue, user, asset, lots, px.success)
   return Result.succeed(undefined)
 }
-
-const remembered = 2_000
 
 /** The positions that are liquidated together: all cross positions of a dex, or one isolated position. */
 interface Book {
@@ -180,19 +179,13 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
   // no one traded with the account: the next check tries again, and only a closed part is reported
   if (!hasClosed) return
   for (const [asset] of book.positions) Matching.endReducers(venue, asset, account.address)
-  const entry: LedgerEntry = {
-    time: venue.state.now,
-    hash: venue.hash,
-    delta: {
-      type: "liquidation",
-      liquidatedNtlPos: printUsd(notional),
-      accountValue: printUsd(book.worth),
-      leverageType: book.isCross ? "Cross" : "Isolated",
-      liquidatedPositions
-    }
-  }
-  TradingState.append(account.ledger, entry, remembered)
-  emit(venue, { kind: "ledger", user: account.address, entry })
+  note({ venue }, [account], {
+    type: "liquidation",
+    liquidatedNtlPos: printUsd(notional),
+    accountValue: printUsd(book.worth),
+    leverageType: book.isCross ? "Cross" : "Isolated",
+    liquidatedPositions
+  })
   emit(venue, {
     kind: "liquidation",
     user: account.address,
@@ -204,7 +197,6 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
       liquidated_account_value: printUsd(book.worth)
     }
   })
-  emit(venue, { kind: "account", user: account.address })
 }
 
 /**

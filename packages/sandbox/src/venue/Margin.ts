@@ -8,7 +8,16 @@ import * as Decimals from "./Assets.ts"
 import { abs, divideUp, max, printPrice, printSize, printSz, printUsd, usdc, weiPerUsd } from "./Assets.ts"
 import type { Asset, CandleMarket, Perpetual } from "./Assets.ts"
 import { minute, priceAt } from "./CandleBars.ts"
-import * as TradingState from "./TradingState.ts"
+import { append, ensureClearing, ensureMarket, withoutPrices } from "./TradingState.ts"
+import type {
+  AccountValue,
+  Clearing,
+  FundingEntry,
+  MarketState,
+  Position,
+  Quote,
+  TradingAccount
+} from "./TradingState.ts"
 import { emit, type Venue } from "./Venue.ts"
 
 /**
@@ -22,25 +31,18 @@ const depth = 20
 
 const ranks = Array.from({ length: depth }, (_, index) => index + 1)
 
+/** The levels of both sides of a book, best first. */
+export type BookSides = readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>]
+
 /**
  * Makes both sides of a book. The best level of each side is first, one price step away from the price. Sizes change
  * once a minute.
  */
-export const makeBook = (
-  seed: Random.Seed,
-  market: CandleMarket,
-  now: number
-): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
-  return bookAround(seed, market, now, priceAt(seed, market, now))
-}
+export const makeBook = (seed: Random.Seed, market: CandleMarket, now: number): BookSides =>
+  bookAround(seed, market, now, priceAt(seed, market, now))
 
 /** Makes a book like {@link makeBook}, but around a given price. */
-export const bookAround = (
-  seed: Random.Seed,
-  market: CandleMarket,
-  now: number,
-  price: number
-): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
+export const bookAround = (seed: Random.Seed, market: CandleMarket, now: number, price: number): BookSides => {
   // the step at the highest level, whose price can have one more digit before the decimal point than `price`
   const step = stepAt(market, price + depth * stepAt(market, price))
   const family = Random.series(seed, `book/${market.coin}/${Math.floor(now / minute)}`)
@@ -58,8 +60,8 @@ export const bookAround = (
 
 const second = 1_000
 
-const toQuotes = (asset: Asset, levels: ReturnType<typeof bookAround>[number]): Array<TradingState.Quote> => {
-  const quotes: Array<TradingState.Quote> = []
+const toQuotes = (asset: Asset, levels: ReadonlyArray<BookLevel>): Array<Quote> => {
+  const quotes: Array<Quote> = []
   for (const { n, px, sz } of levels) {
     const ticks = Decimals.parseDecimal(px, asset.pxDecimals)
     const lots = Decimals.parseDecimal(sz, asset.szDecimals)
@@ -74,11 +76,11 @@ const currentSecond = ({ state: { now } }: Venue): number => Math.floor(now / se
 export const never = Number.POSITIVE_INFINITY
 
 /** Returns whether the synthetic orders of a market are renewed each second. Orders that a test has set are not. */
-export const isRenewed = ({ quotes }: TradingState.MarketState): boolean => quotes.second !== never
+export const isRenewed = ({ quotes }: MarketState): boolean => quotes.second !== never
 
 /** Discards the mark price and the generated orders of a market, because the price path has changed. */
-export const discardPrices = (market: TradingState.MarketState): void => {
-  const { mark, quotes } = TradingState.withoutPrices()
+export const discardPrices = (market: MarketState): void => {
+  const { mark, quotes } = withoutPrices()
   market.mark = mark
   if (isRenewed(market)) market.quotes = quotes
 }
@@ -87,8 +89,8 @@ export const discardPrices = (market: TradingState.MarketState): void => {
  * Returns the market with the synthetic orders of the current second. Lots that were already filled in this second are
  * subtracted.
  */
-export const refreshed = (venue: Venue, asset: Asset): TradingState.MarketState => {
-  const market = TradingState.ensureMarket(venue.state, asset.coin)
+export const refreshed = (venue: Venue, asset: Asset): MarketState => {
+  const market = ensureMarket(venue.state, asset.coin)
   const at = currentSecond(venue)
   if (market.quotes.second === at || !isRenewed(market)) return market
   const price = venue.path.priceAt(asset.market, at * second)
@@ -109,15 +111,14 @@ export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
  * synthetic bids at or below it.
  */
 export const markPrice = (venue: Venue, asset: Asset): bigint => {
-  const market = TradingState.ensureMarket(venue.state, asset.coin)
+  const market = ensureMarket(venue.state, asset.coin)
   const at = currentSecond(venue)
   if (market.mark.second !== at) market.mark = { second: at, px: markAt(venue, asset, at * second) }
   return market.mark.px
 }
 
 /** Returns the first synthetic order with a remaining size. */
-export const firstQuote = (quotes: ReadonlyArray<TradingState.Quote>): TradingState.Quote | undefined =>
-  quotes.find(({ sz }) => sz > 0n)
+export const firstQuote = (quotes: ReadonlyArray<Quote>): Quote | undefined => quotes.find(({ sz }) => sz > 0n)
 
 /**
  * Returns the perpetual of a coin; `undefined` for a delisted coin (an account can still have a position in it) and for
@@ -135,32 +136,28 @@ export type Mark = (asset: Perpetual) => bigint
  * Returns the leverage of an account in a perpetual. Default: the maximum leverage, with cross margin if the perpetual
  * allows it.
  */
-export const leverageSetting = (account: TradingState.TradingAccount, asset: Perpetual) =>
+export const leverageSetting = (account: TradingAccount, asset: Perpetual) =>
   account.leverage.get(asset.coin) ?? { isCross: asset.market.marginMode === undefined, value: asset.maxLeverage }
 
 /** Returns the value of a position at a mark price; negative for a short position. */
-export const signedValue = (position: TradingState.Position, mark: bigint): bigint => position.size * mark
+export const signedValue = (position: Position, mark: bigint): bigint => position.size * mark
 
 /** Returns the maintenance margin of a position: half of the initial margin at the maximum leverage. */
-export const maintenanceMargin = (asset: Perpetual, position: TradingState.Position, mark: bigint): bigint =>
+export const maintenanceMargin = (asset: Perpetual, position: Position, mark: bigint): bigint =>
   abs(position.size * mark) / BigInt(2 * asset.maxLeverage)
 
 /** Returns the margin that a position uses. For an isolated position, this is the margin assigned to the position. */
-export const marginUsedBy = (position: TradingState.Position, mark: bigint): bigint =>
+export const marginUsedBy = (position: Position, mark: bigint): bigint =>
   position.isCross
     ? abs(position.size * mark) / BigInt(position.leverage)
     : max(0n, position.raw + signedValue(position, mark))
 
 /** Returns the unrealized profit of a position at a mark price. */
-export const unrealizedPnl = (position: TradingState.Position, mark: bigint): bigint =>
+export const unrealizedPnl = (position: Position, mark: bigint): bigint =>
   signedValue(position, mark) - (position.size < 0n ? -position.entry : position.entry)
 
 /** Returns the value of an account in a dex, and the margin of the account's positions in that dex. */
-export const marginSums = (
-  venue: Venue,
-  clearing: TradingState.Clearing,
-  mark: Mark = (asset) => markPrice(venue, asset)
-) => {
+export const marginSums = (venue: Venue, clearing: Clearing, mark: Mark = (asset) => markPrice(venue, asset)) => {
   let crossValue = clearing.cash
   let isolatedValue = 0n
   let isolatedRaw = 0n
@@ -203,7 +200,7 @@ export const marginSums = (
 }
 
 /** Returns the current value of an account. */
-export const accountValue = (venue: Venue, account: TradingState.TradingAccount): TradingState.AccountValue => {
+export const accountValue = (venue: Venue, account: TradingAccount): AccountValue => {
   const perps = [...account.clearings.values()].reduce((sum, each) => sum + marginSums(venue, each).value, 0n)
   return {
     time: venue.state.now,
@@ -213,26 +210,21 @@ export const accountValue = (venue: Venue, account: TradingState.TradingAccount)
   }
 }
 
+const nothingMore = { bids: 0n, asks: 0n }
+
 /** Returns the maximum size, in lots, that a position would have if all open orders of one side were filled. */
-const worstLots = (
-  account: TradingState.TradingAccount,
-  coin: string,
-  size: bigint,
-  more: { bids: bigint; asks: bigint }
-): bigint => {
+const worstLots = (account: TradingAccount, coin: string, size: bigint, more: typeof nothingMore): bigint => {
   const open = account.exposure.get(coin)
   const long = size + (open?.bids ?? 0n) + more.bids
   const short = (open?.asks ?? 0n) + more.asks - size
   return max(max(long, short), abs(size))
 }
 
-const nothingMore = { bids: 0n, asks: 0n }
-
 /** Returns the margin that the cross account needs for the positions and open orders in a perpetual. */
 const neededIn = (
   venue: Venue,
-  account: TradingState.TradingAccount,
-  clearing: TradingState.Clearing,
+  account: TradingAccount,
+  clearing: Clearing,
   asset: Perpetual,
   more = nothingMore
 ): bigint => {
@@ -253,8 +245,8 @@ const neededIn = (
  */
 export const needed = (
   venue: Venue,
-  account: TradingState.TradingAccount,
-  clearing: TradingState.Clearing,
+  account: TradingAccount,
+  clearing: Clearing,
   dex: string,
   coin?: string,
   more = nothingMore
@@ -264,15 +256,13 @@ export const needed = (
   let total = 0n
   for (const each of coins) {
     const asset = perpetualByCoin(venue, each)
-    if (asset?.dex === dex) {
-      total += neededIn(venue, account, clearing, asset, each === coin ? more : nothingMore)
-    }
+    if (asset?.dex === dex) total += neededIn(venue, account, clearing, asset, each === coin ? more : nothingMore)
   }
   return total
 }
 
 /** Returns the margin that an account can use for more orders because neither positions nor open orders need it. */
-export const freeMargin = (venue: Venue, account: TradingState.TradingAccount, dex: string): bigint => {
+export const freeMargin = (venue: Venue, account: TradingAccount, dex: string): bigint => {
   const clearing = account.clearings.get(dex)
   return clearing === undefined
     ? 0n
@@ -283,7 +273,7 @@ export const freeMargin = (venue: Venue, account: TradingState.TradingAccount, d
  * Returns the amount that an account can withdraw. The rest must cover the margin that positions and open orders need,
  * and a tenth of the value of the cross positions.
  */
-export const withdrawable = (venue: Venue, account: TradingState.TradingAccount, dex: string): bigint => {
+export const withdrawable = (venue: Venue, account: TradingAccount, dex: string): bigint => {
   const clearing = account.clearings.get(dex)
   if (clearing === undefined) return 0n
   const { crossNotional, crossValue } = marginSums(venue, clearing)
@@ -293,12 +283,12 @@ export const withdrawable = (venue: Venue, account: TradingState.TradingAccount,
 /** Returns whether an account has enough margin for an order. */
 export const allows = (
   venue: Venue,
-  account: TradingState.TradingAccount,
+  account: TradingAccount,
   asset: Perpetual,
   isBuy: boolean,
   lots: bigint
 ): boolean => {
-  const clearing = TradingState.ensureClearing(account, asset.dex)
+  const clearing = ensureClearing(account, asset.dex)
   const more = isBuy ? { bids: lots, asks: 0n } : { bids: 0n, asks: lots }
   const size = clearing.positions.get(asset.coin)?.size ?? 0n
   // an order that cannot increase the maximum position is always allowed
@@ -312,9 +302,9 @@ export const allows = (
  */
 export const liquidationPx = (
   venue: Venue,
-  clearing: TradingState.Clearing,
+  clearing: Clearing,
   asset: Perpetual,
-  position: TradingState.Position
+  position: Position
 ): bigint | undefined => {
   const mark = markPrice(venue, asset)
   const { crossMaintenance, crossValue } = marginSums(venue, clearing)
@@ -356,7 +346,7 @@ const roundDown = (amount: bigint): bigint => {
  * Settles the funding of one hour for an account. The counterparty is the house, the account behind the synthetic
  * orders.
  */
-export const pay = (venue: Venue, account: TradingState.TradingAccount): void => {
+export const pay = (venue: Venue, account: TradingAccount): void => {
   for (const clearing of account.clearings.values()) {
     for (const [coin, position] of clearing.positions) {
       const asset = venue.listing.byCoin.get(coin)
@@ -368,17 +358,17 @@ export const pay = (venue: Venue, account: TradingState.TradingAccount): void =>
       position.funding.allTime -= amount
       position.funding.sinceOpen -= amount
       position.funding.sinceChange -= amount
-      const funding: TradingState.FundingEntry = {
+      const funding: FundingEntry = {
         time: venue.state.now,
         coin,
         usdc: printUsd(amount),
         szi: printSz(asset satisfies Perpetual, position.size),
         fundingRate
       }
-      TradingState.append(account.fundings, funding, remembered)
+      append(account.fundings, funding, remembered)
       emit(venue, { kind: "funding", user: account.address, funding })
       emit(venue, { kind: "account", user: account.address })
     }
   }
-  TradingState.append(account.values, accountValue(venue, account), remembered)
+  append(account.values, accountValue(venue, account), remembered)
 }

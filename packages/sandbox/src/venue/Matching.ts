@@ -431,12 +431,10 @@ export const movePosition = (
       position.raw += flow - released
       clearing.cash += released
     }
-    position.size += isBuy ? closing : -closing
   }
   if (opening > 0n) {
     const paid = px * opening
     position.entry += paid
-    position.size += isBuy ? opening : -opening
     const flow = isBuy ? -paid : paid
     if (position.isCross) clearing.cash += flow
     else {
@@ -445,6 +443,7 @@ export const movePosition = (
       position.raw += flow + margin
     }
   }
+  position.size += isBuy ? sz : -sz
   position.funding.sinceChange = 0n
   const { holders } = PriceTimeBook.ensureMarket(venue.state, asset.coin)
   if (position.size === 0n) {

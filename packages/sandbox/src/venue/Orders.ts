@@ -2,6 +2,7 @@
 import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { ActionOf, OrderRequest, TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Random from "../Seed.ts"
+import { type ActionContext, undelegated } from "./AccountActions.ts"
 import { isCapped } from "./AccountReads.ts"
 import * as Decimals from "./Assets.ts"
 import { type Asset, divideUp, findUsdPair, hype, max, min, printPx, printSz, readPx } from "./Assets.ts"
@@ -298,12 +299,6 @@ const findBuilder = (
   return fee > 0n && (account.builders.get(address) ?? -1n) < fee ? "refused" : { address, tenthsOfBp: fee }
 }
 
-/** The undelegated stake of an account, in wei of HYPE. It pays priority fees. */
-export interface Stake {
-  readonly available: () => bigint
-  readonly burn: (wei: bigint) => void
-}
-
 /** Maximum rate of a priority fee: all of an order's value. */
 const wholePriority = 100_000_000
 
@@ -339,7 +334,12 @@ const filledValue = ({ fills }: TradingAccount, { pxDecimals, szDecimals }: Asse
  * Places an order that pays a priority fee: of the filled value if it is immediate-or-cancel, otherwise of the resting
  * value. Refuses the order if the stake does not cover the fee of its whole value.
  */
-const placeFirst = (venue: Venue, account: TradingAccount, draft: Draft, stake: Stake): LegStatus => {
+const placeFirst = (
+  venue: Venue,
+  account: TradingAccount,
+  draft: Draft,
+  stake: ReturnType<typeof undelegated>
+): LegStatus => {
   const { asset, terms: { px, sz } } = draft
   const most = priorityFee(venue, draft, px * sz)
   if (most === undefined || most > stake.available()) return { error: Words.priorityBalance }
@@ -352,7 +352,7 @@ const placeFirst = (venue: Venue, account: TradingAccount, draft: Draft, stake: 
 }
 
 /** Returns the venue's refusal of a whole action, which depends only on the action. */
-const findBatchRefusal = ({ grouping, orders }: Pick<ActionOf<"order">, "grouping" | "orders">): string | undefined => {
+const findBatchRefusal = ({ grouping, orders }: ActionOf<"order">): string | undefined => {
   const [first, ...others] = orders
   if (first === undefined) return Words.emptyBatch
   if (typeof grouping === "object") return findPriorityRefusal(orders, grouping.p)
@@ -363,13 +363,10 @@ const findBatchRefusal = ({ grouping, orders }: Pick<ActionOf<"order">, "groupin
 }
 
 /** Places the orders of an action. Returns the status of each order, or one rejection of the whole action. */
-export const placeAll = (
-  venue: Venue,
-  user: Address,
-  { builder, grouping, orders }: Pick<ActionOf<"order">, "builder" | "grouping" | "orders">,
-  stake: Stake
-): ReadonlyArray<LegStatus> => {
-  const refusal = findBatchRefusal({ grouping, orders })
+export const placeAll = (context: ActionContext, action: ActionOf<"order">): ReadonlyArray<LegStatus> => {
+  const { user, venue } = context
+  const { builder, grouping, orders } = action
+  const refusal = findBatchRefusal(action)
   if (refusal !== undefined) return [{ error: refusal }]
   const account = ensureAccount(venue.state, user)
   const shared = findBuilder(account, builder)
@@ -384,7 +381,7 @@ export const placeAll = (
       if ("error" in draft) return draft
       return draft.priority === undefined
         ? place(venue, account, draft, [])
-        : placeFirst(venue, account, draft, stake)
+        : placeFirst(venue, account, draft, undelegated(context))
     })
   }
   if (first === undefined || "error" in first) return first === undefined ? [] : [first]
@@ -422,18 +419,13 @@ const cancelEach = (
 
 /** Cancels orders by the venue's order IDs. */
 export const cancelAll = (
-  venue: Venue,
-  user: Address,
-  { cancels, f }: Pick<ActionOf<"cancel">, "cancels" | "f">
+  { user, venue }: ActionContext,
+  { cancels, f }: ActionOf<"cancel">
 ): ReadonlyArray<LegStatus> =>
   cancelEach(venue, findAccount(venue.state, user), cancels.map(({ a, o }) => [a, o]), f === true)
 
 /** Cancels orders by client order IDs. */
-export const cancelAllByCloid = (
-  venue: Venue,
-  user: Address,
-  { cancels, f }: Pick<ActionOf<"cancelByCloid">, "cancels" | "f">
-): ReadonlyArray<LegStatus> =>
+export const cancelAllByCloid = ({ user, venue }: ActionContext, { cancels, f }: ActionOf<"cancelByCloid">) =>
   cancelEach(venue, findAccount(venue.state, user), cancels.map(({ asset, cloid }) => [asset, cloid]), f === true)
 
 /**
@@ -453,8 +445,7 @@ const asResting = (request: OrderRequest): OrderRequest | Refused => {
  * and is placed even if there is no order to replace.
  */
 export const modifyAll = (
-  venue: Venue,
-  user: Address,
+  { user, venue }: ActionContext,
   modifies: ActionOf<"batchModify">["modifies"],
   alwaysPlace: boolean
 ): ReadonlyArray<LegStatus> => {
@@ -577,11 +568,7 @@ const start = (venue: Venue, account: TradingAccount, twap: Twap): void => {
 }
 
 /** Places a TWAP order. Starts it immediately, unless it waits for its trigger. */
-export const placeTwap = (
-  venue: Venue,
-  user: Address,
-  { details, twap }: Pick<ActionOf<"twapOrder">, "details" | "twap">
-): TwapStatus => {
+export const placeTwap = ({ user, venue }: ActionContext, { details, twap }: ActionOf<"twapOrder">): TwapStatus => {
   const account = ensureAccount(venue.state, user)
   const asset = venue.listing.byId.get(twap.a)
   if (asset === undefined) return { error: Words.unknownAsset(twap.a) }
@@ -650,11 +637,7 @@ const finish = (venue: Venue, twap: Twap, status: Twap["status"]): void => {
 }
 
 /** Ends a TWAP order. */
-export const cancelTwap = (
-  venue: Venue,
-  user: Address,
-  { a, t }: Pick<ActionOf<"twapCancel">, "a" | "t">
-): TwapStatus => {
+export const cancelTwap = ({ user, venue }: ActionContext, { a, t }: ActionOf<"twapCancel">): TwapStatus => {
   const twap = findAccount(venue.state, user).twaps.get(t)
   if (twap?.endedAt !== undefined || twap === undefined || venue.listing.byId.get(a)?.coin !== twap.coin) {
     return { error: Words.unknownTwap }

@@ -42,6 +42,8 @@ export type Executable = (context: ActionContext) => ActionDecision
 const ofLegs = (type: string, statuses: ReadonlyArray<Orders.LegStatus>): ActionDecision =>
   Result.succeed({ type, data: { statuses } })
 
+const ofTwap = (type: string, status: Orders.TwapStatus): ActionDecision => Result.succeed({ type, data: { status } })
+
 const scheduleCancel: Handler<"scheduleCancel"> = (context, { time }) => {
   const account = actor(context)
   if (time === undefined || time === null) {
@@ -54,7 +56,7 @@ const scheduleCancel: Handler<"scheduleCancel"> = (context, { time }) => {
 }
 
 const modifyOne: Handler<"modify"> = (context, { a, oid, order }) => {
-  const [status] = Orders.modifyAll(context.venue, context.user, [{ oid, order }], a === true)
+  const [status] = Orders.modifyAll(context, [{ oid, order }], a === true)
   return typeof status === "object" && "error" in status ? refuse(status.error) : done
 }
 
@@ -100,29 +102,14 @@ const WireTokenDelegate = actionSchemas.tokenDelegate.check(
 )
 
 const readers: ReadonlyMap<string, Reader> = new Map<ActionType, Reader>([
-  play(
-    "order",
-    (context, action) =>
-      ofLegs("order", Orders.placeAll(context.venue, context.user, action, AccountActions.undelegated(context)))
-  ),
-  play("cancel", ({ user, venue }, action) => ofLegs("cancel", Orders.cancelAll(venue, user, action))),
-  play("cancelByCloid", ({ user, venue }, action) => ofLegs("cancel", Orders.cancelAllByCloid(venue, user, action))),
+  play("order", (context, action) => ofLegs("order", Orders.placeAll(context, action))),
+  play("cancel", (context, action) => ofLegs("cancel", Orders.cancelAll(context, action))),
+  play("cancelByCloid", (context, action) => ofLegs("cancel", Orders.cancelAllByCloid(context, action))),
   play("modify", modifyOne),
-  play(
-    "batchModify",
-    ({ user, venue }, { a, modifies }) => ofLegs("order", Orders.modifyAll(venue, user, modifies, a === true))
-  ),
+  play("batchModify", (context, { a, modifies }) => ofLegs("order", Orders.modifyAll(context, modifies, a === true))),
   play("scheduleCancel", scheduleCancel),
-  play(
-    "twapOrder",
-    ({ user, venue }, action) =>
-      Result.succeed({ type: "twapOrder", data: { status: Orders.placeTwap(venue, user, action) } })
-  ),
-  play(
-    "twapCancel",
-    ({ user, venue }, action) =>
-      Result.succeed({ type: "twapCancel", data: { status: Orders.cancelTwap(venue, user, action) } })
-  ),
+  play("twapOrder", (context, action) => ofTwap("twapOrder", Orders.placeTwap(context, action))),
+  play("twapCancel", (context, action) => ofTwap("twapCancel", Orders.cancelTwap(context, action))),
   play("noop", () => done),
   play("updateLeverage", AccountActions.updateLeverage),
   play("updateIsolatedMargin", AccountActions.updateIsolatedMargin),

@@ -190,25 +190,18 @@ export const answer = (view: InfoView, body: Uint8Array): UpstreamResponse.Upstr
   return typedAnswers.get(type)?.(view, members) ?? untyped(view, type, parsed.value)
 }
 
-/** Reads and sets the data that `POST /info` returns. */
-export interface InfoControls {
+/** Makes the controls of `POST /info`. */
+export const controls = (state: Ref.Ref<InfoState>, now: Effect.Effect<number>) => ({
   /** Spot metadata and coins. */
-  readonly state: Ref.Ref<InfoState>
+  state,
   /** Lists a coin with candles. Replaces the coin if it is already listed. */
-  readonly listCoin: (market: CandleMarket) => Effect.Effect<void>
+  listCoin: (market: CandleMarket) =>
+    Ref.update(state, (known) => ({ ...known, markets: withEntry(known.markets, market.coin, market) })),
   /**
    * Delists a coin: its orders end, and positions in it are closed at the mark price. After that, queries about the
    * coin get the same response as for an unknown coin. `meta` still contains the coin, marked as delisted.
    */
-  readonly delistCoin: (coin: string) => Effect.Effect<void>
-}
-
-/** Makes the controls of `POST /info`. */
-export const controls = (state: Ref.Ref<InfoState>, now: Effect.Effect<number>): InfoControls => ({
-  state,
-  listCoin: (market) =>
-    Ref.update(state, (known) => ({ ...known, markets: withEntry(known.markets, market.coin, market) })),
-  delistCoin: (coin) =>
+  delistCoin: (coin: string) =>
     Effect.flatMap(now, (delistedAt) =>
       Ref.update(state, (known) => {
         const market = known.markets.get(coin)
@@ -217,3 +210,6 @@ export const controls = (state: Ref.Ref<InfoState>, now: Effect.Effect<number>):
           : { ...known, markets: withEntry(known.markets, coin, { ...market, delistedAt }) }
       }))
 })
+
+/** Reads and sets the data that `POST /info` returns. */
+export type InfoControls = ReturnType<typeof controls>
