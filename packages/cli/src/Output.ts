@@ -236,16 +236,17 @@ export const wrapped = (width: number, text: string): ReadonlyArray<string> => {
   return lines
 }
 
+/** Names with their values. {@link facts} omits a name whose value is `undefined`. */
+export type Facts = ReadonlyArray<readonly [name: string, value: string | undefined]>
+
 /**
  * Formats names and values, one pair per line. Breaks values that are wider than the terminal, and aligns the lines of
  * a value.
  */
-export const facts = (
-  pairs: ReadonlyArray<readonly [name: string, value: string]>,
-  terminal: number = Infinity
-): string => {
-  const width = Math.max(...pairs.map(([name]) => name.length)) + 2
-  return pairs.flatMap(([name, value]) =>
+export const facts = (pairs: Facts, terminal: number = Infinity): string => {
+  const known = pairs.flatMap(([name, value]) => value === undefined ? [] : [[name, value] as const])
+  const width = Math.max(...known.map(([name]) => name.length)) + 2
+  return known.flatMap(([name, value]) =>
     wrapped(terminal - width, printable(value)).map((line, at) =>
       `${(at === 0 ? name : "").padEnd(width)}${line}`.trimEnd()
     )

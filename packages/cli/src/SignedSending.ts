@@ -219,6 +219,11 @@ export const run = Effect.fnUntraced(function*<E, R>(
   yield* requireAll(result)
 })
 
+/** The argument for the coin to trade or to follow. */
+export const coin = Argument.String("coin").pipe(
+  Argument.withDescription("Perpetual (BTC), spot pair (PURR/USDC, @107) or dex:COIN; case-sensitive")
+)
+
 /** Declares the option `--dex`. */
 export const dexFlag = (otherwise: string) =>
   Output.textFlag("dex", "name", `A builder-deployed dex of perpetuals (default: ${otherwise})`)

@@ -181,9 +181,7 @@ export const order = Command.make(
       Argument.filterMap(positive, expectedPositive),
       Argument.withDescription("Size in the coin: 0.01")
     ),
-    coin: Argument.String("coin").pipe(
-      Argument.withDescription("Perpetual (BTC), spot pair (PURR/USDC, @107) or dex:COIN; case-sensitive")
-    ),
+    coin: SignedSending.coin,
     price: Flag.String("price").pipe(
       Flag.withMetavar("price"),
       Flag.filterMap(positive, expectedPositive),

@@ -29,7 +29,6 @@ import * as Schema from "effect/Schema"
 import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Output from "../Output.ts"
 import * as Target from "../Target.ts"
-import type * as ServeCommand from "./ServeCommand.ts"
 
 /** The action log could not be read; the message is one line. */
 export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFault", { message: Schema.String }) {}
@@ -243,9 +242,7 @@ const layerGateway = (address: string) =>
 /** The options for the location of the action log. */
 const where = { ...Target.files, admin: Target.adminFlag }
 
-interface Where extends ServeCommand.Files {
-  readonly admin: Option.Option<string>
-}
+type Where = Command.Command.Config.Infer<typeof where>
 
 const quoted = (text: string): string =>
   /^[\w./:@-]+$/u.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`

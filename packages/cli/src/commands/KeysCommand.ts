@@ -23,7 +23,6 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Output from "../Output.ts"
 import * as Target from "../Target.ts"
-import type * as ServeCommand from "./ServeCommand.ts"
 
 /**
  * The fields of a key that the CLI displays. `hash` is present only if the key was read from a store, because a running
@@ -92,10 +91,7 @@ const where = {
   )
 }
 
-type Where = ServeCommand.Files & {
-  readonly admin: Option.Option<string>
-  readonly callers: Option.Option<string>
-}
+type Where = Command.Command.Config.Infer<typeof where>
 
 type KeysFault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | CallFailure
 

@@ -13,11 +13,7 @@ const { left, right } = Output
 
 const positionColumns = [
   left("COIN"),
-  right("SIZE"),
-  right("ENTRY"),
-  right("VALUE"),
-  right("PNL"),
-  right("LIQUIDATION"),
+  ...["SIZE", "ENTRY", "VALUE", "PNL", "LIQUIDATION"].map(right),
   left("LEVERAGE")
 ]
 
@@ -34,13 +30,9 @@ const positionCells = (
 ]
 
 const orderColumns = [
-  left("ID"),
-  left("COIN"),
-  left("SIDE"),
-  right("SIZE"),
-  right("PRICE"),
-  left("TYPE"),
-  left("SINCE (UTC)")
+  ...["ID", "COIN", "SIDE"].map(left),
+  ...["SIZE", "PRICE"].map(right),
+  ...["TYPE", "SINCE (UTC)"].map(left)
 ]
 
 const orderCells = (
@@ -96,7 +88,7 @@ const section = (
   empty: string
 ): string => cells.length === 0 ? empty : Output.rowsFor(width, columns, cells)
 
-const summary = ({ dex, perpetuals }: DexState): ReadonlyArray<readonly [name: string, value: string]> => {
+const summary = ({ dex, perpetuals }: DexState): Output.Facts => {
   const place = dex === "" ? "" : ` on ${dex}`
   return [
     [`value${place}`, `${perpetuals.marginSummary.accountValue} USDC`],

@@ -21,6 +21,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
@@ -221,11 +222,8 @@ const tokensTable = ({ tokens }: SpotLookup.SpotMeta): string =>
   Output.rows(
     [
       Output.left("TOKEN"),
-      Output.right("INDEX"),
-      Output.right("SIZE DECIMALS"),
-      Output.right("WEI DECIMALS"),
-      Output.left("TOKEN ID"),
-      Output.left("EVM CONTRACT")
+      ...["INDEX", "SIZE DECIMALS", "WEI DECIMALS"].map(Output.right),
+      ...["TOKEN ID", "EVM CONTRACT"].map(Output.left)
     ],
     tokens.map(({ evmContract, index, name, szDecimals, tokenId, weiDecimals }) => [
       name,
@@ -384,29 +382,23 @@ export class ReceiptAbsent extends Schema.TaggedError<ReceiptAbsent>()("ReceiptA
 
 const encodeReceipt = Schema.encodeEffect(EvmResources.Receipt)
 
-const feeFacts = (receipt: EvmResources.Receipt): ReadonlyArray<readonly [name: string, value: string]> =>
-  Option.match(EvmResources.receiptFee(receipt), {
-    onNone: () => [],
-    onSome: ({ layer1, total }) => [
-      ["fee", EvmResources.formatEther(total)],
-      ...(layer1 === undefined ? [] : [["layer-1 fee", EvmResources.formatEther(layer1)] as const])
-    ]
-  })
-
 const receiptFacts = (receipt: EvmResources.Receipt): string => {
   const { blockHash, blockNumber, contractAddress, effectiveGasPrice, from, gasUsed, logs, status, to } = receipt
+  const fee = Option.getOrUndefined(EvmResources.receiptFee(receipt))
   return Output.facts([
     ["transaction", receipt.transactionHash],
     ["status", status],
     ["block", EvmResources.isPreconfirmed(receipt) ? `${blockNumber} (not sealed yet)` : `${blockNumber} ${blockHash}`],
     ["from", from],
     ["to", to ?? "(none: creates a contract)"],
-    ...(contractAddress === undefined || contractAddress === null ? [] : [["created", contractAddress] as const]),
+    ["created", contractAddress ?? undefined],
     ["gas used", String(gasUsed)],
-    ...(effectiveGasPrice === undefined || effectiveGasPrice === null
-      ? []
-      : [["gas price", `${EvmResources.formatGwei(effectiveGasPrice)} gwei`] as const]),
-    ...feeFacts(receipt),
+    [
+      "gas price",
+      Predicate.isNullish(effectiveGasPrice) ? undefined : `${EvmResources.formatGwei(effectiveGasPrice)} gwei`
+    ],
+    ["fee", fee && EvmResources.formatEther(fee.total)],
+    ["layer-1 fee", fee?.layer1 === undefined ? undefined : EvmResources.formatEther(fee.layer1)],
     ["logs", String(logs.length)]
   ])
 }

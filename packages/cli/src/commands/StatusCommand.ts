@@ -107,24 +107,21 @@ const table = (
 ): string =>
   Output.facts([
     ["gateway", gateway],
-    ...(version === undefined ? [] : [["version", version] as const]),
+    ["version", version],
     ["status", status],
-    ...(degraded.length === 0 ? [] : [["degraded", degraded.join(", ")] as const]),
+    ["degraded", degraded.length === 0 ? undefined : degraded.join(", ")],
     ["network", sandbox ? `${network} (sandbox: nothing here is real)` : network],
     ...Object.entries(chains ?? {}).map(([name, chain]) => [name, chainText(chain)] as const),
-    ...(chains === undefined ? [["chains", "available on the admin listener: set --gateway to its URL"] as const] : []),
-    ...(actionLog === undefined ? [] : [
-      ["action log", `${actionLog.backing}, ${actionLog.state}, free capacity: ${actionLog.room}`] as const
-    ]),
-    ...(eventLog === undefined ? [] : [
-      [
-        "event log",
-        `${eventLog.backing}, ${eventLog.state}, ${eventLog.role}, ${eventLog.accounts.live} of ${
-          Object.values(eventLog.accounts).reduce((sum, count) => sum + count, 0)
-        } accounts complete`
-      ] as const
-    ]),
-    ...(redis === undefined ? [] : [["redis", redis] as const])
+    ["chains", chains === undefined ? "available on the admin listener: set --gateway to its URL" : undefined],
+    ["action log", actionLog && `${actionLog.backing}, ${actionLog.state}, free capacity: ${actionLog.room}`],
+    [
+      "event log",
+      eventLog &&
+      `${eventLog.backing}, ${eventLog.state}, ${eventLog.role}, ${eventLog.accounts.live} of ${
+        Object.values(eventLog.accounts).reduce((sum, count) => sum + count, 0)
+      } accounts complete`
+    ],
+    ["redis", redis]
   ])
 
 /** `trigate status`. */

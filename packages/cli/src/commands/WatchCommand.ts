@@ -32,10 +32,6 @@ const flags = {
   )
 }
 
-interface Options {
-  readonly count: Option.Option<number>
-}
-
 const homeAndErase = "\u001B[H\u001B[J"
 
 const screen = Terminal.Terminal.use(({ columns, rows }) => Effect.all({ columns, rows }))
@@ -62,7 +58,7 @@ const line = Effect.fnUntraced(function*(text: string) {
  * printed as a line of JSON.
  */
 const follow = Effect.fnUntraced(function*<A, B, R>(
-  { count }: Options,
+  { count }: Command.Command.Config.Infer<typeof flags>,
   open: (streams: Streams.Methods) => Stream.Stream<A, Streams.StreamFailure>,
   items: (item: A) => Iterable<B>,
   print: (item: B) => Effect.Effect<void, never, R>
@@ -74,10 +70,6 @@ const follow = Effect.fnUntraced(function*<A, B, R>(
   yield* ExitCode.endByInterruption
   return yield* Stream.runForEach(some, (item) => asJson ? Console.log(printable(stringify(item))) : print(item))
 }, Effect.scoped)
-
-const coinArgument = Argument.String("coin").pipe(
-  Argument.withDescription("Perpetual (BTC), spot pair (PURR/USDC, @107) or dex:COIN; case-sensitive")
-)
 
 /** Formats the time of day of an event, in UTC. */
 const clockTime = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis)).slice(11, 23)
@@ -126,7 +118,7 @@ const coinCommand = <Name extends string, A, B, R>(
   items: (item: A) => Iterable<B>,
   print: (item: B, coin: string) => Effect.Effect<void, never, R>
 ) =>
-  Command.make(name, { coin: coinArgument, ...flags }, ({ coin, ...options }) =>
+  Command.make(name, { coin: SignedSending.coin, ...flags }, ({ coin, ...options }) =>
     Effect.gen(function*() {
       const asset = yield* GatewayAccess.ask(Info.asset(coin))
       yield* follow(options, (streams) => open(streams, asset.coin), items, (item) => print(item, coin))
