@@ -77,6 +77,9 @@ export const page = <One extends Candle.Series>(all: Iterable<One>, after = ""):
     .slice(0, Candle.coinsPerPage)
     .flatMap(([, series]) => series.toSorted(byInterval))
 
+/** The result of an operation on the archive. */
+type Archived<A> = Effect.Effect<A, ArchiveUnavailable>
+
 /**
  * Stores candle history. `Candle.barAt` computes bar numbers.
  *
@@ -113,7 +116,7 @@ export class CandleArchive extends Context.Service<CandleArchive, {
     series: Candle.Series,
     range: Candle.BarRange,
     bars: ReadonlyArray<Candle.Candle>
-  ) => Effect.Effect<Written, ArchiveUnavailable>
+  ) => Archived<Written>
   /**
    * Atomically writes the bars of some ranges, except bars in ranges that are already known (completely recorded). All
    * bars must be closed.
@@ -125,25 +128,18 @@ export class CandleArchive extends Context.Service<CandleArchive, {
     series: Candle.Series,
     ranges: Candle.BarRanges,
     bars: ReadonlyArray<Candle.Candle>
-  ) => Effect.Effect<Filled, ArchiveUnavailable>
+  ) => Archived<Filled>
   /** Returns the known (completely recorded) parts of a range, without reading bars. */
-  readonly known: (series: Candle.Series, range: Candle.BarRange) => Effect.Effect<Candle.BarRanges, ArchiveUnavailable>
+  readonly known: (series: Candle.Series, range: Candle.BarRange) => Archived<Candle.BarRanges>
   /** Returns the bars of a range. If `most` is set, returns at least the newest `most` bars instead of all bars. */
-  readonly read: (
-    series: Candle.Series,
-    range: Candle.BarRange,
-    most?: number
-  ) => Effect.Effect<ArchivedBars, ArchiveUnavailable>
+  readonly read: (series: Candle.Series, range: Candle.BarRange, most?: number) => Archived<ArchivedBars>
   /** Returns the earlier versions of a range's bars, in the order in which they were replaced. */
-  readonly earlierVersions: (
-    series: Candle.Series,
-    range: Candle.BarRange
-  ) => Effect.Effect<ReadonlyArray<EarlierVersion>, ArchiveUnavailable>
+  readonly earlierVersions: (series: Candle.Series, range: Candle.BarRange) => Archived<ReadonlyArray<EarlierVersion>>
   /**
    * Returns the series of the first {@link coinsPerPage} coins that follow the coin `after`, ordered by coin and
    * interval. Default: the first coins.
    */
-  readonly list: (after?: string) => Effect.Effect<ReadonlyArray<SeriesStatus>, ArchiveUnavailable>
+  readonly list: (after?: string) => Archived<ReadonlyArray<SeriesStatus>>
 }>()("@trigate/archive/CandleArchive") {}
 
 /** The metadata of a chunk, without the encoded bars. */
@@ -163,17 +159,9 @@ export interface Chunk extends ChunkHead {
 /** The storage of chunks. */
 export interface Backend {
   /** Returns the chunks of a series from chunk number `from` to `to` (inclusive), in order. */
-  readonly chunks: (
-    series: Candle.Series,
-    from: number,
-    to: number
-  ) => Effect.Effect<ReadonlyArray<Chunk>, ArchiveUnavailable>
+  readonly chunks: (series: Candle.Series, from: number, to: number) => Archived<ReadonlyArray<Chunk>>
   /** Returns the metadata of chunks, without their bars. */
-  readonly heads: (
-    series: Candle.Series,
-    from: number,
-    to: number
-  ) => Effect.Effect<ReadonlyArray<ChunkHead>, ArchiveUnavailable>
+  readonly heads: (series: Candle.Series, from: number, to: number) => Archived<ReadonlyArray<ChunkHead>>
   /**
    * Writes chunks and earlier versions atomically.
    *
@@ -184,7 +172,7 @@ export interface Backend {
     series: Candle.Series,
     chunks: ReadonlyArray<Chunk>,
     replaced: ReadonlyArray<EarlierVersion>
-  ) => Effect.Effect<boolean, ArchiveUnavailable>
+  ) => Archived<boolean>
   readonly earlierVersions: CandleArchive["Service"]["earlierVersions"]
   readonly list: CandleArchive["Service"]["list"]
 }

@@ -278,6 +278,9 @@ export interface AddressRequest {
   readonly address: string
 }
 
+/** The result of a call about an address; `E` is a further error of the call. */
+type Reply<A, E = never> = Effect.Effect<A, CallFailure | InvalidAddress | E>
+
 /**
  * The token chain: its tokens, addresses and transactions, and relayed calls.
  *
@@ -308,38 +311,30 @@ export class TokenChain extends Context.Service<TokenChain, {
    * A failure that the chain reports is returned as a response; `TokenRpc.makeReader` converts this response to a typed
    * error. A message is sent at most once; `OutcomeUnknown` means that it may have been accepted.
    */
-  readonly relay: (
-    call: RelayCall
-  ) => Effect.Effect<TokenRpc.TokenRpcAnswer, CallFailure | InvalidAddress | OutcomeUnknown>
+  readonly relay: (call: RelayCall) => Reply<TokenRpc.TokenRpcAnswer, OutcomeUnknown>
   /**
    * Relays a REST call. Returns the response unchanged, with any status. Validation and errors are the same as for
    * `relay`.
    */
-  readonly rest: (
-    call: RestCall
-  ) => Effect.Effect<UpstreamResponse, CallFailure | InvalidAddress | OutcomeUnknown>
+  readonly rest: (call: RestCall) => Reply<UpstreamResponse, OutcomeUnknown>
   /** Returns a fungible token by its master contract, with metadata from the layer's `MetadataFetch`. */
-  readonly getTokenData: (
-    request: AddressRequest
-  ) => Effect.Effect<TokenData.TokenData, CallFailure | InvalidAddress | TokenNotFound>
+  readonly getTokenData: (request: AddressRequest) => Reply<TokenData.TokenData, TokenNotFound>
   /**
    * Returns the token contract (one of four kinds) at an address, in the format of the token chain's server. `seqno`
    * selects a block.
    */
   readonly getTokenContract: (
     request: AddressRequest & { readonly seqno?: number }
-  ) => Effect.Effect<TokenData.TokenContract, CallFailure | InvalidAddress | TokenNotFound>
+  ) => Reply<TokenData.TokenContract, TokenNotFound>
   /**
    * Converts an address to its friendly form; the server chooses base64 or base64url. `TonAddress.format` is the local
    * equivalent.
    */
-  readonly packAddress: (request: AddressRequest) => Effect.Effect<string, CallFailure | InvalidAddress>
+  readonly packAddress: (request: AddressRequest) => Reply<string>
   /** Converts an address to its raw form; the server chooses the letter case. */
-  readonly unpackAddress: (request: AddressRequest) => Effect.Effect<string, CallFailure | InvalidAddress>
+  readonly unpackAddress: (request: AddressRequest) => Reply<string>
   /** Returns all forms of an address. */
-  readonly detectAddress: (
-    request: AddressRequest
-  ) => Effect.Effect<TokenData.DetectedAddress, CallFailure | InvalidAddress>
+  readonly detectAddress: (request: AddressRequest) => Reply<TokenData.DetectedAddress>
   /**
    * Streams an account's finalized transactions, oldest first: those after a position, and then each new one.
    *
