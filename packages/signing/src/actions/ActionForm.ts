@@ -719,19 +719,19 @@ const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Move
       faults: [...faults, ...held.slice(0, 4).map((key) => moveFault(path, key, [...path, name, key].join(".")))]
     }
   }
-  const heldOf = ({ members }: MemberPosition) => unknown.filter((key) => members.has(key))
+  const listHeld = ({ members }: MemberPosition) => unknown.filter((key) => members.has(key))
   const isWhole = ({ members }: MemberPosition, held: ReadonlyArray<string>): boolean =>
     [...members].every(([key, { presence }]) => presence === "optional" || held.includes(key))
   for (const [name, place] of order) {
     if (place.members.size === 0 || (Object.hasOwn(given, name) && Predicate.isObjectOrArray(given[name]))) continue
-    const held = heldOf(place)
+    const held = listHeld(place)
     const isOne = [...place.members.values()].some(({ presence }) => presence === "oneOf")
     if (held.length > 0 && (isOne || isWhole(place, held))) return move(held, name, place.shape._tag === "List")
   }
   // the action has the members of a nested object directly, without the member that contains the object
   const ones = [...order].filter(([, { members, presence }]) => presence === "oneOf" && members.size > 0)
   for (const [name, place] of ones) {
-    const held = heldOf(place)
+    const held = listHeld(place)
     const isFree = !ones.some(([key]) => Object.hasOwn(given, key))
     if (held.length > 0 && isFree && isWhole(place, held)) return move(held, name, false)
   }

@@ -207,7 +207,7 @@ export const networkNames: Vary = function*(subject) {
 }
 
 /** Returns the message type of the given members, in their order. */
-const structOf = (primaryType: string, members: ReadonlyArray<Signable.Member>): Signable.StructType =>
+const memberStruct = (primaryType: string, members: ReadonlyArray<Signable.Member>): Signable.StructType =>
   Signable.structType(primaryType, members.map(({ name, type }) => ({ name, type })))
 
 const fieldTypesByKind: { readonly [kind: string]: Signable.Member["type"] } = {
@@ -240,7 +240,7 @@ export const typedActions: Vary = function*(subject) {
       if (after !== undefined && own.some(({ name }) => name === after)) continue
       const last = after === undefined ? [] : [{ name: after, type: "uint64" as const, value: nonce }]
       const members = [...before, ...own, ...last]
-      const struct = structOf(`${typePrefix}${capitalized(type)}`, members)
+      const struct = memberStruct(`${typePrefix}${capitalized(type)}`, members)
       for (const id of [Number(defaultChainId), 42_161, 1, 999]) {
         yield {
           view: {
@@ -432,7 +432,7 @@ export const olderTypedData: Vary = function*(subject) {
   const typed = isUserSigned(subject.view) ? subjectTypedData(subject) : undefined
   if (typed === undefined) return
   for (const { members, primaryType } of olderTypes(subject.view.action)) {
-    const struct = structOf(primaryType, members)
+    const struct = memberStruct(primaryType, members)
     const domains = [
       ...olderChains.map((chainId) => encodeDomain({ name: "Exchange", chainId })),
       typed.domain,
