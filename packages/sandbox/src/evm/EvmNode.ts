@@ -400,13 +400,6 @@ const overridden = (world: Chain.World, overrides: typeof Overrides.Type): Chain
     )
   }, world)
 
-/** Returns the state and the block in which a call runs. */
-const callContext = (chain: Chain.EvmChain, [, block, overrides]: CallParams) =>
-  Result.map(Chain.stateAt(chain, block), (number) => ({
-    block: Chain.evmBlock(chain, number),
-    world: overridden(Chain.worldAt(chain, number), overrides ?? {})
-  }))
-
 const reasonIn = Option.liftThrowable((data: Data) => decodeErrorResult({ data }))
 
 const exceedsAllowance = (gas: bigint): Chain.RpcRefusal => Chain.refused(`gas required exceeds allowance (${gas})`)
@@ -453,15 +446,15 @@ const running = <A>(
   answer: (execution: Execution) => Effect.Effect<A, Chain.RpcRefusal>,
   mostGas: (chain: Chain.EvmChain, from: Address) => bigint = ({ transactionGas }, from) => transactionGas(from)
 ) =>
-  Effect.fnUntraced(function*({ chain, withMachine }: View, params: CallParams) {
-    const [terms] = params
+  Effect.fnUntraced(function*({ chain, withMachine }: View, [terms, at, overrides]: CallParams) {
     const refusal = termsRefusal(chain, terms)
     if (refusal !== undefined) return yield* Effect.fail(Chain.refused(refusal))
-    const context = yield* Effect.fromResult(callContext(chain, params))
-    const { balance } = Chain.readAccount(context.world, terms.from ?? nobody)
+    const number = yield* Effect.fromResult(Chain.stateAt(chain, at))
+    const world = overridden(Chain.worldAt(chain, number), overrides ?? {})
+    const { balance } = Chain.readAccount(world, terms.from ?? nobody)
     if (balance < (terms.value ?? 0n)) return yield* Effect.fail(Chain.refused("insufficient funds for transfer"))
     const call = toCall(terms, mostGas(chain, terms.from ?? nobody), balance)
-    return yield* withMachine((machine) => answer({ ...context, machine, call }))
+    return yield* withMachine((machine) => answer({ machine, world, block: Chain.evmBlock(chain, number), call }))
   })
 
 const withGas = (execution: Execution, gas: bigint): Execution => ({ ...execution, call: { ...execution.call, gas } })

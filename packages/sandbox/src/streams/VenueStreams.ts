@@ -152,7 +152,7 @@ type Source = (
 ) => Stream.Stream<unknown>
 
 /** Computes a frame for one type of subscription; `undefined` if there is none now. */
-type Read = (feed: VenueFeed, request: Request) => Effect.Effect<unknown>
+type FrameReader = (feed: VenueFeed, request: Request) => Effect.Effect<unknown>
 
 /** Makes the {@link VenueFeed} over the state of a sandbox. */
 export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
@@ -178,7 +178,7 @@ const paced = (value: Effect.Effect<unknown>, every: Duration.Duration): Stream.
 
 /** Computes a frame at intervals, and emits each frame whose content differs from the previous one. */
 const changes =
-  (milliseconds: number, read: Read, content: (frame: unknown) => unknown = (frame) => frame): Source =>
+  (milliseconds: number, read: FrameReader, content: (frame: unknown) => unknown = (frame) => frame): Source =>
   (feed, request, every) =>
     Stream.suspend(() => {
       let last = ""
@@ -191,7 +191,7 @@ const changes =
     })
 
 /** Computes a frame at intervals, and emits each frame. */
-const polled = (milliseconds: number, read: Read): Source => (feed, request, every) =>
+const polled = (milliseconds: number, read: FrameReader): Source => (feed, request, every) =>
   paced(read(feed, request), every(milliseconds))
 
 /** Makes a frame of the venue's response to a query. */

@@ -662,16 +662,6 @@ export const nextSliceAt = (venue: Venue, { twaps }: TradingAccount): number => 
   return next
 }
 
-const sliceOrder = (
-  venue: Venue,
-  asset: Asset,
-  { coin, id, isBuy, reduceOnly, user }: Twap,
-  sz: bigint
-): VenueOrder => {
-  const px = Margin.markPrice(venue, asset) * (isBuy ? 100n + sliceSlippage : 100n - sliceSlippage) / 100n
-  return makeOrder(venue.state, { user, coin, isBuy, px, sz, reduceOnly, tif: "Ioc", twapId: id })
-}
-
 const executeSlice = (venue: Venue, account: TradingAccount, twap: Twap): void => {
   const asset = twapAsset(venue, twap)
   const total = BigInt(twap.minutes * slicesPerMinute)
@@ -683,12 +673,14 @@ const executeSlice = (venue: Venue, account: TradingAccount, twap: Twap): void =
   const planned = isLast ? twap.sz : twap.sz * BigInt(twap.slices) / total
   const wanted = min(left, min(Decimals.max(0n, planned - twap.executedSz), isLast ? left : ordinary * catchUp))
   if (wanted > 0n) {
-    const order = sliceOrder(venue, asset, twap, wanted)
-    if (twap.reduceOnly) order.sz = min(order.sz, Matching.reducible(account, asset, order))
+    const { coin, id, isBuy, reduceOnly, user } = twap
+    const px = Margin.markPrice(venue, asset) * (isBuy ? 100n + sliceSlippage : 100n - sliceSlippage) / 100n
+    const order = makeOrder(venue.state, { user, coin, isBuy, px, sz: wanted, reduceOnly, tif: "Ioc", twapId: id })
+    if (reduceOnly) order.sz = min(order.sz, Matching.reducible(account, asset, order))
     const refused = fundsRefusal(venue, account, asset, order)
     if (refused !== undefined) return finish(venue, twap, { status: "error", description: refused.text })
     const met = Matching.take(venue, asset, order, { hash: zeroHash })
-    if (met.sz > 0n) Matching.endReducers(venue, asset, twap.user)
+    if (met.sz > 0n) Matching.endReducers(venue, asset, user)
     twap.executedSz += met.sz
     twap.executedNtl += met.paid
   }
