@@ -18,9 +18,12 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as BarChunk from "./BarChunk.ts"
 
+/** Bars, oldest first. */
+export type Bars = ReadonlyArray<Candle.Candle>
+
 /** Bars of a range, oldest first, and the known (completely recorded) parts of the range, as bar numbers. */
 export interface ArchivedBars {
-  readonly bars: ReadonlyArray<Candle.Candle>
+  readonly bars: Bars
   readonly known: Candle.BarRanges
 }
 
@@ -112,11 +115,7 @@ export class CandleArchive extends Context.Service<CandleArchive, {
    *
    * Dies if a bar is outside of the range or of another series.
    */
-  readonly write: (
-    series: Candle.Series,
-    range: Candle.BarRange,
-    bars: ReadonlyArray<Candle.Candle>
-  ) => Archived<Written>
+  readonly write: (series: Candle.Series, range: Candle.BarRange, bars: Bars) => Archived<Written>
   /**
    * Atomically writes the bars of some ranges, except bars in ranges that are already known (completely recorded). All
    * bars must be closed.
@@ -124,11 +123,7 @@ export class CandleArchive extends Context.Service<CandleArchive, {
    * Known ranges do not change. Returns the given bars that differ from archived bars. Dies if a bar is outside of the
    * ranges or of another series.
    */
-  readonly fill: (
-    series: Candle.Series,
-    ranges: Candle.BarRanges,
-    bars: ReadonlyArray<Candle.Candle>
-  ) => Archived<Filled>
+  readonly fill: (series: Candle.Series, ranges: Candle.BarRanges, bars: Bars) => Archived<Filled>
   /** Returns the known (completely recorded) parts of a range, without reading bars. */
   readonly known: (series: Candle.Series, range: Candle.BarRange) => Archived<Candle.BarRanges>
   /** Returns the bars of a range. If `most` is set, returns at least the newest `most` bars instead of all bars. */
@@ -193,10 +188,8 @@ const isSame = Schema.toEquivalence(Candle.Candle)
 const FEW = 6
 
 /** Groups bars by chunk. */
-const byChunk = (
-  { interval }: Candle.Series,
-  bars: ReadonlyArray<Candle.Candle>
-): ReadonlyMap<number, ReadonlyArray<Candle.Candle>> => Map.groupBy(bars, ({ t }) => chunkAt(Candle.barAt(interval, t)))
+const byChunk = ({ interval }: Candle.Series, bars: Bars): ReadonlyMap<number, Bars> =>
+  Map.groupBy(bars, ({ t }) => chunkAt(Candle.barAt(interval, t)))
 
 /** Splits ranges by chunk. */
 const splitByChunk = (ranges: Candle.BarRanges): ReadonlyMap<number, Candle.BarRanges> => {
@@ -212,11 +205,7 @@ const splitByChunk = (ranges: Candle.BarRanges): ReadonlyMap<number, Candle.BarR
 }
 
 /** Dies if a bar is of another series, or outside of the ranges. */
-const checked = (
-  series: Candle.Series,
-  ranges: Candle.BarRanges,
-  bars: ReadonlyArray<Candle.Candle>
-): Effect.Effect<void> =>
+const checked = (series: Candle.Series, ranges: Candle.BarRanges, bars: Bars): Effect.Effect<void> =>
   bars.every((bar) => Candle.belongsTo(series, bar) && Candle.hasBar(ranges, Candle.barAt(series.interval, bar.t)))
     ? Effect.void
     : Effect.die(new Error("A bar to write is outside of the given ranges or belongs to another series"))
@@ -225,7 +214,7 @@ const checked = (
 interface Change {
   readonly chunk: Chunk | undefined
   readonly added: number
-  readonly replaced: ReadonlyArray<Candle.Candle>
+  readonly replaced: Bars
 }
 
 /** Merges newly written bars into a chunk. Returns the new chunk, and the earlier versions of the replaced bars. */
@@ -234,7 +223,7 @@ const merged = (
   number: number,
   old: Chunk | undefined,
   ranges: Candle.BarRanges,
-  bars: ReadonlyArray<Candle.Candle>
+  bars: Bars
 ): Change => {
   const { from } = chunkRange(number)
   const held = old === undefined ? [] : BarChunk.decode(series, from, old.body)
@@ -263,7 +252,7 @@ const merged = (
 }
 
 /** Divides given bars of a chunk into the bars in unknown ranges and the bars that differ from archived bars. */
-const sorted = (series: Candle.Series, number: number, old: Chunk | undefined, bars: ReadonlyArray<Candle.Candle>) => {
+const sorted = (series: Candle.Series, number: number, old: Chunk | undefined, bars: Bars) => {
   if (old === undefined) return { unknown: bars, differing: [] }
   const held = new Map(BarChunk.decode(series, chunkRange(number).from, old.body).map((bar) => [bar.t, bar]))
   const isKnown = (bar: Candle.Candle) => Candle.hasBar(old.known, Candle.barAt(series.interval, bar.t))
