@@ -548,6 +548,15 @@ const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = e
     )
 }
 
+/** Returns the value of a key; makes the value on first use. */
+const remembered = <Key, Value>(known: Map<Key, Value>, key: Key, make: () => Value): Value => {
+  const found = known.get(key)
+  if (found !== undefined) return found
+  const made = make()
+  known.set(key, made)
+  return made
+}
+
 /** Returns the digest that was signed if a view is correct. A view is a hypothesis about the signing. */
 export type DigestOf = (view: View) => Bytes
 
@@ -560,12 +569,7 @@ export type DigestOf = (view: View) => Bytes
  */
 export const digester = (part: Part, sent: unknown): DigestOf => {
   const ids = new Map<unknown, number>()
-  const numberInstance = (value: unknown): number => {
-    const known = ids.get(value)
-    if (known !== undefined) return known
-    ids.set(value, ids.size)
-    return ids.size - 1
-  }
+  const numberInstance = (value: unknown): number => remembered(ids, value, () => ids.size)
   const encodedOnce = new Map<string, Bytes>()
   const signableOnce = new Map<string, SignableOf>()
   const valueKey = ({ action, encoding, json, otherPart, rewrite, wrapped, wrapper }: View): string =>
@@ -576,16 +580,17 @@ export const digester = (part: Part, sent: unknown): DigestOf => {
       value,
       ...[view.profile, view.context, view.arrange, view.hashBytes, view.asTyped, view.asL1].map(numberInstance)
     ].join()
-    let signable = signableOnce.get(key)
-    if (signable === undefined) {
-      signable = viewSignable(view, part, sent, (_view, name, make) => {
-        const bytesKey = `${value} ${name}`
-        let bytes = encodedOnce.get(bytesKey)
-        if (bytes === undefined) encodedOnce.set(bytesKey, bytes = encoded(view, make()))
-        return bytes
-      })
-      signableOnce.set(key, signable)
-    }
+    const signable = remembered(
+      signableOnce,
+      key,
+      () =>
+        viewSignable(
+          view,
+          part,
+          sent,
+          (_view, name, make) => remembered(encodedOnce, `${value} ${name}`, () => encoded(view, make()))
+        )
+    )
     return Result.map(signable, (found) => view.digest(view.reshape(found)))
   }
 }
