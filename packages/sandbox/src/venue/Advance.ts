@@ -27,6 +27,10 @@ export class InvalidHolding extends Schema.TaggedError<InvalidHolding>()("Invali
   message: Schema.String
 }) {}
 
+/** Fails with {@link InvalidHolding}. */
+export const invalid = (member: InvalidHolding["member"], message: string) =>
+  Result.fail(new InvalidHolding({ member, message }))
+
 const trade = (venue: Venue, user: Address, asset: Perpetual, size: bigint, px: bigint): void => {
   if (size === 0n) return
   Matching.movePosition(venue, ensureAccount(venue.state, user), asset, size > 0n, px, abs(size))
@@ -54,8 +58,6 @@ export const givePosition = (
   user: Address,
   { coin, entryPx, size }: { readonly coin: string; readonly size: string; readonly entryPx: string | undefined }
 ): Result.Result<void, InvalidHolding> => {
-  const invalid = (member: InvalidHolding["member"], message: string) =>
-    Result.fail(new InvalidHolding({ member, message }))
   const asset = perpetualByCoin(venue, coin)
   if (asset === undefined) return invalid("coin", `The sandbox lists no perpetual ${coin}`)
   const lots = Decimals.parseDecimal(size, asset.szDecimals)

@@ -6,7 +6,6 @@ import type { SpotMeta, SpotPair as ListedPair, SpotToken } from "@trigate/domai
 import * as DateTime from "effect/DateTime"
 import * as Result from "effect/Result"
 import * as Random from "../Seed.ts"
-import type { Seed } from "../Seed.ts"
 import type { InfoState } from "./VenueState.ts"
 
 const shape = /^(-?)([0-9]+)(?:\.([0-9]+))?$/u
@@ -171,7 +170,11 @@ const day = 86_400_000
  * Makes the market of a spot pair that is not in `listed`. The market has a small volume, and the names and decimals of
  * the pair's tokens.
  */
-const pairMarket = (seed: Seed, { name, tokens: [base] }: ListedPair, tokens: ReadonlyMap<number, SpotToken>) => {
+const pairMarket = (
+  seed: Random.Seed,
+  { name, tokens: [base] }: ListedPair,
+  tokens: ReadonlyMap<number, SpotToken>
+) => {
   const family = Random.series(seed, `market/${name}`)
   const token = tokens.get(base)
   const sizeDecimals = token?.szDecimals ?? 2
@@ -192,7 +195,7 @@ const pairMarket = (seed: Seed, { name, tokens: [base] }: ListedPair, tokens: Re
 }
 
 /** Makes a market for each perpetual and for each pair of the spot metadata. */
-export const makeMarkets = (seed: Seed, { tokens, universe }: SpotMeta): ReadonlyArray<CandleMarket> => {
+export const makeMarkets = (seed: Random.Seed, { tokens, universe }: SpotMeta): ReadonlyArray<CandleMarket> => {
   const byIndex = new Map(tokens.map((token) => [token.index, token]))
   const named = new Set(markets.map(({ coin }) => coin))
   return [...markets, ...universe.filter(({ name }) => !named.has(name)).map((pair) => pairMarket(seed, pair, byIndex))]

@@ -360,12 +360,7 @@ export interface TradingSnapshot {
 const parseAmount = (text: string, decimals: number): Result.Result<bigint, Advance.InvalidHolding> => {
   const amount = parseDecimal(text, decimals)
   return amount === undefined || amount < 0n
-    ? Result.fail(
-      new Advance.InvalidHolding({
-        member: "amount",
-        message: `Expected an amount of at least 0 with at most ${decimals} decimals`
-      })
-    )
+    ? Advance.invalid("amount", `Expected an amount of at least 0 with at most ${decimals} decimals`)
     : Result.succeed(amount)
 }
 
@@ -476,7 +471,7 @@ export const make = (
       change(user, (venue) => {
         const known = venue.listing.tokens.get(token)
         return known === undefined
-          ? Result.fail(new Advance.InvalidHolding({ member: "token", message: `The sandbox lists no token ${token}` }))
+          ? Advance.invalid("token", `The sandbox lists no token ${token}`)
           : Result.map(
             parseAmount(amount, known.weiDecimals),
             (wei) => Transfers.depositSpot(venue, user, token, wei)

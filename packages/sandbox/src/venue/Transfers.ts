@@ -286,11 +286,8 @@ export const create: Handler<"createVault"> = (context, action) => {
 
 const ledVault = ({ user, venue }: ActionContext, address: string): Vault | string => {
   const vault = venue.state.vaults.get(lowerCase(address))
-  return vault === undefined
-    ? `Vault not registered: ${lowerCase(address)}`
-    : vault.leader === user
-    ? vault
-    : Words.notVaultLeader
+  if (vault === undefined) return Words.unknownVault(lowerCase(address))
+  return vault.leader === user ? vault : Words.notVaultLeader
 }
 
 /** Executes the action `vaultModify`. */
@@ -309,7 +306,7 @@ export const transfer: Handler<"vaultTransfer"> = (context, action) => {
   const { user, venue } = context
   const address = lowerCase(action.vaultAddress)
   const vault = venue.state.vaults.get(address)
-  if (vault === undefined) return refuse(`Vault not registered: ${address}`)
+  if (vault === undefined) return refuse(Words.unknownVault(address))
   const account = ensureAccount(venue.state, address)
   const depositor = actor(context)
   const amount = BigInt(action.usd)
