@@ -18,7 +18,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as BarChunk from "./BarChunk.ts"
 
-/** Bars, oldest first. */
+/** Bars of a series. */
 export type Bars = ReadonlyArray<Candle.Candle>
 
 /** Bars of a range, oldest first, and the known (completely recorded) parts of the range, as bar numbers. */

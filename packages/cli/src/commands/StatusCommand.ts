@@ -8,20 +8,20 @@ import * as Schema from "effect/Schema"
 import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Output from "../Output.ts"
 
+const notReady = {
+  draining: (gateway: string) => `The ${gateway} is shutting down and accepts no new requests`,
+  full: (gateway: string) => `The action log of the ${gateway} is full, so it refuses signed actions`,
+  "without-keys": (gateway: string) =>
+    `The ${gateway} has not been able to read the keys of its callers yet, so it refuses all callers`
+}
+
 /** The gateway responds, but does not accept traffic. */
 export class NotReady extends Schema.TaggedError<NotReady>()("NotReady", {
   origin: Schema.String,
   status: Schema.Literals(["draining", "full", "without-keys"])
 }) {
   override get message() {
-    switch (this.status) {
-      case "draining":
-        return `The gateway at ${this.origin} is shutting down and accepts no new requests`
-      case "full":
-        return `The action log of the gateway at ${this.origin} is full, so it refuses signed actions`
-      case "without-keys":
-        return `The gateway at ${this.origin} has not been able to read the keys of its callers yet, so it refuses all callers`
-    }
+    return notReady[this.status](`gateway at ${this.origin}`)
   }
 }
 
