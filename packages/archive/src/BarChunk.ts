@@ -11,8 +11,7 @@
  * zeros, but at least one decimal place. If a chunk contains a number that this encoding cannot represent, such as
  * `007`, all bars of the chunk are written as JSON.
  */
-import { barAt, Candle, closeTime, openTime } from "@trigate/domain/candles/Candle"
-import type { Series } from "@trigate/domain/candles/Candle"
+import { barAt, Candle, closeTime, openTime, type Series } from "@trigate/domain/candles/Candle"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import * as Schema from "effect/Schema"
 

@@ -8,19 +8,7 @@
  *
  * The layers differ in their {@link Backend}: a store of chunks in memory, in SQLite or in Postgres.
  */
-import {
-  addRange,
-  barAt,
-  belongsTo,
-  Candle,
-  CandleInterval,
-  coinsPerPage,
-  hasBar,
-  rangesWithin,
-  seriesKey,
-  unionRanges
-} from "@trigate/domain/candles/Candle"
-import type { BarRange, BarRanges, Series } from "@trigate/domain/candles/Candle"
+import * as Candle from "@trigate/domain/candles/Candle"
 import { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -30,10 +18,13 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as BarChunk from "./BarChunk.ts"
 
+/** Bars of a series. */
+export type Bars = ReadonlyArray<Candle.Candle>
+
 /** Bars of a range, oldest first, and the known (completely recorded) parts of the range, as bar numbers. */
 export interface ArchivedBars {
-  readonly bars: ReadonlyArray<Candle>
-  readonly known: BarRanges
+  readonly bars: Bars
+  readonly known: Candle.BarRanges
 }
 
 /** The result of a write: the numbers of added and corrected bars. */
@@ -47,8 +38,8 @@ export interface Written {
  * trade took place.
  */
 export interface Differing {
-  readonly given: Candle
-  readonly held: Candle | undefined
+  readonly given: Candle.Candle
+  readonly held: Candle.Candle | undefined
 }
 
 /** The result of `fill`: the number of added bars, and the bars that differ from archived ones. */
@@ -59,34 +50,38 @@ export interface Filled {
 
 /** The earlier version of a bar that the venue corrected. */
 export interface EarlierVersion {
-  readonly bar: Candle
+  readonly bar: Candle.Candle
   /** The time at which the correction was written, in milliseconds. */
   readonly replacedAt: number
 }
 
 /** A series with information about its archived content. */
-export interface SeriesStatus extends Series {
+export interface SeriesStatus extends Candle.Series {
   readonly bars: number
   /** Size of the encoded bars in bytes, without the database's overhead. */
   readonly bytes: number
-  readonly known: BarRanges
+  readonly known: Candle.BarRanges
 }
 
-const ranks = new Map(CandleInterval.literals.map((interval, rank) => [interval, rank]))
+const ranks = new Map(Candle.CandleInterval.literals.map((interval, rank) => [interval, rank]))
 
 /** Compares series of one coin by the length of their interval. */
-export const byInterval = (a: Series, b: Series): number => (ranks.get(a.interval) ?? 0) - (ranks.get(b.interval) ?? 0)
+export const byInterval = (a: Candle.Series, b: Candle.Series): number =>
+  (ranks.get(a.interval) ?? 0) - (ranks.get(b.interval) ?? 0)
 
 /**
  * Returns the series of the first {@link coinsPerPage} coins that follow the coin `after`, ordered by coin and
  * interval.
  */
-export const page = <One extends Series>(all: Iterable<One>, after = ""): ReadonlyArray<One> =>
+export const page = <One extends Candle.Series>(all: Iterable<One>, after = ""): ReadonlyArray<One> =>
   [...Map.groupBy(all, ({ coin }) => coin)]
     .filter(([coin]) => coin > after)
     .toSorted(([a], [b]) => a < b ? -1 : 1)
-    .slice(0, coinsPerPage)
+    .slice(0, Candle.coinsPerPage)
     .flatMap(([, series]) => series.toSorted(byInterval))
+
+/** The result of an operation on the archive. */
+type Archived<A> = Effect.Effect<A, ArchiveUnavailable>
 
 /**
  * Stores candle history. `Candle.barAt` computes bar numbers.
@@ -120,11 +115,7 @@ export class CandleArchive extends Context.Service<CandleArchive, {
    *
    * Dies if a bar is outside of the range or of another series.
    */
-  readonly write: (
-    series: Series,
-    range: BarRange,
-    bars: ReadonlyArray<Candle>
-  ) => Effect.Effect<Written, ArchiveUnavailable>
+  readonly write: (series: Candle.Series, range: Candle.BarRange, bars: Bars) => Archived<Written>
   /**
    * Atomically writes the bars of some ranges, except bars in ranges that are already known (completely recorded). All
    * bars must be closed.
@@ -132,31 +123,24 @@ export class CandleArchive extends Context.Service<CandleArchive, {
    * Known ranges do not change. Returns the given bars that differ from archived bars. Dies if a bar is outside of the
    * ranges or of another series.
    */
-  readonly fill: (
-    series: Series,
-    ranges: BarRanges,
-    bars: ReadonlyArray<Candle>
-  ) => Effect.Effect<Filled, ArchiveUnavailable>
+  readonly fill: (series: Candle.Series, ranges: Candle.BarRanges, bars: Bars) => Archived<Filled>
   /** Returns the known (completely recorded) parts of a range, without reading bars. */
-  readonly known: (series: Series, range: BarRange) => Effect.Effect<BarRanges, ArchiveUnavailable>
+  readonly known: (series: Candle.Series, range: Candle.BarRange) => Archived<Candle.BarRanges>
   /** Returns the bars of a range. If `most` is set, returns at least the newest `most` bars instead of all bars. */
-  readonly read: (series: Series, range: BarRange, most?: number) => Effect.Effect<ArchivedBars, ArchiveUnavailable>
+  readonly read: (series: Candle.Series, range: Candle.BarRange, most?: number) => Archived<ArchivedBars>
   /** Returns the earlier versions of a range's bars, in the order in which they were replaced. */
-  readonly earlierVersions: (
-    series: Series,
-    range: BarRange
-  ) => Effect.Effect<ReadonlyArray<EarlierVersion>, ArchiveUnavailable>
+  readonly earlierVersions: (series: Candle.Series, range: Candle.BarRange) => Archived<ReadonlyArray<EarlierVersion>>
   /**
    * Returns the series of the first {@link coinsPerPage} coins that follow the coin `after`, ordered by coin and
    * interval. Default: the first coins.
    */
-  readonly list: (after?: string) => Effect.Effect<ReadonlyArray<SeriesStatus>, ArchiveUnavailable>
+  readonly list: (after?: string) => Archived<ReadonlyArray<SeriesStatus>>
 }>()("@trigate/archive/CandleArchive") {}
 
 /** The metadata of a chunk, without the encoded bars. */
 export interface ChunkHead {
   readonly chunk: number
-  readonly known: BarRanges
+  readonly known: Candle.BarRanges
   readonly bars: number
   /** The number of writes to the chunk. */
   readonly revision: number
@@ -170,17 +154,9 @@ export interface Chunk extends ChunkHead {
 /** The storage of chunks. */
 export interface Backend {
   /** Returns the chunks of a series from chunk number `from` to `to` (inclusive), in order. */
-  readonly chunks: (
-    series: Series,
-    from: number,
-    to: number
-  ) => Effect.Effect<ReadonlyArray<Chunk>, ArchiveUnavailable>
+  readonly chunks: (series: Candle.Series, from: number, to: number) => Archived<ReadonlyArray<Chunk>>
   /** Returns the metadata of chunks, without their bars. */
-  readonly heads: (
-    series: Series,
-    from: number,
-    to: number
-  ) => Effect.Effect<ReadonlyArray<ChunkHead>, ArchiveUnavailable>
+  readonly heads: (series: Candle.Series, from: number, to: number) => Archived<ReadonlyArray<ChunkHead>>
   /**
    * Writes chunks and earlier versions atomically.
    *
@@ -188,22 +164,22 @@ export interface Backend {
    * Otherwise, returns `false` and writes nothing.
    */
   readonly put: (
-    series: Series,
+    series: Candle.Series,
     chunks: ReadonlyArray<Chunk>,
     replaced: ReadonlyArray<EarlierVersion>
-  ) => Effect.Effect<boolean, ArchiveUnavailable>
+  ) => Archived<boolean>
   readonly earlierVersions: CandleArchive["Service"]["earlierVersions"]
   readonly list: CandleArchive["Service"]["list"]
 }
 
 const chunkAt = (bar: number): number => Math.floor(bar / BarChunk.barsPerChunk)
 
-const chunkRange = (chunk: number): BarRange => ({
+const chunkRange = (chunk: number): Candle.BarRange => ({
   from: chunk * BarChunk.barsPerChunk,
   to: (chunk + 1) * BarChunk.barsPerChunk - 1
 })
 
-const isSame = Schema.toEquivalence(Candle)
+const isSame = Schema.toEquivalence(Candle.Candle)
 
 /**
  * The number of chunks to read at a time if only the newest bars are wanted. This number is enough for 5000 bars
@@ -212,25 +188,25 @@ const isSame = Schema.toEquivalence(Candle)
 const FEW = 6
 
 /** Groups bars by chunk. */
-const byChunk = ({ interval }: Series, bars: ReadonlyArray<Candle>): ReadonlyMap<number, ReadonlyArray<Candle>> =>
-  Map.groupBy(bars, ({ t }) => chunkAt(barAt(interval, t)))
+const byChunk = ({ interval }: Candle.Series, bars: Bars): ReadonlyMap<number, Bars> =>
+  Map.groupBy(bars, ({ t }) => chunkAt(Candle.barAt(interval, t)))
 
 /** Splits ranges by chunk. */
-const splitByChunk = (ranges: BarRanges): ReadonlyMap<number, BarRanges> => {
-  const parts = new Map<number, BarRanges>()
+const splitByChunk = (ranges: Candle.BarRanges): ReadonlyMap<number, Candle.BarRanges> => {
+  const parts = new Map<number, Candle.BarRanges>()
   for (const { from, to } of ranges) {
     for (let number = chunkAt(from); number <= chunkAt(to); number++) {
       const own = chunkRange(number)
       const part = { from: Math.max(own.from, from), to: Math.min(own.to, to) }
-      parts.set(number, addRange(parts.get(number) ?? [], part))
+      parts.set(number, Candle.addRange(parts.get(number) ?? [], part))
     }
   }
   return parts
 }
 
 /** Dies if a bar is of another series, or outside of the ranges. */
-const checked = (series: Series, ranges: BarRanges, bars: ReadonlyArray<Candle>): Effect.Effect<void> =>
-  bars.every((bar) => belongsTo(series, bar) && hasBar(ranges, barAt(series.interval, bar.t)))
+const checked = (series: Candle.Series, ranges: Candle.BarRanges, bars: Bars): Effect.Effect<void> =>
+  bars.every((bar) => Candle.belongsTo(series, bar) && Candle.hasBar(ranges, Candle.barAt(series.interval, bar.t)))
     ? Effect.void
     : Effect.die(new Error("A bar to write is outside of the given ranges or belongs to another series"))
 
@@ -238,21 +214,21 @@ const checked = (series: Series, ranges: BarRanges, bars: ReadonlyArray<Candle>)
 interface Change {
   readonly chunk: Chunk | undefined
   readonly added: number
-  readonly replaced: ReadonlyArray<Candle>
+  readonly replaced: Bars
 }
 
 /** Merges newly written bars into a chunk. Returns the new chunk, and the earlier versions of the replaced bars. */
 const merged = (
-  series: Series,
+  series: Candle.Series,
   number: number,
   old: Chunk | undefined,
-  ranges: BarRanges,
-  bars: ReadonlyArray<Candle>
+  ranges: Candle.BarRanges,
+  bars: Bars
 ): Change => {
   const { from } = chunkRange(number)
   const held = old === undefined ? [] : BarChunk.decode(series, from, old.body)
   const byTime = new Map(held.map((bar) => [bar.t, bar]))
-  const replaced: Array<Candle> = []
+  const replaced: Array<Candle.Candle> = []
   let added = 0
   for (const bar of bars) {
     const before = byTime.get(bar.t)
@@ -262,7 +238,7 @@ const merged = (
     byTime.set(bar.t, bar)
   }
   const knownBefore = old?.known ?? []
-  const known = ranges.reduce(addRange, knownBefore)
+  const known = ranges.reduce(Candle.addRange, knownBefore)
   if (added === 0 && replaced.length === 0 && known === knownBefore) return { chunk: undefined, added, replaced }
   const all = [...byTime.values()].toSorted((a, b) => a.t - b.t)
   const chunk: Chunk = {
@@ -276,10 +252,10 @@ const merged = (
 }
 
 /** Divides given bars of a chunk into the bars in unknown ranges and the bars that differ from archived bars. */
-const sorted = (series: Series, number: number, old: Chunk | undefined, bars: ReadonlyArray<Candle>) => {
+const sorted = (series: Candle.Series, number: number, old: Chunk | undefined, bars: Bars) => {
   if (old === undefined) return { unknown: bars, differing: [] }
   const held = new Map(BarChunk.decode(series, chunkRange(number).from, old.body).map((bar) => [bar.t, bar]))
-  const isKnown = (bar: Candle) => hasBar(old.known, barAt(series.interval, bar.t))
+  const isKnown = (bar: Candle.Candle) => Candle.hasBar(old.known, Candle.barAt(series.interval, bar.t))
   return {
     unknown: bars.filter((bar) => !isKnown(bar)),
     differing: bars.filter(isKnown).flatMap((given): ReadonlyArray<Differing> => {
@@ -307,7 +283,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
    * order.
    */
   const changing = Effect.fnUntraced(function*<Made extends Change>(
-    series: Series,
+    series: Candle.Series,
     numbers: ReadonlyArray<number>,
     changeOf: (number: number, old: Chunk | undefined) => Made
   ) {
@@ -358,7 +334,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
   const known: CandleArchive["Service"]["known"] = Effect.fn("CandleArchive.known")(function*(series, range) {
     if (range.to < range.from) return []
     const heads = yield* backend.heads(series, chunkAt(range.from), chunkAt(range.to))
-    return rangesWithin(unionRanges(heads.map((head) => head.known)), range)
+    return Candle.rangesWithin(Candle.unionRanges(heads.map((head) => head.known)), range)
   })
 
   const read: CandleArchive["Service"]["read"] = Effect.fn("CandleArchive.read")(function*(series, range, most) {
@@ -382,12 +358,12 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
       const own = chunkRange(chunk)
       const found = BarChunk.decode(series, own.from, body)
       return own.from >= range.from && own.to <= range.to ? found : found.filter(({ t }) => {
-        const bar = barAt(series.interval, t)
+        const bar = Candle.barAt(series.interval, t)
         return bar >= range.from && bar <= range.to
       })
     })
     const known = [...heads.filter(({ chunk }) => chunk < first), ...chunks].map((head) => head.known)
-    return { bars, known: rangesWithin(unionRanges(known), range) }
+    return { bars, known: Candle.rangesWithin(Candle.unionRanges(known), range) }
   })
 
   return CandleArchive.of({
@@ -409,7 +385,7 @@ export interface Options {
 }
 
 interface Shelf {
-  readonly series: Series
+  readonly series: Candle.Series
   readonly chunks: Map<number, Chunk>
 }
 
@@ -435,7 +411,7 @@ export const makeMemory = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: 
   const remove = (chunk: Chunk, shelf: Shelf): void => {
     used.delete(chunk)
     shelf.chunks.delete(chunk.chunk)
-    if (shelf.chunks.size === 0) shelves.delete(seriesKey(shelf.series))
+    if (shelf.chunks.size === 0) shelves.delete(Candle.seriesKey(shelf.series))
     bytes -= chunkBytes(chunk)
   }
 
@@ -444,8 +420,8 @@ export const makeMemory = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: 
     used.set(chunk, shelf)
   }
 
-  const found = (series: Series, from: number, to: number): ReadonlyArray<Chunk> => {
-    const shelf = shelves.get(seriesKey(series))
+  const found = (series: Candle.Series, from: number, to: number): ReadonlyArray<Chunk> => {
+    const shelf = shelves.get(Candle.seriesKey(series))
     if (shelf === undefined) return []
     // iterates over whichever is smaller: the chunk numbers of the range, or the stored chunks
     const chunks = to - from < shelf.chunks.size
@@ -463,7 +439,7 @@ export const makeMemory = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: 
     heads: (series, from, to) => Effect.sync(() => found(series, from, to)),
     put: (series, chunks, replaced) =>
       Effect.sync(() => {
-        const key = seriesKey(series)
+        const key = Candle.seriesKey(series)
         const old = shelves.get(key)
         const follows = chunks.every(({ chunk, revision }) => (old?.chunks.get(chunk)?.revision ?? 0) === revision - 1)
         if (!follows) return false
@@ -490,20 +466,20 @@ export const makeMemory = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: 
     earlierVersions: (series, { from, to }) =>
       Effect.sync(() =>
         versions.flatMap(({ bar, key, replacedAt }) => {
-          const at = barAt(series.interval, bar.t)
-          return key === seriesKey(series) && at >= from && at <= to ? [{ bar, replacedAt }] : []
+          const at = Candle.barAt(series.interval, bar.t)
+          return key === Candle.seriesKey(series) && at >= from && at <= to ? [{ bar, replacedAt }] : []
         })
       ),
     list: (after) =>
       Effect.sync(() =>
         page([...shelves.values()].map(({ series }) => series), after).map((series) => {
-          const chunks = [...shelves.get(seriesKey(series))?.chunks.values() ?? []]
+          const chunks = [...shelves.get(Candle.seriesKey(series))?.chunks.values() ?? []]
           return {
             coin: series.coin,
             interval: series.interval,
             bars: chunks.reduce((sum, { bars }) => sum + bars, 0),
             bytes: chunks.reduce((sum, { body }) => sum + body.length, 0),
-            known: unionRanges(chunks.map(({ known }) => known))
+            known: Candle.unionRanges(chunks.map(({ known }) => known))
           }
         })
       )

@@ -5,18 +5,7 @@
  * same series. The tables have a version number of their own. If a later version of the program has changed the tables,
  * this program neither reads nor writes them.
  */
-import type { Series } from "@trigate/domain/candles/Candle"
-import {
-  barAt,
-  Candle,
-  CandleInterval,
-  coinsPerPage,
-  printRanges,
-  rangesPattern,
-  readRanges,
-  seriesKey,
-  unionRanges
-} from "@trigate/domain/candles/Candle"
+import * as Candle from "@trigate/domain/candles/Candle"
 import { monotonicMillis } from "@trigate/domain/encoding/Encoding"
 import { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as SqlStore from "@trigate/stores/unstable/SqlStore"
@@ -29,7 +18,6 @@ import * as Semaphore from "effect/Semaphore"
 import type * as SqlClient from "effect/sql/SqlClient"
 import { barsPerChunk } from "./BarChunk.ts"
 import * as CandleArchive from "./CandleArchive.ts"
-import type { SeriesStatus } from "./CandleArchive.ts"
 
 /** The options of an archive in a database. */
 export interface Options {
@@ -76,14 +64,14 @@ const chunksAtATime = 1000
 const summaryLasts = 10_000
 
 /** Maximum number of cached summaries: enough for all series of a full page of coins. */
-const maxSummaries = coinsPerPage * CandleInterval.literals.length
+const maxSummaries = Candle.coinsPerPage * Candle.CandleInterval.literals.length
 
 /** The stored text for a chunk in which all bar numbers are known. */
-const allKnown = printRanges([{ from: 0, to: barsPerChunk - 1 }], 0)
+const allKnown = Candle.printRanges([{ from: 0, to: barsPerChunk - 1 }], 0)
 
 const headFields = {
   chunk: Schema.Int,
-  known: Schema.String.check(Schema.isPattern(rangesPattern)),
+  known: Schema.String.check(Schema.isPattern(Candle.rangesPattern)),
   bars: SqlStore.BigintColumn,
   revision: SqlStore.BigintColumn
 }
@@ -91,7 +79,7 @@ const decodeHeads = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct(headFi
 const decodeChunks = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ ...headFields, body: Schema.Uint8Array })))
 const decodeSeries = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   coin: Schema.String,
-  interval: CandleInterval
+  interval: Candle.CandleInterval
 })))
 const decodeRuns = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   first: Schema.Int,
@@ -101,7 +89,7 @@ const decodeRuns = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   bars: SqlStore.BigintColumn,
   bytes: SqlStore.BigintColumn
 })))
-const CandleText = Schema.fromJsonString(Candle)
+const CandleText = Schema.fromJsonString(Candle.Candle)
 const decodeVersions = Schema.decodeUnknownEffect(
   Schema.Array(Schema.Struct({ bar: CandleText, replacedAt: SqlStore.BigintColumn }))
 )
@@ -128,16 +116,28 @@ const make = Effect.fnUntraced(function*(options: Options) {
     toError: unavailable
   })
   const network = options.network ?? "mainnet"
-  const seriesCondition = ({ coin, interval }: Series) =>
+  const seriesCondition = ({ coin, interval }: Candle.Series) =>
     sql`network = ${network} AND coin = ${coin} AND span = ${interval}`
 
-  const parseKnown = <Row extends { readonly chunk: number; readonly known: string }>(row: Row) => ({
-    ...row,
-    known: readRanges(row.known, row.chunk * barsPerChunk)
-  })
+  /** Reads columns of chunks, in order, and decodes the known bars of each. */
+  const select = <Row extends { readonly chunk: number; readonly known: string }>(
+    columns: string,
+    decode: (rows: unknown) => Effect.Effect<ReadonlyArray<Row>, Schema.SchemaError>,
+    series: Candle.Series,
+    from: number,
+    to: number
+  ) =>
+    step(Effect.map(
+      Effect.flatMap(
+        sql`SELECT ${sql.literal(columns)} FROM trigate_candles
+          WHERE ${seriesCondition(series)} AND chunk BETWEEN ${from} AND ${to} ORDER BY chunk`,
+        decode
+      ),
+      (rows) => rows.map((row) => ({ ...row, known: Candle.readRanges(row.known, row.chunk * barsPerChunk) }))
+    ))
 
-  const putChunk = (series: Series, { body, bars, chunk, known, revision }: CandleArchive.Chunk) => {
-    const text = printRanges(known, chunk * barsPerChunk)
+  const putChunk = (series: Candle.Series, { body, bars, chunk, known, revision }: CandleArchive.Chunk) => {
+    const text = Candle.printRanges(known, chunk * barsPerChunk)
     return revision === 1
       ? sql`INSERT INTO trigate_candles ${
         sql.insert({ network, coin: series.coin, span: series.interval, chunk, known: text, bars, revision, body })
@@ -147,7 +147,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   }
 
   const put = (
-    series: Series,
+    series: Candle.Series,
     chunks: ReadonlyArray<CandleArchive.Chunk>,
     replaced: ReadonlyArray<CandleArchive.EarlierVersion>
   ) =>
@@ -161,7 +161,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
             network,
             coin: series.coin,
             span: series.interval,
-            bar: barAt(series.interval, bar.t),
+            bar: Candle.barAt(series.interval, bar.t),
             replaced_at: replacedAt,
             body: yield* encodeBar(bar)
           })
@@ -179,7 +179,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
    *
    * Each call reads at most {@link chunksAtATime} chunks.
    */
-  const runsAfter = (series: Series, chunk: number) =>
+  const runsAfter = (series: Candle.Series, chunk: number) =>
     step(Effect.flatMap(
       sql`SELECT known, MIN(chunk) AS first, MAX(chunk) AS last, COUNT(*) AS chunks, SUM(bars) AS bars, SUM(bytes) AS bytes
         FROM (
@@ -198,17 +198,17 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const knownIn = ({ first, known, last }: { readonly first: number; readonly known: string; readonly last: number }) =>
     known === allKnown
       ? [{ from: first * barsPerChunk, to: (last + 1) * barsPerChunk - 1 }]
-      : readRanges(known, first * barsPerChunk)
+      : Candle.readRanges(known, first * barsPerChunk)
 
-  const readSummary = Effect.fnUntraced(function*(series: Series) {
-    let summary: SeriesStatus = { ...series, bars: 0, bytes: 0, known: [] }
+  const readSummary = Effect.fnUntraced(function*(series: Candle.Series) {
+    let summary: CandleArchive.SeriesStatus = { ...series, bars: 0, bytes: 0, known: [] }
     for (let last = -1;;) {
       const runs = yield* runsAfter(series, last)
       summary = {
         ...series,
         bars: runs.reduce((sum, { bars }) => sum + bars, summary.bars),
         bytes: runs.reduce((sum, { bytes }) => sum + bytes, summary.bytes),
-        known: unionRanges([summary.known, ...runs.map(knownIn)])
+        known: Candle.unionRanges([summary.known, ...runs.map(knownIn)])
       }
       last = Math.max(last, ...runs.map((run) => run.last))
       if (runs.reduce((sum, { chunks }) => sum + chunks, 0) < chunksAtATime) return summary
@@ -216,12 +216,14 @@ const make = Effect.fnUntraced(function*(options: Options) {
     }
   })
 
-  const summaries = new Map<string, { readonly summary: SeriesStatus; readonly until: number }>()
-  let listed: { readonly after: string; readonly series: ReadonlyArray<Series>; readonly until: number } | undefined
+  const summaries = new Map<string, { readonly summary: CandleArchive.SeriesStatus; readonly until: number }>()
+  let listed:
+    | { readonly after: string; readonly series: ReadonlyArray<Candle.Series>; readonly until: number }
+    | undefined
   const summarizing = yield* Semaphore.make(1)
 
-  const forget = (series: Series) => {
-    summaries.delete(seriesKey(series))
+  const forget = (series: Candle.Series) => {
+    summaries.delete(Candle.seriesKey(series))
     listed = undefined
   }
 
@@ -235,7 +237,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     const rows = yield* step(Effect.flatMap(
       sql`SELECT coin, span AS interval FROM trigate_candles WHERE network = ${network} AND coin IN (
           SELECT coin FROM trigate_candles WHERE network = ${network} AND coin > ${after}
-          GROUP BY coin ORDER BY coin LIMIT ${sql.literal(String(coinsPerPage))}
+          GROUP BY coin ORDER BY coin LIMIT ${sql.literal(String(Candle.coinsPerPage))}
         )
         GROUP BY coin, span ORDER BY coin`,
       decodeSeries
@@ -247,15 +249,15 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return series
   })
 
-  const summarized = Effect.fnUntraced(function*(series: Series) {
+  const summarized = Effect.fnUntraced(function*(series: Candle.Series) {
     const now = monotonicMillis(yield* Clock.Clock)
-    const held = summaries.get(seriesKey(series))
+    const held = summaries.get(Candle.seriesKey(series))
     if (held !== undefined && held.until > now) return held.summary
     yield* Effect.yieldNow
     const summary = yield* readSummary(series)
     const [oldest] = summaries.keys()
     if (oldest !== undefined && summaries.size >= maxSummaries) summaries.delete(oldest)
-    summaries.set(seriesKey(series), { summary, until: now + summaryLasts })
+    summaries.set(Candle.seriesKey(series), { summary, until: now + summaryLasts })
     return summary
   })
 
@@ -264,24 +266,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
     summarizing.withPermits(1)(Effect.flatMap(page(after), (series) => Effect.forEach(series, summarized)))
 
   return CandleArchive.make({
-    chunks: (series, from, to) =>
-      step(Effect.map(
-        Effect.flatMap(
-          sql`SELECT chunk, known, bars, revision, body FROM trigate_candles
-            WHERE ${seriesCondition(series)} AND chunk BETWEEN ${from} AND ${to} ORDER BY chunk`,
-          decodeChunks
-        ),
-        (rows) => rows.map(parseKnown)
-      )),
-    heads: (series, from, to) =>
-      step(Effect.map(
-        Effect.flatMap(
-          sql`SELECT chunk, known, bars, revision FROM trigate_candles
-            WHERE ${seriesCondition(series)} AND chunk BETWEEN ${from} AND ${to} ORDER BY chunk`,
-          decodeHeads
-        ),
-        (rows) => rows.map(parseKnown)
-      )),
+    chunks: (series, from, to) => select("chunk, known, bars, revision, body", decodeChunks, series, from, to),
+    heads: (series, from, to) => select("chunk, known, bars, revision", decodeHeads, series, from, to),
     put: (series, chunks, replaced) =>
       Effect.tap(step(put(series, chunks, replaced)), () => Effect.sync(() => forget(series))),
     earlierVersions: (series, { from, to }) =>

@@ -6,17 +6,7 @@
  *
  * An invalid bar does not prevent the import of the other bars. Importing the same file again changes nothing.
  */
-import {
-  addRange,
-  barAt,
-  belongsTo,
-  closeTime,
-  hasBar,
-  openTime,
-  rangesWithin,
-  unionRanges
-} from "@trigate/domain/candles/Candle"
-import type { BarRange, BarRanges, Candle, Series } from "@trigate/domain/candles/Candle"
+import * as Candle from "@trigate/domain/candles/Candle"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as CandleText from "@trigate/domain/unstable/candles/CandleText"
@@ -27,8 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { barsPerChunk } from "./BarChunk.ts"
-import { CandleArchive } from "./CandleArchive.ts"
-import type { Differing } from "./CandleArchive.ts"
+import { CandleArchive, type Differing } from "./CandleArchive.ts"
 import { formatMinute } from "./CandleRecorder.ts"
 
 /** The methods of an archive that an export needs. */
@@ -57,7 +46,7 @@ export class ExportedArchive extends Context.Service<ExportedArchive, Source>()(
 const endOfTime = 8_640_000_000_000_000
 
 /** A series, and the range of its bars to export, by open time in milliseconds (both ends inclusive). */
-export interface Wanted extends Series {
+export interface Wanted extends Candle.Series {
   readonly from?: number
   readonly to?: number
 }
@@ -68,17 +57,17 @@ export interface Wanted extends Series {
  */
 export const known = Effect.fnUntraced(function*(source: Source, { from = 0, to = endOfTime, ...series }: Wanted) {
   const { interval } = series
-  const all = yield* source.known(series, { from: 0, to: barAt(interval, endOfTime) })
+  const all = yield* source.known(series, { from: 0, to: Candle.barAt(interval, endOfTime) })
   if (all.length === 0) return undefined
-  const first = barAt(interval, from)
-  return rangesWithin(all, {
-    from: openTime(interval, first) < from ? first + 1 : first,
-    to: barAt(interval, Math.min(to, endOfTime))
+  const first = Candle.barAt(interval, from)
+  return Candle.rangesWithin(all, {
+    from: Candle.openTime(interval, first) < from ? first + 1 : first,
+    to: Candle.barAt(interval, Math.min(to, endOfTime))
   })
 })
 
 /** Yields consecutive ranges that together contain all known bars. Each range is within one chunk. */
-function* pageRanges(known: BarRanges): Generator<BarRange> {
+function* pageRanges(known: Candle.BarRanges): Generator<Candle.BarRange> {
   let next = 0
   for (const range of known) {
     for (let from = Math.max(next, range.from); from <= range.to; from = next) {
@@ -91,24 +80,27 @@ function* pageRanges(known: BarRanges): Generator<BarRange> {
 /** Streams the bars of known (completely recorded) ranges, oldest first, one chunk at a time. */
 export const bars = (
   source: Source,
-  series: Series,
-  known: BarRanges
-): Stream.Stream<ReadonlyArray<Candle>, ArchiveUnavailable> => {
+  series: Candle.Series,
+  known: Candle.BarRanges
+): Stream.Stream<ReadonlyArray<Candle.Candle>, ArchiveUnavailable> => {
   const last = known.at(-1)?.to ?? -1
   return Stream.fromIterable(pageRanges(known)).pipe(
     Stream.mapEffect(({ from, to }) =>
       Effect.andThen(Effect.yieldNow, source.read(series, { from, to: Math.min(to, last) }))
     ),
-    Stream.map((held) => held.bars.filter(({ t }) => hasBar(known, barAt(series.interval, t))))
+    Stream.map((held) => held.bars.filter(({ t }) => Candle.hasBar(known, Candle.barAt(series.interval, t))))
   )
 }
 
-const printers: { readonly [Format in TextFormat]: (bar: Candle) => string } = {
+const printers: { readonly [Format in TextFormat]: (bar: Candle.Candle) => string } = {
   csv: CandleText.csv,
   ndjson: CandleText.ndjson
 }
 
-const text = <E>(format: TextFormat, pages: Stream.Stream<ReadonlyArray<Candle>, E>): Stream.Stream<Uint8Array, E> => {
+const text = <E>(
+  format: TextFormat,
+  pages: Stream.Stream<ReadonlyArray<Candle.Candle>, E>
+): Stream.Stream<Uint8Array, E> => {
   const lines = Stream.map(
     Stream.filter(pages, (page) => page.length > 0),
     (page) => Utf8.encode(`${page.map(printers[format]).join("\n")}\n`)
@@ -118,16 +110,16 @@ const text = <E>(format: TextFormat, pages: Stream.Stream<ReadonlyArray<Candle>,
 
 /** Converts ranges of bar numbers to times: the first and the last millisecond of each range. */
 export const rangeInstants = (
-  { interval }: Series,
-  known: BarRanges
+  { interval }: Candle.Series,
+  known: Candle.BarRanges
 ): ReadonlyArray<{ readonly from: number; readonly to: number }> =>
-  known.map(({ from, to }) => ({ from: openTime(interval, from), to: closeTime(interval, to) }))
+  known.map(({ from, to }) => ({ from: Candle.openTime(interval, from), to: Candle.closeTime(interval, to) }))
 
 /** Streams a file with the bars of known (completely recorded) ranges. */
 export const file = (
   source: Source,
-  series: Series,
-  known: BarRanges,
+  series: Candle.Series,
+  known: Candle.BarRanges,
   format: CandleFormat
 ): Stream.Stream<Uint8Array, ArchiveUnavailable> => {
   const pages = bars(source, series, known)
@@ -143,7 +135,7 @@ export const file = (
 /** A row of an imported file (in a text file, a line): its number, and its bar or the error of decoding the bar. */
 export interface Row {
   readonly row: number
-  readonly bar: Result.Result<Candle, string>
+  readonly bar: Result.Result<Candle.Candle, string>
 }
 
 /** A bar that was not imported, with the reason. */
@@ -173,7 +165,7 @@ export interface Options {
    * - Ranges: the file declares that it is complete in these ranges, so no trade took place in the period of a missing
    *   bar.
    */
-  readonly known?: "between" | BarRanges
+  readonly known?: "between" | Candle.BarRanges
   readonly onFinding: (finding: Finding) => Effect.Effect<void>
   /** Called every few thousand rows with the number of rows processed. */
   readonly progress: (rows: number) => Effect.Effect<void>
@@ -181,7 +173,7 @@ export interface Options {
 
 /** Decodes the bars of a text file. An incomplete last line is ignored. */
 export const textRows = <E, R>(
-  { coin, interval }: Series,
+  { coin, interval }: Candle.Series,
   format: TextFormat,
   bytes: Stream.Stream<Uint8Array, E, R>
 ): Stream.Stream<Row, E, R> => {
@@ -203,11 +195,11 @@ export const textRows = <E, R>(
 }
 
 /** Returns why the archive refuses a bar; `undefined` if it is valid. */
-const findFault = (series: Series, bar: Candle, now: number): string | undefined => {
+const findFault = (series: Candle.Series, bar: Candle.Candle, now: number): string | undefined => {
   const { coin, interval } = series
   if (bar.s !== coin || bar.i !== interval) return `a bar of ${bar.s} ${bar.i} instead of ${coin} ${interval}`
-  if (!belongsTo(series, bar)) {
-    const open = openTime(interval, barAt(interval, bar.t))
+  if (!Candle.belongsTo(series, bar)) {
+    const open = Candle.openTime(interval, Candle.barAt(interval, bar.t))
     return bar.t === open
       ? `it closes at ${bar.T}, which is not the end of a bar of ${interval}`
       : `it opens at ${bar.t}, which is not the start of a bar of ${interval}`
@@ -238,7 +230,7 @@ interface Progress extends Report {
 
 /** Imports the bars of one file, which must be in ascending order. */
 export const run = Effect.fn("CandleImport.run")(function*<E, R>(
-  series: Series,
+  series: Candle.Series,
   rows: Stream.Stream<Row, E, R>,
   { known, progress, onFinding }: Options
 ) {
@@ -250,22 +242,22 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
    * Returns the ranges that become known when a bar is imported: the range of the bar itself, and the ranges since the
    * previous bar that the file declares complete.
    */
-  const claimedRanges = (bar: number, { isWhole, last }: Pick<Progress, "isWhole" | "last">): BarRanges => {
-    const own: BarRange = { from: bar, to: bar }
+  const claimedRanges = (bar: number, { isWhole, last }: Pick<Progress, "isWhole" | "last">): Candle.BarRanges => {
+    const own: Candle.BarRange = { from: bar, to: bar }
     if (!isWhole || known === undefined) return [own]
     if (known === "between") return last < 0 ? [own] : [{ from: last + 1, to: bar }]
-    return addRange(rangesWithin(known, { from: last + 1, to: bar }), own)
+    return Candle.addRange(Candle.rangesWithin(known, { from: last + 1, to: bar }), own)
   }
 
   const start: Progress = { rows: 0, added: 0, held: 0, refused: 0, differing: 0, last: -1, isWhole: true }
 
   const taken = Effect.fnUntraced(function*(before: Progress, page: ReadonlyArray<Row>) {
     let { isWhole, last, refused } = before
-    const claims: Array<BarRanges> = []
+    const claims: Array<Candle.BarRanges> = []
     const rowByBar = new Map<number, number>()
-    const bars: Array<Candle> = []
+    const bars: Array<Candle.Candle> = []
     for (const { bar, row } of page) {
-      const number = Result.isSuccess(bar) ? barAt(interval, bar.success.t) : -1
+      const number = Result.isSuccess(bar) ? Candle.barAt(interval, bar.success.t) : -1
       const why = Result.isFailure(bar)
         ? bar.failure
         : findFault(series, bar.success, now) ??
@@ -284,7 +276,7 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
       last = number
       isWhole = true
     }
-    const { added, differing } = yield* archive.fill(series, unionRanges(claims), bars)
+    const { added, differing } = yield* archive.fill(series, Candle.unionRanges(claims), bars)
     for (const found of differing) {
       yield* onFinding({ row: rowByBar.get(found.given.t) ?? 0, why: formatDifference(found) })
     }
@@ -304,7 +296,7 @@ export const run = Effect.fn("CandleImport.run")(function*<E, R>(
   const { isWhole, last, ...report } = yield* Stream.runFoldEffect(Stream.grouped(rows, TOGETHER), () => start, taken)
   // the file can declare that it is complete after its last bar, which means that no trade followed
   const rest = isWhole && typeof known === "object"
-    ? rangesWithin(known, { from: last + 1, to: barAt(interval, now) - 1 })
+    ? Candle.rangesWithin(known, { from: last + 1, to: Candle.barAt(interval, now) - 1 })
     : []
   yield* archive.fill(series, rest, [])
   return report satisfies Report

@@ -5,10 +5,8 @@ import { checked, columns } from "@trigate/domain/unstable/candles/CandleText"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { FileMetaData } from "hyparquet"
-import { parquetMetadataAsync, parquetReadObjects } from "hyparquet"
-import type { ColumnSource, SchemaElement } from "hyparquet-writer"
-import { ByteWriter, ParquetWriter } from "hyparquet-writer"
+import { type FileMetaData, parquetMetadataAsync, parquetReadObjects } from "hyparquet"
+import { ByteWriter, type ColumnSource, ParquetWriter, type SchemaElement } from "hyparquet-writer"
 import type { Row } from "./CandleFiles.ts"
 
 /**
@@ -34,35 +32,25 @@ const count = { repetition_type, type: "INT64" } as const
 
 type Name = (typeof columns)[number]
 
-const types: { readonly [N in Name]: Omit<SchemaElement, "name"> } = {
-  open_time: time,
-  close_time: time,
-  open: text,
-  high: text,
-  low: text,
-  close: text,
-  volume: text,
-  trades: count
-}
-
-const values: { readonly [N in Name]: (bar: Candle) => string | bigint } = {
-  open_time: ({ t }) => BigInt(t),
-  close_time: ({ T }) => BigInt(T),
-  open: ({ o }) => o,
-  high: ({ h }) => h,
-  low: ({ l }) => l,
-  close: ({ c }) => c,
-  volume: ({ v }) => v,
-  trades: ({ n }) => BigInt(n)
+/** The type of each column, and its value in a bar. */
+const types: { readonly [N in Name]: readonly [Omit<SchemaElement, "name">, (bar: Candle) => string | bigint] } = {
+  open_time: [time, ({ t }) => BigInt(t)],
+  close_time: [time, ({ T }) => BigInt(T)],
+  open: [text, ({ o }) => o],
+  high: [text, ({ h }) => h],
+  low: [text, ({ l }) => l],
+  close: [text, ({ c }) => c],
+  volume: [text, ({ v }) => v],
+  trades: [count, ({ n }) => BigInt(n)]
 }
 
 const schema = (): Array<SchemaElement> => [
   { name: "bars", num_children: columns.length },
-  ...columns.map((name) => ({ name, ...types[name] }))
+  ...columns.map((name) => ({ name, ...types[name][0] }))
 ]
 
 const toColumns = (bars: ReadonlyArray<Candle>): Array<ColumnSource> =>
-  columns.map((name) => ({ name, data: bars.map(values[name]) }))
+  columns.map((name) => ({ name, data: bars.map(types[name][1]) }))
 
 /** The number of pages in one row group. A page contains up to some thousand bars. */
 const pagesPerGroup = 4

@@ -14,8 +14,7 @@ import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the mode of a file that SQLite opens by itself
 import { closeSync, openSync } from "node:fs"
-import type { SQLInputValue, StatementSync } from "node:sqlite"
-import { DatabaseSync } from "node:sqlite"
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite"
 import { pathToFileURL } from "node:url"
 
 /** The database file, and whether to create it if it does not exist. */

@@ -27,8 +27,7 @@ import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { AsJson, fault } from "./Output.ts"
-import type { UsageFault } from "./Output.ts"
+import { AsJson, fault, type UsageFault } from "./Output.ts"
 
 const defaultAddress = "http://127.0.0.1:8080"
 

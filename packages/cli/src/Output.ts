@@ -2,6 +2,7 @@
  * The inputs and outputs of commands: files, arguments and flags; tables or JSON on standard output, new files, and
  * progress on standard error.
  */
+import { CandleInterval } from "@trigate/domain/candles/Candle"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address, Hash, printable, printableLines, StorageSlot } from "@trigate/domain/encoding/Encoding"
 import * as TonAddress from "@trigate/domain/tokens/TokenData"
@@ -86,6 +87,14 @@ export const slot = (name: string) =>
     )
   )
 
+/** Declares a flag without a value. */
+export const booleanFlag = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDefault(false), Flag.withDescription(description))
+
+/** Declares an optional flag with a text as its value. */
+export const textFlag = (name: string, metavar: string, description: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), Flag.optional)
+
 /** Declares a flag that accepts a whole number from 1 to `most`. */
 export const countFlag = (name: string, most: number) =>
   Flag.String(name).pipe(
@@ -111,6 +120,16 @@ export const millisFlag = (name: string) =>
       () => "milliseconds since 1970, such as 1767225600000"
     )
   )
+
+/** The argument for the coin of candles. */
+export const coin = Argument.String("coin").pipe(
+  Argument.withDescription("BTC (a perpetual, case-sensitive), PURR/USDC or @107 (spot), dex:COIN (a builder's)")
+)
+
+/** The argument for the interval of candles. */
+export const interval = Argument.Literals("interval", CandleInterval.literals).pipe(
+  Argument.withDescription(`Length of a bar: ${CandleInterval.literals.join(" ")} (1M is a month)`)
+)
 
 /** The option `--network`. */
 export const network = Flag.Literals("network", ["mainnet", "testnet"]).pipe(
@@ -207,7 +226,7 @@ export const rows = (columns: ReadonlyArray<Column>, cells: ReadonlyArray<Readon
 }
 
 /** Breaks a text between words into lines of a width. A longer word has a line of its own. */
-const wrapped = (width: number, text: string): ReadonlyArray<string> => {
+export const wrapped = (width: number, text: string): ReadonlyArray<string> => {
   const lines: Array<string> = []
   for (const word of text.split(" ")) {
     const last = lines.at(-1)
@@ -217,16 +236,17 @@ const wrapped = (width: number, text: string): ReadonlyArray<string> => {
   return lines
 }
 
+/** Names with their values. {@link facts} omits a name whose value is `undefined`. */
+export type Facts = ReadonlyArray<readonly [name: string, value: string | undefined]>
+
 /**
  * Formats names and values, one pair per line. Breaks values that are wider than the terminal, and aligns the lines of
  * a value.
  */
-export const facts = (
-  pairs: ReadonlyArray<readonly [name: string, value: string]>,
-  terminal: number = Infinity
-): string => {
-  const width = Math.max(...pairs.map(([name]) => name.length)) + 2
-  return pairs.flatMap(([name, value]) =>
+export const facts = (pairs: Facts, terminal: number = Infinity): string => {
+  const known = pairs.flatMap(([name, value]) => value === undefined ? [] : [[name, value] as const])
+  const width = Math.max(...known.map(([name]) => name.length)) + 2
+  return known.flatMap(([name, value]) =>
     wrapped(terminal - width, printable(value)).map((line, at) =>
       `${(at === 0 ? name : "").padEnd(width)}${line}`.trimEnd()
     )
@@ -256,7 +276,7 @@ export const rowsFor = (
 
 /** The option `--json`. */
 export const AsJson = GlobalFlag.Setting("json")({
-  flag: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
+  flag: booleanFlag("json", "Print JSON instead of a table")
 })
 
 /**
@@ -278,11 +298,7 @@ export const printNotes = (sentences: ReadonlyArray<string>): Effect.Effect<void
   Effect.forEach(sentences, (sentence) => Console.error(printable(sentence)), { discard: true })
 
 /** The option `--save`. */
-export const saveFlag = Flag.String("save").pipe(
-  Flag.withMetavar("path"),
-  Flag.optional,
-  Flag.withDescription("Write to a new file instead of standard output")
-)
+export const saveFlag = textFlag("save", "path", "Write to a new file instead of standard output")
 
 /** Writes a document to a new file, or to standard output. Never overwrites a file. */
 export const save = Effect.fnUntraced(function*(path: Option.Option<string>, document: string) {

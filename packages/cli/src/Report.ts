@@ -1,11 +1,9 @@
 /** Formats failures as one line on standard error with an exit code by error class, and help for the terminal. */
 import { oneLine } from "@trigate/domain/encoding/Encoding"
-import { unwrapReason } from "@trigate/domain/errors/GatewayError"
-import type { GatewayError } from "@trigate/domain/errors/GatewayError"
+import { type GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Cause from "effect/Cause"
 import type * as CliError from "effect/cli/CliError"
 import * as CliOutput from "effect/cli/CliOutput"
-import type { Presenter } from "effect/cli/CliOutput"
 import type { FlagDoc, HelpDoc } from "effect/cli/HelpDoc"
 import * as TerminalCapabilities from "effect/cli/TerminalCapabilities"
 import * as Console from "effect/Console"
@@ -15,7 +13,7 @@ import * as Exit from "effect/Exit"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import { withoutKeys } from "./Output.ts"
+import { withoutKeys, wrapped } from "./Output.ts"
 
 /** Each exit code with its class and meaning, in the order of the codes. */
 export const codes = {
@@ -214,17 +212,7 @@ const indentation = " ".repeat(6)
 /** The beginning of a line of a report: the label of a row, or the indentation. */
 const before = /^ {2,}(?:\S+(?: \S+)* {2,})?/u
 
-const wrapWords = (text: string, room: number): ReadonlyArray<string> => {
-  const lines: Array<string> = []
-  for (const word of text.split(" ")) {
-    const last = lines.at(-1)
-    if (last !== undefined && last.length + 1 + word.length <= room) lines[lines.length - 1] = `${last} ${word}`
-    else lines.push(word)
-  }
-  return lines
-}
-
-const wrapped = (line: string, width: number): string => {
+const wrappedLine = (line: string, width: number): string => {
   const visible = line.replaceAll(colour, "")
   const head = before.exec(visible)?.[0] ?? ""
   const text = visible.slice(head.length)
@@ -233,7 +221,7 @@ const wrapped = (line: string, width: number): string => {
   if ((visible.length <= width && !isBelow) || head === "" || !line.endsWith(text)) return line
   const names = line.slice(0, line.length - text.length)
   const margin = isBelow ? indentation : " ".repeat(head.length)
-  const lines = wrapWords(text, width - margin.length).join(`\n${margin}`)
+  const lines = wrapped(width - margin.length, text).join(`\n${margin}`)
   return isBelow ? `${names.trimEnd()}\n${margin}${lines}` : `${names}${lines}`
 }
 
@@ -249,7 +237,7 @@ export const layout = (help: string, width: number): string => {
       section = title
       if (lines.length > 0 && lines.at(-1) !== "") lines.push("")
     }
-    lines.push(section === "EXAMPLES" || section === "USAGE" ? line : wrapped(line, width))
+    lines.push(section === "EXAMPLES" || section === "USAGE" ? line : wrappedLine(line, width))
   }
   return lines.join("\n")
 }
@@ -282,7 +270,7 @@ const exitCodes = `EXIT CODES\n${text.replace(/^/gmu, "  ")}`
  * Makes the presenter that prints help on standard output, `width` characters wide, and a mistake in the command line
  * as one line.
  */
-export const presenter = (width: number): Presenter => ({
+export const presenter = (width: number): CliOutput.Presenter => ({
   present: Effect.fnUntraced(function*(event) {
     switch (event._tag) {
       case "Help": {

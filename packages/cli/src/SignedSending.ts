@@ -5,18 +5,15 @@ import { Connection } from "@trigate/client/Connection"
 import * as Exchange from "@trigate/client/Exchange"
 import * as Health from "@trigate/client/Health"
 import * as Info from "@trigate/client/Info"
-import { resendAdvice } from "@trigate/domain/actions/Action"
-import type { AnySignedAction } from "@trigate/domain/actions/Action"
-import { ActionEntry, requireAll } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
-import * as Json from "@trigate/domain/encoding/Encoding"
-import { printable } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { type AnySignedAction, resendAdvice } from "@trigate/domain/actions/Action"
+import { ActionEntry, type ActionResult, requireAll } from "@trigate/domain/actions/ActionOutcome"
+import { type Address, printable, stringify } from "@trigate/domain/encoding/Encoding"
 import { OutcomeUnknown, UnknownAsset } from "@trigate/domain/errors/GatewayError"
 import { closestWord } from "@trigate/domain/errors/Problem"
 import { commandLine } from "@trigate/server/unstable/settings/Settings"
 import * as Signer from "@trigate/signing/Signer"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import * as Argument from "effect/cli/Argument"
 import * as Flag from "effect/cli/Flag"
 import * as Config from "effect/Config"
 import * as Console from "effect/Console"
@@ -39,11 +36,7 @@ export const keyFlags = {
     Flag.optional,
     Flag.withDescription(`Environment variable with the private key (default: ${commandLine.privateKey})`)
   ),
-  keyFile: Flag.String("key-file").pipe(
-    Flag.withMetavar("path"),
-    Flag.optional,
-    Flag.withDescription("File with the private key (32 bytes in hex); - for standard input")
-  )
+  keyFile: Output.textFlag("key-file", "path", "File with the private key (32 bytes in hex); - for standard input")
 }
 
 /** The values of {@link keyFlags}. */
@@ -55,10 +48,7 @@ export interface KeyOptions {
 /** The options of a command that signs an action and sends it. */
 export const flags = {
   ...keyFlags,
-  dryRun: Flag.Boolean("dry-run").pipe(
-    Flag.withDefault(false),
-    Flag.withDescription("Sign, print the body for POST /exchange, send nothing")
-  ),
+  dryRun: Output.booleanFlag("dry-run", "Sign, print the body for POST /exchange, send nothing"),
   yes: Flag.Boolean("yes").pipe(
     Flag.withAlias("y"),
     Flag.withDefault(false),
@@ -154,7 +144,7 @@ const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, s
   const unknown = (upstream: string, detail: string) =>
     new OutcomeUnknown({ upstream, nonce: body.nonce, signer, advice: resendAdvice, detail })
   const printBytes = Console.error(
-    `The signed bytes, which you can send again unchanged: ${printable(Json.stringify(body))}`
+    `The signed bytes, which you can send again unchanged: ${printable(stringify(body))}`
   )
   return yield* Exchange.submit(body).pipe(
     Effect.provideService(Connection, access.connection),
@@ -176,7 +166,7 @@ const describeEntry = ActionEntry.match({
   Waiting: ({ kind }) => kind === "waitingForFill" ? "waits for the fill of its parent order" : "waits for its trigger",
   Done: ({ twapId }) => twapId === undefined ? "done" : `TWAP order ${twapId} runs`,
   Rejected: ({ message, reason }) => `rejected (${reason}): ${message}`,
-  Unrecognised: ({ raw }) => `unrecognised status: ${Json.stringify(raw)}`
+  Unrecognised: ({ raw }) => `unrecognised status: ${stringify(raw)}`
 })
 
 /**
@@ -207,7 +197,7 @@ export const run = Effect.fnUntraced(function*<E, R>(
   if (dryRun) {
     const { body, says } = yield* sign(by)
     yield* Output.printNotes(says)
-    return yield* Console.log(printable(Json.stringify(body)))
+    return yield* Console.log(printable(stringify(body)))
   }
   const access = yield* GatewayAccess.connect
   const { sandbox } = yield* checkNetwork(access, network)
@@ -219,21 +209,24 @@ export const run = Effect.fnUntraced(function*<E, R>(
   const { body: { nonce }, signer } = signed
   yield* Output.print({
     json: { ...result, nonce, signer },
-    table: Output.facts([["venue", isRefused(result) ? "rejected" : "accepted"], ["signer", signer], [
-      "nonce",
-      String(nonce)
-    ], ...legRows(result)])
+    table: Output.facts([
+      ["venue", isRefused(result) ? "rejected" : "accepted"],
+      ["signer", signer],
+      ["nonce", String(nonce)],
+      ...legRows(result)
+    ])
   })
   yield* requireAll(result)
 })
 
+/** The argument for the coin to trade or to follow. */
+export const coin = Argument.String("coin").pipe(
+  Argument.withDescription("Perpetual (BTC), spot pair (PURR/USDC, @107) or dex:COIN; case-sensitive")
+)
+
 /** Declares the option `--dex`. */
 export const dexFlag = (otherwise: string) =>
-  Flag.String("dex").pipe(
-    Flag.withMetavar("name"),
-    Flag.optional,
-    Flag.withDescription(`A builder-deployed dex of perpetuals (default: ${otherwise})`)
-  )
+  Output.textFlag("dex", "name", `A builder-deployed dex of perpetuals (default: ${otherwise})`)
 
 /**
  * Returns the dexes of perpetuals that a command covers: the one in {@link dexFlag}, or all, the venue's own first. The
@@ -257,11 +250,14 @@ export const ofSigner = Effect.fnUntraced(function*(signer: Address) {
   return role === "agent" ? data?.user ?? signer : signer
 })
 
+/** The argument for an account. */
+export const accountArgument = Output.address("account").pipe(
+  Argument.optional,
+  Argument.withDescription("Account: 20 bytes in hex (default: the account of your private key)")
+)
+
 /** Returns the account in the argument; without an argument, the account of the private key in the options. */
-export const find = Effect.fnUntraced(function*(
-  address: Option.Option<Address>,
-  key: KeyOptions
-) {
+export const find = Effect.fnUntraced(function*(address: Option.Option<Address>, key: KeyOptions) {
   if (Option.isSome(address)) return address.value
   return yield* ofSigner((yield* loadSigner(key)).address)
 })

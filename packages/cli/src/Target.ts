@@ -6,8 +6,7 @@
  */
 import * as Connection from "@trigate/client/Connection"
 import * as Settings from "@trigate/server/settings/SettingsSources"
-import { commandLine } from "@trigate/server/unstable/settings/Settings"
-import type { Settings as Decoded } from "@trigate/server/unstable/settings/Settings"
+import { commandLine, type Settings as Decoded } from "@trigate/server/unstable/settings/Settings"
 import * as CallerStore from "@trigate/server/unstable/stores/Stores"
 import * as Flag from "effect/cli/Flag"
 import * as Config from "effect/Config"

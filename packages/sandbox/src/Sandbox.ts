@@ -5,8 +5,7 @@
  * the real upstreams. Typed methods and relayed requests therefore run the same code as with live chains.
  */
 import { OutcomeUnknown } from "@trigate/domain/errors/GatewayError"
-import { serving as evmServing } from "@trigate/domain/evm/EvmProtocol"
-import type { EvmBackend } from "@trigate/domain/evm/EvmProtocol"
+import { type EvmBackend, serving as evmServing } from "@trigate/domain/evm/EvmProtocol"
 import { serving as layer2Serving } from "@trigate/domain/evm/Layer2Operations"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
 import type { TokenOnce, TokenRead } from "@trigate/domain/unstable/tokens/TokenProtocol"
@@ -15,7 +14,6 @@ import * as NonceSource from "@trigate/signing/NonceSource"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as TokenChain from "@trigate/tokens/TokenChain"
-import type { MetadataFetch } from "@trigate/tokens/TokenChain"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as ActionSettlement from "@trigate/trading/actionLog/ActionSettlement"
@@ -144,7 +142,7 @@ const evm = Effect.gen(function*() {
 })
 
 /** Serves token metadata documents from the sandbox's state, without HTTP requests. */
-const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
+const metadata = ({ tokens }: State): TokenChain.MetadataFetch["Service"] => ({
   fetch: (uri) =>
     Effect.map(
       Ref.get(tokens.state),

@@ -1,18 +1,7 @@
 /** The settings of a sandbox. They apply if no upstream URL is set. */
 import { CandleInterval, coinPattern } from "@trigate/domain/candles/Candle"
 import { longestLatency, Share } from "@trigate/domain/unstable/Sandbox"
-import {
-  Age,
-  Count,
-  count,
-  duration,
-  filtered,
-  list,
-  nonEmptyWords,
-  optional,
-  withDefault
-} from "@trigate/domain/unstable/Setting"
-import type { Values } from "@trigate/domain/unstable/Setting"
+import * as Setting from "@trigate/domain/unstable/Setting"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
@@ -22,7 +11,9 @@ import type { Options } from "./SandboxState.ts"
 import { defaultSeed } from "./Seed.ts"
 import { defaultLimits } from "./venue/Venue.ts"
 
-const Text = Schema.String.check(filtered("1 to 100 printable characters", (text) => /^[ -~]{1,100}$/u.test(text)))
+const Text = Schema.String.check(
+  Setting.filtered("1 to 100 printable characters", (text) => /^[ -~]{1,100}$/u.test(text))
+)
 
 const instant = /^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,3})?Z$/u
 
@@ -30,12 +21,11 @@ const Instant = Schema.String.check(Schema.isPattern(instant)).pipe(Schema.decod
 
 const Speed = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))
 
-const Latency = Age.check(
+const Latency = Setting.Age.check(
   Schema.makeFilter((latency) => Duration.toMillis(latency) <= longestLatency ? undefined : "at most a minute")
 )
 
 const ShareText = Schema.FiniteFromString.pipe(Schema.decodeTo(Share))
-const share = "a number from 0 (never) to 1 (always)"
 
 const priceSource = new RegExp(
   `^(?<coin>${coinPattern}):(?<interval>[0-9]+[mhdwM])(?:=(?<file>.+\\.(?:csv|ndjson|parquet)))?$`,
@@ -67,31 +57,31 @@ const PriceSource = Schema.String.check(Schema.isPattern(priceSource)).pipe(
 /** The decoded name of a coin's recorded bars. As text, the name is `BTC:1m`, for example. */
 export type PriceSource = typeof PriceSource.Type
 
-const group = "Sandbox"
-const needsRestart = true
+const shared = { group: "Sandbox", needsRestart: true } as const
+
+/** Declares the probability of a fault. */
+const probability = (name: string, meaning: string) =>
+  Setting.withDefault(name, ShareText, "0", { ...shared, meaning, takes: "a number from 0 (never) to 1 (always)" })
 
 /** The settings, by member name in a configuration file. */
 export const settings = {
-  sandboxSeed: withDefault("TRIGATE_SANDBOX_SEED", Text, defaultSeed, {
-    group,
-    needsRestart,
+  sandboxSeed: Setting.withDefault("TRIGATE_SANDBOX_SEED", Text, defaultSeed, {
+    ...shared,
     meaning: "seed that, together with the clock, determines all generated data of the sandbox",
     takes: "1 to 100 printable characters"
   }),
-  sandboxClock: optional("TRIGATE_SANDBOX_CLOCK", Instant, {
-    group,
-    needsRestart,
+  sandboxClock: Setting.optional("TRIGATE_SANDBOX_CLOCK", Instant, {
+    ...shared,
     meaning:
       "fixed time of the sandbox's venue; only `POST /admin/sandbox/clock` advances it. With a fixed time, the same actions " +
       "have the same results in every run. Nonces, `expiresAfter` and the other chains still use the machine's clock",
     takes: "a UTC time such as `2026-01-05T12:00:00Z`"
   }, "unset: the clock runs"),
-  sandboxPrices: list(
+  sandboxPrices: Setting.list(
     "TRIGATE_SANDBOX_PRICES",
-    nonEmptyWords(PriceSource),
+    Setting.nonEmptyWords(PriceSource),
     {
-      group,
-      needsRestart,
+      ...shared,
       meaning:
         "recorded bars that the sandbox replays as prices, beginning when it starts. Bars without a file come from " +
         "the candle archive in the database of `TRIGATE_DATABASE_URL`",
@@ -101,64 +91,47 @@ export const settings = {
     },
     "unset: generated from the seed"
   ),
-  sandboxSpeed: withDefault("TRIGATE_SANDBOX_SPEED", Speed, "1", {
-    group,
-    needsRestart,
+  sandboxSpeed: Setting.withDefault("TRIGATE_SANDBOX_SPEED", Speed, "1", {
+    ...shared,
     meaning: "speed of the sandbox's prices relative to real time",
     takes: "a number from 1 to 1000"
   }),
-  sandboxLatency: withDefault("TRIGATE_SANDBOX_LATENCY", Latency, "0s", {
-    group,
-    needsRestart,
+  sandboxLatency: Setting.withDefault("TRIGATE_SANDBOX_LATENCY", Latency, "0s", {
+    ...shared,
     meaning: "latency of actions and queries at the sandbox's venue",
-    takes: `${duration}, at most a minute`
+    takes: `${Setting.duration}, at most a minute`
   }),
-  sandboxLostReplies: withDefault("TRIGATE_SANDBOX_LOST_REPLIES", ShareText, "0", {
-    group,
-    needsRestart,
-    meaning:
-      "probability that the sandbox's venue executes an action without sending a reply, so that the caller does not know the outcome",
-    takes: share
-  }),
-  sandboxLostRequests: withDefault("TRIGATE_SANDBOX_LOST_REQUESTS", ShareText, "0", {
-    group,
-    needsRestart,
-    meaning:
-      "probability that an action does not reach the sandbox's venue, while the caller does not know the outcome",
-    takes: share
-  }),
-  sandboxRateLimited: withDefault("TRIGATE_SANDBOX_RATE_LIMITED", ShareText, "0", {
-    group,
-    needsRestart,
-    meaning: "probability that the sandbox's venue refuses an action or a query with HTTP 429",
-    takes: share
-  }),
-  sandboxRejectedLegs: withDefault("TRIGATE_SANDBOX_REJECTED_LEGS", ShareText, "0", {
-    group,
-    needsRestart,
-    meaning:
-      "probability that the sandbox's venue rejects an order for insufficient margin; applies to each order of an action separately",
-    takes: share
-  }),
-  sandboxDroppedSockets: withDefault("TRIGATE_SANDBOX_DROPPED_SOCKETS", ShareText, "0", {
-    group,
-    needsRestart,
-    meaning: "probability, in each second, that the sandbox closes a caller's WebSocket without a close frame",
-    takes: share
-  }),
-  sandboxAccounts: withDefault("TRIGATE_SANDBOX_ACCOUNTS", Count, String(defaultLimits.accounts), {
-    group,
-    needsRestart,
+  sandboxLostReplies: probability(
+    "TRIGATE_SANDBOX_LOST_REPLIES",
+    "probability that the sandbox's venue executes an action without sending a reply, so that the caller does not know the outcome"
+  ),
+  sandboxLostRequests: probability(
+    "TRIGATE_SANDBOX_LOST_REQUESTS",
+    "probability that an action does not reach the sandbox's venue, while the caller does not know the outcome"
+  ),
+  sandboxRateLimited: probability(
+    "TRIGATE_SANDBOX_RATE_LIMITED",
+    "probability that the sandbox's venue refuses an action or a query with HTTP 429"
+  ),
+  sandboxRejectedLegs: probability(
+    "TRIGATE_SANDBOX_REJECTED_LEGS",
+    "probability that the sandbox's venue rejects an order for insufficient margin; applies to each order of an action separately"
+  ),
+  sandboxDroppedSockets: probability(
+    "TRIGATE_SANDBOX_DROPPED_SOCKETS",
+    "probability, in each second, that the sandbox closes a caller's WebSocket without a close frame"
+  ),
+  sandboxAccounts: Setting.withDefault("TRIGATE_SANDBOX_ACCOUNTS", Setting.Count, String(defaultLimits.accounts), {
+    ...shared,
     meaning:
       "maximum number of accounts of the sandbox's venue; transfers that would create one more account are refused",
-    takes: count
+    takes: Setting.count
   }),
-  sandboxFills: withDefault("TRIGATE_SANDBOX_FILLS", Count, String(defaultLimits.fills), {
-    group,
-    needsRestart,
+  sandboxFills: Setting.withDefault("TRIGATE_SANDBOX_FILLS", Setting.Count, String(defaultLimits.fills), {
+    ...shared,
     meaning:
       "number of latest fills stored for each account of the sandbox's venue. When an account has twice as many, the older half is removed. A fill takes about 1 KiB",
-    takes: count
+    takes: Setting.count
   })
 }
 
@@ -166,7 +139,7 @@ export const settings = {
  * Converts the settings to the options of a sandbox. The option `prices` is not included, because the caller reads the
  * recorded prices separately.
  */
-export const toOptions = (decoded: Values<typeof settings>): Omit<Options, "prices"> => ({
+export const toOptions = (decoded: Setting.Values<typeof settings>): Omit<Options, "prices"> => ({
   seed: decoded.sandboxSeed,
   stoppedAt: Option.getOrUndefined(Option.map(decoded.sandboxClock, DateTime.toEpochMillis)),
   speed: decoded.sandboxSpeed,

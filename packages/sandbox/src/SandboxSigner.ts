@@ -1,11 +1,9 @@
 /** Signs the typed data (EIP-712) of actions with test keys, as a wallet does. */
 import type { Action, AnySignedAction, Signature, SignedAction } from "@trigate/domain/actions/Action"
 import { trimmed } from "@trigate/signing/Secp256k1"
-import * as Signable from "@trigate/signing/unstable/actions/ActionHash"
-import type { Unhashable } from "@trigate/signing/unstable/actions/ActionHash"
+import { type Signable, typedData, type Unhashable } from "@trigate/signing/unstable/actions/ActionHash"
 import * as SignerRecovery from "@trigate/signing/unstable/actions/CanonicalAction"
-import type { VenueProfile } from "@trigate/signing/VenueProfile"
-import * as VenueProfile_ from "@trigate/signing/VenueProfile"
+import { defaultChainId, mainnet, type VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import { privateKeyToAccount } from "viem/accounts"
 import type { TestKey } from "./SandboxExamples.ts"
@@ -23,8 +21,8 @@ export interface MultiSigRequest extends Omit<Unsigned, "action"> {
   readonly cosigners: ReadonlyArray<TestKey>
 }
 
-const sign = (key: TestKey, signable: Signable.Signable): Effect.Effect<Signature> => {
-  const { domain, message, primaryType, types } = Signable.typedData(signable)
+const sign = (key: TestKey, signable: Signable): Effect.Effect<Signature> => {
+  const { domain, message, primaryType, types } = typedData(signable)
   return Effect.map(
     Effect.promise(() => privateKeyToAccount(key.privateKey).signTypedData({ domain, types, primaryType, message })),
     (signed): Signature => ({
@@ -42,7 +40,7 @@ const sign = (key: TestKey, signable: Signable.Signable): Effect.Effect<Signatur
 export const signAction = Effect.fnUntraced(function*<const Request extends Unsigned>(
   key: TestKey,
   request: Request,
-  profile: VenueProfile = VenueProfile_.mainnet
+  profile: VenueProfile = mainnet
 ): Effect.fn.Return<Request & { readonly signature: Signature }, Unhashable> {
   const { outer } = yield* Effect.fromResult(SignerRecovery.requestSignable(profile, request))
   return { ...request, signature: yield* sign(key, outer) }
@@ -59,11 +57,11 @@ const placeholder: Signature = { r: "0x1", s: "0x1", v: 27 }
  */
 export const signMultiSig = Effect.fnUntraced(function*(
   { action, cosigners, leader, multiSigUser, ...envelope }: MultiSigRequest,
-  profile: VenueProfile = VenueProfile_.mainnet
+  profile: VenueProfile = mainnet
 ): Effect.fn.Return<SignedAction, Unhashable> {
   const wrap = (signatures: ReadonlyArray<Signature>): Extract<Action, { readonly type: "multiSig" }> => ({
     type: "multiSig",
-    signatureChainId: VenueProfile_.defaultChainId,
+    signatureChainId: defaultChainId,
     signatures,
     payload: { multiSigUser, outerSigner: leader.address, action }
   })

@@ -1,8 +1,7 @@
 /**
  * The state of a sandbox's chains, from its initial content on. Tests can read and set it while the chains are in use.
  */
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address, Data, Hash } from "@trigate/domain/encoding/Encoding"
+import { type Address, type Data, type Hash, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { SpotMeta } from "@trigate/domain/info/Market"
 import * as TonAddress from "@trigate/domain/tokens/TokenData"
 import type { SandboxFaults } from "@trigate/domain/unstable/Sandbox"
@@ -13,20 +12,13 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
-import * as EvmWorld from "./evm/EvmChain.ts"
-import { genesis } from "./evm/EvmChain.ts"
-import type { Account as EvmAccount, World } from "./evm/EvmChain.ts"
+import * as EvmChain from "./evm/EvmChain.ts"
 import * as Layer2Chain from "./evm/Layer2Chain.ts"
-import type { Layer2State, NewTransaction } from "./evm/Layer2Chain.ts"
 import * as VenueEvm from "./evm/VenueEvm.ts"
-import type { EvmState } from "./evm/VenueEvm.ts"
 import { contracts, keys, tokenKey, tokens, traderStake, transactions } from "./SandboxExamples.ts"
 import * as Random from "./Seed.ts"
-import { defaultSeed } from "./Seed.ts"
-import type { Seed } from "./Seed.ts"
 import * as TokenServer from "./tokens/TokenServer.ts"
-import { accountKey } from "./tokens/TokenServer.ts"
-import type { Contract, Dialect, TokenState } from "./tokens/TokenServer.ts"
+import { accountKey, type Contract, type Dialect, type TokenState } from "./tokens/TokenServer.ts"
 import { hype, makeMarkets, spotUsdDecimals, usdc, usdDecimals } from "./venue/Assets.ts"
 import * as TradingControls from "./venue/TradingControls.ts"
 import { depositSpot, endowUsd } from "./venue/Transfers.ts"
@@ -34,8 +26,7 @@ import * as Venue_ from "./venue/Venue.ts"
 import type { Venue, VenueLimits } from "./venue/Venue.ts"
 import * as VenueInfo from "./venue/VenueInfo.ts"
 import * as VenueState from "./venue/VenueState.ts"
-import { empty, newAccount } from "./venue/VenueState.ts"
-import type { Account, InfoState } from "./venue/VenueState.ts"
+import { type Account, empty, type InfoState, newAccount } from "./venue/VenueState.ts"
 
 /** Multicall3 as deployed on public chains; keccak-256 0xd5c15df6…8e770891. License: MIT. */
 export const multicall3: Data =
@@ -64,7 +55,7 @@ export const deposits = { usd: 10_000, spotUsdc: 10_000, spotHype: 100 } as cons
 export const traders: ReadonlyArray<Address> = [keys.trader.address, keys.multiSigUser.address, keys.treasury.address]
 
 /** Makes the initial state of trading, with the initial deposits of the trading accounts. */
-export const genesisTrading = (seed: Seed, listed: InfoState, now: number, limits?: VenueLimits): Venue => {
+export const genesisTrading = (seed: Random.Seed, listed: InfoState, now: number, limits?: VenueLimits): Venue => {
   const made = Venue_.make(seed, listed, now, limits)
   for (const trader of traders) {
     endowUsd(made, trader, BigInt(deposits.usd) * 10n ** BigInt(usdDecimals))
@@ -93,7 +84,7 @@ export const genesisVenue: VenueState.VenueState = {
 }
 
 /** Makes the initial data for queries: the spot metadata, and the market of each coin that has candles. */
-export const genesisInfo = (seed: Seed, spotMeta: SpotMeta): InfoState => ({
+export const genesisInfo = (seed: Random.Seed, spotMeta: SpotMeta): InfoState => ({
   spotMeta,
   markets: new Map(makeMarkets(seed, spotMeta).map((market) => [market.coin, market])),
   outcomeMeta: { outcomes: [], questions: [] }
@@ -112,7 +103,7 @@ const textWord = (text: string): Hash => {
  * The initial accounts of both EVM chains: each test key except `stranger` has 10000 of the native coin, and Multicall3
  * is deployed.
  */
-const accounts: ReadonlyArray<readonly [Address, Partial<EvmAccount>]> = [
+const accounts: ReadonlyArray<readonly [Address, Partial<EvmChain.Account>]> = [
   ...Object.values(keys).flatMap(({ address }) =>
     address === keys.stranger.address ? [] : [[address, { balance: 10n ** 22n }] as const]
   ),
@@ -151,12 +142,12 @@ const tokenWords = ({ decimals, name, symbol }: Erc20): ReadonlyArray<Hash> => [
  * Returns the initial storage words of a token contract: first the metadata, then pseudo-random words that the
  * contract's code never reads.
  */
-const unwritten = (seed: Seed, erc20s: ReadonlyArray<Erc20>): World["unwritten"] => {
+const unwritten = (seed: Random.Seed, erc20s: ReadonlyArray<Erc20>): EvmChain.World["unwritten"] => {
   const words = new Map(erc20s.map((erc20) => [erc20.address, tokenWords(erc20)]))
   return (address, slot) => {
     const known = words.get(address)
-    if (known === undefined || slot >= usedSlots) return EvmWorld.zeroWord
-    return known[Number(slot)] ?? Random.hex(seed, `evm/${EvmWorld.wordKey(address, slot)}`, 64)
+    if (known === undefined || slot >= usedSlots) return EvmChain.zeroWord
+    return known[Number(slot)] ?? Random.hex(seed, `evm/${EvmChain.wordKey(address, slot)}`, 64)
   }
 }
 
@@ -164,10 +155,10 @@ const unwritten = (seed: Seed, erc20s: ReadonlyArray<Erc20>): World["unwritten"]
  * Makes the initial EVM state of the trading chain, with the wrapped token and the contracts that are linked to spot
  * tokens. The chain starts at `startedAt` (milliseconds).
  */
-export const evm = (seed: Seed, spotMeta: SpotMeta, startedAt: number): EvmState => {
+export const evm = (seed: Random.Seed, spotMeta: SpotMeta, startedAt: number): VenueEvm.EvmState => {
   const erc20s = listTokens(spotMeta)
   const code = { nonce: 1n, code: wrappedToken }
-  const world = EvmWorld.make(
+  const world = EvmChain.make(
     // code that a contract's call finds; the sandbox refuses the call
     [
       ...accounts,
@@ -176,7 +167,7 @@ export const evm = (seed: Seed, spotMeta: SpotMeta, startedAt: number): EvmState
     ],
     unwritten(seed, erc20s)
   )
-  return { ...genesis(world), startedAt, fees: {} }
+  return { ...EvmChain.genesis(world), startedAt, fees: {} }
 }
 
 /** URIs of documents with token metadata. The host name in these URIs never resolves. */
@@ -268,7 +259,7 @@ export const tokenChain: TokenState = {
   ])
 }
 
-const transfer: NewTransaction["logs"] = [{
+const transfer: Layer2Chain.NewTransaction["logs"] = [{
   address: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
   topics: [
     "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef",
@@ -278,7 +269,7 @@ const transfer: NewTransaction["logs"] = [{
   data: `0x${"7a1b6de237e5e8c9".padStart(64, "0")}`
 }]
 
-const sent: ReadonlyArray<NewTransaction> = [
+const sent: ReadonlyArray<Layer2Chain.NewTransaction> = [
   { hash: transactions.opStack, logs: transfer, gasUsed: 142_342n, inBlocks: -90 },
   { hash: transactions.opLegacy, family: "op-legacy", logs: transfer, gasUsed: 142_342n, inBlocks: -9_000 },
   {
@@ -305,8 +296,8 @@ const sent: ReadonlyArray<NewTransaction> = [
 ]
 
 /** Makes a layer 2 with the example transactions. The chain starts at `startedAt` (milliseconds). */
-export const layer2 = (seed: Seed, startedAt: number): Layer2State =>
-  Layer2Chain.make(seed, startedAt, EvmWorld.make(accounts), sent)
+export const layer2 = (seed: Random.Seed, startedAt: number): Layer2Chain.Layer2State =>
+  Layer2Chain.make(seed, startedAt, EvmChain.make(accounts), sent)
 
 /** A copy of the venue: trading, accounts and listings, without the EVM chains and the token chain. */
 export interface VenueSnapshot {
@@ -337,7 +328,7 @@ export interface VenueSnapshot {
  * ```
  */
 export class SandboxState extends Context.Service<SandboxState, {
-  readonly seed: Seed
+  readonly seed: Random.Seed
   /** The venue's accounts, validators and nonces. */
   readonly venue: VenueState.VenueControls
   /** Markets with their books; the balances, positions and orders of accounts; the venue's time. */
@@ -366,7 +357,7 @@ export class SandboxState extends Context.Service<SandboxState, {
 /** The initial state of the chains. */
 export interface Options {
   /** The seed. Together with the `Clock`, it determines all generated data. Default: `"trigate"`. */
-  readonly seed?: Seed | undefined
+  readonly seed?: Random.Seed | undefined
   /**
    * Fixes the venue's clock at this time, in milliseconds; after that, only `trading.advance` advances it. With a fixed
    * time and a given seed, a sequence of actions has the same results in every run. Default: the clock runs.
@@ -382,7 +373,7 @@ export interface Options {
 }
 
 const make = Effect.fnUntraced(
-  function*({ faults, limits, prices = new Map(), seed = defaultSeed, speed = 1, stoppedAt }: Options) {
+  function*({ faults, limits, prices = new Map(), seed = Random.defaultSeed, speed = 1, stoppedAt }: Options) {
     const startedAt = yield* Clock.currentTimeMillis
     const beginsAt = stoppedAt ?? startedAt
     const spotMeta = TradingControls.makeSpotMeta(seed)

@@ -9,8 +9,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as binding from "secp256k1"
-import { fromHex, isWord, loadKeccak, publicKeyAddress, toHex, trimmedHex } from "./actions/ActionHash.ts"
-import type { Hex } from "./actions/ActionHash.ts"
+import { fromHex, type Hex, isWord, loadKeccak, publicKeyAddress, toHex, trimmedHex } from "./actions/ActionHash.ts"
 
 /** A signature as bytes: `r` and `s` of 32 bytes each, and the recovery bit, 0 or 1. */
 export interface CompactSignature {

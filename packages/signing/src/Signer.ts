@@ -9,9 +9,7 @@ import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Signable from "./actions/ActionHash.ts"
-import { keccak256, publicKeyAddress, toHex } from "./actions/ActionHash.ts"
-import type { Hex } from "./actions/ActionHash.ts"
+import * as ActionHash from "./actions/ActionHash.ts"
 import * as Secp256k1 from "./Secp256k1.ts"
 
 /** A signature from an external signer, as {@link makeExternal} accepts it. */
@@ -83,12 +81,12 @@ export type SignerFailure = SignerMismatch | SignerUnavailable
  */
 export class Signer extends Context.Service<Signer, {
   /** The address of the key, lower case. */
-  readonly address: Hex
+  readonly address: ActionHash.Hex
   /**
    * Signs a message: `r` and `s` of 32 bytes, low `s`, `v` 27 or 28. Fails with `SignerMismatch` if another key made
    * the signature, and with `SignerUnavailable` if there is no signature.
    */
-  readonly sign: (signable: Signable.Signable) => Effect.Effect<Signature, SignerFailure>
+  readonly sign: (signable: ActionHash.Signable) => Effect.Effect<Signature, SignerFailure>
 }>()("@trigate/signing/Signer") {}
 
 const privateKey = /^(?:0x)?([0-9a-fA-F]{64})$/
@@ -113,12 +111,12 @@ const formatCause = (cause: unknown): string => {
 }
 
 const spelled = ({ bytes, recovery }: Secp256k1.CompactSignature): Signature => ({
-  r: toHex(bytes.subarray(0, 32)),
-  s: toHex(bytes.subarray(32)),
+  r: ActionHash.toHex(bytes.subarray(0, 32)),
+  s: ActionHash.toHex(bytes.subarray(32)),
   v: recovery === 0 ? 27 : 28
 })
 
-const verified = (engine: Secp256k1.Engine, address: Hex, digest: Hex, given: GivenSignature) =>
+const verified = (engine: Secp256k1.Engine, address: ActionHash.Hex, digest: ActionHash.Hex, given: GivenSignature) =>
   Result.mapError(
     Secp256k1.verified(engine, address, digest, given),
     (recovered) => new SignerMismatch({ expected: address, ...(recovered === undefined ? {} : { recovered }) })
@@ -137,16 +135,16 @@ export const makePrivateKey = Effect.fnUntraced(function*(
   const secret = keyBytes(Redacted.value(key))
   if (secret === undefined) return yield* new InvalidPrivateKey()
   const publicKey = yield* Effect.fromOption(engine.publicKey(secret), () => new InvalidPrivateKey())
-  const address = publicKeyAddress(publicKey)
+  const address = ActionHash.publicKeyAddress(publicKey)
   const signDigest = (digest: Uint8Array) =>
     Effect.fromOption(
       Option.map(engine.sign(digest, secret), spelled),
       () => new SignerUnavailable({ signer: address, detail: "no signature" })
     )
-  const probe = keccak256(publicKey)
+  const probe = ActionHash.keccak256(publicKey)
   const signature = yield* signDigest(probe)
-  yield* Effect.fromResult(verified(engine, address, toHex(probe), signature))
-  return Signer.of({ address, sign: (signable) => Effect.suspend(() => signDigest(Signable.digestBytes(signable))) })
+  yield* Effect.fromResult(verified(engine, address, ActionHash.toHex(probe), signature))
+  return Signer.of({ address, sign: (signable) => Effect.suspend(() => signDigest(ActionHash.digestBytes(signable))) })
 })
 
 /**
@@ -167,8 +165,8 @@ export const layerPrivateKey = (
 export type External<E = never, R = never> =
   & { readonly address: Address }
   & (
-    | { readonly signDigest: (digest: Hex) => Effect.Effect<GivenSignature, E, R> }
-    | { readonly signTypedData: (data: Signable.TypedData) => Effect.Effect<GivenSignature, E, R> }
+    | { readonly signDigest: (digest: ActionHash.Hex) => Effect.Effect<GivenSignature, E, R> }
+    | { readonly signTypedData: (data: ActionHash.TypedData) => Effect.Effect<GivenSignature, E, R> }
   )
 
 /**
@@ -185,11 +183,11 @@ export const makeExternal = Effect.fnUntraced(function*<E, R>(
   const engine = yield* Secp256k1.Secp256k1
   const context = yield* Effect.context<R>()
   const address = lowerCase(external.address)
-  const sign = Effect.fn("Signer.sign")(function*(signable: Signable.Signable) {
-    const digest = Signable.digest(signable)
+  const sign = Effect.fn("Signer.sign")(function*(signable: ActionHash.Signable) {
+    const digest = ActionHash.digest(signable)
     const asked = "signDigest" in external
       ? external.signDigest(digest)
-      : external.signTypedData(Signable.typedData(signable))
+      : external.signTypedData(ActionHash.typedData(signable))
     const given = yield* Effect.mapError(
       asked,
       (cause) => new SignerUnavailable({ signer: address, detail: formatCause(cause) })
@@ -229,7 +227,7 @@ export const layerExternal = <E, R>(external: External<E, R>): Layer.Layer<Signe
 /** A viem account, or a viem wallet client with its account. */
 export type ViemSigner =
   & ({ readonly address: Address } | { readonly account: { readonly address: Address } })
-  & { signTypedData(data: Signable.TypedData): Promise<string> }
+  & { signTypedData(data: ActionHash.TypedData): Promise<string> }
 
 /** Makes a signer from a viem account or wallet client. Its signatures are verified as by {@link makeExternal}. */
 export const makeViem = (wallet: ViemSigner): Effect.Effect<Signer["Service"]> =>

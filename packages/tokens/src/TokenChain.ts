@@ -16,21 +16,9 @@ import type {
   UpstreamMalformed,
   WrapReason
 } from "@trigate/domain/errors/GatewayError"
-import type * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import { decodeJson, malformed, sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
-import type { Surface } from "@trigate/domain/operations/Operation"
-import * as TonAddress from "@trigate/domain/tokens/TokenData"
-import { DEFAULT_DECIMALS, TokenContract, TokenData, TvmInteger } from "@trigate/domain/tokens/TokenData"
-import type {
-  AccountTransaction,
-  DetectedAddress,
-  JettonTransfer,
-  JettonTransfersRequest,
-  JettonWalletRequest,
-  Position,
-  TokenContent,
-  TransactionsRequest
-} from "@trigate/domain/tokens/TokenData"
+import type { Surface, UpstreamResponse } from "@trigate/domain/operations/Operation"
+import * as TokenData from "@trigate/domain/tokens/TokenData"
 import { getTokenData, tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
 import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/tokens/TokenOperations"
 import * as TokenRpc from "@trigate/domain/unstable/tokens/TokenProtocol"
@@ -49,21 +37,21 @@ import type { JettonTransfersFailure, TransactionsFailure } from "./transactions
 
 /** A decoded response: the documented flat resource, or a master contract whose metadata is not resolved yet. */
 export type Reading =
-  | { readonly _tag: "Token"; readonly token: TokenData }
+  | { readonly _tag: "Token"; readonly token: TokenData.TokenData }
   | {
     readonly _tag: "Master"
-    readonly master: Pick<TokenData, "totalSupply" | "mintable" | "burnable" | "address">
-    readonly content: TokenContent | null | undefined
+    readonly master: Pick<TokenData.TokenData, "totalSupply" | "mintable" | "burnable" | "address">
+    readonly content: TokenData.TokenContent | null | undefined
   }
 
-const { burnable, decimals, metadata, mintable, name, symbol } = TokenData.fields
+const { burnable, decimals, metadata, mintable, name, symbol } = TokenData.TokenData.fields
 
 /** The documented flat resource. It does not state the origin of its metadata; its `address` can have any form. */
 const Flat = Schema.Struct({
   name,
   symbol,
   decimals,
-  totalSupply: TvmInteger,
+  totalSupply: TokenData.TvmInteger,
   mintable,
   burnable: Schema.optionalKey(burnable),
   address: Schema.optionalKey(Schema.String),
@@ -71,7 +59,7 @@ const Flat = Schema.Struct({
 })
 
 const decodeFlat = decodeJson(Flat)
-const readContract = TokenRpc.makeReader({ ...getTokenData, response: TokenContract })
+const readContract = TokenRpc.makeReader({ ...getTokenData, response: TokenData.TokenContract })
 
 const isFlat = ({ valueOrUndefined: body }: Json.Json): boolean =>
   Predicate.hasProperty(body, "totalSupply") && !Predicate.hasProperty(body, "ok")
@@ -82,19 +70,19 @@ const formatSupply = (upstream: string, supply: bigint): Effect.Effect<string, U
 /** Returns the requested address in the canonical form. Fails if the response is for a different address. */
 const parseAddress = (
   upstream: string,
-  asked: TonAddress.Parsed,
+  asked: TokenData.Parsed,
   answered: unknown
-): Effect.Effect<TonAddress.TonAddress, UpstreamMalformed> => {
-  const other = Predicate.isString(answered) ? Result.getOrElse(TonAddress.parse(answered), () => undefined) : asked
-  return other !== undefined && TonAddress.formatRaw(other) === TonAddress.formatRaw(asked)
-    ? Effect.succeed(TonAddress.canonical(asked))
+): Effect.Effect<TokenData.TonAddress, UpstreamMalformed> => {
+  const other = Predicate.isString(answered) ? Result.getOrElse(TokenData.parse(answered), () => undefined) : asked
+  return other !== undefined && TokenData.formatRaw(other) === TokenData.formatRaw(asked)
+    ? Effect.succeed(TokenData.canonical(asked))
     : Effect.fail(malformed(upstream, "The response is for another address"))
 }
 
 const readFlat = Effect.fnUntraced(function*(
   upstream: string,
   json: Json.Json,
-  asked: TonAddress.Parsed
+  asked: TokenData.Parsed
 ): Effect.fn.Return<Reading, UpstreamMalformed> {
   const { address, metadata, totalSupply, ...rest } = yield* decodeFlat(upstream, json)
   const isNamed = rest.name !== undefined && rest.symbol !== undefined
@@ -118,11 +106,11 @@ const readFlat = Effect.fnUntraced(function*(
  * contract's type. The upstream's failures become the corresponding typed errors.
  */
 export const readDialect = Effect.fnUntraced(function*(
-  address: TonAddress.TonAddress,
-  answer: UpstreamResponse.UpstreamResponse
+  address: TokenData.TonAddress,
+  answer: UpstreamResponse
 ): Effect.fn.Return<Reading, CommonFailure | InvalidAddress | TokenNotFound> {
   const { json, status, upstream } = answer
-  const asked = yield* Effect.fromResult(TonAddress.parse(address))
+  const asked = yield* Effect.fromResult(TokenData.parse(address))
   if (status === 200 && isFlat(json)) return yield* readFlat(upstream, json, asked)
   const envelope = yield* TokenRpc.readAnswer(answer)
   const contract = yield* readContract({ address }, upstream, envelope)
@@ -199,7 +187,7 @@ export const layerMemory = (documents: ReadonlyMap<string, unknown>): Layer.Laye
   )
 
 /** The members of the token's data that the metadata determines. */
-export type Described = Pick<TokenData, "name" | "symbol" | "decimals" | "metadata">
+export type Described = Pick<TokenData.TokenData, "name" | "symbol" | "decimals" | "metadata">
 
 interface Attributes {
   readonly name: string | undefined
@@ -242,7 +230,7 @@ const described = (own: Attributes, document: Option.Option<Attributes>): Descri
   return {
     ...(name === undefined ? {} : { name }),
     ...(symbol === undefined ? {} : { symbol }),
-    decimals: own.decimals ?? other.decimals ?? DEFAULT_DECIMALS,
+    decimals: own.decimals ?? other.decimals ?? TokenData.DEFAULT_DECIMALS,
     metadata: name === undefined || symbol === undefined || Option.isNone(document) ||
         (own.decimals === undefined && other.decimals === undefined && (own.isWrong || other.isWrong))
       ? "unresolved"
@@ -258,7 +246,7 @@ const described = (own: Attributes, document: Option.Option<Attributes>): Descri
  * Fetches the document only if a value is missing and the contract refers to a document.
  */
 export const describe = (
-  content: TokenContent | null | undefined,
+  content: TokenData.TokenContent | null | undefined,
   { fetch }: MetadataFetch["Service"]
 ): Effect.Effect<Described> => {
   const data = (content?.type === "onchain" ? content.data : undefined) ?? {}
@@ -290,6 +278,9 @@ export interface AddressRequest {
   readonly address: string
 }
 
+/** The result of a call about an address; `E` is a further error of the call. */
+type Reply<A, E = never> = Effect.Effect<A, CallFailure | InvalidAddress | E>
+
 /**
  * The token chain: its tokens, addresses and transactions, and relayed calls.
  *
@@ -320,36 +311,30 @@ export class TokenChain extends Context.Service<TokenChain, {
    * A failure that the chain reports is returned as a response; `TokenRpc.makeReader` converts this response to a typed
    * error. A message is sent at most once; `OutcomeUnknown` means that it may have been accepted.
    */
-  readonly relay: (
-    call: RelayCall
-  ) => Effect.Effect<TokenRpc.TokenRpcAnswer, CallFailure | InvalidAddress | OutcomeUnknown>
+  readonly relay: (call: RelayCall) => Reply<TokenRpc.TokenRpcAnswer, OutcomeUnknown>
   /**
    * Relays a REST call. Returns the response unchanged, with any status. Validation and errors are the same as for
    * `relay`.
    */
-  readonly rest: (
-    call: RestCall
-  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, CallFailure | InvalidAddress | OutcomeUnknown>
+  readonly rest: (call: RestCall) => Reply<UpstreamResponse, OutcomeUnknown>
   /** Returns a fungible token by its master contract, with metadata from the layer's `MetadataFetch`. */
-  readonly getTokenData: (
-    request: AddressRequest
-  ) => Effect.Effect<TokenData, CallFailure | InvalidAddress | TokenNotFound>
+  readonly getTokenData: (request: AddressRequest) => Reply<TokenData.TokenData, TokenNotFound>
   /**
    * Returns the token contract (one of four kinds) at an address, in the format of the token chain's server. `seqno`
    * selects a block.
    */
   readonly getTokenContract: (
     request: AddressRequest & { readonly seqno?: number }
-  ) => Effect.Effect<TokenContract, CallFailure | InvalidAddress | TokenNotFound>
+  ) => Reply<TokenData.TokenContract, TokenNotFound>
   /**
    * Converts an address to its friendly form; the server chooses base64 or base64url. `TonAddress.format` is the local
    * equivalent.
    */
-  readonly packAddress: (request: AddressRequest) => Effect.Effect<string, CallFailure | InvalidAddress>
+  readonly packAddress: (request: AddressRequest) => Reply<string>
   /** Converts an address to its raw form; the server chooses the letter case. */
-  readonly unpackAddress: (request: AddressRequest) => Effect.Effect<string, CallFailure | InvalidAddress>
+  readonly unpackAddress: (request: AddressRequest) => Reply<string>
   /** Returns all forms of an address. */
-  readonly detectAddress: (request: AddressRequest) => Effect.Effect<DetectedAddress, CallFailure | InvalidAddress>
+  readonly detectAddress: (request: AddressRequest) => Reply<TokenData.DetectedAddress>
   /**
    * Streams an account's finalized transactions, oldest first: those after a position, and then each new one.
    *
@@ -359,15 +344,19 @@ export class TokenChain extends Context.Service<TokenChain, {
    * `after`.
    */
   readonly transactions: (
-    request: TransactionsRequest
-  ) => Stream.Stream<AccountTransaction, WrapReason<TransactionsFailure>>
+    request: TokenData.TransactionsRequest
+  ) => Stream.Stream<TokenData.AccountTransaction, WrapReason<TransactionsFailure>>
   /**
    * Returns the position (logical time and hash) of an account's latest transaction. The logical time is 0 if the
    * account has no transactions.
    */
-  readonly latestPosition: (request: AddressRequest) => Effect.Effect<Position, WrapReason<TransactionsFailure>>
+  readonly latestPosition: (
+    request: AddressRequest
+  ) => Effect.Effect<TokenData.Position, WrapReason<TransactionsFailure>>
   /** Returns the raw address of an owner's jetton wallet, as derived by the master contract. */
-  readonly jettonWallet: (request: JettonWalletRequest) => Effect.Effect<string, WrapReason<JettonTransfersFailure>>
+  readonly jettonWallet: (
+    request: TokenData.JettonWalletRequest
+  ) => Effect.Effect<string, WrapReason<JettonTransfersFailure>>
   /**
    * Streams the jetton transfers that an owner receives, oldest first, each once.
    *
@@ -375,8 +364,8 @@ export class TokenChain extends Context.Service<TokenChain, {
    * wallets are ignored, and transfers without a notification are included. Aborted and bounced transfers are excluded.
    */
   readonly jettonTransfers: (
-    request: JettonTransfersRequest
-  ) => Stream.Stream<JettonTransfer, WrapReason<JettonTransfersFailure>>
+    request: TokenData.JettonTransfersRequest
+  ) => Stream.Stream<TokenData.JettonTransfer, WrapReason<JettonTransfersFailure>>
 }>()("@trigate/tokens/TokenChain") {}
 
 const UPSTREAM = "token-chain"
@@ -439,7 +428,7 @@ export const make = Effect.fnUntraced(function*(
     return yield* isSending(call) ? restOnce(call.operation, call.asked) : restRead(call.operation, call.asked)
   }, Effect.mapError(wrapReason))
 
-  const checked = ({ address }: AddressRequest) => Effect.fromResult(TonAddress.check(address))
+  const checked = ({ address }: AddressRequest) => Effect.fromResult(TokenData.check(address))
 
   const ask = (operation: TokenRpcOperation, request: object) => read(operation, Json.write(request))
 

@@ -2,8 +2,7 @@
 import * as Json from "@trigate/domain/encoding/Encoding"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as TonAddress from "@trigate/domain/tokens/TokenData"
-import { TokenContract, wireTypes } from "@trigate/domain/tokens/TokenData"
-import type { TokenData } from "@trigate/domain/tokens/TokenData"
+import { TokenContract, type TokenData, wireTypes } from "@trigate/domain/tokens/TokenData"
 import type { TokenBackend } from "@trigate/domain/unstable/tokens/TokenProtocol"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -14,7 +13,6 @@ import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as TokenChain from "./TokenChain.ts"
-import type { MetadataFetch } from "./TokenChain.ts"
 
 /** A contract at an address (in any form), as the JSON-RPC method `getTokenData` returns it. */
 export interface Deployed {
@@ -179,7 +177,7 @@ const backend = (state: TokenChainState["Service"]): TokenBackend => {
  * Provides the metadata documents of tokens with off-chain metadata. Documents of tokens with unresolved metadata
  * cannot be fetched.
  */
-const documents = (state: TokenChainState["Service"]): MetadataFetch["Service"] => ({
+const documents = (state: TokenChainState["Service"]): TokenChain.MetadataFetch["Service"] => ({
   fetch: (uri) =>
     Effect.map(Ref.get(state.jettons), (tokens) =>
       Option.map(

@@ -4,15 +4,11 @@
  */
 import * as Info from "@trigate/client/Info"
 import type { AnySignedAction } from "@trigate/domain/actions/Action"
-import * as Json from "@trigate/domain/encoding/Encoding"
-import { openStruct } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
-import { unknownAsset } from "@trigate/domain/info/Market"
-import type { Asset } from "@trigate/domain/info/Market"
+import { type Address, openStruct, parseStrict } from "@trigate/domain/encoding/Encoding"
+import { type Asset, unknownAsset } from "@trigate/domain/info/Market"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import { stakeAction } from "@trigate/signing/actions/ActionBuilder"
 import * as OrderAction from "@trigate/signing/actions/OrderAction"
-import type { Cloid, Order } from "@trigate/signing/actions/OrderAction"
 import * as Hype from "@trigate/signing/Decimal"
 import * as MultiSigProposal from "@trigate/signing/multisig/MultiSigProposal"
 import * as NonceSource from "@trigate/signing/NonceSource"
@@ -156,7 +152,7 @@ const expectedPositive = () => "a plain decimal above 0, such as 0.01"
 
 const cloid = /^0x[0-9a-fA-F]{32}$/u
 
-const isCloid = (text: string): text is Cloid => cloid.test(text)
+const isCloid = (text: string): text is OrderAction.Cloid => cloid.test(text)
 
 const timesInForce = { gtc: "Gtc", ioc: "Ioc", alo: "Alo" } as const
 
@@ -164,9 +160,9 @@ const timesInForce = { gtc: "Gtc", ioc: "Ioc", alo: "Alo" } as const
 const maxSlippage = 50
 
 /** Generates a client order ID, so that the outcome can be looked up after a lost response. */
-const newCloid: Effect.Effect<Cloid> = Effect.map(
+const newCloid: Effect.Effect<OrderAction.Cloid> = Effect.map(
   Effect.forEach(Array.from({ length: 8 }), () => Random.nextIntBetween(0, 0xffff)),
-  (words): Cloid => `0x${words.map((word) => word.toString(16).padStart(4, "0")).join("")}`
+  (words): OrderAction.Cloid => `0x${words.map((word) => word.toString(16).padStart(4, "0")).join("")}`
 )
 
 /** Reads the mid price of an asset. Fails with `UnknownAsset` if the venue has no price for it. */
@@ -185,9 +181,7 @@ export const order = Command.make(
       Argument.filterMap(positive, expectedPositive),
       Argument.withDescription("Size in the coin: 0.01")
     ),
-    coin: Argument.String("coin").pipe(
-      Argument.withDescription("Perpetual (BTC), spot pair (PURR/USDC, @107) or dex:COIN; case-sensitive")
-    ),
+    coin: SignedSending.coin,
     price: Flag.String("price").pipe(
       Flag.withMetavar("price"),
       Flag.filterMap(positive, expectedPositive),
@@ -211,10 +205,7 @@ export const order = Command.make(
       Flag.optional,
       Flag.withDescription("Without --price: maximum slippage from the mid price, in percent (default: 5)")
     ),
-    reduceOnly: Flag.Boolean("reduce-only").pipe(
-      Flag.withDefault(false),
-      Flag.withDescription("Only reduce a position, never open or reverse one")
-    ),
+    reduceOnly: Input.booleanFlag("reduce-only", "Only reduce a position, never open or reverse one"),
     cloid: Flag.String("cloid").pipe(
       Flag.withMetavar("hex"),
       Flag.filterMap(Option.liftPredicate(isCloid), () => "16 bytes in hex, 0x first"),
@@ -243,7 +234,7 @@ export const order = Command.make(
         const ownId = yield* Option.match(cloid, { onNone: () => newCloid, onSome: Effect.succeed })
         const shared = { asset: asset.id, side, sizeInBase: size, reduceOnly, cloid: ownId }
         const verb = `${side === "buy" ? "buys" : "sells"} ${size} ${coin}${reduceOnly ? ", reduce only," : ""}`
-        const place = (order: Order, terms: string) => ({
+        const place = (order: OrderAction.Order, terms: string) => ({
           body: (nonce: number) => ActionBuilder.placeOrders({ orders: [order] }, { nonce }),
           does: `${verb} ${terms}, cloid ${ownId}`
         })
@@ -323,10 +314,7 @@ export const cancel = Command.make(
       Argument.withDescription("IDs or cloids of the orders, as printed by trigate positions"),
       Argument.variadic({ max: maxCancels })
     ),
-    all: Flag.Boolean("all").pipe(
-      Flag.withDefault(false),
-      Flag.withDescription("Cancel every open order, on every dex")
-    ),
+    all: Input.booleanFlag("all", "Cancel every open order, on every dex"),
     dex: SignedSending.dexFlag("all, and the venue's own"),
     network: Input.network,
     ...SignedSending.flags
@@ -446,7 +434,7 @@ const readAction = Schema.decodeUnknownOption(openStruct({ type: Schema.String }
 const actionAt = Effect.fnUntraced(function*(path: string) {
   const text = yield* Input.text(path)
   return yield* Effect.fromOption(
-    Option.flatMap(Result.getSuccess(Json.parseStrict(text)), (parsed) => readAction(parsed)),
+    Option.flatMap(Result.getSuccess(parseStrict(text)), (parsed) => readAction(parsed)),
     () => Input.fault(`${Input.displayName(path)} does not contain an action: expected a JSON object with a type`)
   )
 })

@@ -5,11 +5,9 @@ import * as Outcomes from "@trigate/client/Exchange"
 import * as Health from "@trigate/client/Health"
 import { legCountIn, outcomeReader, resendAdvice, ServedExchangeFailure } from "@trigate/domain/actions/Action"
 import { legRejection } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionRecord } from "@trigate/domain/actions/ActionRecord"
-import { ActionId } from "@trigate/domain/actions/ActionRecord"
+import { ActionId, type ActionRecord } from "@trigate/domain/actions/ActionRecord"
 import { ofOutcome, type Resolution, type StillUnknown } from "@trigate/domain/actions/Resolution"
-import * as Json from "@trigate/domain/encoding/Encoding"
-import { printable } from "@trigate/domain/encoding/Encoding"
+import { printable, stringify } from "@trigate/domain/encoding/Encoding"
 import { OutcomeUnknown, unwrapReason, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import type { Settings } from "@trigate/server/unstable/settings/Settings"
 import * as ActionLogStore from "@trigate/server/unstable/stores/Stores"
@@ -19,7 +17,6 @@ import * as Exchange from "@trigate/trading/Exchange"
 import type * as LoggedAction from "@trigate/trading/unstable/actionLog/LoggedAction"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Context from "effect/Context"
 import * as DateTime from "effect/DateTime"
@@ -32,7 +29,6 @@ import * as Schema from "effect/Schema"
 import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Output from "../Output.ts"
 import * as Target from "../Target.ts"
-import type * as ServeCommand from "./ServeCommand.ts"
 
 /** The action log could not be read; the message is one line. */
 export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFault", { message: Schema.String }) {}
@@ -78,7 +74,7 @@ const sentAt = (entry: Pick<LoggedAction.Unanswered, "openedAt">): string =>
 
 /** Formats an action as one line of JSON; `body` is the text to send again, byte for byte. */
 const formatLine = ({ body, fingerprint, ...entry }: Listed): string =>
-  Json.stringify({
+  stringify({
     id: fingerprint,
     ...entry,
     openedAt: sentAt(entry),
@@ -246,9 +242,7 @@ const layerGateway = (address: string) =>
 /** The options for the location of the action log. */
 const where = { ...Target.files, admin: Target.adminFlag }
 
-interface Where extends ServeCommand.Files {
-  readonly admin: Option.Option<string>
-}
+type Where = Command.Command.Config.Infer<typeof where>
 
 const quoted = (text: string): string =>
   /^[\w./:@-]+$/u.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
@@ -309,7 +303,7 @@ const recordLines = ({ id, mayLandUntil, nonce, settled, signer, state }: Action
       ? []
       : [`  can still take effect until ${DateTime.formatIso(DateTime.makeUnsafe(mayLandUntil))}`]),
     ...(settled === undefined ? [] : [`  determined by ${settled.by}`]),
-    ...(settled?.entries ?? []).map((entry, leg) => `  leg ${leg}: ${Json.stringify(entry)}`)
+    ...(settled?.entries ?? []).map((entry, leg) => `  leg ${leg}: ${stringify(entry)}`)
   ].join("\n")
 
 const show = Command.make("show", {
@@ -318,7 +312,7 @@ const show = Command.make("show", {
       "The full ID of any action, or the first digits of the ID of an unanswered action (see trigate actions list)"
     )
   ),
-  json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("As JSON")),
+  json: Output.booleanFlag("json", "As JSON"),
   ...where
 }, ({ id, json }) =>
   Effect.gen(function*() {
@@ -326,7 +320,7 @@ const show = Command.make("show", {
     const whole = isId(id) ? yield* find(id) : undefined
     const record = whole ?? (yield* find((yield* findEntry(id)).fingerprint))
     if (record === undefined) return yield* new ActionAbsent({ id })
-    yield* Console.log(printable(json ? Json.stringify(record) : recordLines(record)))
+    yield* Console.log(printable(json ? stringify(record) : recordLines(record)))
   })).pipe(
     Command.provide((options) => actionsLayer(options)),
     Command.withDescription("Print the state of one action, without sending anything"),
@@ -334,12 +328,10 @@ const show = Command.make("show", {
   )
 
 const list = Command.make("list", {
-  json: Flag.Boolean("json").pipe(
-    Flag.withDefault(false),
-    Flag.withDescription(
-      "Print each action as a line of JSON. If the log is read from a database, the line contains the bytes to send " +
-        "again"
-    )
+  json: Output.booleanFlag(
+    "json",
+    "Print each action as a line of JSON. If the log is read from a database, the line contains the bytes to send " +
+      "again"
   ),
   ...where
 }, ({ json, ...where }) =>

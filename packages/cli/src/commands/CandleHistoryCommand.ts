@@ -4,8 +4,7 @@
  */
 import * as CandleImport from "@trigate/archive/CandleFiles"
 import * as Candles from "@trigate/client/Candles"
-import type { Series } from "@trigate/domain/candles/Candle"
-import { barAt, CandleInterval } from "@trigate/domain/candles/Candle"
+import { barAt, type CandleInterval, type Series } from "@trigate/domain/candles/Candle"
 import { CandleFormat } from "@trigate/domain/unstable/candles/CandleText"
 import { settings as declared } from "@trigate/server/unstable/settings/Settings"
 import * as ActionLogStore from "@trigate/server/unstable/stores/Stores"
@@ -25,13 +24,7 @@ import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Output from "../Output.ts"
 import * as Target from "../Target.ts"
 
-const coin = Argument.String("coin").pipe(
-  Argument.withDescription("BTC (a perpetual, case-sensitive), PURR/USDC or @107 (spot), dex:COIN (a builder's)")
-)
-
-const interval = Argument.Literals("interval", CandleInterval.literals).pipe(
-  Argument.withDescription(`Length of a bar: ${CandleInterval.literals.join(" ")} (1M is a month)`)
-)
+const { coin, interval } = Output
 
 const momentFlag = (name: string, meaning: string, otherwise: string) =>
   Flag.String(name).pipe(
@@ -166,16 +159,14 @@ const imported = Command.make(
       Argument.atLeast(1)
     ),
     format: formatFlag,
-    noGaps: Flag.Boolean("no-gaps").pipe(
-      Flag.withDefault(false),
-      Flag.withDescription(
-        "Treat bars that are missing between two bars of a file as times without trades (default: as gaps, unless the Parquet file states otherwise)"
-      )
+    noGaps: Output.booleanFlag(
+      "no-gaps",
+      "Treat bars that are missing between two bars of a file as times without trades (default: as gaps, unless the Parquet file states otherwise)"
     ),
     ...Target.files,
     gateway: refusedFlag("gateway"),
     admin: refusedFlag("admin"),
-    json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
+    json: Output.booleanFlag("json", "Print JSON instead of a table")
   },
   ({ coin, config, environmentFile, format, interval, json, noGaps, paths }) =>
     Effect.gen(function*() {

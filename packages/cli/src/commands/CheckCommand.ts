@@ -91,10 +91,7 @@ const differs = ({ state }: DriftFinding): boolean => state === "drifted" || sta
 
 /** `trigate check`. */
 export const command = Command.make("check", {
-  live: Flag.Boolean("live").pipe(
-    Flag.withDefault(false),
-    Flag.withDescription("Send each declared query once to the venue of --venue")
-  ),
+  live: Output.booleanFlag("live", "Send each declared query once to the venue of --venue"),
   venue: Flag.String("venue").pipe(
     Flag.withMetavar("url"),
     Flag.withFallbackConfig(Config.String(settings.tradingApiUrl.env)),

@@ -1,8 +1,6 @@
 /** `trigate inspect`: describes a signed body: its signer, its mistakes, and their corrections. */
 import * as Exchange from "@trigate/client/Exchange"
-import * as Json from "@trigate/domain/encoding/Encoding"
-import { printable } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { type Address, isJson, printable } from "@trigate/domain/encoding/Encoding"
 import { Inspection } from "@trigate/domain/unstable/Inspection"
 import * as Signable from "@trigate/signing/unstable/actions/ActionHash"
 import * as SigningWarning from "@trigate/signing/unstable/inspection/SigningMistake"
@@ -74,7 +72,7 @@ const maxBodies = 10_000
 const bodiesIn = (name: string, bytes: Uint8Array): ReadonlyArray<InputBody> => {
   const lines = new TextDecoder().decode(bytes).split("\n").map((line) => line.trim())
   const filled = lines.flatMap((line, at) => line === "" ? [] : [{ name: `${name}, line ${at + 1}`, line }])
-  return filled.length < 2 || !filled.every(({ line }) => line.startsWith("{") && Json.isJson(line))
+  return filled.length < 2 || !filled.every(({ line }) => line.startsWith("{") && isJson(line))
     ? [{ name, bytes }]
     : filled.map(({ line, name }) => ({ name, bytes: new TextEncoder().encode(line) }))
 }
@@ -120,12 +118,10 @@ export const command = Command.make("inspect", {
     )
   ),
   network: Output.network,
-  gateway: Flag.String("gateway").pipe(
-    Flag.withMetavar("url"),
-    Flag.optional,
-    Flag.withDescription(
-      "Gateway that inspects the body, with its own list of allowed signers (default: inspect locally)"
-    )
+  gateway: Output.textFlag(
+    "gateway",
+    "url",
+    "Gateway that inspects the body, with its own list of allowed signers (default: inspect locally)"
   ),
   expectedSigner: Output.addressFlag("expected-signer").pipe(
     Flag.optional,
@@ -133,10 +129,7 @@ export const command = Command.make("inspect", {
       "Address that should have signed; if another address signed, the output names the likely mistake"
     )
   ),
-  fix: Flag.Boolean("fix").pipe(
-    Flag.withDefault(false),
-    Flag.withDescription("Print the corrected body; mistakes are reported on standard error")
-  )
+  fix: Output.booleanFlag("fix", "Print the corrected body; mistakes are reported on standard error")
 }, ({ body, expectedSigner, fix, gateway }) =>
   Effect.gen(function*() {
     const bodies = bodiesIn(Output.displayName(body), yield* Output.bytes(body))

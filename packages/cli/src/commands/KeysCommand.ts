@@ -18,11 +18,11 @@ import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Output from "../Output.ts"
 import * as Target from "../Target.ts"
-import type * as ServeCommand from "./ServeCommand.ts"
 
 /**
  * The fields of a key that the CLI displays. `hash` is present only if the key was read from a store, because a running
@@ -84,17 +84,14 @@ const where = {
   ...Target.files,
   // on a gateway without an admin listener, the admin routes are on the callers' listener
   admin: Flag.withAlias(Target.adminFlag, "gateway"),
-  callers: Flag.String(declared.callers.flag).pipe(
-    Flag.withMetavar("value"),
-    Flag.withDescription(`Key file (default: ${declared.callers.env}, or the database of ${declared.databaseUrl.env})`),
-    Flag.optional
+  callers: Output.textFlag(
+    declared.callers.flag,
+    "value",
+    `Key file (default: ${declared.callers.env}, or the database of ${declared.databaseUrl.env})`
   )
 }
 
-type Where = ServeCommand.Files & {
-  readonly admin: Option.Option<string>
-  readonly callers: Option.Option<string>
-}
+type Where = Command.Command.Config.Infer<typeof where>
 
 type KeysFault = KeyStore.KeyStoreFault | KeyStore.KeyRefusal | CallFailure
 
@@ -180,56 +177,22 @@ const scopeFlags = {
   )
 }
 
-const quotaFlags = {
-  requestsPerSecond: amountFlag(
-    "requests-per-second",
-    Quota.fields.requestsPerSecond.schema,
-    "Requests per second (default: no limit)"
-  ),
-  burst: amountFlag(
-    "burst",
-    Quota.fields.burst.schema,
-    "Maximum requests in a burst (default: those of one second)"
-  ),
-  weightPerMinute: amountFlag(
-    "weight-per-minute",
-    Quota.fields.weightPerMinute.schema,
-    "Official API weight per minute (default: no limit)"
-  ),
-  unitsPerSecond: amountFlag(
-    "units-per-second",
-    Quota.fields.unitsPerSecond.schema,
-    "Node request units per second (default: no limit)"
-  ),
-  concurrentCalls: amountFlag(
-    "concurrent-calls",
-    Quota.fields.concurrentCalls.schema,
-    "Maximum concurrent calls (default: no limit)"
-  ),
-  sockets: amountFlag(
-    "sockets",
-    Quota.fields.sockets.schema,
-    "Maximum open WebSockets (default: the gateway's limit)"
-  ),
-  subscriptions: amountFlag(
-    "subscriptions",
-    Quota.fields.subscriptions.schema,
-    "Maximum subscriptions on one WebSocket (default: the gateway's limit)"
-  ),
-  messagesPerMinute: amountFlag(
-    "messages-per-minute",
-    Quota.fields.messagesPerMinute.schema,
-    "Maximum messages per minute on one WebSocket (default: the gateway's limit)"
-  )
+const quotaMeanings: { readonly [Name in keyof Quota]-?: string } = {
+  requestsPerSecond: "Requests per second (default: no limit)",
+  burst: "Maximum requests in a burst (default: those of one second)",
+  weightPerMinute: "Official API weight per minute (default: no limit)",
+  unitsPerSecond: "Node request units per second (default: no limit)",
+  concurrentCalls: "Maximum concurrent calls (default: no limit)",
+  sockets: "Maximum open WebSockets (default: the gateway's limit)",
+  subscriptions: "Maximum subscriptions on one WebSocket (default: the gateway's limit)",
+  messagesPerMinute: "Maximum messages per minute on one WebSocket (default: the gateway's limit)"
 }
 
-/** Returns the values of the options that are set, by name. */
-const given = <A extends object>(options: { readonly [Name in keyof A]-?: Option.Option<NonNullable<A[Name]>> }) =>
-  Object.fromEntries(
-    Object.entries<Option.Option<unknown>>(options).flatMap(([name, value]) =>
-      Option.isSome(value) ? [[name, value.value]] : []
-    )
-  )
+const quotaFlags = Record.map(
+  quotaMeanings,
+  (meaning, name) =>
+    amountFlag(name.replaceAll(/[A-Z]/gu, (letter) => `-${letter.toLowerCase()}`), Quota.fields[name].schema, meaning)
+)
 
 const decodeScope = Schema.decodeUnknownEffect(Schema.toType(Scope))
 const decodeQuota = Schema.decodeUnknownEffect(Schema.toType(Quota))
@@ -246,10 +209,7 @@ const lifetimeFlag = (otherwise: string) =>
     Flag.optional
   )
 
-const json = Flag.Boolean("json").pipe(
-  Flag.withDefault(false),
-  Flag.withDescription("Print JSON instead of text")
-)
+const json = Output.booleanFlag("json", "Print JSON instead of text")
 
 const name = Argument.String("name").pipe(Argument.withDescription("Name of the caller, as in logs"))
 
@@ -282,44 +242,12 @@ const create = Command.make("create", {
   ...quotaFlags,
   expires: lifetimeFlag("until it is revoked"),
   json
-}, (
-  {
-    admin,
-    burst,
-    callers,
-    chains,
-    classes,
-    concurrentCalls,
-    config,
-    environmentFile,
-    expires,
-    json,
-    messagesPerMinute,
-    name,
-    operations,
-    requestsPerSecond,
-    signers,
-    sockets,
-    subscriptions,
-    unitsPerSecond,
-    weightPerMinute
-  }
-) =>
-  withKeys({ admin, callers, config, environmentFile }, "create", (store) =>
+}, ({ expires, json, name, ...options }) =>
+  withKeys(options, "create", (store) =>
     Effect.gen(function*() {
-      const scope = yield* Effect.orDie(decodeScope(given<Scope>({ chains, classes, operations, signers })))
-      const quota = yield* Effect.orDie(
-        decodeQuota(given<Quota>({
-          requestsPerSecond,
-          burst,
-          weightPerMinute,
-          unitsPerSecond,
-          concurrentCalls,
-          sockets,
-          subscriptions,
-          messagesPerMinute
-        }))
-      )
+      const set = Record.getSomes<string, unknown>(options)
+      const scope = yield* Effect.orDie(decodeScope(set))
+      const quota = yield* Effect.orDie(decodeQuota(set))
       const issued = yield* store.create({
         name,
         ...(Object.keys(scope).length === 0 ? {} : { scope }),
@@ -363,14 +291,11 @@ const list = Command.make(
   "list",
   {
     ...where,
-    all: Flag.Boolean("all").pipe(
-      Flag.withDefault(false),
-      Flag.withDescription("Include expired and revoked keys")
-    ),
+    all: Output.booleanFlag("all", "Include expired and revoked keys"),
     json
   },
-  ({ admin, all, callers, config, environmentFile, json }) =>
-    withKeys({ admin, callers, config, environmentFile }, "existing", (store) =>
+  ({ all, json, ...place }) =>
+    withKeys(place, "existing", (store) =>
       Effect.gen(function*() {
         const now = yield* Clock.currentTimeMillis
         const records = (yield* store.list).filter((record) => all || KeyStore.isValid(record, now))
@@ -408,8 +333,8 @@ const rotate = Command.make(
     expires: lifetimeFlag("as long as the previous key"),
     json
   },
-  ({ admin, callers, config, environmentFile, expires, json, name, overlap }) =>
-    withKeys({ admin, callers, config, environmentFile }, "existing", (store) =>
+  ({ expires, json, name, overlap, ...place }) =>
+    withKeys(place, "existing", (store) =>
       Effect.gen(function*() {
         const issued = yield* store.rotate({ name, overlap, ...toLifetime(expires) })
         const now = yield* Clock.currentTimeMillis
@@ -438,14 +363,10 @@ const revoke = Command.make(
   {
     name,
     ...where,
-    key: Flag.String("key").pipe(
-      Flag.withMetavar("prefix"),
-      Flag.withDescription("Revoke only the key with this prefix (default: all keys of the caller)"),
-      Flag.optional
-    )
+    key: Output.textFlag("key", "prefix", "Revoke only the key with this prefix (default: all keys of the caller)")
   },
-  ({ admin, callers, config, environmentFile, key, name }) =>
-    withKeys({ admin, callers, config, environmentFile }, "existing", (store) =>
+  ({ key, name, ...place }) =>
+    withKeys(place, "existing", (store) =>
       Effect.gen(function*() {
         const ended = yield* store.revoke({ name, ...(Option.isSome(key) ? { prefix: key.value } : {}) })
         yield* Console.log(

@@ -2,7 +2,6 @@
 import * as Info from "@trigate/client/Info"
 import type { Address } from "@trigate/domain/encoding/Encoding"
 import type { ClearinghouseState, Order, Position, SpotClearinghouseState } from "@trigate/domain/info/Account"
-import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -14,11 +13,7 @@ const { left, right } = Output
 
 const positionColumns = [
   left("COIN"),
-  right("SIZE"),
-  right("ENTRY"),
-  right("VALUE"),
-  right("PNL"),
-  right("LIQUIDATION"),
+  ...["SIZE", "ENTRY", "VALUE", "PNL", "LIQUIDATION"].map(right),
   left("LEVERAGE")
 ]
 
@@ -35,13 +30,9 @@ const positionCells = (
 ]
 
 const orderColumns = [
-  left("ID"),
-  left("COIN"),
-  left("SIDE"),
-  right("SIZE"),
-  right("PRICE"),
-  left("TYPE"),
-  left("SINCE (UTC)")
+  ...["ID", "COIN", "SIDE"].map(left),
+  ...["SIZE", "PRICE"].map(right),
+  ...["TYPE", "SINCE (UTC)"].map(left)
 ]
 
 const orderCells = (
@@ -64,12 +55,6 @@ interface DexState {
   readonly dex: string
   readonly perpetuals: ClearinghouseState
   readonly orders: ReadonlyArray<Order>
-}
-
-interface AccountState {
-  readonly account: string
-  readonly dexes: readonly [DexState, ...ReadonlyArray<DexState>]
-  readonly spot: SpotClearinghouseState
 }
 
 /** The number of dexes that are queried at the same time. */
@@ -103,7 +88,7 @@ const section = (
   empty: string
 ): string => cells.length === 0 ? empty : Output.rowsFor(width, columns, cells)
 
-const summary = ({ dex, perpetuals }: DexState): ReadonlyArray<readonly [name: string, value: string]> => {
+const summary = ({ dex, perpetuals }: DexState): Output.Facts => {
   const place = dex === "" ? "" : ` on ${dex}`
   return [
     [`value${place}`, `${perpetuals.marginSummary.accountValue} USDC`],
@@ -112,7 +97,12 @@ const summary = ({ dex, perpetuals }: DexState): ReadonlyArray<readonly [name: s
   ]
 }
 
-const text = (width: number, { account, dexes, spot }: AccountState): string =>
+const text = (
+  width: number,
+  account: string,
+  dexes: ReadonlyArray<DexState>,
+  spot: SpotClearinghouseState
+): string =>
   [
     Output.facts([["account", account], ...dexes.flatMap(summary)]),
     section(
@@ -132,10 +122,7 @@ const text = (width: number, { account, dexes, spot }: AccountState): string =>
 
 /** `trigate positions`. */
 export const command = Command.make("positions", {
-  account: Output.address("account").pipe(
-    Argument.optional,
-    Argument.withDescription("Account: 20 bytes in hex (default: the account of your private key)")
-  ),
+  account: SignedSending.accountArgument,
   dex: SignedSending.dexFlag("all, and the venue's own"),
   ...SignedSending.keyFlags
 }, ({ account, dex, ...key }) =>
@@ -143,16 +130,12 @@ export const command = Command.make("positions", {
     const user = yield* SignedSending.find(account, key)
     const covered = yield* SignedSending.dexes(dex)
     const state = yield* GatewayAccess.ask(
-      Effect.all({
-        account: Effect.succeed(user),
-        dexes: queryDexes(user, covered),
-        spot: Info.spotClearinghouseState({ user })
-      }, { concurrency: 2 })
+      Effect.all({ dexes: queryDexes(user, covered), spot: Info.spotClearinghouseState({ user }) }, { concurrency: 2 })
     )
     const { dexes: [{ orders, perpetuals }, ...others], spot } = state
     yield* Output.print({
       json: { account: user, perpetuals, orders, spot, dexes: others },
-      table: text(yield* Output.terminalWidth, state)
+      table: text(yield* Output.terminalWidth, user, state.dexes, spot)
     })
   })).pipe(
     Command.withDescription(

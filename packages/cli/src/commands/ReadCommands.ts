@@ -3,13 +3,11 @@ import * as Evm from "@trigate/client/Evm"
 import * as Info from "@trigate/client/Info"
 import * as Layer2 from "@trigate/client/Layer2"
 import * as Tokens from "@trigate/client/Tokens"
-import { barAt, CandleInterval, oldestRetainedBar, walk } from "@trigate/domain/candles/Candle"
+import { barAt, oldestRetainedBar, walk } from "@trigate/domain/candles/Candle"
 import type { Candle, CandleStretch, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import * as Json from "@trigate/domain/encoding/Encoding"
-import { Hash, printable } from "@trigate/domain/encoding/Encoding"
+import { Hash, parseStrict, printable } from "@trigate/domain/encoding/Encoding"
 import * as EvmResources from "@trigate/domain/evm/EvmResources"
 import * as SpotLookup from "@trigate/domain/info/Market"
-import type { SpotMeta } from "@trigate/domain/info/Market"
 import type { TokenData } from "@trigate/domain/tokens/TokenData"
 import * as CandleText from "@trigate/domain/unstable/candles/CandleText"
 import * as ReceiptWait from "@trigate/layer2/Layer2"
@@ -23,6 +21,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
@@ -165,12 +164,8 @@ const momentFlag = (name: string, fallback: string, meaning: string) =>
 
 /** `trigate info candles`. */
 export const command = Command.make("candles", {
-  coin: Argument.String("coin").pipe(
-    Argument.withDescription("BTC (a perpetual, case-sensitive), PURR/USDC or @107 (spot), dex:COIN (a builder's)")
-  ),
-  interval: Argument.Literals("interval", CandleInterval.literals).pipe(
-    Argument.withDescription(`Length of a bar: ${CandleInterval.literals.join(" ")} (1M is a month)`)
-  ),
+  coin: Output.coin,
+  interval: Output.interval,
   from: momentFlag("from", "24h", "First instant"),
   to: momentFlag("to", "now", "Last instant"),
   out: Flag.Literals("out", fileFormats).pipe(
@@ -210,7 +205,7 @@ export class NothingNamed extends Schema.TaggedError<NothingNamed>()("NothingNam
   }
 }
 
-const pairsTable = (whole: SpotMeta, meta: SpotMeta): string => {
+const pairsTable = (whole: SpotLookup.SpotMeta, meta: SpotLookup.SpotMeta): string => {
   const lookup = SpotLookup.make(whole)
   return Output.rows(
     [Output.left("PAIR"), Output.right("INDEX"), Output.left("BASE"), Output.left("QUOTE")],
@@ -223,15 +218,12 @@ const pairsTable = (whole: SpotMeta, meta: SpotMeta): string => {
   )
 }
 
-const tokensTable = ({ tokens }: SpotMeta): string =>
+const tokensTable = ({ tokens }: SpotLookup.SpotMeta): string =>
   Output.rows(
     [
       Output.left("TOKEN"),
-      Output.right("INDEX"),
-      Output.right("SIZE DECIMALS"),
-      Output.right("WEI DECIMALS"),
-      Output.left("TOKEN ID"),
-      Output.left("EVM CONTRACT")
+      ...["INDEX", "SIZE DECIMALS", "WEI DECIMALS"].map(Output.right),
+      ...["TOKEN ID", "EVM CONTRACT"].map(Output.left)
     ],
     tokens.map(({ evmContract, index, name, szDecimals, tokenId, weiDecimals }) => [
       name,
@@ -247,7 +239,7 @@ const tokensTable = ({ tokens }: SpotMeta): string =>
  * Looks up a name in any letter case: returns the tokens with this name, and the pairs that have this name or contain
  * one of these tokens.
  */
-const named = (meta: SpotMeta, name: string): SpotMeta => {
+const named = (meta: SpotLookup.SpotMeta, name: string): SpotLookup.SpotMeta => {
   const wanted = name.toLowerCase()
   const is = (given: string) => given.toLowerCase() === wanted
   const tokens = meta.tokens.filter((token) => is(token.name))
@@ -284,7 +276,7 @@ const raw = Command.make("raw", {
   )
 }, ({ query }) =>
   Effect.gen(function*() {
-    const parsed = Json.parseStrict(query === "-" ? yield* Output.text(query) : query)
+    const parsed = parseStrict(query === "-" ? yield* Output.text(query) : query)
     if (Result.isFailure(parsed)) return yield* Output.fault(`The query cannot be read: ${parsed.failure.message}`)
     const request = yield* Effect.fromOption(
       readQuery(parsed.success),
@@ -390,29 +382,23 @@ export class ReceiptAbsent extends Schema.TaggedError<ReceiptAbsent>()("ReceiptA
 
 const encodeReceipt = Schema.encodeEffect(EvmResources.Receipt)
 
-const feeFacts = (receipt: EvmResources.Receipt): ReadonlyArray<readonly [name: string, value: string]> =>
-  Option.match(EvmResources.receiptFee(receipt), {
-    onNone: () => [],
-    onSome: ({ layer1, total }) => [
-      ["fee", EvmResources.formatEther(total)],
-      ...(layer1 === undefined ? [] : [["layer-1 fee", EvmResources.formatEther(layer1)] as const])
-    ]
-  })
-
 const receiptFacts = (receipt: EvmResources.Receipt): string => {
   const { blockHash, blockNumber, contractAddress, effectiveGasPrice, from, gasUsed, logs, status, to } = receipt
+  const fee = Option.getOrUndefined(EvmResources.receiptFee(receipt))
   return Output.facts([
     ["transaction", receipt.transactionHash],
     ["status", status],
     ["block", EvmResources.isPreconfirmed(receipt) ? `${blockNumber} (not sealed yet)` : `${blockNumber} ${blockHash}`],
     ["from", from],
     ["to", to ?? "(none: creates a contract)"],
-    ...(contractAddress === undefined || contractAddress === null ? [] : [["created", contractAddress] as const]),
+    ["created", contractAddress ?? undefined],
     ["gas used", String(gasUsed)],
-    ...(effectiveGasPrice === undefined || effectiveGasPrice === null
-      ? []
-      : [["gas price", `${EvmResources.formatGwei(effectiveGasPrice)} gwei`] as const]),
-    ...feeFacts(receipt),
+    [
+      "gas price",
+      Predicate.isNullish(effectiveGasPrice) ? undefined : `${EvmResources.formatGwei(effectiveGasPrice)} gwei`
+    ],
+    ["fee", fee && EvmResources.formatEther(fee.total)],
+    ["layer-1 fee", fee?.layer1 === undefined ? undefined : EvmResources.formatEther(fee.layer1)],
     ["logs", String(logs.length)]
   ])
 }
@@ -450,10 +436,7 @@ const deadline = Flag.String("timeout").pipe(
 /** `trigate receipt`. */
 export const receipt = Command.make("receipt", {
   hash: Output.hash("hash").pipe(Argument.withDescription("Hash of the transaction: 32 bytes in hex")),
-  wait: Flag.Boolean("wait").pipe(
-    Flag.withDefault(false),
-    Flag.withDescription("Wait until the transaction is in a sealed block")
-  ),
+  wait: Output.booleanFlag("wait", "Wait until the transaction is in a sealed block"),
   timeout: deadline
 }, ({ hash, timeout, wait }) =>
   Effect.gen(function*() {

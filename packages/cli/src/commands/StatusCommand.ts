@@ -8,20 +8,20 @@ import * as Schema from "effect/Schema"
 import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Output from "../Output.ts"
 
+const notReady = {
+  draining: (gateway: string) => `The ${gateway} is shutting down and accepts no new requests`,
+  full: (gateway: string) => `The action log of the ${gateway} is full, so it refuses signed actions`,
+  "without-keys": (gateway: string) =>
+    `The ${gateway} has not been able to read the keys of its callers yet, so it refuses all callers`
+}
+
 /** The gateway responds, but does not accept traffic. */
 export class NotReady extends Schema.TaggedError<NotReady>()("NotReady", {
   origin: Schema.String,
   status: Schema.Literals(["draining", "full", "without-keys"])
 }) {
   override get message() {
-    switch (this.status) {
-      case "draining":
-        return `The gateway at ${this.origin} is shutting down and accepts no new requests`
-      case "full":
-        return `The action log of the gateway at ${this.origin} is full, so it refuses signed actions`
-      case "without-keys":
-        return `The gateway at ${this.origin} has not been able to read the keys of its callers yet, so it refuses all callers`
-    }
+    return notReady[this.status](`gateway at ${this.origin}`)
   }
 }
 
@@ -107,24 +107,21 @@ const table = (
 ): string =>
   Output.facts([
     ["gateway", gateway],
-    ...(version === undefined ? [] : [["version", version] as const]),
+    ["version", version],
     ["status", status],
-    ...(degraded.length === 0 ? [] : [["degraded", degraded.join(", ")] as const]),
+    ["degraded", degraded.length === 0 ? undefined : degraded.join(", ")],
     ["network", sandbox ? `${network} (sandbox: nothing here is real)` : network],
     ...Object.entries(chains ?? {}).map(([name, chain]) => [name, chainText(chain)] as const),
-    ...(chains === undefined ? [["chains", "available on the admin listener: set --gateway to its URL"] as const] : []),
-    ...(actionLog === undefined ? [] : [
-      ["action log", `${actionLog.backing}, ${actionLog.state}, free capacity: ${actionLog.room}`] as const
-    ]),
-    ...(eventLog === undefined ? [] : [
-      [
-        "event log",
-        `${eventLog.backing}, ${eventLog.state}, ${eventLog.role}, ${eventLog.accounts.live} of ${
-          Object.values(eventLog.accounts).reduce((sum, count) => sum + count, 0)
-        } accounts complete`
-      ] as const
-    ]),
-    ...(redis === undefined ? [] : [["redis", redis] as const])
+    ["chains", chains === undefined ? "available on the admin listener: set --gateway to its URL" : undefined],
+    ["action log", actionLog && `${actionLog.backing}, ${actionLog.state}, free capacity: ${actionLog.room}`],
+    [
+      "event log",
+      eventLog &&
+      `${eventLog.backing}, ${eventLog.state}, ${eventLog.role}, ${eventLog.accounts.live} of ${
+        Object.values(eventLog.accounts).reduce((sum, count) => sum + count, 0)
+      } accounts complete`
+    ],
+    ["redis", redis]
   ])
 
 /** `trigate status`. */

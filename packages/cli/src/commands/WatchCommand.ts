@@ -1,8 +1,7 @@
 /** `trigate watch`: follows prices, a book, trades, orders and fills through a gateway. */
 import * as Info from "@trigate/client/Info"
 import * as Streams from "@trigate/client/Streams"
-import * as Json from "@trigate/domain/encoding/Encoding"
-import { printable } from "@trigate/domain/encoding/Encoding"
+import { type Address, printable, stringify } from "@trigate/domain/encoding/Encoding"
 import type { Fill, OrderUpdate } from "@trigate/domain/info/Account"
 import type { BookLevel, Trade } from "@trigate/domain/info/Market"
 import * as Argument from "effect/cli/Argument"
@@ -33,10 +32,6 @@ const flags = {
   )
 }
 
-interface Options {
-  readonly count: Option.Option<number>
-}
-
 const homeAndErase = "\u001B[H\u001B[J"
 
 const screen = Terminal.Terminal.use(({ columns, rows }) => Effect.all({ columns, rows }))
@@ -63,7 +58,7 @@ const line = Effect.fnUntraced(function*(text: string) {
  * printed as a line of JSON.
  */
 const follow = Effect.fnUntraced(function*<A, B, R>(
-  { count }: Options,
+  { count }: Command.Command.Config.Infer<typeof flags>,
   open: (streams: Streams.Methods) => Stream.Stream<A, Streams.StreamFailure>,
   items: (item: A) => Iterable<B>,
   print: (item: B) => Effect.Effect<void, never, R>
@@ -73,12 +68,8 @@ const follow = Effect.fnUntraced(function*<A, B, R>(
   const all = Stream.flatMap(open(Context.get(context, Streams.Streams)), (item) => Stream.fromIterable(items(item)))
   const some = Option.match(count, { onNone: () => all, onSome: (most) => Stream.take(all, most) })
   yield* ExitCode.endByInterruption
-  return yield* Stream.runForEach(some, (item) => asJson ? Console.log(printable(Json.stringify(item))) : print(item))
+  return yield* Stream.runForEach(some, (item) => asJson ? Console.log(printable(stringify(item))) : print(item))
 }, Effect.scoped)
-
-const coinArgument = Argument.String("coin").pipe(
-  Argument.withDescription("Perpetual (BTC), spot pair (PURR/USDC, @107) or dex:COIN; case-sensitive")
-)
 
 /** Formats the time of day of an event, in UTC. */
 const clockTime = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis)).slice(11, 23)
@@ -120,19 +111,24 @@ const bookText = (
   return `${printable(coin)}  ${clockTime(time)} UTC\n${table}`
 }
 
-const book = Command.make(
-  "book",
-  { coin: coinArgument, ...flags },
-  ({ coin, ...options }) =>
+/** Makes the command that follows a stream of one coin. */
+const coinCommand = <Name extends string, A, B, R>(
+  name: Name,
+  open: (streams: Streams.Methods, coin: string) => Stream.Stream<A, Streams.StreamFailure>,
+  items: (item: A) => Iterable<B>,
+  print: (item: B, coin: string) => Effect.Effect<void, never, R>
+) =>
+  Command.make(name, { coin: SignedSending.coin, ...flags }, ({ coin, ...options }) =>
     Effect.gen(function*() {
       const asset = yield* GatewayAccess.ask(Info.asset(coin))
-      yield* follow(
-        options,
-        (streams) => streams.l2Book({ coin: asset.coin }),
-        (state) => [state],
-        ({ levels, time }) => show(bookText(coin, time, levels))
-      )
-    })
+      yield* follow(options, (streams) => open(streams, asset.coin), items, (item) => print(item, coin))
+    }))
+
+const book = coinCommand(
+  "book",
+  (streams, coin) => streams.l2Book({ coin }),
+  (state) => [state],
+  ({ levels, time }, coin) => show(bookText(coin, time, levels))
 ).pipe(
   Command.withDescription("Show the order book of a coin: ten levels a side"),
   Command.withExamples([{ command: "trigate watch book BTC" }])
@@ -141,48 +137,41 @@ const book = Command.make(
 const tradeText = ({ px, side, sz, time }: Trade): string =>
   `${clockTime(time)}  ${sides[side].padEnd(4)}  ${sz} at ${px}`
 
-const trades = Command.make(
+const trades = coinCommand(
   "trades",
-  { coin: coinArgument, ...flags },
-  ({ coin, ...options }) =>
-    Effect.gen(function*() {
-      const asset = yield* GatewayAccess.ask(Info.asset(coin))
-      yield* follow(
-        options,
-        (streams) => streams.trades({ coin: asset.coin }),
-        (trade) => [trade],
-        (trade) => line(tradeText(trade))
-      )
-    })
+  (streams, coin) => streams.trades({ coin }),
+  (trade) => [trade],
+  (trade) => line(tradeText(trade))
 ).pipe(
   Command.withDescription("Print the trades of a coin: time (UTC), side of the taker, size and price"),
   Command.withExamples([{ command: "trigate watch trades ETH --count 10 --json" }])
 )
 
-const accountArguments = {
-  account: Output.address("account").pipe(
-    Argument.optional,
-    Argument.withDescription("Account: 20 bytes in hex (default: the account of your private key)")
-  ),
-  ...SignedSending.keyFlags
-}
+/** Makes the command that follows a stream of one account. */
+const accountCommand = <Name extends string, A, B>(
+  name: Name,
+  open: (streams: Streams.Methods, user: Address) => Stream.Stream<A, Streams.StreamFailure>,
+  items: (item: A) => Iterable<B>,
+  text: (item: B) => string
+) =>
+  Command.make(
+    name,
+    { account: SignedSending.accountArgument, ...SignedSending.keyFlags, ...flags },
+    ({ account, count, ...key }) =>
+      Effect.gen(function*() {
+        const user = yield* SignedSending.find(account, key)
+        yield* follow({ count }, (streams) => open(streams, user), items, (item) => line(text(item)))
+      })
+  )
 
 const fillText = ({ coin, dir, fee, feeToken, oid, px, sz, time }: Fill): string =>
   `${clockTime(time)}  ${coin}  ${dir}  ${sz} at ${px}  fee ${fee} ${feeToken ?? "USDC"}  order ${oid}`
 
-const fills = Command.make(
+const fills = accountCommand(
   "fills",
-  { ...accountArguments, ...flags },
-  ({ account, count, ...key }) =>
-    Effect.gen(function*() {
-      const user = yield* SignedSending.find(account, key)
-      yield* follow(
-        { count },
-        (streams) => streams.userFills({ user }),
-        ({ fills }) => fills,
-        (fill) => line(fillText(fill))
-      )
-    })
+  (streams, user) => streams.userFills({ user }),
+  ({ fills }) => fills,
+  fillText
 ).pipe(
   Command.withDescription("Print the fills of an account: first the latest ones, then each as it happens"),
   Command.withExamples([{ command: "trigate watch fills 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266" }])
@@ -191,19 +180,11 @@ const fills = Command.make(
 const updateText = ({ order: { coin, limitPx, oid, side, sz }, status, statusTimestamp }: OrderUpdate): string =>
   `${clockTime(statusTimestamp)}  ${oid}  ${status}  ${sides[side]} ${sz} ${coin} at ${limitPx}`
 
-const orders = Command.make(
+const orders = accountCommand(
   "orders",
-  { ...accountArguments, ...flags },
-  ({ account, count, ...key }) =>
-    Effect.gen(function*() {
-      const user = yield* SignedSending.find(account, key)
-      yield* follow(
-        { count },
-        (streams) => streams.orderUpdates({ user }),
-        (update) => [update],
-        (update) => line(updateText(update))
-      )
-    })
+  (streams, user) => streams.orderUpdates({ user }),
+  (update) => [update],
+  updateText
 ).pipe(
   Command.withDescription(
     "Print each change of an account's orders as it happens; the printed size is the unfilled part of the order"

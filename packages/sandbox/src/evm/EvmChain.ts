@@ -1,13 +1,11 @@
 /** Accounts and storage, blocks and transactions of the sandbox's two EVM chains, and their encoding. */
-import { Address, Hash, lowerCase, Quantity } from "@trigate/domain/encoding/Encoding"
-import type { Data } from "@trigate/domain/encoding/Encoding"
+import { Address, type Data, Hash, lowerCase, Quantity } from "@trigate/domain/encoding/Encoding"
 import * as Arr from "effect/Array"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
-import type { Seed } from "../Seed.ts"
 
 /** An account or a contract; the balance is in wei. */
 export interface Account {
@@ -215,7 +213,7 @@ export interface Transaction extends Omit<Sent, "bytes"> {
  * from this position.
  */
 export interface ReceiptPlace {
-  readonly seed: Seed
+  readonly seed: Random.Seed
   readonly hash: Hash
   readonly block: number
   readonly blockHash: Hash
@@ -266,7 +264,7 @@ export interface Ledger {
 
 /** The state of a chain at a point in time. */
 export interface EvmChain {
-  readonly seed: Seed
+  readonly seed: Random.Seed
   /** The name of the chain. Two chains with different names have different generated hashes. */
   readonly name: string
   readonly chainId: number
@@ -305,7 +303,7 @@ export const blockTimestamp = ({ every, first, startedAt }: BlockClock, block: n
 
 const numberDigits = 8
 
-const blockHash = (seed: Seed, chain: string, block: number): Hash => {
+const blockHash = (seed: Random.Seed, chain: string, block: number): Hash => {
   const made = Random.hex(seed, `${chain}/block/${block}`, 64 - numberDigits)
   return `${made}${block.toString(16).padStart(numberDigits, "0")}`
 }

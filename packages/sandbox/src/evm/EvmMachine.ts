@@ -11,8 +11,7 @@ import { Account, type Address as EvmAddress, bytesToHex, createAddressFromStrin
 import { createVM, runTx, type RunTxOpts, type RunTxResult } from "@ethereumjs/vm"
 import type { Address, Data, Hash } from "@trigate/domain/encoding/Encoding"
 import { keccak256, pad } from "viem/utils"
-import * as EvmWorld from "./EvmChain.ts"
-import type { AccessList, EvmBlock, EvmOutcome, Machine, RefuseMessage, World } from "./EvmChain.ts"
+import * as EvmChain from "./EvmChain.ts"
 
 const toAddress = (address: EvmAddress): Address => bytesToHex(address.bytes)
 
@@ -20,19 +19,19 @@ const toSlot = (key: Uint8Array): bigint => BigInt(bytesToHex(key))
 
 interface State extends StateManagerInterface {
   /** Sets the initial state. */
-  readonly start: (world: World) => void
+  readonly start: (world: EvmChain.World) => void
   /** Returns the current state. */
-  readonly world: () => World
+  readonly world: () => EvmChain.World
 }
 
 /**
  * Makes the state object that `@ethereumjs/vm` requires. It reads and changes a {@link World}. A checkpoint is a
  * reference to an earlier `World`.
  */
-const makeState = (empty: World): State => {
+const makeState = (empty: EvmChain.World): State => {
   let world = empty
   let original = empty
-  const checkpoints: Array<World> = []
+  const checkpoints: Array<EvmChain.World> = []
   const codes = new Map<Data, { readonly bytes: Uint8Array; readonly hash: Uint8Array }>()
   const contractCode = (code: Data) => {
     const known = codes.get(code)
@@ -41,28 +40,28 @@ const makeState = (empty: World): State => {
     codes.set(code, read)
     return read
   }
-  const done = (next: World): Promise<void> => {
+  const done = (next: EvmChain.World): Promise<void> => {
     world = next
     return Promise.resolve()
   }
-  const storageBytes = (from: World, address: EvmAddress, key: Uint8Array) =>
-    Promise.resolve(hexToBytes(EvmWorld.readWord(from, toAddress(address), toSlot(key))))
+  const storageBytes = (from: EvmChain.World, address: EvmAddress, key: Uint8Array) =>
+    Promise.resolve(hexToBytes(EvmChain.readWord(from, toAddress(address), toSlot(key))))
   const getAccount = (address: EvmAddress): Account | undefined => {
-    const { balance, code, nonce } = EvmWorld.readAccount(world, toAddress(address))
+    const { balance, code, nonce } = EvmChain.readAccount(world, toAddress(address))
     if (nonce === 0n && balance === 0n && code === "0x") return undefined
     return new Account(nonce, balance, undefined, contractCode(code).hash)
   }
   const put = (address: EvmAddress, account: { readonly nonce?: bigint; readonly balance?: bigint } | undefined) =>
     done(
       account === undefined
-        ? EvmWorld.withoutAccount(world, toAddress(address))
-        : EvmWorld.withAccount(world, toAddress(address), {
+        ? EvmChain.withoutAccount(world, toAddress(address))
+        : EvmChain.withAccount(world, toAddress(address), {
           ...(account.nonce === undefined ? {} : { nonce: account.nonce }),
           ...(account.balance === undefined ? {} : { balance: account.balance })
         })
     )
   const bytesAt = (address: EvmAddress): Uint8Array =>
-    contractCode(EvmWorld.readAccount(world, toAddress(address)).code).bytes
+    contractCode(EvmChain.readAccount(world, toAddress(address)).code).bytes
   const noRoot = () => Promise.reject(new RangeError("The sandbox has no state roots"))
   return {
     start: (next) => {
@@ -75,13 +74,13 @@ const makeState = (empty: World): State => {
     putAccount: put,
     modifyAccountFields: put,
     deleteAccount: (address) => put(address, undefined),
-    putCode: (address, code) => done(EvmWorld.withAccount(world, toAddress(address), { code: bytesToHex(code) })),
+    putCode: (address, code) => done(EvmChain.withAccount(world, toAddress(address), { code: bytesToHex(code) })),
     getCode: (address) => Promise.resolve(bytesAt(address)),
     getCodeSize: (address) => Promise.resolve(bytesAt(address).length),
     getStorage: (address, key) => storageBytes(world, address, key),
     putStorage: (address, key, value) =>
-      done(EvmWorld.withWord(world, toAddress(address), toSlot(key), pad(bytesToHex(value)))),
-    clearStorage: (address) => done(EvmWorld.withoutWords(world, toAddress(address))),
+      done(EvmChain.withWord(world, toAddress(address), toSlot(key), pad(bytesToHex(value)))),
+    clearStorage: (address) => done(EvmChain.withoutWords(world, toAddress(address))),
     checkpoint: () => {
       checkpoints.push(world)
       return Promise.resolve()
@@ -105,17 +104,17 @@ const makeState = (empty: World): State => {
   }
 }
 
-const makeBlock = ({ baseFee, gasLimit, number, timestamp }: EvmBlock, common: Common) =>
+const makeBlock = ({ baseFee, gasLimit, number, timestamp }: EvmChain.EvmBlock, common: Common) =>
   createBlock({ header: { number, timestamp, gasLimit, baseFeePerGas: baseFee } }, { common, freeze: false })
 
-const toAccessList = (result: Pick<RunTxResult, "accessList">): AccessList =>
+const toAccessList = (result: Pick<RunTxResult, "accessList">): EvmChain.AccessList =>
   (result.accessList ?? []).map(({ address, storageKeys }) => ({ address, storageKeys }))
 
 const toOutcome = (
   { createdAddress, execResult }: EVMResult,
-  world: World,
+  world: EvmChain.World,
   gasUsed: bigint
-): Omit<EvmOutcome, "unplayed"> => ({
+): Omit<EvmChain.EvmOutcome, "unplayed"> => ({
   world,
   gasUsed,
   failure: execResult.exceptionError?.error,
@@ -130,29 +129,29 @@ const toOutcome = (
 })
 
 /** Makes an EVM for a chain ID, with the rules of the Cancun hard fork. It runs only one execution at a time. */
-export const make = (chainId: number): Promise<Machine> => {
+export const make = (chainId: number): Promise<EvmChain.Machine> => {
   const common = createCustomCommon({ chainId }, Mainnet, { hardfork: Hardfork.Cancun })
-  const state = makeState(EvmWorld.make([]))
-  let blockHash = (_: number): Hash => EvmWorld.zeroWord
+  const state = makeState(EvmChain.make([]))
+  let blockHash = (_: number): Hash => EvmChain.zeroWord
   const blockchain: EVMMockBlockchainInterface = {
     getBlock: (number) => Promise.resolve({ hash: () => hexToBytes(blockHash(number)) }),
     putBlock: () => Promise.resolve(),
     shallowCopy: () => blockchain
   }
-  let refuseMessage: RefuseMessage = () => undefined
+  let refuseMessage: EvmChain.RefuseMessage = () => undefined
   let unplayed: string | undefined
-  return createVM({ common, stateManager: state, blockchain }).then((vm): Machine => {
+  return createVM({ common, stateManager: state, blockchain }).then((vm): EvmChain.Machine => {
     vm.evm.events?.on("beforeMessage", ({ to, value }) => {
       if (to !== undefined) unplayed ??= refuseMessage(toAddress(to), value)
     })
-    const start = (world: World, block: EvmBlock) => {
+    const start = (world: EvmChain.World, block: EvmChain.EvmBlock) => {
       ;({ refuseMessage } = block)
       unplayed = undefined
       state.start(world)
       blockHash = block.hashAt
       return makeBlock(block, common)
     }
-    const run = (world: World, block: EvmBlock, options: RunTxOpts): Promise<EvmOutcome> =>
+    const run = (world: EvmChain.World, block: EvmChain.EvmBlock, options: RunTxOpts): Promise<EvmChain.EvmOutcome> =>
       runTx(vm, { ...options, block: start(world, block) }).then((result) => ({
         ...toOutcome(result, state.world(), result.totalGasSpent),
         accessList: toAccessList(result),

@@ -1,8 +1,7 @@
 /** A node of a sandbox's EVM chain: the standard JSON-RPC methods, and the acceptance of signed transactions. */
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address, Data, Hash, lowerCase, Quantity, StorageSlot } from "@trigate/domain/encoding/Encoding"
-import { methodNotFound } from "@trigate/domain/evm/EvmProtocol"
-import type { EvmBackend, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import { type EvmBackend, methodNotFound, type RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import type { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -17,26 +16,11 @@ import type { TransactionSerializable, TransactionSerialized } from "viem"
 import { decodeErrorResult, keccak256, pad, parseTransaction, recoverAddress, serializeTransaction } from "viem/utils"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as Chain from "./EvmChain.ts"
-import { quantity, refused } from "./EvmChain.ts"
-import type {
-  Block,
-  Envelope,
-  EvmBlock,
-  EvmCall,
-  EvmChain,
-  EvmOutcome,
-  Ledger,
-  Machine,
-  RpcRefusal,
-  Sent,
-  Transaction,
-  World
-} from "./EvmChain.ts"
 
 /** Returns whether bytes are a legacy transaction (an RLP list) or a transaction of type 1 or 2. */
 const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/iu.test(bytes)
 
-const toSignature = ({ r = "0x0", s = "0x0", v, yParity }: TransactionSerializable): Envelope["signature"] => ({
+const toSignature = ({ r = "0x0", s = "0x0", v, yParity }: TransactionSerializable): Chain.Envelope["signature"] => ({
   r: pad(r),
   s: pad(s),
   // in a legacy transaction, `v` is 27 or 28, or twice the chain ID plus 35 or 36 (EIP-155)
@@ -45,7 +29,7 @@ const toSignature = ({ r = "0x0", s = "0x0", v, yParity }: TransactionSerializab
 
 const toPricing = (
   { accessList, gasPrice = 0n, maxFeePerGas, maxPriorityFeePerGas = 0n }: TransactionSerializable
-): Envelope["pricing"] => {
+): Chain.Envelope["pricing"] => {
   if (maxFeePerGas !== undefined) {
     return { type: "0x2", maxFeePerGas, maxPriorityFeePerGas, accessList: accessList ?? [] }
   }
@@ -59,20 +43,23 @@ const recoverSender = (fields: TransactionSerializable) => {
 
 /** Decodes a signed transaction for a chain and recovers its sender. */
 const read = Effect.fnUntraced(function*(chainId: number, bytes: Data) {
-  if (!isTransaction(bytes)) return yield* Effect.fail(refused("transaction type not supported"))
+  if (!isTransaction(bytes)) return yield* Effect.fail(Chain.refused("transaction type not supported"))
   const fields = yield* Effect.try({
     try: (): TransactionSerializable => parseTransaction(bytes),
-    catch: () => refused("rlp: the transaction cannot be read")
+    catch: () => Chain.refused("rlp: the transaction cannot be read")
   })
-  const from = yield* Effect.tryPromise({ try: () => recoverSender(fields), catch: () => refused("invalid sender") })
+  const from = yield* Effect.tryPromise({
+    try: () => recoverSender(fields),
+    catch: () => Chain.refused("invalid sender")
+  })
   if (fields.chainId === undefined) {
-    return yield* Effect.fail(refused("only replay-protected (EIP-155) transactions allowed over RPC"))
+    return yield* Effect.fail(Chain.refused("only replay-protected (EIP-155) transactions allowed over RPC"))
   }
   if (fields.chainId !== chainId) {
-    return yield* Effect.fail(refused(`invalid chain id for signer: have ${fields.chainId} want ${chainId}`))
+    return yield* Effect.fail(Chain.refused(`invalid chain id for signer: have ${fields.chainId} want ${chainId}`))
   }
   const { data = "0x", gas = 0n, nonce = 0, to, value = 0n } = fields
-  const sent: Sent = {
+  const sent: Chain.Sent = {
     hash: keccak256(bytes),
     from: lowerCase(from),
     to: to === undefined || to === null ? null : lowerCase(to),
@@ -85,7 +72,7 @@ const read = Effect.fnUntraced(function*(chainId: number, bytes: Data) {
 const splitBytes = (input: Data): ReadonlyArray<string> => input.slice(2).match(/../gu) ?? []
 
 /** Returns the gas that a transaction uses before its code runs (EIP-2028, 2930, 3860). */
-const intrinsicGas = ({ envelope: { input, pricing }, to }: Sent): bigint => {
+const intrinsicGas = ({ envelope: { input, pricing }, to }: Chain.Sent): bigint => {
   const bytes = splitBytes(input)
   const data = bytes.reduce((gas, byte) => gas + (byte === "00" ? 4n : 16n), 0n)
   const creation = to === null ? 32_000n + 2n * BigInt(Math.ceil(bytes.length / 32)) : 0n
@@ -94,75 +81,75 @@ const intrinsicGas = ({ envelope: { input, pricing }, to }: Sent): bigint => {
   return 21_000n + data + creation + access
 }
 
-const offers = (pricing: Envelope["pricing"]): readonly [bigint, bigint] =>
+const offers = (pricing: Chain.Envelope["pricing"]): readonly [bigint, bigint] =>
   pricing.type === "0x2" ? [pricing.maxFeePerGas, pricing.maxPriorityFeePerGas] : [pricing.gasPrice, pricing.gasPrice]
 
 /**
  * Returns whether each fee that `later` offers is at least 10 % higher than the same fee in `earlier`. Nodes require
  * this of a transaction that replaces another one.
  */
-const outbids = (later: Sent, earlier: Pick<Sent, "envelope">): boolean => {
+const outbids = (later: Chain.Sent, earlier: Pick<Chain.Sent, "envelope">): boolean => {
   const [fee, tip] = offers(later.envelope.pricing)
   const [earlierFee, earlierTip] = offers(earlier.envelope.pricing)
   return fee * 10n >= earlierFee * 11n && tip * 10n >= earlierTip * 11n
 }
 
 /** Returns the maximum cost of a transaction, in wei. */
-const maxPaid = (chain: EvmChain, { envelope: { gas, pricing, value }, hash }: Sent): bigint =>
+const maxPaid = (chain: Chain.EvmChain, { envelope: { gas, pricing, value }, hash }: Chain.Sent): bigint =>
   gas * offers(pricing)[0] + value + chain.dataFee(hash)
 
 /** Maximum distance of a transaction's nonce from the sender's next nonce. */
 const furthest = 64
 
-const numberRefusal = (next: number, nonce: number): RpcRefusal | undefined => {
-  if (nonce < next) return refused(`nonce too low: next nonce ${next}, tx nonce ${nonce}`)
-  return nonce < next + furthest ? undefined : refused(`nonce too high: next nonce ${next}, tx nonce ${nonce}`)
+const numberRefusal = (next: number, nonce: number): Chain.RpcRefusal | undefined => {
+  if (nonce < next) return Chain.refused(`nonce too low: next nonce ${next}, tx nonce ${nonce}`)
+  return nonce < next + furthest ? undefined : Chain.refused(`nonce too high: next nonce ${next}, tx nonce ${nonce}`)
 }
 
-const balanceRefusal = (balance: bigint, most: bigint): RpcRefusal | undefined =>
+const balanceRefusal = (balance: bigint, most: bigint): Chain.RpcRefusal | undefined =>
   balance < most
-    ? refused(
+    ? Chain.refused(
       `insufficient funds for gas * price + value: balance ${balance}, tx cost ${most}, overshot ${most - balance}`
     )
     : undefined
 
 /** Returns the submitted transactions in the next block, without the generated ones. */
-const pendingIn = (chain: EvmChain): ReadonlyArray<Transaction> =>
+const pendingIn = (chain: Chain.EvmChain): ReadonlyArray<Chain.Transaction> =>
   Chain.transactionsIn(chain.ledger, Chain.nextBlock(chain)).filter(({ bytes }) => bytes !== undefined)
 
 const findRefusal = (
-  chain: EvmChain,
-  sent: Sent,
-  earlier: Pick<Sent, "envelope" | "hash"> | undefined
-): RpcRefusal | undefined => {
+  chain: Chain.EvmChain,
+  sent: Chain.Sent,
+  earlier: Pick<Chain.Sent, "envelope" | "hash"> | undefined
+): Chain.RpcRefusal | undefined => {
   const { envelope: { gas, nonce, pricing }, from, hash } = sent
   const { ledger } = chain
   const isKnown = ledger.transactions.has(hash) || ledger.waiting.some((each) => each.hash === hash)
-  if (isKnown) return refused("already known")
+  if (isKnown) return Chain.refused("already known")
   const unplayed = sent.to === null ? undefined : chain.refuseMessage(sent.to, sent.envelope.value)
-  if (unplayed !== undefined) return refused(unplayed)
+  if (unplayed !== undefined) return Chain.refused(unplayed)
   const needed = intrinsicGas(sent)
-  if (gas < needed) return refused(`intrinsic gas too low: have ${gas}, want ${needed}`)
+  if (gas < needed) return Chain.refused(`intrinsic gas too low: have ${gas}, want ${needed}`)
   const most = chain.transactionGas(from)
   if (gas > most) {
     const why = most < Chain.gasLimit ? `: ${gas} > ${most}, the limit of small blocks` : ""
-    return refused(`exceeds block gas limit${why}`)
+    return Chain.refused(`exceeds block gas limit${why}`)
   }
   const next = Chain.nextBlock(chain)
   if (Chain.paidAt(pricing, chain.baseFee(next)) < chain.baseFee(next)) {
-    return refused("max fee per gas less than block base fee")
+    return Chain.refused("max fee per gas less than block base fee")
   }
   const cost = maxPaid(chain, sent)
   const pending = Chain.readAccount(Chain.worldAt(chain, next), from)
   if (earlier === undefined) return numberRefusal(Number(pending.nonce), nonce) ?? balanceRefusal(pending.balance, cost)
-  if (!outbids(sent, earlier)) return refused("replacement transaction underpriced")
+  if (!outbids(sent, earlier)) return Chain.refused("replacement transaction underpriced")
   return balanceRefusal(Chain.readAccount(Chain.worldAt(chain, chain.heads.latest), from).balance, cost)
 }
 
 interface Filling {
-  readonly world: World
-  readonly mined: ReadonlyArray<Transaction>
-  readonly waiting: ReadonlyArray<Sent>
+  readonly world: Chain.World
+  readonly mined: ReadonlyArray<Chain.Transaction>
+  readonly waiting: ReadonlyArray<Chain.Sent>
   /** The executed transactions that made a call which the sandbox cannot execute, with the reason. */
   readonly unplayed: ReadonlyMap<Hash, string>
 }
@@ -170,10 +157,10 @@ interface Filling {
 const least = (one: bigint, other: bigint): bigint => one < other ? one : other
 
 const run = Effect.fnUntraced(function*(
-  chain: EvmChain,
-  machine: Machine,
+  chain: Chain.EvmChain,
+  machine: Chain.Machine,
   { mined, unplayed, waiting, world }: Filling,
-  sent: Sent
+  sent: Chain.Sent
 ) {
   const { bytes, envelope: { pricing }, from, hash } = sent
   const block = Chain.evmBlock(chain, Chain.nextBlock(chain))
@@ -183,7 +170,7 @@ const run = Effect.fnUntraced(function*(
   const outcome = yield* Effect.promise(() => machine.execute(world, { ...block, baseFee }, bytes))
   const { balance } = Chain.readAccount(outcome.world, from)
   const last = mined.at(-1)
-  const transaction: Transaction = {
+  const transaction: Chain.Transaction = {
     ...sent,
     block: block.number,
     index: mined.length,
@@ -210,7 +197,7 @@ const run = Effect.fnUntraced(function*(
 /**
  * Moves waiting transactions into the next block, in order, until none of the remaining transactions can be executed.
  */
-const fill = (chain: EvmChain, machine: Machine, filling: Filling): Effect.Effect<Filling> => {
+const fill = (chain: Chain.EvmChain, machine: Chain.Machine, filling: Filling): Effect.Effect<Filling> => {
   const next = filling.waiting.find((sent) => {
     const { balance, nonce } = Chain.readAccount(filling.world, sent.from)
     return BigInt(sent.envelope.nonce) === nonce && maxPaid(chain, sent) <= balance
@@ -220,13 +207,13 @@ const fill = (chain: EvmChain, machine: Machine, filling: Filling): Effect.Effec
     : Effect.flatMap(run(chain, machine, filling, next), (filled) => fill(chain, machine, filled))
 }
 
-const isMade = ({ bytes }: Transaction): boolean => bytes === undefined
+const isMade = ({ bytes }: Chain.Transaction): boolean => bytes === undefined
 
-const asSent = ({ bytes, envelope, from, hash, to }: Transaction): ReadonlyArray<Sent> =>
+const asSent = ({ bytes, envelope, from, hash, to }: Chain.Transaction): ReadonlyArray<Chain.Sent> =>
   bytes === undefined ? [] : [{ hash, from, to, envelope, bytes }]
 
 /** Returns the chain's data after the executed transactions have been added to the next block. */
-const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => {
+const sealed = (chain: Chain.EvmChain, { mined, waiting, world }: Filling): Chain.Ledger => {
   const next = Chain.nextBlock(chain)
   const others = [...chain.ledger.transactions].filter(([, each]) => each.block !== next || isMade(each))
   const [first, ...worlds] = chain.ledger.worlds
@@ -243,53 +230,55 @@ const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => 
  * If an earlier transaction of the sender with the same nonce is waiting or in the next block, the new transaction
  * replaces it. The next block is then executed again.
  */
-export const accept = Effect.fnUntraced(function*(chain: EvmChain, machine: Machine, bytes: Data): Effect.fn.Return<
-  { readonly hash: Hash; readonly ledger: Ledger },
-  RpcRefusal
-> {
-  const sent = yield* read(chain.chainId, bytes)
-  const mined = pendingIn(chain)
-  const { waiting } = chain.ledger
-  const isSame = ({ envelope, from }: Pick<Sent, "envelope" | "from">) =>
-    from === sent.from && envelope.nonce === sent.envelope.nonce
-  const replaced = mined.find(isSame)
-  const earlier = replaced ?? waiting.find(isSame)
-  const refusal = findRefusal(chain, sent, earlier)
-  if (refusal !== undefined) return yield* Effect.fail(refusal)
-  const replacing = (queue: ReadonlyArray<Sent>) => queue.map((each) => isSame(each) ? sent : each)
-  const filled = yield* fill(
-    chain,
-    machine,
-    replaced === undefined
-      ? {
-        world: Chain.worldAt(chain, Chain.nextBlock(chain)),
-        mined,
-        unplayed: new Map(),
-        waiting: earlier === undefined ? [sent, ...waiting] : replacing(waiting)
-      }
-      : {
-        world: Chain.worldAt(chain, chain.heads.latest),
-        mined: [],
-        unplayed: new Map(),
-        waiting: [...replacing(Arr.flatMap(mined, asSent)), ...waiting]
-      }
-  )
-  // a transaction that was accepted earlier, and waited for this one, fails instead
-  const unplayed = filled.unplayed.get(sent.hash)
-  return unplayed === undefined
-    ? { hash: sent.hash, ledger: sealed(chain, filled) }
-    : yield* Effect.fail(refused(unplayed))
-})
+export const accept = Effect.fnUntraced(
+  function*(chain: Chain.EvmChain, machine: Chain.Machine, bytes: Data): Effect.fn.Return<
+    { readonly hash: Hash; readonly ledger: Chain.Ledger },
+    Chain.RpcRefusal
+  > {
+    const sent = yield* read(chain.chainId, bytes)
+    const mined = pendingIn(chain)
+    const { waiting } = chain.ledger
+    const isSame = ({ envelope, from }: Pick<Chain.Sent, "envelope" | "from">) =>
+      from === sent.from && envelope.nonce === sent.envelope.nonce
+    const replaced = mined.find(isSame)
+    const earlier = replaced ?? waiting.find(isSame)
+    const refusal = findRefusal(chain, sent, earlier)
+    if (refusal !== undefined) return yield* Effect.fail(refusal)
+    const replacing = (queue: ReadonlyArray<Chain.Sent>) => queue.map((each) => isSame(each) ? sent : each)
+    const filled = yield* fill(
+      chain,
+      machine,
+      replaced === undefined
+        ? {
+          world: Chain.worldAt(chain, Chain.nextBlock(chain)),
+          mined,
+          unplayed: new Map(),
+          waiting: earlier === undefined ? [sent, ...waiting] : replacing(waiting)
+        }
+        : {
+          world: Chain.worldAt(chain, chain.heads.latest),
+          mined: [],
+          unplayed: new Map(),
+          waiting: [...replacing(Arr.flatMap(mined, asSent)), ...waiting]
+        }
+    )
+    // a transaction that was accepted earlier, and waited for this one, fails instead
+    const unplayed = filled.unplayed.get(sent.hash)
+    return unplayed === undefined
+      ? { hash: sent.hash, ledger: sealed(chain, filled) }
+      : yield* Effect.fail(Chain.refused(unplayed))
+  }
+)
 
-type Reply = Effect.Effect<unknown, RpcRefusal>
+type Reply = Effect.Effect<unknown, Chain.RpcRefusal>
 
 /** Runs `use` with exclusive access to the chain's EVM, which runs one execution at a time. */
-export type WithMachine = <A, E>(use: (machine: Machine) => Effect.Effect<A, E>) => Effect.Effect<A, E>
+export type WithMachine = <A, E>(use: (machine: Chain.Machine) => Effect.Effect<A, E>) => Effect.Effect<A, E>
 
 /** Serves a JSON-RPC method from a view of the chain; the params are raw JSON text. */
 export type Method<View> = (view: View, params: string) => Reply
 
-const invalidParams = (unread: StrictDecoder.Unread): RpcRefusal => ({
+const invalidParams = (unread: StrictDecoder.Unread): Chain.RpcRefusal => ({
   code: -32602,
   message: `invalid params${StrictDecoder.formatUnread(unread)}`
 })
@@ -322,7 +311,7 @@ export const toRpcAnswer = (reply: Reply): Effect.Effect<RpcAnswer> =>
 
 /** The chain and the EVM that a read method uses. */
 export interface View {
-  readonly chain: EvmChain
+  readonly chain: Chain.EvmChain
   readonly withMachine: WithMachine
 }
 
@@ -370,7 +359,7 @@ const toCall = (
   { data = "0x", from, gas, gasPrice, input = data, maxFeePerGas, to, value }: CallParams[0],
   most: bigint,
   balance: bigint
-): EvmCall => {
+): Chain.EvmCall => {
   const price = gasPrice ?? maxFeePerGas ?? 0n
   const payable = price === 0n ? most : (balance - (value ?? 0n)) / price
   return {
@@ -385,7 +374,7 @@ const toCall = (
 
 /** Returns why a node refuses the terms of a call. */
 const termsRefusal = (
-  chain: EvmChain,
+  chain: Chain.EvmChain,
   { accessList, chainId, data, gasPrice, input, maxFeePerGas, maxPriorityFeePerGas }: CallParams[0]
 ): string | undefined => {
   const has = (value: unknown) => value !== undefined && value !== null
@@ -401,7 +390,7 @@ const termsRefusal = (
     : undefined
 }
 
-const overridden = (world: World, overrides: typeof Overrides.Type): World =>
+const overridden = (world: Chain.World, overrides: typeof Overrides.Type): Chain.World =>
   Object.entries(overrides).reduce((changed, [key, { state, stateDiff, ...fields }]) => {
     const address: Address = `0x${key.slice(2)}`
     const kept = state === undefined ? changed : Chain.withoutWords(changed, address)
@@ -411,25 +400,18 @@ const overridden = (world: World, overrides: typeof Overrides.Type): World =>
     )
   }, world)
 
-/** Returns the state and the block in which a call runs. */
-const callContext = (chain: EvmChain, [, block, overrides]: CallParams) =>
-  Result.map(Chain.stateAt(chain, block), (number) => ({
-    block: Chain.evmBlock(chain, number),
-    world: overridden(Chain.worldAt(chain, number), overrides ?? {})
-  }))
-
 const reasonIn = Option.liftThrowable((data: Data) => decodeErrorResult({ data }))
 
-const exceedsAllowance = (gas: bigint): RpcRefusal => refused(`gas required exceeds allowance (${gas})`)
+const exceedsAllowance = (gas: bigint): Chain.RpcRefusal => Chain.refused(`gas required exceeds allowance (${gas})`)
 
 /** `allowance` is the gas with which an estimate was tried. */
 const callFailure = (
-  { failure, returned, unplayed }: EvmOutcome,
+  { failure, returned, unplayed }: Chain.EvmOutcome,
   allowance: bigint | undefined
-): RpcRefusal | undefined => {
-  if (unplayed !== undefined) return refused(unplayed)
+): Chain.RpcRefusal | undefined => {
+  if (unplayed !== undefined) return Chain.refused(unplayed)
   if (allowance !== undefined && failure?.includes("out of gas") === true) return exceedsAllowance(allowance)
-  if (failure !== "revert") return failure === undefined ? undefined : refused(failure)
+  if (failure !== "revert") return failure === undefined ? undefined : Chain.refused(failure)
   const reason = Option.match(reasonIn(returned), {
     onNone: () => "",
     onSome: ({ args, errorName }) => errorName === "Error" ? `: ${String(args?.[0])}` : ""
@@ -439,10 +421,10 @@ const callFailure = (
 
 /** A call, with the state and the block in which it is executed. */
 interface Execution {
-  readonly machine: Machine
-  readonly world: World
-  readonly block: EvmBlock
-  readonly call: EvmCall
+  readonly machine: Chain.Machine
+  readonly world: Chain.World
+  readonly block: Chain.EvmBlock
+  readonly call: Chain.EvmCall
 }
 
 const attempt = (how: "call" | "estimate") =>
@@ -451,7 +433,7 @@ const attempt = (how: "call" | "estimate") =>
       try: () => machine[how](world, block, call),
       catch: (cause) => {
         const message = Predicate.isError(cause) ? cause.message : String(cause)
-        return message.startsWith("INTRINSIC_GAS_TOO_LOW") ? exceedsAllowance(call.gas) : refused(message)
+        return message.startsWith("INTRINSIC_GAS_TOO_LOW") ? exceedsAllowance(call.gas) : Chain.refused(message)
       }
     })
     const failure = callFailure(outcome, how === "estimate" ? call.gas : undefined)
@@ -461,18 +443,18 @@ const attempt = (how: "call" | "estimate") =>
 const runEstimate = attempt("estimate")
 
 const running = <A>(
-  answer: (execution: Execution) => Effect.Effect<A, RpcRefusal>,
-  mostGas: (chain: EvmChain, from: Address) => bigint = ({ transactionGas }, from) => transactionGas(from)
+  answer: (execution: Execution) => Effect.Effect<A, Chain.RpcRefusal>,
+  mostGas: (chain: Chain.EvmChain, from: Address) => bigint = ({ transactionGas }, from) => transactionGas(from)
 ) =>
-  Effect.fnUntraced(function*({ chain, withMachine }: View, params: CallParams) {
-    const [terms] = params
+  Effect.fnUntraced(function*({ chain, withMachine }: View, [terms, at, overrides]: CallParams) {
     const refusal = termsRefusal(chain, terms)
-    if (refusal !== undefined) return yield* Effect.fail(refused(refusal))
-    const context = yield* Effect.fromResult(callContext(chain, params))
-    const { balance } = Chain.readAccount(context.world, terms.from ?? nobody)
-    if (balance < (terms.value ?? 0n)) return yield* Effect.fail(refused("insufficient funds for transfer"))
+    if (refusal !== undefined) return yield* Effect.fail(Chain.refused(refusal))
+    const number = yield* Effect.fromResult(Chain.stateAt(chain, at))
+    const world = overridden(Chain.worldAt(chain, number), overrides ?? {})
+    const { balance } = Chain.readAccount(world, terms.from ?? nobody)
+    if (balance < (terms.value ?? 0n)) return yield* Effect.fail(Chain.refused("insufficient funds for transfer"))
     const call = toCall(terms, mostGas(chain, terms.from ?? nobody), balance)
-    return yield* withMachine((machine) => answer({ ...context, machine, call }))
+    return yield* withMachine((machine) => answer({ machine, world, block: Chain.evmBlock(chain, number), call }))
   })
 
 const withGas = (execution: Execution, gas: bigint): Execution => ({ ...execution, call: { ...execution.call, gas } })
@@ -493,13 +475,13 @@ const estimateGas = running(Effect.fnUntraced(function*(execution) {
   const { gasUsed } = yield* runEstimate(execution)
   // a call that receives refunds, or that forwards only part of its gas, needs more gas than it uses
   return yield* Effect.matchEffect(runEstimate(withGas(execution, gasUsed)), {
-    onFailure: () => Effect.map(leastGas(execution, gasUsed), quantity),
-    onSuccess: () => Effect.succeed(quantity(gasUsed))
+    onFailure: () => Effect.map(leastGas(execution, gasUsed), Chain.quantity),
+    onSuccess: () => Effect.succeed(Chain.quantity(gasUsed))
   })
 }))
 
 const createAccessList = running((execution) =>
-  Effect.map(runEstimate(execution), ({ accessList, gasUsed }) => ({ accessList, gasUsed: quantity(gasUsed) }))
+  Effect.map(runEstimate(execution), ({ accessList, gasUsed }) => ({ accessList, gasUsed: Chain.quantity(gasUsed) }))
 )
 
 const ethCall = running(
@@ -509,12 +491,12 @@ const ethCall = running(
 
 const value = <Request>(
   params: Schema.ConstraintCodec<Request, unknown>,
-  answer: (chain: EvmChain, request: Request) => unknown
+  answer: (chain: Chain.EvmChain, request: Request) => unknown
 ): Method<View> => method(params, ({ chain }, request) => Effect.succeed(answer(chain, request)))
 
-const always = (answer: (chain: EvmChain) => unknown): Method<View> => value(Schema.Unknown, answer)
+const always = (answer: (chain: Chain.EvmChain) => unknown): Method<View> => value(Schema.Unknown, answer)
 
-const worldAt = (chain: EvmChain, block: typeof StateBlock.Type | undefined) =>
+const worldAt = (chain: Chain.EvmChain, block: typeof StateBlock.Type | undefined) =>
   Effect.map(Effect.fromResult(Chain.stateAt(chain, block)), (number) => Chain.worldAt(chain, number))
 
 const account = (answer: (account: Chain.Account) => unknown): Method<View> =>
@@ -524,13 +506,24 @@ const account = (answer: (account: Chain.Account) => unknown): Method<View> =>
       Effect.map(worldAt(chain, block), (world) => answer(Chain.readAccount(world, address)))
   )
 
-const byNumber = (answer: (chain: EvmChain, number: number) => unknown) =>
+type AtBlock<More> = (chain: Chain.EvmChain, number: number | undefined, more: More) => unknown
+
+const byNumber = (answer: AtBlock<void>) =>
   value(Schema.Tuple([Chain.Block]), (chain, [block]) => answer(chain, Chain.blockNumber(chain, block)))
 
-const byHash = (answer: (chain: EvmChain, number: number | undefined) => unknown) =>
+const byHash = (answer: AtBlock<void>) =>
   value(Schema.Tuple([Hash]), (chain, [hash]) => answer(chain, Chain.findBlock(chain, hash)))
 
-const gasPrice = (chain: EvmChain): bigint => chain.baseFee(Chain.nextBlock(chain)) + chain.priorityFee
+const byNumberAnd = <More>(schema: Schema.ConstraintCodec<More, unknown>, answer: AtBlock<More>) =>
+  value(
+    Schema.Tuple([Chain.Block, schema]),
+    (chain, [block, more]) => answer(chain, Chain.blockNumber(chain, block), more)
+  )
+
+const byHashAnd = <More>(schema: Schema.ConstraintCodec<More, unknown>, answer: AtBlock<More>) =>
+  value(Schema.Tuple([Hash, schema]), (chain, [hash, more]) => answer(chain, Chain.findBlock(chain, hash), more))
+
+const gasPrice = (chain: Chain.EvmChain): bigint => chain.baseFee(Chain.nextBlock(chain)) + chain.priorityFee
 
 const maxHistory = 1_024
 
@@ -538,22 +531,24 @@ const maxHistory = 1_024
 const Percentiles = Schema.NullOr(Schema.Array(Schema.Finite).check(Schema.isMaxLength(100)))
 
 const feeHistory = (
-  chain: EvmChain,
+  chain: Chain.EvmChain,
   count: number,
-  newest: Block,
+  newest: Chain.Block,
   percentiles: ReadonlyArray<number> | null = null
 ): Reply => {
   const last = Chain.blockNumber(chain, newest)
   if (last > chain.heads.latest) {
-    return Effect.fail(refused(`request beyond head block: requested ${last}, head ${chain.heads.latest}`))
+    return Effect.fail(Chain.refused(`request beyond head block: requested ${last}, head ${chain.heads.latest}`))
   }
   const blocks = Math.min(count, maxHistory, last + 1)
   const numbers = Array.from({ length: blocks }, (_, index) => last - blocks + 1 + index)
   return Effect.succeed({
-    oldestBlock: quantity(numbers[0] ?? last),
-    baseFeePerGas: [...numbers, last + 1].map((number) => quantity(chain.baseFee(number))),
+    oldestBlock: Chain.quantity(numbers[0] ?? last),
+    baseFeePerGas: [...numbers, last + 1].map((number) => Chain.quantity(chain.baseFee(number))),
     gasUsedRatio: numbers.map(() => 0),
-    ...(percentiles === null ? {} : { reward: numbers.map(() => percentiles.map(() => quantity(chain.priorityFee))) })
+    ...(percentiles === null
+      ? {}
+      : { reward: numbers.map(() => percentiles.map(() => Chain.quantity(chain.priorityFee))) })
   })
 }
 
@@ -573,18 +568,18 @@ const methods = {
   net_version: always(({ chainId }) => String(chainId)),
   net_listening: always(() => true),
   net_peerCount: always(() => "0x0"),
-  eth_chainId: always(({ chainId }) => quantity(chainId)),
+  eth_chainId: always(({ chainId }) => Chain.quantity(chainId)),
   eth_syncing: always(() => false),
   eth_accounts: always(() => []),
-  eth_blockNumber: always(({ heads }) => quantity(heads.latest)),
-  eth_gasPrice: always((chain) => quantity(gasPrice(chain))),
-  eth_maxPriorityFeePerGas: always(({ priorityFee }) => quantity(priorityFee)),
+  eth_blockNumber: always(({ heads }) => Chain.quantity(heads.latest)),
+  eth_gasPrice: always((chain) => Chain.quantity(gasPrice(chain))),
+  eth_maxPriorityFeePerGas: always(({ priorityFee }) => Chain.quantity(priorityFee)),
   eth_feeHistory: method(
     Schema.Tuple([Schema.Union([Quantity, Schema.Natural]), Chain.Block, Schema.optionalKey(Percentiles)]),
     ({ chain }, [count, newest, percentiles]) => feeHistory(chain, Number(count), newest, percentiles)
   ),
-  eth_getBalance: account(({ balance }) => quantity(balance)),
-  eth_getTransactionCount: account(({ nonce }) => quantity(nonce)),
+  eth_getBalance: account(({ balance }) => Chain.quantity(balance)),
+  eth_getTransactionCount: account(({ nonce }) => Chain.quantity(nonce)),
   eth_getCode: account(({ code }) => code),
   eth_getStorageAt: method(
     Schema.Tuple([Address, StorageSlot, StateBlock]),
@@ -594,14 +589,8 @@ const methods = {
   eth_call: method(CallParams, ethCall),
   eth_estimateGas: method(CallParams, estimateGas),
   eth_createAccessList: method(CallParams, createAccessList),
-  eth_getBlockByNumber: value(
-    Schema.Tuple([Chain.Block, Schema.Boolean]),
-    (chain, [block, isFull]) => Chain.blockAt(chain, Chain.blockNumber(chain, block), isFull)
-  ),
-  eth_getBlockByHash: value(
-    Schema.Tuple([Hash, Schema.Boolean]),
-    (chain, [hash, isFull]) => Chain.blockAt(chain, Chain.findBlock(chain, hash), isFull)
-  ),
+  eth_getBlockByNumber: byNumberAnd(Schema.Boolean, Chain.blockAt),
+  eth_getBlockByHash: byHashAnd(Schema.Boolean, Chain.blockAt),
   eth_getBlockTransactionCountByNumber: byNumber(Chain.countAt),
   eth_getBlockTransactionCountByHash: byHash(Chain.countAt),
   eth_getUncleCountByBlockNumber: byNumber(Chain.unclesAt),
@@ -609,14 +598,8 @@ const methods = {
   eth_getUncleByBlockNumberAndIndex: always(() => null),
   eth_getUncleByBlockHashAndIndex: always(() => null),
   eth_getBlockReceipts: byNumber(Chain.receiptsAt),
-  eth_getTransactionByBlockNumberAndIndex: value(
-    Schema.Tuple([Chain.Block, Quantity]),
-    (chain, [block, index]) => Chain.transactionAt(chain, Chain.blockNumber(chain, block), index)
-  ),
-  eth_getTransactionByBlockHashAndIndex: value(
-    Schema.Tuple([Hash, Quantity]),
-    (chain, [hash, index]) => Chain.transactionAt(chain, Chain.findBlock(chain, hash), index)
-  ),
+  eth_getTransactionByBlockNumberAndIndex: byNumberAnd(Quantity, Chain.transactionAt),
+  eth_getTransactionByBlockHashAndIndex: byHashAnd(Quantity, Chain.transactionAt),
   eth_getTransactionByHash: value(Schema.Tuple([Hash]), (chain, [hash]) => Chain.encodeTransaction(chain, hash)),
   eth_getTransactionReceipt: value(Schema.Tuple([Hash]), (chain, [hash]) => Chain.encodeReceipt(chain, hash)),
   eth_getLogs: value(Schema.Tuple([Chain.Filter]), (chain, [filter]) => Chain.findLogs(chain, filter))
@@ -647,10 +630,10 @@ export const makeMachine = Effect.fnUntraced(function*(chainId: number): Effect.
  * Accepts transactions for a chain. Supports only `eth_sendRawTransaction`, not `eth_sendRawTransactionSync`, which
  * waits for a receipt.
  */
-export const submit = <State extends Ledger>(
+export const submit = <State extends Chain.Ledger>(
   withMachine: WithMachine,
   state: Ref.Ref<State>,
-  chainAt: (known: State, now: number) => EvmChain
+  chainAt: (known: State, now: number) => Chain.EvmChain
 ): EvmBackend["once"] => {
   const sendRaw = method(
     Schema.Tuple([Data]),

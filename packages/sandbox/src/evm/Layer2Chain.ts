@@ -2,47 +2,34 @@
  * A layer 2: a block every two seconds, receipts in the formats of several chain families (such as OP stack), and
  * delayed finality.
  */
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
+import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Encoding"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import { chainIds } from "../SandboxExamples.ts"
-import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
 import { withEntry, withoutEntry } from "../venue/VenueState.ts"
-import { gasLimit, genesis, latestAt, quantity } from "./EvmChain.ts"
-import type {
-  BlockClock,
-  EvmChain,
-  FamilyFields,
-  Heads,
-  Ledger,
-  ReceiptPlace,
-  Transaction,
-  TransactionLog,
-  World
-} from "./EvmChain.ts"
+import * as Chain from "./EvmChain.ts"
 
 /** A family of layer 2 chains with the same receipt fields. */
 export type Layer2Family = "op-stack" | "op-legacy" | "op-deposit" | "arbitrum" | "zksync" | "linea" | "scroll"
 
 /** A chain family, with the type and the gas price of its generated transactions. */
-interface MadeFamily extends FamilyFields {
+interface MadeFamily extends Chain.FamilyFields {
   /** EIP-2718 type; `undefined` for chain families without transaction types. */
   readonly type: string | undefined
   readonly effectiveGasPrice: (source: Source) => string | undefined
 }
 
 /** The values from which a generated number is derived. */
-type Source = Pick<ReceiptPlace, "hash" | "seed">
+type Source = Pick<Chain.ReceiptPlace, "hash" | "seed">
 
 /**
  * Returns a generated integer between 0.5 and 1.5 times `middle`. The transaction's hash and the field determine the
  * integer.
  */
 const around = ({ hash, seed }: Source, field: string, middle: number): string =>
-  quantity(Math.floor(middle * (0.5 + Random.fraction(Random.series(seed, `receipt/${hash}/${field}`), 0))))
+  Chain.quantity(Math.floor(middle * (0.5 + Random.fraction(Random.series(seed, `receipt/${hash}/${field}`), 0))))
 
 const gasPrice = (place: Source): string => around(place, "effectiveGasPrice", 1_200_000)
 
@@ -51,13 +38,14 @@ const none = () => ({})
 /** Returns the layer 1 data fee of a transaction, in wei. */
 const l1Fee = (place: Source): string => around(place, "l1Fee", 2_400_000_000)
 
-const l1Costs = (place: ReceiptPlace) => ({
+const l1Costs = (place: Chain.ReceiptPlace) => ({
   l1Fee: l1Fee(place),
   l1GasUsed: around(place, "l1GasUsed", 1_600),
   l1GasPrice: around(place, "l1GasPrice", 900_000_000)
 })
 
-const batchNumber = ({ block, posted }: ReceiptPlace): string | null => posted ? quantity(Math.floor(block / 60)) : null
+const batchNumber = ({ block, posted }: Chain.ReceiptPlace): string | null =>
+  posted ? Chain.quantity(Math.floor(block / 60)) : null
 
 /** A chain family without additional fields. */
 const plain: MadeFamily = { type: "0x2", effectiveGasPrice: gasPrice, receipt: none, log: none }
@@ -76,7 +64,7 @@ const families: { readonly [Family in Layer2Family]: MadeFamily } = {
       daFootprintGasScalar: "0x8b",
       blobGasUsed: around(place, "blobGasUsed", 40_000)
     }),
-    log: ({ timestamp }) => ({ blockTimestamp: quantity(timestamp) })
+    log: ({ timestamp }) => ({ blockTimestamp: Chain.quantity(timestamp) })
   },
   "op-legacy": {
     ...plain,
@@ -88,13 +76,13 @@ const families: { readonly [Family in Layer2Family]: MadeFamily } = {
     ...plain,
     type: "0x7e",
     effectiveGasPrice: () => "0x0",
-    receipt: ({ block }) => ({ depositNonce: quantity(block - 1), depositReceiptVersion: "0x1" })
+    receipt: ({ block }) => ({ depositNonce: Chain.quantity(block - 1), depositReceiptVersion: "0x1" })
   },
   arbitrum: {
     ...plain,
     receipt: (place) => ({
       gasUsedForL1: around(place, "gasUsedForL1", 2_300),
-      l1BlockNumber: quantity(Math.floor(place.timestamp / 12)),
+      l1BlockNumber: Chain.quantity(Math.floor(place.timestamp / 12)),
       timeboosted: false
     })
   },
@@ -110,7 +98,7 @@ const families: { readonly [Family in Layer2Family]: MadeFamily } = {
     }),
     log: (place, position) => ({
       l1BatchNumber: batchNumber(place),
-      transactionLogIndex: quantity(position),
+      transactionLogIndex: Chain.quantity(position),
       logType: null
     })
   },
@@ -119,7 +107,7 @@ const families: { readonly [Family in Layer2Family]: MadeFamily } = {
 }
 
 /** The state of the layer 2. */
-export interface Layer2State extends Ledger {
+export interface Layer2State extends Chain.Ledger {
   /** Time of block {@link firstBlock}, in milliseconds. */
   readonly startedAt: number
   /** All blocks up to the block with this number are finalized, even if the usual delay of finality has not passed. */
@@ -135,14 +123,18 @@ export const firstBlock = 21_000_000
 const safeLag = 15
 const finalizedLag = 30
 
-const blockClock = ({ startedAt }: Layer2State): BlockClock => ({ first: firstBlock, startedAt, every: blockTime })
+const blockClock = ({ startedAt }: Layer2State): Chain.BlockClock => ({
+  first: firstBlock,
+  startedAt,
+  every: blockTime
+})
 
 /**
  * Returns the latest, safe and finalized blocks at the given time. Blocks become `safe` after 30 seconds and
  * `finalized` after a minute.
  */
-const headsAt = (state: Layer2State, now: number): Heads => {
-  const latest = latestAt(blockClock(state), now)
+const headsAt = (state: Layer2State, now: number): Chain.Heads => {
+  const latest = Chain.latestAt(blockClock(state), now)
   const finalized = Math.min(latest, Math.max(latest - finalizedLag, state.finalizedFloor))
   return { latest, safe: Math.max(latest - safeLag, finalized), finalized }
 }
@@ -151,7 +143,7 @@ const baseFee = 1_000_000n
 const priorityFee = 200_000n
 
 /** Returns the chain at the given time. */
-export const at = (seed: Seed, state: Layer2State, now: number): EvmChain => ({
+export const at = (seed: Random.Seed, state: Layer2State, now: number): Chain.EvmChain => ({
   seed,
   name: "layer2",
   chainId: chainIds.layer2,
@@ -162,8 +154,8 @@ export const at = (seed: Seed, state: Layer2State, now: number): EvmChain => ({
   baseFee: () => baseFee,
   priorityFee,
   dataFee: (hash) => BigInt(l1Fee({ seed, hash })),
-  blockGas: gasLimit,
-  transactionGas: () => gasLimit,
+  blockGas: Chain.gasLimit,
+  transactionGas: () => Chain.gasLimit,
   refuseMessage: () => undefined
 })
 
@@ -177,7 +169,7 @@ export interface NewTransaction {
   readonly contractAddress?: Address
   readonly status?: "success" | "failure"
   readonly gasUsed?: bigint
-  readonly logs?: ReadonlyArray<TransactionLog>
+  readonly logs?: ReadonlyArray<Chain.TransactionLog>
   /** Additional fields of the receipt, which override those of the chain family. */
   readonly extras?: { readonly [field: string]: unknown }
   /**
@@ -195,7 +187,7 @@ const someone: Address = "0x17281460228691b044e080a5f5257dce8e47f79c"
  * Generates a transaction without running code. The transaction's index and cumulative gas are chosen as if the block
  * contained other transactions before it.
  */
-const makeTransaction = (seed: Seed, made: NewTransaction, latest: number): Transaction => {
+const makeTransaction = (seed: Random.Seed, made: NewTransaction, latest: number): Chain.Transaction => {
   const { family = "op-stack", gasUsed = 21_000n, inBlocks = 1 } = made
   const hash = lowerCase(made.hash)
   const { effectiveGasPrice, type, ...fields } = families[family]
@@ -237,12 +229,12 @@ const makeTransaction = (seed: Seed, made: NewTransaction, latest: number): Tran
 
 /** Makes a layer 2 with generated transactions. The chain starts at the given time, in milliseconds. */
 export const make = (
-  seed: Seed,
+  seed: Random.Seed,
   startedAt: number,
-  world: World,
+  world: Chain.World,
   made: ReadonlyArray<NewTransaction>
 ): Layer2State => ({
-  ...genesis(world),
+  ...Chain.genesis(world),
   startedAt,
   finalizedFloor: 0,
   transactions: new Map(
@@ -250,40 +242,34 @@ export const make = (
   )
 })
 
-/** Reads and sets the state of the layer 2. */
-export interface Layer2Controls {
-  /** Transactions, accounts, the start of the chain, and finality. */
-  readonly state: Ref.Ref<Layer2State>
-  /** Returns the current latest, safe and finalized blocks. */
-  readonly heads: Effect.Effect<Heads>
-  /** Generates or replaces a transaction. */
-  readonly pushTransaction: (transaction: NewTransaction) => Effect.Effect<void>
-  /** Removes a generated transaction, as a reorg does. */
-  readonly dropTransaction: (hash: Hash) => Effect.Effect<void>
-  /** Finalizes all blocks up to `block`. Default: the latest block. */
-  readonly advanceFinality: (block?: number) => Effect.Effect<void>
-}
-
 /** Makes the controls of the layer 2. */
-export const controls = (seed: Seed, state: Ref.Ref<Layer2State>): Layer2Controls => {
-  const change = (to: (known: Layer2State, heads: Heads) => Partial<Layer2State>): Effect.Effect<void> =>
+export const controls = (seed: Random.Seed, state: Ref.Ref<Layer2State>) => {
+  const change = (to: (known: Layer2State, heads: Chain.Heads) => Partial<Layer2State>): Effect.Effect<void> =>
     Effect.flatMap(
       Clock.currentTimeMillis,
       (now) => Ref.update(state, (known) => ({ ...known, ...to(known, headsAt(known, now)) }))
     )
   return {
+    /** Transactions, accounts, the start of the chain, and finality. */
     state,
+    /** Returns the current latest, safe and finalized blocks. */
     heads: Effect.zipWith(Ref.get(state), Clock.currentTimeMillis, headsAt),
-    pushTransaction: (made) =>
+    /** Generates or replaces a transaction. */
+    pushTransaction: (made: NewTransaction) =>
       change(({ transactions }, { latest }) => {
         const transaction = makeTransaction(seed, made, latest)
         return { transactions: withEntry(transactions, transaction.hash, transaction) }
       }),
-    dropTransaction: (hash) =>
+    /** Removes a generated transaction, as a reorg does. */
+    dropTransaction: (hash: Hash) =>
       change(({ transactions }) => ({ transactions: withoutEntry(transactions, lowerCase(hash)) })),
-    advanceFinality: (block) =>
+    /** Finalizes all blocks up to `block`. Default: the latest block. */
+    advanceFinality: (block?: number) =>
       change(({ finalizedFloor }, { latest }) => ({
         finalizedFloor: Math.max(finalizedFloor, Math.min(latest, block ?? latest))
       }))
   }
 }
+
+/** Reads and sets the state of the layer 2. */
+export type Layer2Controls = ReturnType<typeof controls>

@@ -3,21 +3,16 @@
  * accounts.
  */
 import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
-import { evmOperations } from "@trigate/domain/evm/EvmProtocol"
-import type { RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
+import { evmOperations, type RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import { chainIds, contracts } from "../SandboxExamples.ts"
-import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
-import { accountOrNew } from "../venue/VenueState.ts"
-import type { VenueState } from "../venue/VenueState.ts"
+import { accountOrNew, type VenueState } from "../venue/VenueState.ts"
 import { gasLimit, latestAt, mapWorlds, quantity, withWord } from "./EvmChain.ts"
 import type { BlockClock, EvmChain, Ledger, RefuseMessage } from "./EvmChain.ts"
 import * as EvmNode from "./EvmNode.ts"
-import { method, toRpcAnswer } from "./EvmNode.ts"
-import type { Method, Methods, WireName, WithMachine } from "./EvmNode.ts"
 
 /** The state of the EVM. */
 export interface EvmState extends Ledger {
@@ -41,7 +36,7 @@ const blockKinds = {
  * offer 1.2 times the base fee that they read.
  */
 export const baseFee = (
-  seed: Seed,
+  seed: Random.Seed,
   { fees }: Pick<EvmState, "fees">,
   kind: keyof typeof blockKinds,
   now: number
@@ -55,7 +50,7 @@ export const baseFee = (
 
 /** The data from which the chain at the time `now` is computed. */
 export interface EvmView {
-  readonly seed: Seed
+  readonly seed: Random.Seed
   readonly profile: VenueProfile
   readonly evm: EvmState
   readonly venue: VenueState
@@ -117,45 +112,41 @@ const fee = (kind: keyof typeof blockKinds) => ({ evm, now, seed }: EvmView) =>
 
 /** Methods of the trading chain's EVM that {@link EvmNode} does not implement. */
 const own = {
-  eth_gasPrice: method(gasPrice.request, fee("small")),
-  eth_bigBlockGasPrice: method(bigBlockGasPrice.request, fee("big")),
-  eth_usingBigBlocks: method(
+  eth_gasPrice: EvmNode.method(gasPrice.request, fee("small")),
+  eth_bigBlockGasPrice: EvmNode.method(bigBlockGasPrice.request, fee("big")),
+  eth_usingBigBlocks: EvmNode.method(
     usingBigBlocks.request,
     ({ venue }: EvmView, { address }) => Effect.succeed(accountOrNew(venue, address).usingBigBlocks)
   )
-} satisfies Methods<Exclude<WireName<typeof evmOperations>, EvmNode.Name>, EvmView>
+} satisfies EvmNode.Methods<Exclude<EvmNode.WireName<typeof evmOperations>, EvmNode.Name>, EvmView>
 
-const methods: ReadonlyMap<string, Method<EvmView>> = new Map(Object.entries(own))
+const methods: ReadonlyMap<string, EvmNode.Method<EvmView>> = new Map(Object.entries(own))
 
 /** Serves a JSON-RPC method that reads the chain. Its params are raw JSON text. */
 export const answer = (
   view: EvmView,
-  withMachine: WithMachine,
+  withMachine: EvmNode.WithMachine,
   name: string,
   params: string
 ): Effect.Effect<RpcAnswer> => {
   const own = methods.get(name)
   return own === undefined
     ? EvmNode.answer({ chain: at(view), withMachine }, name, params)
-    : toRpcAnswer(own(view, params))
-}
-
-/** Reads and sets the state of the trading chain's EVM. Addresses can have any letter case. */
-export interface EvmControls {
-  /** Accounts, contracts, storage words, transactions and fees. */
-  readonly state: Ref.Ref<EvmState>
-  /** Sets a storage word of any contract, in the stored states of all blocks. */
-  readonly putStorageWord: (address: Address, slot: `0x${string}`, word: Hash) => Effect.Effect<void>
-  /**
-   * Sets the base fees of small and big blocks, in wei. A base fee that is omitted changes from block to block again.
-   */
-  readonly setGasPrices: (fees: EvmState["fees"]) => Effect.Effect<void>
+    : EvmNode.toRpcAnswer(own(view, params))
 }
 
 /** Makes the controls of the trading chain's EVM. */
-export const controls = (state: Ref.Ref<EvmState>): EvmControls => ({
+export const controls = (state: Ref.Ref<EvmState>) => ({
+  /** Accounts, contracts, storage words, transactions and fees. */
   state,
-  putStorageWord: (address, slot, word) =>
+  /** Sets a storage word of any contract, in the stored states of all blocks. */
+  putStorageWord: (address: Address, slot: `0x${string}`, word: Hash) =>
     Ref.update(state, (known) => mapWorlds(known, (world) => withWord(world, address, BigInt(slot), word))),
-  setGasPrices: (fees) => Ref.update(state, (known) => ({ ...known, fees }))
+  /**
+   * Sets the base fees of small and big blocks, in wei. A base fee that is omitted changes from block to block again.
+   */
+  setGasPrices: (fees: EvmState["fees"]) => Ref.update(state, (known) => ({ ...known, fees }))
 })
+
+/** Reads and sets the state of the trading chain's EVM. Addresses can have any letter case. */
+export type EvmControls = ReturnType<typeof controls>

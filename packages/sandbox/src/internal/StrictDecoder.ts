@@ -2,8 +2,7 @@
  * Decoders of the requests to the sandbox. A simulation that ignores an option returns a wrong result without notice, so
  * a member that nothing reads is refused and named.
  */
-import { decodeFaults } from "@trigate/domain/operations/Operation"
-import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import { type AnyCodec, decodeFaults } from "@trigate/domain/operations/Operation"
 import * as Arr from "effect/Array"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"

@@ -20,6 +20,7 @@ import * as Stream from "effect/Stream"
 import type { SandboxState } from "../SandboxState.ts"
 import { aggregateFills, printOpen } from "../venue/AccountReads.ts"
 import type { TradingControls } from "../venue/TradingControls.ts"
+import { ensure } from "../venue/TradingState.ts"
 import type { Venue, VenueEvent } from "../venue/Venue.ts"
 import * as VenueInfo from "../venue/VenueInfo.ts"
 
@@ -76,38 +77,19 @@ type Collected = { -readonly [Member in keyof AccountEvent]?: AccountEvent[Membe
 const more = <A>(list: ReadonlyArray<A> | undefined, entry: A): ReadonlyArray<A> => [...list ?? [], entry]
 
 const addTo = (found: Collected, venue: Pick<Venue, "listing">, event: VenueEvent): void => {
-  switch (event.kind) {
-    case "order": {
-      const asset = venue.listing.byCoin.get(event.order.coin)
-      if (asset === undefined) return
-      const { status, statusTimestamp } = event.order
-      found.orders = more(found.orders, { order: printOpen(asset, event.order), status, statusTimestamp })
-      return
-    }
-    case "fill":
-      found.fills = more(found.fills, event.fill)
-      return
-    case "twapFill":
-      found.twapFills = more(found.twapFills, event.fill)
-      return
-    case "twap":
-      found.twapHistory = more(found.twapHistory, event.row)
-      return
-    case "funding":
-      found.fundings = more(found.fundings, { ...event.funding, nSamples: null })
-      return
-    case "ledger":
-      found.ledger = more(found.ledger, event.entry)
-      return
-    case "nonUserCancel":
-      found.nonUserCancel = more(found.nonUserCancel, { coin: event.coin, oid: event.oid })
-      return
-    case "liquidation":
-      found.liquidations = more(found.liquidations, event.liquidation)
-      return
-    case "trade":
-    case "book":
-    case "account":
+  if (event.kind === "order") {
+    const { status, statusTimestamp } = event.order
+    const asset = venue.listing.byCoin.get(event.order.coin)
+    if (asset === undefined) return
+    found.orders = more(found.orders, { order: printOpen(asset, event.order), status, statusTimestamp })
+  } else if (event.kind === "fill") found.fills = more(found.fills, event.fill)
+  else if (event.kind === "twapFill") found.twapFills = more(found.twapFills, event.fill)
+  else if (event.kind === "twap") found.twapHistory = more(found.twapHistory, event.row)
+  else if (event.kind === "funding") found.fundings = more(found.fundings, { ...event.funding, nSamples: null })
+  else if (event.kind === "ledger") found.ledger = more(found.ledger, event.entry)
+  else if (event.kind === "liquidation") found.liquidations = more(found.liquidations, event.liquidation)
+  else if (event.kind === "nonUserCancel") {
+    found.nonUserCancel = more(found.nonUserCancel, { coin: event.coin, oid: event.oid })
   }
 }
 
@@ -119,9 +101,7 @@ export const byAccount = (
   const found = new Map<Address, Collected>()
   for (const event of events) {
     if (!("user" in event)) continue
-    const known = found.get(event.user) ?? {}
-    found.set(event.user, known)
-    addTo(known, venue, event)
+    addTo(ensure(found, event.user, () => ({})), venue, event)
   }
   return [...found].flatMap(([user, event]) => Object.keys(event).length === 0 ? [] : [{ ...event, user }])
 }
@@ -131,14 +111,8 @@ const tickEvery = Duration.seconds(1)
 
 /** Selects the trades from a list of events and groups them by coin, in order of occurrence. */
 const byCoin = (events: ReadonlyArray<VenueEvent>): ReadonlyArray<MarketEvent> => {
-  const found = new Map<string, Array<MarketEvent["trades"][number]>>()
-  for (const event of events) {
-    if (event.kind !== "trade") continue
-    const known = found.get(event.coin)
-    if (known === undefined) found.set(event.coin, [event.trade])
-    else known.push(event.trade)
-  }
-  return [...found].map(([coin, trades]) => ({ coin, trades }))
+  const found = Map.groupBy(events.filter((event) => event.kind === "trade"), ({ coin }) => coin)
+  return [...found].map(([coin, all]) => ({ coin, trades: all.map(({ trade }) => trade) }))
 }
 
 /** Streams the events that occur from now on. Reading the stream advances the venue's time. */
@@ -177,6 +151,9 @@ type Source = (
   every: (milliseconds: number) => Duration.Duration
 ) => Stream.Stream<unknown>
 
+/** Computes a frame for one type of subscription; `undefined` if there is none now. */
+type FrameReader = (feed: VenueFeed, request: Request) => Effect.Effect<unknown>
+
 /** Makes the {@link VenueFeed} over the state of a sandbox. */
 export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
   ask: Effect.fnUntraced(function*(query) {
@@ -199,17 +176,27 @@ const isSomething = Predicate.isNotUndefined
 const paced = (value: Effect.Effect<unknown>, every: Duration.Duration): Stream.Stream<unknown> =>
   Stream.filter(Stream.fromEffectSchedule(value, Schedule.spaced(every)), isSomething)
 
-/** Computes a value at intervals, and emits each value that differs from the previous one. */
-const changes = (value: Effect.Effect<unknown>, every: Duration.Duration): Stream.Stream<unknown> =>
-  Stream.suspend(() => {
-    let last = ""
-    return Stream.filter(paced(value, every), (each) => {
-      const text = Json.stringify(each)
-      if (text === last) return false
-      last = text
-      return true
+/** Computes a frame at intervals, and emits each frame whose content differs from the previous one. */
+const changes =
+  (milliseconds: number, read: FrameReader, content: (frame: unknown) => unknown = (frame) => frame): Source =>
+  (feed, request, every) =>
+    Stream.suspend(() => {
+      let last = ""
+      return Stream.filter(paced(read(feed, request), every(milliseconds)), (frame) => {
+        const text = Json.stringify(content(frame))
+        const isNew = text !== last
+        last = text
+        return isNew
+      })
     })
-  })
+
+/** Computes a frame at intervals, and emits each frame. */
+const polled = (milliseconds: number, read: FrameReader): Source => (feed, request, every) =>
+  paced(read(feed, request), every(milliseconds))
+
+/** Makes a frame of the venue's response to a query. */
+const ofQuery = <A>(feed: VenueFeed, query: Parameters<VenueFeed["ask"]>[0], frame: (response: unknown) => A) =>
+  Effect.map(feed.ask(query), frame)
 
 const toList = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
@@ -218,10 +205,11 @@ const snapshot =
   (query: string, member: string, take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined): Source =>
   (feed, { user, ...request }) =>
     Stream.concat(
-      Stream.fromEffect(Effect.map(
-        feed.ask({ type: query, user, ...request }),
-        (rows) => ({ isSnapshot: true, user, [member]: toList(rows).toReversed() })
-      )),
+      Stream.fromEffect(ofQuery(feed, { type: query, user, ...request }, (rows) => ({
+        isSnapshot: true,
+        user,
+        [member]: toList(rows).toReversed()
+      }))),
       userEvents(feed, user, take, (rows) => ({ user, [member]: rows }))
     )
 
@@ -240,7 +228,7 @@ const userEvents = (
   )
 
 /** Emits one frame for each new row of one of the account's lists, such as its fills. */
-const eachCoin = (
+const eachRow = (
   feed: VenueFeed,
   user: unknown,
   take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined,
@@ -267,15 +255,16 @@ const readContext = Effect.fnUntraced(function*(feed: VenueFeed, coin: string) {
   return ctx === undefined ? undefined : { coin, ctx }
 })
 
+/** Returns the market data of the perpetuals of a dex. */
+const readContexts = (feed: VenueFeed, dex: unknown) =>
+  ofQuery(feed, { type: "metaAndAssetCtxs", dex }, (response) => toList(response)[1])
+
 const readDexes = (feed: VenueFeed) =>
-  Effect.map(
-    feed.ask({ type: "perpDexs" }),
-    (all) =>
-      toList(all).map((dex) => {
-        const name = Subscription.valueAt(dex, "name")
-        return Predicate.isString(name) ? name : ""
-      })
-  )
+  ofQuery(feed, { type: "perpDexs" }, (all) =>
+    toList(all).map((dex) => {
+      const name = Subscription.valueAt(dex, "name")
+      return Predicate.isString(name) ? name : ""
+    }))
 
 const forDexes = (feed: VenueFeed, query: (dex: string) => Effect.Effect<unknown>) =>
   Effect.flatMap(
@@ -285,67 +274,48 @@ const forDexes = (feed: VenueFeed, query: (dex: string) => Effect.Effect<unknown
 
 const stateEvery = 4500
 
-const ofUser =
-  (query: string, frame: (user: unknown, value: unknown, dex: unknown) => unknown): Source =>
-  (feed, { dex, user }, every) =>
-    paced(
-      Effect.map(
-        feed.ask({ type: query, user, ...(dex === undefined ? {} : { dex }) }),
-        (value) => value === undefined ? undefined : frame(user, value, dex)
-      ),
-      every(stateEvery)
-    )
+const ofUser = (query: string, frame: (user: unknown, value: unknown, dex: unknown) => unknown): Source =>
+  polled(stateEvery, (feed, { dex, user }) =>
+    ofQuery(
+      feed,
+      { type: query, user, ...(dex === undefined ? {} : { dex }) },
+      (value) => value === undefined ? undefined : frame(user, value, dex)
+    ))
 
 /** The states of a TWAP order that has not ended. */
 const unfinishedTwaps: ReadonlySet<unknown> = new Set(["activated", "waitingForTrigger"])
 
 const sources: { readonly [name: string]: Source } = {
-  allMids: (feed, { dex }, every) =>
-    paced(
-      Effect.map(feed.ask({ type: "allMids", dex }), (mids) =>
-        mids === undefined ? undefined : dex === "" ? { mids } : { dex, mids }),
-      every(5000)
-    ),
-  l2Book: (feed, { coin, fast, mantissa, nSigFigs }, every) =>
-    paced(
-      Effect.map(
-        feed.ask({ type: "l2Book", coin, ...(nSigFigs === null ? {} : { nSigFigs, mantissa }) }),
-        (book) => {
-          const sides = toList(Subscription.valueAt(book, "levels"))
-          return !Predicate.isObject(book)
-            ? undefined
-            : fast === true
-            ? { ...book, levels: sides.map((side) => toList(side).slice(0, 5)) }
-            : book
-        }
-      ),
-      every(fast === true ? 540 : 5400)
-    ),
-  bbo: (feed, { coin }, every) =>
-    Stream.suspend(() => {
-      let last = ""
-      return Stream.filter(
-        paced(
-          Effect.map(feed.ask({ type: "l2Book", coin }), (book) => {
-            const [bids, asks] = toList(Subscription.valueAt(book, "levels"))
-            return book === undefined
-              ? undefined
-              : {
-                coin,
-                time: Subscription.valueAt(book, "time"),
-                bbo: [toList(bids)[0] ?? null, toList(asks)[0] ?? null]
-              }
-          }),
-          every(250)
-        ),
-        (frame) => {
-          const text = Json.stringify(Subscription.valueAt(frame, "bbo"))
-          const isNew = text !== last
-          last = text
-          return isNew
-        }
+  allMids: polled(
+    5000,
+    (feed, { dex }) =>
+      ofQuery(
+        feed,
+        { type: "allMids", dex },
+        (mids) => mids === undefined ? undefined : dex === "" ? { mids } : { dex, mids }
       )
-    }),
+  ),
+  l2Book: (feed, request, every) =>
+    polled(
+      request["fast"] === true ? 540 : 5400,
+      (feed, { coin, fast, mantissa, nSigFigs }) =>
+        ofQuery(feed, { type: "l2Book", coin, ...(nSigFigs === null ? {} : { nSigFigs, mantissa }) }, (book) => {
+          if (!Predicate.isObject(book)) return undefined
+          const sides = toList(Subscription.valueAt(book, "levels"))
+          return fast === true ? { ...book, levels: sides.map((side) => toList(side).slice(0, 5)) } : book
+        })
+    )(feed, request, every),
+  bbo: changes(
+    250,
+    (feed, { coin }) =>
+      ofQuery(feed, { type: "l2Book", coin }, (book) => {
+        if (book === undefined) return undefined
+        const [bids, asks] = toList(Subscription.valueAt(book, "levels"))
+        const bbo = [toList(bids)[0] ?? null, toList(asks)[0] ?? null]
+        return { coin, time: Subscription.valueAt(book, "time"), bbo }
+      }),
+    (frame) => Subscription.valueAt(frame, "bbo")
+  ),
   trades: (feed, { coin }, every) =>
     Stream.suspend(() => {
       // the keys of the trades in the last `recentTrades` response, and of the trades emitted after it
@@ -374,83 +344,63 @@ const sources: { readonly [name: string]: Source } = {
         Stream.map(({ rows }) => rows)
       )
     }),
-  candle: (feed, { coin, interval }, every) =>
-    changes(
-      Effect.flatMap(feed.now, (now) =>
-        Effect.map(
-          feed.ask({ type: "candleSnapshot", req: { coin, interval, startTime: now, endTime: now + retainedBars } }),
-          (bars) => toList(bars).at(-1)
-        )),
-      every(700)
-    ),
+  candle: changes(700, (feed, { coin, interval }) =>
+    Effect.flatMap(feed.now, (now) => {
+      const req = { coin, interval, startTime: now, endTime: now + retainedBars }
+      return ofQuery(feed, { type: "candleSnapshot", req }, (bars) => toList(bars).at(-1))
+    })),
   // the outcomes of the sandbox do not change
   outcomeMetaUpdates: () => Stream.never,
-  activeAssetCtx: (feed, { coin }, every) => paced(readContext(feed, String(coin)), every(1000)),
-  assetCtxs: (feed, { dex }, every) =>
-    paced(
-      Effect.map(feed.ask({ type: "metaAndAssetCtxs", dex }), (answer) => ({ dex, ctxs: toList(answer)[1] })),
-      every(1000)
-    ),
-  spotAssetCtxs: (feed, _request, every) =>
-    paced(Effect.map(feed.ask({ type: "spotMetaAndAssetCtxs" }), (answer) => toList(answer)[1]), every(1000)),
-  allDexsAssetCtxs: (feed, _request, every) =>
-    paced(
-      Effect.map(
-        forDexes(feed, (dex) => Effect.map(feed.ask({ type: "metaAndAssetCtxs", dex }), (answer) => toList(answer)[1])),
-        (ctxs) => ({ ctxs })
-      ),
-      every(13_600)
-    ),
-  webData3: (feed, { user }, every) =>
-    paced(
-      Effect.gen(function*() {
-        const serverTime = yield* feed.now
-        const states = yield* forDexes(feed, (dex) => feed.ask({ type: "clearinghouseState", user, dex }))
-        return {
-          userState: { agentAddress: null, agentValidUntil: null, cumLedger: "0.0", serverTime, isVault: false, user },
-          perpDexStates: states.map(([, state]) => ({
-            totalVaultEquity: "0.0",
-            withdrawable: Subscription.valueAt(state, "withdrawable")
-          }))
-        }
-      }),
-      every(stateEvery)
-    ),
+  activeAssetCtx: polled(1000, (feed, { coin }) => readContext(feed, String(coin))),
+  assetCtxs: polled(1000, (feed, { dex }) => Effect.map(readContexts(feed, dex), (ctxs) => ({ dex, ctxs }))),
+  spotAssetCtxs: polled(1000, (feed) => ofQuery(feed, { type: "spotMetaAndAssetCtxs" }, (all) => toList(all)[1])),
+  allDexsAssetCtxs: polled(
+    13_600,
+    (feed) => Effect.map(forDexes(feed, (dex) => readContexts(feed, dex)), (ctxs) => ({ ctxs }))
+  ),
+  webData3: polled(
+    stateEvery,
+    Effect.fnUntraced(function*(feed, { user }) {
+      const serverTime = yield* feed.now
+      const states = yield* forDexes(feed, (dex) => feed.ask({ type: "clearinghouseState", user, dex }))
+      return {
+        userState: { agentAddress: null, agentValidUntil: null, cumLedger: "0.0", serverTime, isVault: false, user },
+        perpDexStates: states.map(([, state]) => ({
+          totalVaultEquity: "0.0",
+          withdrawable: Subscription.valueAt(state, "withdrawable")
+        }))
+      }
+    })
+  ),
   clearinghouseState: ofUser(
     "clearinghouseState",
     (user, clearinghouseState, dex) => ({ dex, user, clearinghouseState })
   ),
-  allDexsClearinghouseState: (feed, { user }, every) =>
-    paced(
-      Effect.map(
-        forDexes(feed, (dex) => feed.ask({ type: "clearinghouseState", user, dex })),
-        (clearinghouseStates) => ({ user, clearinghouseStates })
-      ),
-      every(stateEvery)
-    ),
+  allDexsClearinghouseState: polled(stateEvery, (feed, { user }) =>
+    Effect.map(
+      forDexes(feed, (dex) => feed.ask({ type: "clearinghouseState", user, dex })),
+      (clearinghouseStates) => ({ user, clearinghouseStates })
+    )),
   openOrders: ofUser("frontendOpenOrders", (user, orders, dex) => ({ dex, user, orders })),
   spotState: ofUser("spotClearinghouseState", (user, spotState) => ({ user, spotState })),
-  twapStates: (feed, { dex, user }, every) =>
-    paced(
-      Effect.map(feed.ask({ type: "twapHistory", user }), (history) => ({
-        dex,
-        user,
-        states: toList(history).flatMap((row) =>
-          unfinishedTwaps.has(Subscription.valueAt(Subscription.valueAt(row, "status"), "status"))
-            ? [[Subscription.valueAt(row, "twapId"), Subscription.valueAt(row, "state")]]
-            : []
-        )
-      })),
-      every(stateEvery)
-    ),
+  twapStates: polled(stateEvery, (feed, { dex, user }) =>
+    ofQuery(feed, { type: "twapHistory", user }, (history) => ({
+      dex,
+      user,
+      states: toList(history).flatMap((row) =>
+        unfinishedTwaps.has(Subscription.valueAt(Subscription.valueAt(row, "status"), "status"))
+          ? [[Subscription.valueAt(row, "twapId"), Subscription.valueAt(row, "state")]]
+          : []
+      )
+    }))),
   orderUpdates: (feed, { user }) => userEvents(feed, user, ({ orders }) => orders, (orders) => orders),
   userEvents: (feed, { user }) =>
     Stream.mergeAll(
       [
         userEvents(feed, user, ({ fills }) => fills, (fills) => ({ fills })),
         userEvents(feed, user, ({ nonUserCancel }) => nonUserCancel, (nonUserCancel) => ({ nonUserCancel })),
-        eachCoin(feed, user, ({ fundings }) => fundings, (funding) => ({ funding })),
-        eachCoin(feed, user, ({ liquidations }) => liquidations, (liquidation) => ({ liquidation })),
+        eachRow(feed, user, ({ fundings }) => fundings, (funding) => ({ funding })),
+        eachRow(feed, user, ({ liquidations }) => liquidations, (liquidation) => ({ liquidation })),
         userEvents(feed, user, ({ twapFills }) => twapFills, (twapSliceFills) => ({ twapSliceFills })),
         userEvents(feed, user, ({ twapHistory }) => twapHistory, (twapHistory) => ({ twapHistory }))
       ],
@@ -472,12 +422,13 @@ const sources: { readonly [name: string]: Source } = {
   userTwapHistory: snapshot("twapHistory", "history", ({ twapHistory }) => twapHistory),
   userTwapSliceFills: snapshot("userTwapSliceFills", "twapSliceFills", ({ twapFills }) => twapFills),
   notification: (feed, { user }) =>
-    Stream.flatMap(
-      userEvents(feed, user, ({ notification }) => notification === undefined ? [] : [notification], (texts) => texts),
-      (texts) => Stream.fromIterable(toList(texts).map((notification) => ({ notification })))
+    eachRow(
+      feed,
+      user,
+      ({ notification }) => notification === undefined ? [] : [notification],
+      (notification) => ({ notification })
     ),
-  activeAssetData: (feed, { coin, user }, every) =>
-    changes(feed.ask({ type: "activeAssetData", user, coin }), every(1000))
+  activeAssetData: changes(1000, (feed, { coin, user }) => feed.ask({ type: "activeAssetData", user, coin }))
 }
 
 /** Returns the function that makes the stream of frames for a subscription; `undefined` if there is none. */

@@ -18,7 +18,7 @@ import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import { minterCode, walletCode } from "./JettonCode.ts"
 import * as TokenServer from "./TokenServer.ts"
-import type { Asked, Content, Contract, TokenAnswer, TokenState } from "./TokenServer.ts"
+import { type Asked, type Content, type Contract, ok, type TokenAnswer, type TokenState } from "./TokenServer.ts"
 
 /** Code and data of a contract. */
 export interface Cells {
@@ -102,13 +102,6 @@ export interface AccountView {
   readonly data: Cell | undefined
   /** The latest transaction of the account; `undefined` if there are no transactions. */
   readonly last: { readonly lt: bigint; readonly hash: Uint8Array } | undefined
-}
-
-/** The result of a get method. */
-export interface GetResult {
-  readonly exitCode: number
-  readonly gasUsed: bigint
-  readonly stack: ReadonlyArray<TupleItem>
 }
 
 /** The refusal of a message, with the server's error text. */
@@ -219,7 +212,7 @@ export const make = Effect.fnUntraced(function*(state: Ref.Ref<TokenState>) {
       account: TonAddress.Account,
       method: string | number,
       stack: ReadonlyArray<TupleItem>
-    ): Effect.Effect<GetResult> =>
+    ) =>
       inTurn(Effect.gen(function*() {
         const contract = yield* Effect.promise(() => blockchain.getContract(toAddress(account)))
         const ran = yield* Effect.promise(() =>
@@ -259,9 +252,11 @@ const base64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes)
 
 const boc = (cell: Cell): string => cell.toBoc().toString("base64")
 
-const ok = ({ dialect }: Asked, result: unknown): TokenAnswer => ({ dialect, status: 200, result })
-
-const refused = ({ dialect }: Asked, error: string, status = 500): TokenAnswer => ({ dialect, status, error })
+const refused = ({ dialect }: TokenServer.View, error: string, status = 500): TokenAnswer => ({
+  dialect,
+  status,
+  error
+})
 
 const noHash = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
@@ -422,8 +417,6 @@ const getTransactions = Effect.fnUntraced(function*(machine: TokenMachine, asked
   return ok(asked, page.map((transaction) => transactionBody(asked, transaction)))
 })
 
-const stateWords = { active: "active", uninitialized: "uninitialized", frozen: "frozen" } as const
-
 const getAddressInformation = Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
   const account = yield* machine.account(asked.parsed)
   return ok(asked, {
@@ -436,7 +429,7 @@ const getAddressInformation = Effect.fnUntraced(function*(machine: TokenMachine,
     block_id: TokenServer.masterchainBlock(asked),
     frozen_hash: "",
     sync_utime: Math.floor(asked.now / 1_000),
-    state: stateWords[account.state]
+    state: account.state
   })
 })
 
@@ -467,7 +460,7 @@ export const followingMethods: { readonly [name: string]: MachineMethod } = {
     return ok(asked, (yield* machine.account(asked.parsed)).balance.toString())
   }),
   getAddressState: Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
-    return ok(asked, stateWords[(yield* machine.account(asked.parsed)).state])
+    return ok(asked, (yield* machine.account(asked.parsed)).state)
   }),
   getTokenData
 }
@@ -485,13 +478,8 @@ export const send = Effect.fnUntraced(function*(
   const sent = yield* machine.send(
     Predicate.hasProperty(params, "boc") && Predicate.isString(params.boc) ? params.boc : ""
   )
-  const { dialect } = view
   if ("refused" in sent) {
-    const error = `LITE_SERVER_UNKNOWN: cannot apply external message to current state : ${sent.refused}`
-    return { dialect, status: 500, error } satisfies TokenAnswer
+    return refused(view, `LITE_SERVER_UNKNOWN: cannot apply external message to current state : ${sent.refused}`)
   }
-  const result = method === "sendBoc"
-    ? { "@type": "ok" }
-    : { "@type": "raw.extMessageInfo", hash: base64(sent.hash) }
-  return { dialect, status: 200, result } satisfies TokenAnswer
+  return ok(view, method === "sendBoc" ? { "@type": "ok" } : { "@type": "raw.extMessageInfo", hash: base64(sent.hash) })
 })

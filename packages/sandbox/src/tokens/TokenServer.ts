@@ -2,7 +2,6 @@
  * The token chain's HTTP API v2 in the formats of both server families, and the contracts and documents that it serves.
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
-import type { InvalidAddress } from "@trigate/domain/errors/GatewayError"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as TonAddress from "@trigate/domain/tokens/TokenData"
 import { wireTypes } from "@trigate/domain/tokens/TokenData"
@@ -14,7 +13,6 @@ import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as Random from "../Seed.ts"
-import type { Seed } from "../Seed.ts"
 import { withEntry, withoutEntry } from "../venue/VenueState.ts"
 import { walletCode } from "./JettonCode.ts"
 import type * as TokenMachine from "./TokenMachine.ts"
@@ -87,30 +85,8 @@ export interface TokenState {
 /** Returns the key under which an account is stored: its raw address. */
 export const accountKey = (account: TonAddress.Account): string => TonAddress.formatRaw(account)
 
-/**
- * Reads and sets the state of the token chain. Addresses can be raw or friendly. A method fails with `InvalidAddress`
- * if its address is invalid.
- */
-export interface TokenControls {
-  /** Contracts by raw address, and metadata documents by URI. */
-  readonly state: Ref.Ref<TokenState>
-  /**
-   * Deploys or replaces a contract. `dialect` is the server family whose format is used for responses about the
-   * contract. Default: C++.
-   */
-  readonly putContract: (
-    address: string,
-    contract: Contract,
-    dialect?: Dialect
-  ) => Effect.Effect<void, InvalidAddress>
-  /** Publishes a JSON document at a URI, to which contracts can refer. */
-  readonly putDocument: (uri: string, document: unknown) => Effect.Effect<void>
-  /** Removes a contract. After that, the account at its address is uninitialized. */
-  readonly removeContract: (address: string) => Effect.Effect<void, InvalidAddress>
-}
-
 /** Makes the controls of the token chain. */
-export const controls = (state: Ref.Ref<TokenState>): TokenControls => {
+export const controls = (state: Ref.Ref<TokenState>) => {
   const change = (
     address: string,
     to: (known: TokenState["contracts"], key: string) => TokenState["contracts"]
@@ -120,17 +96,30 @@ export const controls = (state: Ref.Ref<TokenState>): TokenControls => {
       (account) => Ref.update(state, (known) => ({ ...known, contracts: to(known.contracts, accountKey(account)) }))
     )
   return {
+    /** Contracts by raw address, and metadata documents by URI. */
     state,
-    putContract: (address, contract, dialect = "cpp") =>
+    /**
+     * Deploys or replaces a contract. `dialect` is the server family whose format is used for responses about the
+     * contract. Default: C++.
+     */
+    putContract: (address: string, contract: Contract, dialect: Dialect = "cpp") =>
       change(address, (contracts, key) => withEntry(contracts, key, { contract, dialect })),
-    putDocument: (uri, document) =>
+    /** Publishes a JSON document at a URI, to which contracts can refer. */
+    putDocument: (uri: string, document: unknown) =>
       Ref.update(state, (known) => ({ ...known, documents: withEntry(known.documents, uri, document) })),
-    removeContract: (address) => change(address, withoutEntry)
+    /** Removes a contract. After that, the account at its address is uninitialized. */
+    removeContract: (address: string) => change(address, withoutEntry)
   }
 }
 
+/**
+ * Reads and sets the state of the token chain. Addresses can be raw or friendly. A method fails with `InvalidAddress`
+ * if its address is invalid.
+ */
+export type TokenControls = ReturnType<typeof controls>
+
 /** Returns pseudo-random bytes in base64. They are not valid code. */
-const base64 = (seed: Seed, key: string, bytes: number): string => {
+const base64 = (seed: Random.Seed, key: string, bytes: number): string => {
   const hex = Random.hex(seed, key, bytes * 2).slice(2)
   const pairs = hex.match(/../gu) ?? []
   return btoa(String.fromCharCode(...pairs.map((pair) => Number.parseInt(pair, 16))))
@@ -237,7 +226,7 @@ export type TokenAnswer =
 
 /** The state of the chain for a call. */
 export interface View {
-  readonly seed: Seed
+  readonly seed: Random.Seed
   readonly state: TokenState
   readonly dialect: Dialect
   readonly now: number
@@ -252,7 +241,8 @@ export interface Asked extends View {
   readonly contract: Contract | undefined
 }
 
-const ok = ({ dialect }: View, result: unknown): TokenAnswer => ({ dialect, status: 200, result })
+/** Makes the response with the result of a method. */
+export const ok = ({ dialect }: View, result: unknown): TokenAnswer => ({ dialect, status: 200, result })
 
 /** Returns the token data of {@link Asked.contract}. */
 export const tokenData = (asked: Asked): TokenAnswer => {
@@ -385,7 +375,7 @@ const badAddress = ({ dialect }: View): TokenAnswer =>
     : { dialect, status: 416, error: "Incorrect address" }
 
 /** Makes the view for a call without an address. {@link Asked} is the view for a call with an address. */
-export const makeView = (seed: Seed, state: TokenState, now: number): View => ({
+export const makeView = (seed: Random.Seed, state: TokenState, now: number): View => ({
   seed,
   state,
   dialect: state.dialect,
@@ -479,7 +469,7 @@ const following: ReadonlySet<Method> = new Set(["getAddressBalance", "getAddress
 /**
  * Makes the function that serves the token chain's methods. The virtual machine is loaded when the first call needs it.
  */
-export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<TokenState>) {
+export const make = Effect.fnUntraced(function*(seed: Random.Seed, state: Ref.Ref<TokenState>) {
   const isLoaded = yield* Ref.make(false)
   const machine = yield* Effect.cached(Effect.gen(function*() {
     const methods = yield* Effect.promise(() => import("./TokenMachine.ts"))
@@ -499,9 +489,7 @@ export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<Token
     if (!needsCode && !(following.has(method) && (yield* Ref.get(isLoaded)))) return described()
     const asked = parseAsked(view, method, params)
     if (Result.isFailure(asked)) return asked.failure
-    if (isDescribed(asked.success.contract) && !ledger.has(method)) {
-      return described()
-    }
+    if (isDescribed(asked.success.contract) && !ledger.has(method)) return described()
     const { machine: loaded, methods } = yield* machine
     const answer = methods.addressMethods[method] ?? methods.followingMethods[method]
     return answer === undefined ? described() : yield* answer(loaded, asked.success)

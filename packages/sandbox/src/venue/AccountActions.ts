@@ -1,33 +1,21 @@
 /**
  * Actions that change an account: its settings, its signers, its leverage and margin, its stake and its sub-accounts.
  */
+import type { ActionType } from "@trigate/domain/actions/Action"
 import { Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { ActionOf } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
-import * as Decimals from "./Assets.ts"
-import { abs, divideUp, hype, max, parse as parseDecimal, printUsd } from "./Assets.ts"
-import type { Perpetual } from "./Assets.ts"
+import { abs, divideUp, hype, max, parseDecimal, type Perpetual, printDecimal, printUsd } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
-import { marginSums, markPrice, withdrawable } from "./Margin.ts"
 import { moveSpot, moveUsd, parseToken, readAmount, takeSpot } from "./Matching.ts"
-import type { Stake } from "./Orders.ts"
 import { addTo, append, ensureAccount, ensureClearing, moveCash } from "./TradingState.ts"
 import type { LedgerEntry, TradingAccount } from "./TradingState.ts"
-import { emit } from "./Venue.ts"
-import type { Venue } from "./Venue.ts"
+import { emit, type Venue } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
-import {
-  accountOrNew as readIdentity,
-  changeAccount,
-  multiSigRefusal,
-  withEntry,
-  withoutEntry,
-  withoutExpiredAgents
-} from "./VenueState.ts"
-import type { Account, VenueState } from "./VenueState.ts"
+import * as VenueState from "./VenueState.ts"
 
 /** The context of an action: the venue, the acting account, and the action's nonce. */
 export interface ActionContext {
@@ -36,7 +24,7 @@ export interface ActionContext {
    * The accounts, API wallets and stake: all state except trading. To change this state, an action assigns a new value
    * to `identity`.
    */
-  identity: VenueState
+  identity: VenueState.VenueState
   /** The acting account. */
   readonly user: Address
   readonly nonce: number
@@ -59,6 +47,9 @@ export interface ActionResponse {
 /** The venue's response to an accepted action, or the text with which the venue rejects the action. */
 export type ActionDecision = Result.Result<ActionResponse, string>
 
+/** Executes an action of one type. */
+export type Handler<Type extends ActionType> = (context: ActionContext, action: ActionOf<Type>) => ActionDecision
+
 /** The response of most actions. */
 export const done: ActionDecision = Result.succeed({ type: "default" })
 
@@ -79,7 +70,7 @@ export const receiver = ({ venue }: ActionContext, address: Address): TradingAcc
 
 /** Returns the account of an address that receives money. Registers the account if the address has none. */
 export const open = (context: ActionContext, address: Address): TradingAccount => {
-  context.identity = changeAccount(context.identity, address, {})
+  context.identity = VenueState.changeAccount(context.identity, address, {})
   return ensureAccount(context.venue.state, address)
 }
 
@@ -89,8 +80,8 @@ const remembered = 2_000
 /** Adds an entry to the ledger (deposits, withdrawals and transfers) of each of the accounts. */
 export const note = (
   { venue }: Pick<ActionContext, "venue">,
-  delta: LedgerEntry["delta"],
-  ...accounts: ReadonlyArray<TradingAccount>
+  accounts: ReadonlyArray<TradingAccount>,
+  delta: LedgerEntry["delta"]
 ): void => {
   const entry = { time: venue.state.now, hash: venue.hash, delta }
   for (const account of new Set(accounts)) {
@@ -110,7 +101,7 @@ const mostSubAccounts = 10
 const isName = (name: string): boolean => name.trim() !== "" && name.length <= 16
 
 /** Executes the action `createSubAccount`. */
-export const create = (context: ActionContext, { name }: ActionOf<"createSubAccount">): ActionDecision => {
+export const create: Handler<"createSubAccount"> = (context, { name }) => {
   const { user, venue } = context
   if (!isName(name)) return refuse(Words.invalidName)
   const own = [...venue.state.accounts.values()].filter(({ subAccount }) => subAccount?.master === user)
@@ -120,15 +111,12 @@ export const create = (context: ActionContext, { name }: ActionOf<"createSubAcco
   if (account === undefined) return refuse(Words.tooManyAccounts)
   account.subAccount = { master: user, name }
   account.tierVolumes = actor(context).tierVolumes
-  context.identity = changeAccount(context.identity, address, { leader: user })
+  context.identity = VenueState.changeAccount(context.identity, address, { leader: user })
   return Result.succeed({ type: "createSubAccount", data: address })
 }
 
 /** Executes the action `subAccountModify`, which renames a sub-account. */
-export const rename = (
-  context: ActionContext,
-  { name, subAccountUser }: ActionOf<"subAccountModify">
-): ActionDecision => {
+export const rename: Handler<"subAccountModify"> = (context, { name, subAccountUser }) => {
   const account = findSubAccount(context, subAccountUser)
   if (account === undefined) return refuse(Words.unknownSubAccount)
   if (!isName(name)) return refuse(Words.invalidName)
@@ -140,10 +128,7 @@ export const rename = (
  * Executes the action `subAccountTransfer`, which moves dollars between the perpetuals of an account and the perpetuals
  * of its sub-account.
  */
-export const transfer = (
-  context: ActionContext,
-  { isDeposit, subAccountUser, usd: amount }: ActionOf<"subAccountTransfer">
-): ActionDecision => {
+export const transfer: Handler<"subAccountTransfer"> = (context, { isDeposit, subAccountUser, usd: amount }) => {
   const sub = findSubAccount(context, subAccountUser)
   if (sub === undefined) return refuse(Words.unknownSubAccount)
   const master = actor(context)
@@ -151,20 +136,20 @@ export const transfer = (
   const [from, to] = isDeposit ? [master, sub] : [sub, master]
   if (usd === 0n) return refuse(Words.invalidAmount)
   if (!moveUsd(context.venue, from, to, usd)) return refuse(Words.insufficientWithdrawal)
-  note(
-    context,
-    { type: "subAccountTransfer", usdc: printUsd(usd), user: from.address, destination: to.address },
-    from,
-    to
-  )
+  note(context, [from, to], {
+    type: "subAccountTransfer",
+    usdc: printUsd(usd),
+    user: from.address,
+    destination: to.address
+  })
   return done
 }
 
 /** Executes the action `subAccountSpotTransfer`. */
-export const spotTransfer = (
-  context: ActionContext,
-  { amount, isDeposit, subAccountUser, token: name }: ActionOf<"subAccountSpotTransfer">
-): ActionDecision => {
+export const spotTransfer: Handler<"subAccountSpotTransfer"> = (
+  context,
+  { amount, isDeposit, subAccountUser, token: name }
+) => {
   const sub = findSubAccount(context, subAccountUser)
   if (sub === undefined) return refuse(Words.unknownSubAccount)
   const token = parseToken(context.venue, name)
@@ -174,22 +159,17 @@ export const spotTransfer = (
   const master = actor(context)
   const [from, to] = isDeposit ? [master, sub] : [sub, master]
   if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
-  note(
-    context,
-    {
-      type: "spotTransfer",
-      token: token.name,
-      amount: Decimals.print(wei, token.weiDecimals),
-      usdcValue: "0.0",
-      user: from.address,
-      destination: to.address,
-      fee: "0.0",
-      nativeTokenFee: "0.0",
-      nonce: null
-    },
-    from,
-    to
-  )
+  note(context, [from, to], {
+    type: "spotTransfer",
+    token: token.name,
+    amount: printDecimal(wei, token.weiDecimals),
+    usdcValue: "0.0",
+    user: from.address,
+    destination: to.address,
+    fee: "0.0",
+    nativeTokenFee: "0.0",
+    nonce: null
+  })
   return done
 }
 
@@ -207,21 +187,22 @@ const untilShape = / valid_until ([0-9]{1,16})$/u
 
 const zeroAddress = `0x${"0".repeat(40)}`
 
-const without = (agents: Account["extraAgents"], name: string): Account["extraAgents"] =>
+const without = (agents: VenueState.Account["extraAgents"], name: string): VenueState.Account["extraAgents"] =>
   agents.filter((agent) => agent.name !== name)
 
 /**
  * Executes the action `approveAgent`. A named API wallet replaces the account's API wallet of the same name. An unnamed
  * API wallet replaces the previous unnamed one.
  */
-export const approveAgent = (
-  context: ActionContext,
-  { agentAddress, agentName }: ActionOf<"approveAgent">
-): ActionDecision => {
+export const approveAgent: Handler<"approveAgent"> = (context, { agentAddress, agentName }) => {
   const { user, venue: { state: { now } } } = context
   const agent = lowerCase(agentAddress)
   const previousUser = context.identity.agents.get(agent) ?? user
-  const identity = withoutExpiredAgents(withoutExpiredAgents(context.identity, user, now), previousUser, now)
+  const identity = VenueState.withoutExpiredAgents(
+    VenueState.withoutExpiredAgents(context.identity, user, now),
+    previousUser,
+    now
+  )
   const given = agentName ?? ""
   const until = untilShape.exec(given)?.[1]
   const name = given.replace(untilShape, "")
@@ -229,24 +210,24 @@ export const approveAgent = (
     until === undefined ? now + agentDays * day : toVenueTime(context, Number(until)),
     now + mostAgentDays * day
   )
-  const { extraAgents, mainAgent } = readIdentity(identity, user)
+  const { extraAgents, mainAgent } = VenueState.accountOrNew(identity, user)
   const replaced = name === "" ? mainAgent?.address : extraAgents.find((known) => known.name === name)?.address
   if (agent === zeroAddress) {
-    const agents = replaced === undefined ? identity.agents : withoutEntry(identity.agents, replaced)
+    const agents = replaced === undefined ? identity.agents : VenueState.withoutEntry(identity.agents, replaced)
     const fields = name === "" ? { mainAgent: undefined } : { extraAgents: without(extraAgents, name) }
-    context.identity = changeAccount({ ...identity, agents }, user, fields)
+    context.identity = VenueState.changeAccount({ ...identity, agents }, user, fields)
     return done
   }
   if (validUntil < now) return refuse(Words.agentExpired)
   if (identity.accounts.has(agent)) return refuse(Words.agentIsUser)
   if (identity.agents.has(agent) && agent !== replaced) return refuse(Words.agentUsed)
   if (name !== "" && without(extraAgents, name).length >= mostAgents) return refuse(Words.tooManyAgents)
-  const agents = withEntry(
-    replaced === undefined ? identity.agents : withoutEntry(identity.agents, replaced),
+  const agents = VenueState.withEntry(
+    replaced === undefined ? identity.agents : VenueState.withoutEntry(identity.agents, replaced),
     agent,
     user
   )
-  context.identity = changeAccount(
+  context.identity = VenueState.changeAccount(
     { ...identity, agents },
     user,
     name === ""
@@ -262,16 +243,13 @@ const builderFunds = 100_000_000n
 const highestBuilderFee = 1_000n
 
 /** Executes the action `approveBuilderFee`. `maxFeeRate` is a percentage: `0.1%` is 100 tenths of a basis point. */
-export const approveBuilderFee = (
-  context: ActionContext,
-  { builder, maxFeeRate }: ActionOf<"approveBuilderFee">
-): ActionDecision => {
+export const approveBuilderFee: Handler<"approveBuilderFee"> = (context, { builder, maxFeeRate }) => {
   const { venue } = context
   const address = lowerCase(builder)
-  const fee = (Decimals.parse(maxFeeRate.slice(0, -1), 6) ?? 0n) / 1_000n
+  const fee = (parseDecimal(maxFeeRate.slice(0, -1), 6) ?? 0n) / 1_000n
   if (fee > highestBuilderFee) return refuse(Words.builderFeeTooHigh)
   const clearing = venue.state.accounts.get(address)?.clearings.get("")
-  if (fee > 0n && (clearing === undefined || marginSums(venue, clearing).value < builderFunds)) {
+  if (fee > 0n && (clearing === undefined || Margin.marginSums(venue, clearing).value < builderFunds)) {
     return refuse(Words.poorBuilder)
   }
   const account = actor(context)
@@ -281,7 +259,7 @@ export const approveBuilderFee = (
 }
 
 /** Executes the action `registerReferrer`. */
-export const registerReferrer = (context: ActionContext, { code }: ActionOf<"registerReferrer">): ActionDecision => {
+export const registerReferrer: Handler<"registerReferrer"> = (context, { code }) => {
   const { codes } = context.venue.state
   const account = actor(context)
   if (codes.has(code) || account.code !== undefined) return refuse(Words.codeTaken)
@@ -292,7 +270,7 @@ export const registerReferrer = (context: ActionContext, { code }: ActionOf<"reg
 }
 
 /** Executes the action `setReferrer`. */
-export const setReferrer = (context: ActionContext, { code }: ActionOf<"setReferrer">): ActionDecision => {
+export const setReferrer: Handler<"setReferrer"> = (context, { code }) => {
   const account = actor(context)
   const address = context.venue.state.codes.get(code)
   if (account.referrer !== undefined) return refuse(Words.referrerSet)
@@ -318,25 +296,19 @@ export const claimRewards = (context: ActionContext): ActionDecision => {
 const requestPrice = 500n
 
 /** Executes the action `reserveRequestWeight`, which buys more requests at 0.0005 dollars each. */
-export const reserveRequests = (
-  context: ActionContext,
-  { destination, weight }: ActionOf<"reserveRequestWeight">
-): ActionDecision => {
+export const reserveRequests: Handler<"reserveRequestWeight"> = (context, { destination, weight }) => {
   const { venue } = context
   const account = actor(context)
   const cost = BigInt(weight) * requestPrice
-  if (withdrawable(venue, account, "") < cost) return refuse(Words.insufficientWithdrawal)
+  if (Margin.withdrawable(venue, account, "") < cost) return refuse(Words.insufficientWithdrawal)
   moveCash(venue.state, account, "", -cost)
   venue.state.house.feesUsd += cost
-  const receiver: TradingAccount = destination === undefined || destination === null
-    ? account
-    : ensureAccount(venue.state, destination)
-  receiver.reserved += weight
+  ensureAccount(venue.state, destination ?? account.address).reserved += weight
   return done
 }
 
 /** Executes the action `setDisplayName`. */
-export const setDisplayName = (context: ActionContext, { displayName }: ActionOf<"setDisplayName">): ActionDecision => {
+export const setDisplayName: Handler<"setDisplayName"> = (context, { displayName }) => {
   actor(context).displayName = displayName
   return done
 }
@@ -392,10 +364,7 @@ export const toggleDusting = (context: ActionContext, optOut: boolean): ActionDe
 }
 
 /** Executes the action `linkStakingUser`: the trading account requests the link, and the staking account accepts it. */
-export const linkStaking = (
-  context: ActionContext,
-  { isFinalize, user: other }: ActionOf<"linkStakingUser">
-): ActionDecision => {
+export const linkStaking: Handler<"linkStakingUser"> = (context, { isFinalize, user: other }) => {
   const account = actor(context)
   const address = lowerCase(other)
   if (address === account.address) return refuse(Words.stakingLink)
@@ -410,10 +379,7 @@ export const linkStaking = (
 }
 
 /** Executes the action `stakingLinkDisableTradingUser`. */
-export const unlinkStaking = (
-  context: ActionContext,
-  { tradingUser }: ActionOf<"stakingLinkDisableTradingUser">
-): ActionDecision => {
+export const unlinkStaking: Handler<"stakingLinkDisableTradingUser"> = (context, { tradingUser }) => {
   const trading = context.venue.state.accounts.get(lowerCase(tradingUser))
   if (trading?.stakingLink?.user !== context.user) return refuse(Words.stakingLink)
   trading.stakingLink = undefined
@@ -431,32 +397,23 @@ const decodeSigners = Schema.decodeUnknownOption(Signers)
  * Executes the action `convertToMultiSigUser`. If `signers` is the text `null`, the account becomes a normal account
  * again.
  */
-export const convertToMultiSig = (
-  context: ActionContext,
-  { signers }: ActionOf<"convertToMultiSigUser">
-): ActionDecision => {
+export const convertToMultiSig: Handler<"convertToMultiSigUser"> = (context, { signers }) => {
   const rule = decodeSigners(signers)
   if (Option.isNone(rule)) return refuse(Words.invalidSigners)
   if (rule.value === null) {
-    context.identity = changeAccount(context.identity, context.user, { multiSig: undefined })
+    context.identity = VenueState.changeAccount(context.identity, context.user, { multiSig: undefined })
     return done
   }
-  const multiSig = {
-    authorizedUsers: rule.value.authorizedUsers.map(lowerCase),
-    threshold: rule.value.threshold
-  }
-  const refusal = multiSigRefusal(context.identity, context.user, multiSig)
+  const multiSig = { ...rule.value, authorizedUsers: rule.value.authorizedUsers.map(lowerCase) }
+  const refusal = VenueState.multiSigRefusal(context.identity, context.user, multiSig)
   if (refusal !== undefined) return refuse(refusal)
-  context.identity = changeAccount(context.identity, context.user, { multiSig })
+  context.identity = VenueState.changeAccount(context.identity, context.user, { multiSig })
   return done
 }
 
 /** Executes the action `evmUserModify`: selects the size of the blocks for the account's EVM transactions. */
-export const selectBlocks = (
-  context: ActionContext,
-  { usingBigBlocks }: ActionOf<"evmUserModify">
-): ActionDecision => {
-  context.identity = changeAccount(context.identity, context.user, { usingBigBlocks })
+export const selectBlocks: Handler<"evmUserModify"> = (context, { usingBigBlocks }) => {
+  context.identity = VenueState.changeAccount(context.identity, context.user, { usingBigBlocks })
   return done
 }
 
@@ -469,10 +426,7 @@ const findPerpetual = ({ listing }: Venue, id: number): Perpetual | undefined =>
 }
 
 /** Executes the action `updateLeverage`. */
-export const updateLeverage = (
-  context: ActionContext,
-  { asset: id, isCross, leverage }: ActionOf<"updateLeverage">
-): ActionDecision => {
+export const updateLeverage: Handler<"updateLeverage"> = (context, { asset: id, isCross, leverage }) => {
   const { venue } = context
   const asset = findPerpetual(venue, id)
   if (asset === undefined) return refuse(Words.unknownAsset(id))
@@ -493,7 +447,7 @@ export const updateLeverage = (
     if (position !== undefined && held !== undefined) position.leverage = held
   }
   if (isLower && position?.isCross === false) {
-    const mark = markPrice(venue, asset)
+    const mark = Margin.markPrice(venue, asset)
     if (position.raw + position.size * mark < divideUp(abs(position.size) * mark, BigInt(leverage))) {
       restore()
       return refuse(Words.isolatedLeverage)
@@ -513,10 +467,7 @@ export const updateLeverage = (
  * Executes the action `updateIsolatedMargin`, which adds margin to an isolated position or removes margin from it. The
  * amount is in millionths of a dollar.
  */
-export const updateIsolatedMargin = (
-  context: ActionContext,
-  { asset: id, ntli }: ActionOf<"updateIsolatedMargin">
-): ActionDecision => {
+export const updateIsolatedMargin: Handler<"updateIsolatedMargin"> = (context, { asset: id, ntli }) => {
   const { venue } = context
   const asset = findPerpetual(venue, id)
   if (asset === undefined) return refuse(Words.unknownAsset(id))
@@ -528,7 +479,7 @@ export const updateIsolatedMargin = (
   if (position === undefined) return refuse(Words.emptyPosition)
   if (position.isCross) return refuse(Words.notIsolated)
   if (change > 0n && Margin.freeMargin(venue, account, asset.dex) < change) return refuse(Words.marginIncrease)
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
   const notional = abs(position.size) * mark
   // the remaining margin must cover both the initial margin and a tenth of the notional value, as the venue requires
   // for transfers
@@ -545,10 +496,7 @@ export const updateIsolatedMargin = (
  * Executes the action `topUpIsolatedOnlyMargin`, which adds enough margin to a strictly isolated position to reduce its
  * leverage to the requested leverage.
  */
-export const topUp = (
-  context: ActionContext,
-  { asset: id, leverage }: ActionOf<"topUpIsolatedOnlyMargin">
-): ActionDecision => {
+export const topUp: Handler<"topUpIsolatedOnlyMargin"> = (context, { asset: id, leverage }) => {
   const { venue } = context
   const asset = findPerpetual(venue, id)
   if (asset === undefined) return refuse(Words.unknownAsset(id))
@@ -557,7 +505,7 @@ export const topUp = (
   if (position === undefined) return refuse(Words.emptyPosition)
   const target = parseDecimal(leverage, leverageDecimals) ?? 0n
   if (target <= 0n) return refuse(Words.invalidLeverage)
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
   const wanted = divideUp(abs(position.size) * mark * 10n ** BigInt(leverageDecimals), target)
   const change = wanted - position.raw - position.size * mark
   return change <= 0n
@@ -569,27 +517,23 @@ export const topUp = (
 const listedDelegations = 100
 
 /** Executes the action `cDeposit`, which moves HYPE from the spot balance to the staking balance. */
-export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): ActionDecision => {
+export const stake: Handler<"cDeposit"> = (context, { wei }) => {
   const account = actor(context)
   if (wei === 0n || takeSpot(account, hype, wei) === undefined) return refuse(Words.insufficientTransfer)
   addTo(context.venue.state.deposited, hype, -wei)
-  const { stake } = readIdentity(context.identity, context.user)
-  context.identity = changeAccount(context.identity, context.user, { stake: stake + wei })
-  note(
-    context,
-    { type: "cStakingTransfer", token: "HYPE", amount: Decimals.print(wei, 8), isDeposit: true },
-    account
-  )
+  const { stake } = VenueState.accountOrNew(context.identity, context.user)
+  context.identity = VenueState.changeAccount(context.identity, context.user, { stake: stake + wei })
+  note(context, [account], { type: "cStakingTransfer", token: "HYPE", amount: printDecimal(wei, 8), isDeposit: true })
   return done
 }
 
-/** Returns the undelegated stake of the acting account, which pays priority fees. */
-export const undelegated = (context: ActionContext): Stake => {
-  const available = () => readIdentity(context.identity, context.user).stake
+/** Returns the undelegated stake of the acting account, in wei of HYPE. It pays priority fees. */
+export const undelegated = (context: ActionContext) => {
+  const available = () => VenueState.accountOrNew(context.identity, context.user).stake
   return {
     available,
-    burn: (wei) => {
-      context.identity = changeAccount(context.identity, context.user, { stake: available() - wei })
+    burn: (wei: bigint): void => {
+      context.identity = VenueState.changeAccount(context.identity, context.user, { stake: available() - wei })
     }
   }
 }
@@ -601,39 +545,32 @@ export const unstakingTime = 7 * day
  * Executes the action `cWithdraw`, which moves HYPE from the staking balance to the spot balance. The HYPE arrives
  * after seven days. At most five withdrawals can be pending.
  */
-export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">): ActionDecision => {
+export const unstake: Handler<"cWithdraw"> = (context, { wei }) => {
   const account = actor(context)
-  const { stake } = readIdentity(context.identity, context.user)
+  const { stake } = VenueState.accountOrNew(context.identity, context.user)
   if (wei === 0n || stake < wei || account.unstaking.length >= 5) return refuse(Words.insufficientStaking)
-  context.identity = changeAccount(context.identity, context.user, { stake: stake - wei })
+  context.identity = VenueState.changeAccount(context.identity, context.user, { stake: stake - wei })
   addTo(context.venue.state.deposited, hype, wei)
   account.unstaking = [...account.unstaking, { wei, at: context.venue.state.now + unstakingTime }]
-  note(
-    context,
-    { type: "cStakingTransfer", token: "HYPE", amount: Decimals.print(wei, 8), isDeposit: false },
-    account
-  )
+  note(context, [account], { type: "cStakingTransfer", token: "HYPE", amount: printDecimal(wei, 8), isDeposit: false })
   return done
 }
 
 /** Moves stake from the account to a validator, or back. Newly delegated stake is locked for a day. */
-export const delegate = (
-  context: ActionContext,
-  { isUndelegate, validator: named, wei: moved }: ActionOf<"tokenDelegate">
-): ActionDecision => {
+export const delegate: Handler<"tokenDelegate"> = (context, { isUndelegate, validator: named, wei: moved }) => {
   const { identity, nonce, user, venue: { state: { now } } } = context
   const validator = lowerCase(named)
   const wei = isUndelegate ? -moved : moved
   const target = identity.validators.get(validator)
   if (target === undefined) return refuse(Words.unknownValidator)
-  const account = readIdentity(identity, user)
+  const account = VenueState.accountOrNew(identity, user)
   const known = account.delegations.get(validator) ?? { wei: 0n, lockedUntil: 0 }
   const delegated = known.wei + wei
   const stake = account.stake - wei
   if (stake < 0n || delegated < 0n) return refuse(Words.insufficientStake)
-  const changed = changeAccount(identity, user, {
+  const changed = VenueState.changeAccount(identity, user, {
     stake,
-    delegations: withEntry(account.delegations, validator, {
+    delegations: VenueState.withEntry(account.delegations, validator, {
       wei: delegated,
       lockedUntil: isUndelegate ? known.lockedUntil : now + day
     }),
@@ -644,20 +581,17 @@ export const delegate = (
   })
   context.identity = {
     ...changed,
-    validators: withEntry(changed.validators, validator, { ...target, stake: target.stake + wei })
+    validators: VenueState.withEntry(changed.validators, validator, { ...target, stake: target.stake + wei })
   }
   return done
 }
 
 /** Jails or unjails the validator that signs the action. */
-export const setJailed = (
-  context: ActionContext,
-  action: ActionOf<"CSignerAction">
-): ActionDecision => {
+export const setJailed: Handler<"CSignerAction"> = (context, action) => {
   const { identity, user } = context
   const validator = identity.validators.get(user)
   if (validator === undefined) return refuse(Words.notValidator)
-  const validators = withEntry(identity.validators, user, { ...validator, jailed: "jailSelf" in action })
+  const validators = VenueState.withEntry(identity.validators, user, { ...validator, jailed: "jailSelf" in action })
   context.identity = { ...identity, validators }
   return done
 }

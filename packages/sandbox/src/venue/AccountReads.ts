@@ -12,7 +12,7 @@ import type {
   Position as PrintedPosition,
   SpotClearinghouseState
 } from "@trigate/domain/info/Account"
-import type { BookLevel, Trade } from "@trigate/domain/info/Market"
+import type { Trade } from "@trigate/domain/info/Market"
 import * as DateTime from "effect/DateTime"
 import * as Predicate from "effect/Predicate"
 import * as Decimals from "./Assets.ts"
@@ -20,11 +20,9 @@ import { abs, max, min, printPrice, printPx, printSz, printUsd, spotUsdDecimals,
 import type { Asset, CandleMarket, Perpetual } from "./Assets.ts"
 import * as CandleBars from "./CandleBars.ts"
 import * as Margin from "./Margin.ts"
-import { isRenewed, markPrice, refreshed } from "./Margin.ts"
 import * as Fees from "./Matching.ts"
 import { available, bestPrices, findOrder } from "./Matching.ts"
-import type * as PriceTimeBook from "./TradingState.ts"
-import type { Clearing, Position, Quote, TradingAccount, VenueOrder } from "./TradingState.ts"
+import type { BookSide, Clearing, Position, Quote, TradingAccount, VenueOrder } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
 /** The number of book levels in a query's response. */
@@ -36,19 +34,20 @@ interface Level {
   readonly n: number
 }
 
-const bookLevels = (side: PriceTimeBook.BookSide<VenueOrder>, quotes: ReadonlyArray<Quote>): ReadonlyArray<Level> => {
-  const levels = new Map<bigint, { sz: bigint; n: number }>()
-  const join = (px: bigint, sz: bigint, n: number) => {
-    const known = levels.get(px)
-    levels.set(px, { sz: (known?.sz ?? 0n) + sz, n: (known?.n ?? 0) + n })
-  }
-  for (const { n, px, sz } of quotes) if (sz > 0n) join(px, sz, n)
+/** Adds a size to the level of a price. */
+const join = (levels: Map<bigint, Level>, px: bigint, sz: bigint, n: number): void => {
+  const known = levels.get(px)
+  levels.set(px, { px, sz: (known?.sz ?? 0n) + sz, n: (known?.n ?? 0) + n })
+}
+
+const bookLevels = (side: BookSide<VenueOrder>, quotes: ReadonlyArray<Quote>): ReadonlyArray<Level> => {
+  const levels = new Map<bigint, Level>()
+  for (const { n, px, sz } of quotes) if (sz > 0n) join(levels, px, sz, n)
   let found = 0
   for (let index = side.prices.length - 1; index >= 0 && found < depth; index--, found++) {
-    for (const order of side.levels.get(side.prices[index] ?? 0n)?.values() ?? []) join(order.px, order.sz, 1)
+    for (const order of side.levels.get(side.prices[index] ?? 0n)?.values() ?? []) join(levels, order.px, order.sz, 1)
   }
-  return [...levels].map(([px, { n, sz }]) => ({ px, sz, n }))
-    .toSorted((a, b) => a.px === b.px ? 0 : (a.px > b.px) === side.isBid ? -1 : 1)
+  return [...levels.values()].toSorted((a, b) => a.px === b.px ? 0 : (a.px > b.px) === side.isBid ? -1 : 1)
 }
 
 /**
@@ -67,23 +66,17 @@ const aggregationStep = (px: bigint, { mantissa, nSigFigs }: Aggregation): bigin
 }
 
 const joined = (levels: ReadonlyArray<Level>, isBid: boolean, by: Aggregation): ReadonlyArray<Level> => {
-  const all = new Map<bigint, { sz: bigint; n: number }>()
+  const all = new Map<bigint, Level>()
   for (const { n, px, sz } of levels) {
     const step = aggregationStep(px, by)
-    const at = isBid ? px / step * step : (px + step - 1n) / step * step
-    const known = all.get(at)
-    all.set(at, { sz: (known?.sz ?? 0n) + sz, n: (known?.n ?? 0) + n })
+    join(all, isBid ? px / step * step : (px + step - 1n) / step * step, sz, n)
   }
-  return [...all].map(([px, { n, sz }]) => ({ px, sz, n }))
+  return [...all.values()]
 }
 
 /** Returns the response to the query `l2Book`: the orders of accounts and the synthetic orders, aggregated by price. */
-export const book = (
-  venue: Venue,
-  asset: Asset,
-  by?: Aggregation
-): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
-  const { asks, bids, quotes } = refreshed(venue, asset)
+export const book = (venue: Venue, asset: Asset, by?: Aggregation): Margin.BookSides => {
+  const { asks, bids, quotes } = Margin.refreshed(venue, asset)
   const print = (levels: ReadonlyArray<Level>, isBid: boolean) =>
     (by === undefined ? levels : joined(levels, isBid, by)).slice(0, depth).map(({ n, px, sz }) => ({
       px: printPx(asset, px),
@@ -98,14 +91,14 @@ export const book = (
  * taken from the synthetic orders and the orders of accounts.
  */
 export const mid = (venue: Venue, asset: Asset): string => {
-  const market = refreshed(venue, asset)
-  if (isRenewed(market) && market.bids.prices.length === 0 && market.asks.prices.length === 0) {
-    return printPx(asset, markPrice(venue, asset))
+  const market = Margin.refreshed(venue, asset)
+  if (Margin.isRenewed(market) && market.bids.prices.length === 0 && market.asks.prices.length === 0) {
+    return printPx(asset, Margin.markPrice(venue, asset))
   }
   const { ask, bid } = bestPrices(venue, asset)
   return bid === undefined || ask === undefined
-    ? printPx(asset, markPrice(venue, asset))
-    : Decimals.print((bid + ask) * 5n, asset.pxDecimals + 1)
+    ? printPx(asset, Margin.markPrice(venue, asset))
+    : Decimals.printDecimal((bid + ask) * 5n, asset.pxDecimals + 1)
 }
 
 /** Returns the trades of a coin in which accounts took part, newest first. Synthetic trades are not included. */
@@ -132,7 +125,7 @@ export const openInterest = ({ state }: Venue, asset: Asset): bigint => {
 export const isCapped = (venue: Venue, asset: Perpetual): boolean => {
   const { openInterestCap } = asset.market
   return openInterestCap !== undefined &&
-    openInterest(venue, asset) * markPrice(venue, asset) >= BigInt(openInterestCap) * 10n ** BigInt(usdDecimals)
+    openInterest(venue, asset) * Margin.markPrice(venue, asset) >= BigInt(openInterestCap) * 10n ** BigInt(usdDecimals)
 }
 
 const minute = 60_000
@@ -149,9 +142,8 @@ const playedBars = (
 ): ReadonlyArray<Candle> => {
   const since = venue.path.playedSince(market.coin)
   return since === undefined ? bars : bars.map((bar) => {
-    const { T, i, n, s, t, v } = bar
-    const from = Math.max(t, since)
-    const to = Math.min(T, now)
+    const from = Math.max(bar.t, since)
+    const to = Math.min(bar.T, now)
     if (to < from) return bar
     const prices = Array.from(
       { length: looks + 1 },
@@ -159,7 +151,7 @@ const playedBars = (
     )
     const print = (price: number | undefined) => printPrice(market, price ?? 0)
     const [o, c] = [print(prices[0]), print(prices[looks])]
-    return { t, T, s, i, o, c, h: print(Math.max(...prices)), l: print(Math.min(...prices)), v, n }
+    return { ...bar, o, c, h: print(Math.max(...prices)), l: print(Math.min(...prices)) }
   })
 }
 
@@ -169,24 +161,19 @@ export const bars = (venue: Venue, market: CandleMarket, window: CandleWindowReq
   const traded = venue.state.markets.get(market.coin)?.minutes
   const asset = venue.listing.byCoin.get(market.coin)
   if (traded === undefined || traded.size === 0 || asset === undefined || made.length === 0) return made
-  const parse = (text: string, decimals: number) => Decimals.parse(text, decimals) ?? 0n
-  return made.map((bar): Candle => {
+  const parse = (text: string, decimals: number) => Decimals.parseDecimal(text, decimals) ?? 0n
+  const withTrades = (bar: Candle): Candle => {
     const own = [...traded].flatMap(([at, trades]) => at * minute >= bar.t && at * minute <= bar.T ? [trades] : [])
     if (own.length === 0) return bar
-    const { T, c, i, o, s, t } = bar
     return {
-      t,
-      T,
-      s,
-      i,
-      o,
-      c,
+      ...bar,
       h: printPx(asset, own.reduce((high, trades) => max(high, trades.high), parse(bar.h, asset.pxDecimals))),
       l: printPx(asset, own.reduce((low, trades) => min(low, trades.low), parse(bar.l, asset.pxDecimals))),
       v: printSz(asset, own.reduce((lots, trades) => lots + trades.lots, parse(bar.v, asset.szDecimals))),
       n: own.reduce((count, trades) => count + trades.count, bar.n)
     }
-  })
+  }
+  return made.map(withTrades)
 }
 
 const orderType = ({ tif, trigger }: VenueOrder): string => {
@@ -274,10 +261,10 @@ export const history = ({ listing }: Venue, account: TradingAccount, most: numbe
 /** Decimals with which the prices and sizes of fills are added up. */
 const fillDecimals = 8
 
-const parseAmount = (text: string): bigint => Decimals.parse(text, fillDecimals) ?? 0n
+const parseAmount = (text: string): bigint => Decimals.parseDecimal(text, fillDecimals) ?? 0n
 
 const addAmounts = (one: string, other: string): string =>
-  Decimals.print(parseAmount(one) + parseAmount(other), fillDecimals)
+  Decimals.printDecimal(parseAmount(one) + parseAmount(other), fillDecimals)
 
 /** Combines two fills of an order: the sum of their amounts, at their average price. */
 const joinFills = (first: Fill, next: Fill): Fill => {
@@ -286,7 +273,10 @@ const joinFills = (first: Fill, next: Fill): Fill => {
   const firstFee = first["builderFee"]
   return {
     ...first,
-    px: Decimals.print((parseAmount(first.px) * sz + parseAmount(next.px) * nextSz) / (sz + nextSz), fillDecimals),
+    px: Decimals.printDecimal(
+      (parseAmount(first.px) * sz + parseAmount(next.px) * nextSz) / (sz + nextSz),
+      fillDecimals
+    ),
     sz: addAmounts(first.sz, next.sz),
     closedPnl: addAmounts(first.closedPnl, next.closedPnl),
     fee: addAmounts(first.fee, next.fee),
@@ -318,7 +308,7 @@ const noMoney: Clearing = { cash: 0n, positions: new Map() }
 const ratioDecimals = 10
 
 const printPosition = (venue: Venue, clearing: Clearing, asset: Perpetual, position: Position): PrintedPosition => {
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
   const pnl = Margin.unrealizedPnl(position, mark)
   const liquidation = Margin.liquidationPx(venue, clearing, asset, position)
   const { allTime, sinceChange, sinceOpen } = position.funding
@@ -333,7 +323,7 @@ const printPosition = (venue: Venue, clearing: Clearing, asset: Perpetual, posit
     entryPx: printPx(asset, position.entry / abs(position.size)),
     positionValue: printUsd(abs(Margin.signedValue(position, mark))),
     unrealizedPnl: printUsd(pnl),
-    returnOnEquity: Decimals.print(
+    returnOnEquity: Decimals.printDecimal(
       position.entry === 0n ? 0n : pnl * BigInt(position.leverage) * 10n ** BigInt(ratioDecimals) / position.entry,
       ratioDecimals
     ),
@@ -378,9 +368,9 @@ export const spotState = ({ listing }: Venue, account: TradingAccount): SpotClea
     return token === undefined || total === 0n ? [] : [{
       coin: token.name,
       token: index,
-      total: Decimals.print(total, token.weiDecimals),
-      hold: Decimals.print(hold, token.weiDecimals),
-      entryNtl: Decimals.print(entry, spotUsdDecimals)
+      total: Decimals.printDecimal(total, token.weiDecimals),
+      hold: Decimals.printDecimal(hold, token.weiDecimals),
+      entryNtl: Decimals.printDecimal(entry, spotUsdDecimals)
     }]
   })
 })
@@ -392,18 +382,18 @@ export const spotState = ({ listing }: Venue, account: TradingAccount): SpotClea
 export const activeAssetData = (venue: Venue, account: TradingAccount, coin: string) => {
   const asset = venue.listing.byCoin.get(coin)
   if (asset === undefined) return undefined
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
+  const common = { user: account.address, coin }
   if (asset.kind === "spot") {
     const quote = available(account, asset.quote.index)
     const base = available(account, asset.base.index)
     return {
-      user: account.address,
-      coin,
+      ...common,
       leverage: { type: "cross", value: 1 },
       maxTradeSzs: [printSz(asset, quote / max(1n, mark)), printSz(asset, base / asset.weiPerLot)],
       availableToTrade: [
-        Decimals.print(quote, asset.quote.weiDecimals),
-        Decimals.print(base, asset.base.weiDecimals)
+        Decimals.printDecimal(quote, asset.quote.weiDecimals),
+        Decimals.printDecimal(base, asset.base.weiDecimals)
       ],
       markPx: printPx(asset, mark)
     }
@@ -414,23 +404,18 @@ export const activeAssetData = (venue: Venue, account: TradingAccount, coin: str
   const lots = mark === 0n ? 0n : free * BigInt(value) / mark
   // an order that closes the position needs no margin, and releases the position's margin. Orders on that side can
   // therefore have an additional size of twice the position
-  const extra = 2n * abs(size)
-  const buys = lots + (size < 0n ? extra : 0n)
-  const sells = lots + (size > 0n ? extra : 0n)
+  const extra = [max(0n, -2n * size), max(0n, 2n * size)]
   return {
-    user: account.address,
-    coin,
+    ...common,
     leverage: { type: isCross ? "cross" : "isolated", value },
-    maxTradeSzs: [printSz(asset, buys), printSz(asset, sells)],
-    availableToTrade: [size < 0n ? extra : 0n, size > 0n ? extra : 0n].map((closing) =>
-      printUsd(free + closing * mark / BigInt(value))
-    ),
+    maxTradeSzs: extra.map((closing) => printSz(asset, lots + closing)),
+    availableToTrade: extra.map((closing) => printUsd(free + closing * mark / BigInt(value))),
     markPx: printPx(asset, mark)
   }
 }
 
 /** Formats dollars with two decimals, without a trailing zero. */
-const printVolume = (usd: bigint): string => Decimals.print(usd / 10_000n, 2)
+const printVolume = (usd: bigint): string => Decimals.printDecimal(usd / 10_000n, 2)
 
 /** Returns the response to the query `userFees`. */
 export const userFees = (account: TradingAccount, now: number) => {

@@ -8,19 +8,17 @@
 import type { Address } from "@trigate/domain/encoding/Encoding"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { note } from "./AccountActions.ts"
 import * as Decimals from "./Assets.ts"
-import { abs, hype, printPx, printSz, printUsd, readGivenPx } from "./Assets.ts"
-import type { Asset, Perpetual } from "./Assets.ts"
+import { abs, type Asset, hype, type Perpetual, printPx, printSz, printUsd, readGivenPx } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
 import { markAt, markPrice, perpetualByCoin } from "./Margin.ts"
 import * as Matching from "./Matching.ts"
-import { endReducers, movePosition, settleHouse, sweep, take } from "./Matching.ts"
 import * as Orders from "./Orders.ts"
 import * as TradingState from "./TradingState.ts"
-import { ensureAccount, ensureBalance, none } from "./TradingState.ts"
-import type { Clearing, LedgerEntry, MarketState, Position, TradingAccount, VenueOrder } from "./TradingState.ts"
-import { emit, nextHash, nextTid, relist, zeroHash } from "./Venue.ts"
-import type { Venue } from "./Venue.ts"
+import { ensureAccount, ensureBalance } from "./TradingState.ts"
+import type { Clearing, MarketState, Position, TradingAccount, VenueOrder } from "./TradingState.ts"
+import { emit, nextHash, nextTid, relist, type Venue, zeroHash } from "./Venue.ts"
 import type { InfoState } from "./VenueState.ts"
 
 /** A balance or a position that an account cannot have; `member` is the invalid value. Nothing was changed. */
@@ -29,10 +27,14 @@ export class InvalidHolding extends Schema.TaggedError<InvalidHolding>()("Invali
   message: Schema.String
 }) {}
 
+/** Fails with {@link InvalidHolding}. */
+export const invalid = (member: InvalidHolding["member"], message: string) =>
+  Result.fail(new InvalidHolding({ member, message }))
+
 const trade = (venue: Venue, user: Address, asset: Perpetual, size: bigint, px: bigint): void => {
   if (size === 0n) return
-  movePosition(venue, ensureAccount(venue.state, user), asset, size > 0n, px, abs(size))
-  settleHouse(venue, asset, size < 0n, px, abs(size))
+  Matching.movePosition(venue, ensureAccount(venue.state, user), asset, size > 0n, px, abs(size))
+  Matching.settleHouse(venue, asset, size < 0n, px, abs(size))
   emit(venue, { kind: "account", user })
 }
 
@@ -56,11 +58,9 @@ export const givePosition = (
   user: Address,
   { coin, entryPx, size }: { readonly coin: string; readonly size: string; readonly entryPx: string | undefined }
 ): Result.Result<void, InvalidHolding> => {
-  const invalid = (member: InvalidHolding["member"], message: string) =>
-    Result.fail(new InvalidHolding({ member, message }))
   const asset = perpetualByCoin(venue, coin)
   if (asset === undefined) return invalid("coin", `The sandbox lists no perpetual ${coin}`)
-  const lots = Decimals.parse(size, asset.szDecimals)
+  const lots = Decimals.parseDecimal(size, asset.szDecimals)
   if (lots === undefined) return invalid("size", `Expected a size with at most ${asset.szDecimals} decimals`)
   const px = entryPx === undefined ? Result.succeed(markPrice(venue, asset)) : readGivenPx(asset, entryPx)
   if (Result.isFailure(px)) return invalid("entryPx", px.failure)
@@ -68,8 +68,6 @@ export const givePosition = (
   trade(venue, user, asset, lots, px.success)
   return Result.succeed(undefined)
 }
-
-const remembered = 2_000
 
 /** The positions that are liquidated together: all cross positions of a dex, or one isolated position. */
 interface Book {
@@ -100,28 +98,18 @@ const liquidationBooks = (venue: Venue, clearing: Clearing): ReadonlyArray<Book>
 }
 
 const closingOrder = (venue: Venue, user: VenueOrder["user"], asset: Asset, size: bigint): VenueOrder => {
-  const mark = markPrice(venue, asset)
   const isBuy = size < 0n
-  return {
-    oid: venue.state.nextOid++,
+  // at any price: the house takes over the part that the book does not fill
+  const px = isBuy ? markPrice(venue, asset) * 2n : 1n
+  return TradingState.makeOrder(venue.state, {
     user,
     coin: asset.coin,
     isBuy,
-    // at any price: the house takes over the part that the book does not fill
-    px: isBuy ? mark * 2n : 1n,
-    origSz: abs(size),
+    px,
     sz: abs(size),
     reduceOnly: true,
-    tif: "Ioc",
-    cloid: null,
-    timestamp: venue.state.now,
-    isPositionTpsl: false,
-    children: none,
-    siblings: none,
-    place: "gone",
-    status: "open",
-    statusTimestamp: venue.state.now
-  }
+    tif: "Ioc"
+  })
 }
 
 /** Transfers a position of an account to the house, at the mark price. */
@@ -171,7 +159,7 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
     }
     const order = closingOrder(venue, account.address, asset, size)
     Matching.remember(account, order)
-    const met = take(venue, asset, order, {
+    const met = Matching.take(venue, asset, order, {
       hash: venue.hash,
       liquidation: {
         liquidatedUser: account.address,
@@ -192,20 +180,14 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
   }
   // no one traded with the account: the next check tries again, and only a closed part is reported
   if (!hasClosed) return
-  for (const [asset] of book.positions) endReducers(venue, asset, account.address)
-  const entry: LedgerEntry = {
-    time: venue.state.now,
-    hash: venue.hash,
-    delta: {
-      type: "liquidation",
-      liquidatedNtlPos: printUsd(notional),
-      accountValue: printUsd(book.worth),
-      leverageType: book.isCross ? "Cross" : "Isolated",
-      liquidatedPositions
-    }
-  }
-  TradingState.append(account.ledger, entry, remembered)
-  emit(venue, { kind: "ledger", user: account.address, entry })
+  for (const [asset] of book.positions) Matching.endReducers(venue, asset, account.address)
+  note({ venue }, [account], {
+    type: "liquidation",
+    liquidatedNtlPos: printUsd(notional),
+    accountValue: printUsd(book.worth),
+    leverageType: book.isCross ? "Cross" : "Isolated",
+    liquidatedPositions
+  })
   emit(venue, {
     kind: "liquidation",
     user: account.address,
@@ -217,7 +199,6 @@ const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, de
       liquidated_account_value: printUsd(book.worth)
     }
   })
-  emit(venue, { kind: "account", user: account.address })
 }
 
 /**
@@ -343,7 +324,7 @@ const playDue = (venue: Venue, previous: number): void => {
 
 const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {
   for (const { asset } of watched) {
-    sweep(venue, asset)
+    Matching.sweep(venue, asset)
     Orders.fireReached(venue, asset)
     Orders.fireSlices(venue, asset)
   }

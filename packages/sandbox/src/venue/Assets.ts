@@ -6,7 +6,6 @@ import type { SpotMeta, SpotPair as ListedPair, SpotToken } from "@trigate/domai
 import * as DateTime from "effect/DateTime"
 import * as Result from "effect/Result"
 import * as Random from "../Seed.ts"
-import type { Seed } from "../Seed.ts"
 import type { InfoState } from "./VenueState.ts"
 
 const shape = /^(-?)([0-9]+)(?:\.([0-9]+))?$/u
@@ -16,7 +15,7 @@ const shape = /^(-?)([0-9]+)(?:\.([0-9]+))?$/u
  *
  * Returns `undefined` for text that is not a decimal number, and for a number with more than `decimals` decimals.
  */
-export const parse = (text: string, decimals: number): bigint | undefined => {
+export const parseDecimal = (text: string, decimals: number): bigint | undefined => {
   const match = shape.exec(text)
   if (match === null) return undefined
   const [, sign = "", whole = "0", fraction = ""] = match
@@ -27,7 +26,7 @@ export const parse = (text: string, decimals: number): bigint | undefined => {
 }
 
 /** Formats units of `10^-decimals` as the venue does: no trailing zeros, at least one decimal. */
-export const print = (value: bigint, decimals: number): string => {
+export const printDecimal = (value: bigint, decimals: number): string => {
   if (decimals === 0) return `${value}.0`
   const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, "0")
   const cut = digits.length - decimals
@@ -171,7 +170,11 @@ const day = 86_400_000
  * Makes the market of a spot pair that is not in `listed`. The market has a small volume, and the names and decimals of
  * the pair's tokens.
  */
-const pairMarket = (seed: Seed, { name, tokens: [base] }: ListedPair, tokens: ReadonlyMap<number, SpotToken>) => {
+const pairMarket = (
+  seed: Random.Seed,
+  { name, tokens: [base] }: ListedPair,
+  tokens: ReadonlyMap<number, SpotToken>
+) => {
   const family = Random.series(seed, `market/${name}`)
   const token = tokens.get(base)
   const sizeDecimals = token?.szDecimals ?? 2
@@ -192,7 +195,7 @@ const pairMarket = (seed: Seed, { name, tokens: [base] }: ListedPair, tokens: Re
 }
 
 /** Makes a market for each perpetual and for each pair of the spot metadata. */
-export const makeMarkets = (seed: Seed, { tokens, universe }: SpotMeta): ReadonlyArray<CandleMarket> => {
+export const makeMarkets = (seed: Random.Seed, { tokens, universe }: SpotMeta): ReadonlyArray<CandleMarket> => {
   const byIndex = new Map(tokens.map((token) => [token.index, token]))
   const named = new Set(markets.map(({ coin }) => coin))
   return [...markets, ...universe.filter(({ name }) => !named.has(name)).map((pair) => pairMarket(seed, pair, byIndex))]
@@ -342,13 +345,13 @@ export const findUsdPair = ({ byId }: Listing, token: number): SpotPair | undefi
 }
 
 /** Formats a price in ticks. */
-export const printPx = ({ pxDecimals }: Asset, px: bigint): string => print(px, pxDecimals)
+export const printPx = ({ pxDecimals }: Asset, px: bigint): string => printDecimal(px, pxDecimals)
 
 /** Formats a size in lots. */
-export const printSz = ({ szDecimals }: Asset, sz: bigint): string => print(sz, szDecimals)
+export const printSz = ({ szDecimals }: Asset, sz: bigint): string => printDecimal(sz, szDecimals)
 
 /** Formats an amount in millionths of a dollar. */
-export const printUsd = (usd: bigint): string => print(usd, usdDecimals)
+export const printUsd = (usd: bigint): string => printDecimal(usd, usdDecimals)
 
 /** Maximum number of significant digits of a price that is not an integer. */
 const mostDigits = 5
@@ -360,9 +363,9 @@ const mostDigits = 5
  * more decimals than the asset allows, or it has more than five significant digits and is not an integer.
  */
 export const readPx = ({ pxDecimals }: Asset, text: string): bigint | "invalid" | "tick" => {
-  const fine = parse(text, 8)
+  const fine = parseDecimal(text, 8)
   if (fine === undefined || fine <= 0n) return "invalid"
-  const px = parse(text, pxDecimals)
+  const px = parseDecimal(text, pxDecimals)
   return px === undefined || significantDigits(text) > mostDigits ? "tick" : px
 }
 

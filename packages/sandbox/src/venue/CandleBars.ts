@@ -9,9 +9,7 @@
 import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/Candle"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import * as Random from "../Seed.ts"
-import type { Seed, Series } from "../Seed.ts"
-import { printPrice, printSize } from "./Assets.ts"
-import type { CandleMarket } from "./Assets.ts"
+import { type CandleMarket, printPrice, printSize } from "./Assets.ts"
 
 /** The length of a minute, in milliseconds. */
 export const minute = 60_000
@@ -24,13 +22,13 @@ export interface CandlePath {
   readonly volatility: number
   readonly price: ReadonlyArray<Octave>
   readonly activity: ReadonlyArray<Octave>
-  readonly highs: Series
-  readonly lows: Series
-  readonly sizes: Series
+  readonly highs: Random.Series
+  readonly lows: Random.Series
+  readonly sizes: Random.Series
 }
 
 interface Octave {
-  readonly family: Series
+  readonly family: Random.Series
   readonly step: number
   readonly amplitude: number
 }
@@ -56,10 +54,10 @@ const activityScales = [[1, 0.2], [15, 2.2], [day, 170]] as const
 /** Maximum deviation of the price from the path within a minute, in units of the daily volatility. */
 const wick = 0.02
 
-const octaves = (seed: Seed, name: string, scales: ReadonlyArray<readonly [step: number, amplitude: number]>) =>
+const octaves = (seed: Random.Seed, name: string, scales: ReadonlyArray<readonly [step: number, amplitude: number]>) =>
   scales.map(([step, amplitude]): Octave => ({ family: Random.series(seed, `${name}/${step}`), step, amplitude }))
 
-const makeWalk = (seed: Seed, { asset, volatility }: CandleMarket): CandlePath => ({
+const makeWalk = (seed: Random.Seed, { asset, volatility }: CandleMarket): CandlePath => ({
   volatility,
   price: octaves(seed, `candles/${asset}/price`, priceScales),
   activity: octaves(seed, `candles/${asset}/activity`, activityScales),
@@ -69,10 +67,10 @@ const makeWalk = (seed: Seed, { asset, volatility }: CandleMarket): CandlePath =
 })
 
 /** The price path of each market, cached for the seed that was used last. */
-const walks = new WeakMap<CandleMarket, { readonly seed: Seed; readonly path: CandlePath }>()
+const walks = new WeakMap<CandleMarket, { readonly seed: Random.Seed; readonly path: CandlePath }>()
 
 /** Returns the price path of a market. */
-export const priceWalk = (seed: Seed, market: CandleMarket): CandlePath => {
+export const priceWalk = (seed: Random.Seed, market: CandleMarket): CandlePath => {
   const known = walks.get(market)
   if (known?.seed === seed) return known.path
   const path = makeWalk(seed, market)
@@ -106,7 +104,7 @@ const reach = blocks.map((block) =>
 const blockAt = (rank: number): number => blocks[rank] ?? day
 
 /** Returns which of the smaller blocks in a block contains the block's extreme, as an index from 0. */
-const holder = (family: Series, rank: number, parent: number): number =>
+const holder = (family: Random.Series, rank: number, parent: number): number =>
   Random.below(family, parent * blocks.length + rank, blockAt(rank) / blockAt(rank - 1))
 
 const extreme = (path: CandlePath, rank: number, index: number, side: 1 | -1): number => {
@@ -150,7 +148,7 @@ export const lotsIn = (path: CandlePath, typical: number, count: number): number
   Math.floor(typical * (count + 0.45 * (Random.fraction(path.sizes, count) * 2 - 1)))
 
 /** Returns the price at the given time. Between two whole minutes, the price only rises or only falls. */
-export const priceAt = (seed: Seed, market: CandleMarket, now: number): number =>
+export const priceAt = (seed: Random.Seed, market: CandleMarket, now: number): number =>
   market.price * Math.exp(level(priceWalk(seed, market), now / minute))
 
 const bar = (
@@ -191,7 +189,7 @@ const bar = (
  * Only the newest 5000 bars exist.
  */
 export const bars = (
-  seed: Seed,
+  seed: Random.Seed,
   market: CandleMarket,
   request: CandleWindowRequest,
   now: number
@@ -218,7 +216,7 @@ export const bars = (
  * Returns statistics of a market for the last 24 hours, or since its listing if the market is newer: the price at the
  * start and at the end, and the traded volume in lots of 10^-sizeDecimals.
  */
-export const dayStatistics = (seed: Seed, market: CandleMarket, now: number) => {
+export const dayStatistics = (seed: Random.Seed, market: CandleMarket, now: number) => {
   const path = priceWalk(seed, market)
   const to = now / minute
   const from = Math.max(market.listedAt / minute, to - day)

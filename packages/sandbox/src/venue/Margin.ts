@@ -4,7 +4,6 @@
  */
 import type { BookLevel } from "@trigate/domain/info/Market"
 import * as Random from "../Seed.ts"
-import type { Seed } from "../Seed.ts"
 import * as Decimals from "./Assets.ts"
 import { abs, divideUp, max, printPrice, printSize, printSz, printUsd, usdc, weiPerUsd } from "./Assets.ts"
 import type { Asset, CandleMarket, Perpetual } from "./Assets.ts"
@@ -19,8 +18,7 @@ import type {
   Quote,
   TradingAccount
 } from "./TradingState.ts"
-import { emit } from "./Venue.ts"
-import type { Venue } from "./Venue.ts"
+import { emit, type Venue } from "./Venue.ts"
 
 /**
  * Returns the smallest price step: one unit of the fifth significant digit, but at most 1 and not finer than the
@@ -33,25 +31,18 @@ const depth = 20
 
 const ranks = Array.from({ length: depth }, (_, index) => index + 1)
 
+/** The levels of both sides of a book, best first. */
+export type BookSides = readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>]
+
 /**
  * Makes both sides of a book. The best level of each side is first, one price step away from the price. Sizes change
  * once a minute.
  */
-export const makeBook = (
-  seed: Seed,
-  market: CandleMarket,
-  now: number
-): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
-  return bookAround(seed, market, now, priceAt(seed, market, now))
-}
+export const makeBook = (seed: Random.Seed, market: CandleMarket, now: number): BookSides =>
+  bookAround(seed, market, now, priceAt(seed, market, now))
 
 /** Makes a book like {@link makeBook}, but around a given price. */
-export const bookAround = (
-  seed: Seed,
-  market: CandleMarket,
-  now: number,
-  price: number
-): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
+export const bookAround = (seed: Random.Seed, market: CandleMarket, now: number, price: number): BookSides => {
   // the step at the highest level, whose price can have one more digit before the decimal point than `price`
   const step = stepAt(market, price + depth * stepAt(market, price))
   const family = Random.series(seed, `book/${market.coin}/${Math.floor(now / minute)}`)
@@ -69,11 +60,11 @@ export const bookAround = (
 
 const second = 1_000
 
-const toQuotes = (asset: Asset, levels: ReturnType<typeof bookAround>[number]): Array<Quote> => {
+const toQuotes = (asset: Asset, levels: ReadonlyArray<BookLevel>): Array<Quote> => {
   const quotes: Array<Quote> = []
   for (const { n, px, sz } of levels) {
-    const ticks = Decimals.parse(px, asset.pxDecimals)
-    const lots = Decimals.parse(sz, asset.szDecimals)
+    const ticks = Decimals.parseDecimal(px, asset.pxDecimals)
+    const lots = Decimals.parseDecimal(sz, asset.szDecimals)
     if (ticks !== undefined && lots !== undefined && ticks > 0n) quotes.push({ px: ticks, sz: lots, n })
   }
   return quotes
@@ -110,7 +101,7 @@ export const refreshed = (venue: Venue, asset: Asset): MarketState => {
 
 /** Returns the mark price at the time `now`, in ticks. */
 export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
-  Decimals.parse(
+  Decimals.parseDecimal(
     printPrice(asset.market, venue.path.priceAt(asset.market, now)),
     asset.pxDecimals
   ) ?? 0n
@@ -141,17 +132,11 @@ export const perpetualByCoin = (venue: Venue, coin: string): Perpetual | undefin
 /** Returns the price at which positions are valued, in ticks. */
 export type Mark = (asset: Perpetual) => bigint
 
-/** A leverage, and whether the margin mode is cross. */
-export interface LeverageSetting {
-  readonly isCross: boolean
-  readonly value: number
-}
-
 /**
  * Returns the leverage of an account in a perpetual. Default: the maximum leverage, with cross margin if the perpetual
  * allows it.
  */
-export const leverageSetting = (account: TradingAccount, asset: Perpetual): LeverageSetting =>
+export const leverageSetting = (account: TradingAccount, asset: Perpetual) =>
   account.leverage.get(asset.coin) ?? { isCross: asset.market.marginMode === undefined, value: asset.maxLeverage }
 
 /** Returns the value of a position at a mark price; negative for a short position. */
@@ -171,27 +156,8 @@ export const marginUsedBy = (position: Position, mark: bigint): bigint =>
 export const unrealizedPnl = (position: Position, mark: bigint): bigint =>
   signedValue(position, mark) - (position.size < 0n ? -position.entry : position.entry)
 
-/** The value of an account in a dex, and the margin of the account's positions in that dex. */
-export interface MarginSums {
-  /** Value of the cross account: cash and cross positions at their mark prices. */
-  readonly crossValue: bigint
-  /** Value of the account including isolated positions. */
-  readonly value: bigint
-  readonly crossNotional: bigint
-  readonly notional: bigint
-  readonly crossMarginUsed: bigint
-  readonly marginUsed: bigint
-  readonly crossMaintenance: bigint
-  /** Cash minus the cost of all positions, including isolated ones (`totalRawUsd`). */
-  readonly raw: bigint
-}
-
 /** Returns the value of an account in a dex, and the margin of the account's positions in that dex. */
-export const marginSums = (
-  venue: Venue,
-  clearing: Clearing,
-  mark: Mark = (asset) => markPrice(venue, asset)
-): MarginSums => {
+export const marginSums = (venue: Venue, clearing: Clearing, mark: Mark = (asset) => markPrice(venue, asset)) => {
   let crossValue = clearing.cash
   let isolatedValue = 0n
   let isolatedRaw = 0n
@@ -219,13 +185,16 @@ export const marginSums = (
     }
   }
   return {
+    /** Value of the cross account: cash and cross positions at their mark prices. */
     crossValue,
+    /** Value of the account including isolated positions. */
     value: crossValue + isolatedValue,
     crossNotional,
     notional,
     crossMarginUsed,
     marginUsed,
     crossMaintenance,
+    /** Cash minus the cost of all positions, including isolated ones (`totalRawUsd`). */
     raw: clearing.cash + isolatedRaw
   }
 }
@@ -241,20 +210,15 @@ export const accountValue = (venue: Venue, account: TradingAccount): AccountValu
   }
 }
 
+const nothingMore = { bids: 0n, asks: 0n }
+
 /** Returns the maximum size, in lots, that a position would have if all open orders of one side were filled. */
-const worstLots = (
-  account: TradingAccount,
-  coin: string,
-  size: bigint,
-  more: { bids: bigint; asks: bigint }
-): bigint => {
+const worstLots = (account: TradingAccount, coin: string, size: bigint, more: typeof nothingMore): bigint => {
   const open = account.exposure.get(coin)
   const long = size + (open?.bids ?? 0n) + more.bids
   const short = (open?.asks ?? 0n) + more.asks - size
   return max(max(long, short), abs(size))
 }
-
-const nothingMore = { bids: 0n, asks: 0n }
 
 /** Returns the margin that the cross account needs for the positions and open orders in a perpetual. */
 const neededIn = (
@@ -292,9 +256,7 @@ export const needed = (
   let total = 0n
   for (const each of coins) {
     const asset = perpetualByCoin(venue, each)
-    if (asset?.dex === dex) {
-      total += neededIn(venue, account, clearing, asset, each === coin ? more : nothingMore)
-    }
+    if (asset?.dex === dex) total += neededIn(venue, account, clearing, asset, each === coin ? more : nothingMore)
   }
   return total
 }
@@ -365,7 +327,7 @@ export const liquidationPx = (
 export const fundingRate = "0.0000125"
 
 const rateDecimals = 8
-const rate = Decimals.parse(fundingRate, rateDecimals) ?? 0n
+const rate = Decimals.parseDecimal(fundingRate, rateDecimals) ?? 0n
 const one = 10n ** BigInt(rateDecimals)
 
 /** Maximum number of funding payments, and of past account values, that are stored for an account. */

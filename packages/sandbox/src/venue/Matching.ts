@@ -7,20 +7,17 @@
  * At a price, orders of accounts have priority over synthetic orders, which are renewed each second and are therefore
  * newer. Two orders of one account are never matched: instead, the resting order is canceled.
  */
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
 import type { SpotToken, Trade } from "@trigate/domain/info/Market"
 import * as Decimals from "./Assets.ts"
 import { abs, divideUp, isGrowing, max, min, printPx, printSz, printUsd, usdc, weiPerUsd } from "./Assets.ts"
 import type { Asset, Perpetual, SpotPair } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
-import { firstQuote, isRenewed, leverageSetting, markPrice, refreshed, withdrawable } from "./Margin.ts"
 import * as PriceTimeBook from "./TradingState.ts"
 import { addTo, ensureAccount, ensureBalance, ensureClearing, ensureMarket, moveCash, none } from "./TradingState.ts"
 import type { MarketState, Position, Quote, TradingAccount, VenueOrder } from "./TradingState.ts"
-import { emit, nextTid, zeroHash } from "./Venue.ts"
-import type { Venue } from "./Venue.ts"
+import { emit, nextTid, type Venue, zeroHash } from "./Venue.ts"
 
 /** Maximum number of orders stored for an account in addition to its open orders. */
 export const rememberedOrders = 2_000
@@ -63,9 +60,7 @@ const reserved = (asset: Asset, order: VenueOrder, lots: bigint) =>
 
 const expose = (account: TradingAccount, order: VenueOrder, lots: bigint): void => {
   if (order.reduceOnly) return
-  const known = account.exposure.get(order.coin)
-  const of = known ?? { bids: 0n, asks: 0n }
-  if (known === undefined) account.exposure.set(order.coin, of)
+  const of = PriceTimeBook.ensure(account.exposure, order.coin, () => ({ bids: 0n, asks: 0n }))
   if (order.isBuy) of.bids += lots
   else of.asks += lots
   if (of.bids === 0n && of.asks === 0n) account.exposure.delete(order.coin)
@@ -197,7 +192,7 @@ export const ownDex = ""
 
 /** Parses a positive amount. */
 export const readAmount = (text: string, decimals: number): bigint | undefined => {
-  const amount = Decimals.parse(text, decimals)
+  const amount = Decimals.parseDecimal(text, decimals)
   return amount === undefined || amount <= 0n ? undefined : amount
 }
 
@@ -220,7 +215,7 @@ export const moveUsd = (
   usd: bigint,
   dexes: { readonly from: string; readonly to: string } = { from: ownDex, to: ownDex }
 ): boolean => {
-  if (withdrawable(venue, from, dexes.from) < usd) return false
+  if (Margin.withdrawable(venue, from, dexes.from) < usd) return false
   moveCash(venue.state, from, dexes.from, -usd)
   moveCash(venue.state, to, dexes.to, usd)
   return true
@@ -289,15 +284,7 @@ export const schedule = {
   ]
 }
 
-/** A tier of the fee schedule. */
-export interface FeeTier {
-  readonly cross: string
-  readonly add: string
-  readonly spotCross: string
-  readonly spotAdd: string
-}
-
-const vipTiers = schedule.tiers.vip.map((tier) => ({ tier, cutoff: Decimals.parse(tier.ntlCutoff, 6) ?? 0n }))
+const vipTiers = schedule.tiers.vip.map((tier) => ({ tier, cutoff: Decimals.parseDecimal(tier.ntlCutoff, 6) ?? 0n }))
 
 /** The number of days whose volumes are stored, for `portfolio`. */
 const retainedDays = 31
@@ -309,7 +296,7 @@ export const startOfDay = (time: number): number => Math.floor(time / day) * day
  * Returns the fee tier of an account at the given time. The volume of a day counts toward the tier from the next day
  * on.
  */
-export const feeTier = ({ tierVolumes }: TradingAccount, now: number): FeeTier => {
+export const feeTier = ({ tierVolumes }: TradingAccount, now: number) => {
   if (tierVolumes.size === 0) return schedule
   const today = startOfDay(now)
   let counted = 0n
@@ -321,13 +308,8 @@ export const feeTier = ({ tierVolumes }: TradingAccount, now: number): FeeTier =
 
 const rates = new Map<string, bigint>()
 
-const parseRate = (text: string): bigint => {
-  const known = rates.get(text)
-  if (known !== undefined) return known
-  const rate = Decimals.parse(text, rateDecimals) ?? 0n
-  rates.set(text, rate)
-  return rate
-}
+const parseRate = (text: string): bigint =>
+  PriceTimeBook.ensure(rates, text, () => Decimals.parseDecimal(text, rateDecimals) ?? 0n)
 
 /** The percentage by which the fee of a referred account is reduced, up to a volume in millionths of a dollar. */
 const referralDiscount = 4n
@@ -403,16 +385,6 @@ export interface TradeTerms {
   readonly liquidation?: { readonly liquidatedUser: Address; readonly markPx: string; readonly method: string }
 }
 
-/** The result of settling one side of a trade. */
-interface Settled {
-  readonly startPosition: string
-  readonly dir: string
-  readonly closedPnl: string
-  readonly fee: string
-  readonly feeToken: string
-  readonly builderFee?: string
-}
-
 const tradeDirection = (before: bigint, after: bigint): string => {
   if (before === 0n || (before > 0n) === (after > 0n) && abs(after) > abs(before)) {
     return after > 0n ? "Open Long" : "Open Short"
@@ -440,7 +412,7 @@ export const movePosition = (
   sz: bigint
 ): bigint => {
   const clearing = ensureClearing(account, asset.dex)
-  const leverage = leverageSetting(account, asset)
+  const leverage = Margin.leverageSetting(account, asset)
   const position = clearing.positions.get(asset.coin) ?? newPosition(leverage.isCross, leverage.value)
   const before = position.size
   const closing = before !== 0n && before > 0n !== isBuy ? min(abs(before), sz) : 0n
@@ -459,12 +431,10 @@ export const movePosition = (
       position.raw += flow - released
       clearing.cash += released
     }
-    position.size += isBuy ? closing : -closing
   }
   if (opening > 0n) {
     const paid = px * opening
     position.entry += paid
-    position.size += isBuy ? opening : -opening
     const flow = isBuy ? -paid : paid
     if (position.isCross) clearing.cash += flow
     else {
@@ -473,6 +443,7 @@ export const movePosition = (
       position.raw += flow + margin
     }
   }
+  position.size += isBuy ? sz : -sz
   position.funding.sinceChange = 0n
   const { holders } = PriceTimeBook.ensureMarket(venue.state, asset.coin)
   if (position.size === 0n) {
@@ -506,7 +477,7 @@ const settlePerpetual = (
   { builder, isBuy }: Pick<VenueOrder, "builder" | "isBuy">,
   { px, sz }: TradeTerms,
   crossed: boolean
-): Settled => {
+) => {
   const clearing = ensureClearing(account, asset.dex)
   const before = clearing.positions.get(asset.coin)?.size ?? 0n
   const closedPnl = movePosition(venue, account, asset, isBuy, px, sz)
@@ -536,7 +507,7 @@ const settleSpot = (
   { builder, isBuy }: Pick<VenueOrder, "builder" | "isBuy">,
   { px, sz }: TradeTerms,
   crossed: boolean
-): Settled => {
+) => {
   const base = ensureBalance(account, asset.base.index)
   const quote = ensureBalance(account, asset.quote.index)
   const paid = px * sz
@@ -569,12 +540,12 @@ const settleSpot = (
   if (asset.quote.index === usdc) countVolume(account, now, paid / weiPerUsd, crossed, spotKind)
   const token = isBuy ? asset.base : asset.quote
   return {
-    startPosition: Decimals.print(before, asset.base.weiDecimals),
+    startPosition: Decimals.printDecimal(before, asset.base.weiDecimals),
     dir: isBuy ? "Buy" : "Sell",
-    closedPnl: Decimals.print(closedPnl, asset.quote.weiDecimals),
-    fee: Decimals.print(fee + share, token.weiDecimals),
+    closedPnl: Decimals.printDecimal(closedPnl, asset.quote.weiDecimals),
+    fee: Decimals.printDecimal(fee + share, token.weiDecimals),
     feeToken: token.name,
-    ...(share === 0n ? {} : { builderFee: Decimals.print(share, asset.quote.weiDecimals) })
+    ...(share === 0n ? {} : { builderFee: Decimals.printDecimal(share, asset.quote.weiDecimals) })
   }
 }
 
@@ -649,20 +620,18 @@ const rememberedMinutes = 5_000
 const minute = 60_000
 
 const countMinute = ({ minutes }: MarketState, now: number, px: bigint, sz: bigint): void => {
-  const at = Math.floor(now / minute)
-  const known = minutes.get(at)
-  if (known === undefined) {
-    minutes.set(at, { lots: sz, count: 1, high: px, low: px })
-    if (minutes.size > rememberedMinutes) {
-      const [oldest] = minutes.keys()
-      if (oldest !== undefined) minutes.delete(oldest)
-    }
-    return
-  }
+  const known = PriceTimeBook.ensure(
+    minutes,
+    Math.floor(now / minute),
+    () => ({ lots: 0n, count: 0, high: px, low: px })
+  )
   known.lots += sz
   known.count += 1
   known.high = max(known.high, px)
   known.low = min(known.low, px)
+  if (minutes.size <= rememberedMinutes) return
+  const [oldest] = minutes.keys()
+  if (oldest !== undefined) minutes.delete(oldest)
 }
 
 const record = (
@@ -671,7 +640,8 @@ const record = (
   market: MarketState,
   { hash, px, sz, tid }: TradeTerms,
   takerBuys: boolean,
-  users: Trade["users"]
+  taker: Address,
+  maker: Address
 ): void => {
   const trade: Trade = {
     coin: asset.coin,
@@ -681,7 +651,7 @@ const record = (
     time: venue.state.now,
     hash,
     tid,
-    ...(users === undefined ? {} : { users })
+    users: takerBuys ? [taker, maker] : [maker, taker]
   }
   PriceTimeBook.append(market.trades, trade, rememberedTrades)
   countMinute(market, venue.state.now, px, sz)
@@ -778,6 +748,13 @@ const tradeTerms = (venue: Venue, { hash, liquidation }: Meeting, px: bigint, sz
   ...(liquidation === undefined ? {} : { liquidation })
 })
 
+/** Settles the fill of a resting order, and ends the orders that the fill makes impossible. */
+const settleMaker = (venue: Venue, asset: Asset, maker: VenueOrder, terms: TradeTerms): void => {
+  settle(venue, asset, maker, terms, false)
+  settled(venue, maker)
+  endReducers(venue, asset, maker.user)
+}
+
 const withMaker = (
   venue: Venue,
   asset: Asset,
@@ -791,17 +768,8 @@ const withMaker = (
   reduce(venue, asset, taker, sz)
   reduce(venue, asset, maker, sz)
   settle(venue, asset, taker, terms, true)
-  settle(venue, asset, maker, terms, false)
-  settled(venue, maker)
-  endReducers(venue, asset, maker.user)
-  record(
-    venue,
-    asset,
-    market,
-    terms,
-    taker.isBuy,
-    taker.isBuy ? [taker.user, maker.user] : [maker.user, taker.user]
-  )
+  settleMaker(venue, asset, maker, terms)
+  record(venue, asset, market, terms, taker.isBuy, taker.user, maker.user)
   return { sz, paid: sz * maker.px }
 }
 
@@ -819,8 +787,7 @@ const withQuote = (
   reduce(venue, asset, taker, sz)
   settle(venue, asset, taker, terms, true)
   settleHouse(venue, asset, !taker.isBuy, quote.px, sz)
-  const { house } = venue
-  record(venue, asset, market, terms, taker.isBuy, taker.isBuy ? [taker.user, house] : [house, taker.user])
+  record(venue, asset, market, terms, taker.isBuy, taker.user, venue.house)
   return { sz, paid: sz * quote.px }
 }
 
@@ -830,14 +797,14 @@ const withQuote = (
  * Does not end reduce-only orders that can no longer reduce a position; the caller must do that.
  */
 export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Meeting): Filled => {
-  const market = refreshed(venue, asset)
+  const market = Margin.refreshed(venue, asset)
   const side = taker.isBuy ? market.asks : market.bids
   const quotes = taker.isBuy ? market.quotes.asks : market.quotes.bids
   const reaches = (px: bigint) => taker.isBuy ? px <= taker.px : px >= taker.px
   let sz = 0n
   let paid = 0n
   while (taker.sz > 0n) {
-    const quote = firstQuote(quotes)
+    const quote = Margin.firstQuote(quotes)
     // orders behind the best quote are not met yet, so none of them ends
     const isBefore = (px: bigint) => quote === undefined || (taker.isBuy ? px <= quote.px : px >= quote.px)
     const maker = nextMaker(venue, asset, side, taker, (px) => reaches(px) && isBefore(px))
@@ -855,9 +822,9 @@ export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Mee
 
 /** Returns the best bid and the best ask, in ticks, among the orders of accounts and the synthetic orders. */
 export const bestPrices = (venue: Venue, asset: Asset): { readonly bid?: bigint; readonly ask?: bigint } => {
-  const { asks, bids, quotes } = refreshed(venue, asset)
-  const bid = [PriceTimeBook.best(bids)?.px, firstQuote(quotes.bids)?.px].filter((px) => px !== undefined)
-  const ask = [PriceTimeBook.best(asks)?.px, firstQuote(quotes.asks)?.px].filter((px) => px !== undefined)
+  const { asks, bids, quotes } = Margin.refreshed(venue, asset)
+  const bid = [PriceTimeBook.best(bids)?.px, Margin.firstQuote(quotes.bids)?.px].filter((px) => px !== undefined)
+  const ask = [PriceTimeBook.best(asks)?.px, Margin.firstQuote(quotes.asks)?.px].filter((px) => px !== undefined)
   return {
     ...(bid.length === 0 ? {} : { bid: bid.reduce(max) }),
     ...(ask.length === 0 ? {} : { ask: ask.reduce(min) })
@@ -869,13 +836,13 @@ const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
   const side = isBid ? market.bids : market.asks
   const first = PriceTimeBook.best(side)
   if (first === undefined) return
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
   // returns early in the usual case, because making the synthetic orders is slow
-  if (isRenewed(market) && (isBid ? first.px < mark : first.px > mark)) return
-  refreshed(venue, asset)
+  if (Margin.isRenewed(market) && (isBid ? first.px < mark : first.px > mark)) return
+  Margin.refreshed(venue, asset)
   const quotes = isBid ? market.quotes.asks : market.quotes.bids
   for (;;) {
-    const quote = firstQuote(quotes)
+    const quote = Margin.firstQuote(quotes)
     if (quote === undefined) return
     const maker = nextMaker(venue, asset, side, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)
     if (maker === undefined) return
@@ -883,12 +850,9 @@ const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
     const terms = tradeTerms(venue, { hash: zeroHash }, maker.px, sz)
     quote.sz -= sz
     reduce(venue, asset, maker, sz)
-    settle(venue, asset, maker, terms, false)
     settleHouse(venue, asset, !isBid, maker.px, sz)
-    settled(venue, maker)
-    endReducers(venue, asset, maker.user)
-    const { house } = venue
-    record(venue, asset, market, terms, !isBid, isBid ? [maker.user, house] : [house, maker.user])
+    settleMaker(venue, asset, maker, terms)
+    record(venue, asset, market, terms, !isBid, venue.house, maker.user)
   }
 }
 

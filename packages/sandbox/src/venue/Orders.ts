@@ -1,20 +1,16 @@
 /** Places, modifies and cancels orders, individually, in batches, by triggers and as TWAP slices. */
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { ActionOf, OrderRequest, TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Random from "../Seed.ts"
+import { type ActionContext, undelegated } from "./AccountActions.ts"
 import { isCapped } from "./AccountReads.ts"
 import * as Decimals from "./Assets.ts"
-import { divideUp, findUsdPair, hype, max, min, printPx, printSz, readPx } from "./Assets.ts"
-import type { Asset } from "./Assets.ts"
+import { type Asset, divideUp, findUsdPair, hype, max, min, printPx, printSz, readPx } from "./Assets.ts"
 import * as Margin from "./Margin.ts"
-import { markPrice } from "./Margin.ts"
-import * as OrderLife from "./Matching.ts"
-import { bestPrices, endReducers, release, take } from "./Matching.ts"
-import { ensureAccount, ensureMarket, findAccount, none } from "./TradingState.ts"
+import * as Matching from "./Matching.ts"
+import { ensureAccount, ensureMarket, findAccount, makeOrder } from "./TradingState.ts"
 import type { TradingAccount, Twap, VenueOrder } from "./TradingState.ts"
-import { emit, zeroHash } from "./Venue.ts"
-import type { Venue } from "./Venue.ts"
+import { emit, type Venue, zeroHash } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
 
 /** The refusal of an order: the order's status, and the text of the response. */
@@ -47,7 +43,7 @@ export const readTerms = (
   const px = readPx(asset, p)
   if (px === "invalid") return { text: Words.invalidPrice }
   if (px === "tick") return { text: Words.tick(asset), status: "tickRejected" }
-  const sz = Decimals.parse(s, asset.szDecimals)
+  const sz = Decimals.parseDecimal(s, asset.szDecimals)
   if (sz === undefined) return { text: Words.invalidSize }
   if (sz === 0n && !isPositionTpsl) return { text: Words.zeroSize }
   if (!("trigger" in t)) return { px, sz }
@@ -77,11 +73,11 @@ export const findRefusal = (
   asset: Asset,
   order: VenueOrder
 ): OrderRefusal | undefined => {
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
   if (order.trigger !== undefined && isReached(order.isBuy, order.trigger, mark)) {
     return { text: Words.triggerPrice(asset), status: "badTriggerPxRejected" }
   }
-  const reducible = order.reduceOnly ? OrderLife.reducible(account, asset, order) : undefined
+  const reducible = order.reduceOnly ? Matching.reducible(account, asset, order) : undefined
   // the minimum value does not apply to reduce-only orders, or to take-profit and stop-loss orders of a whole position
   if (order.px * order.sz < minimumValue(asset) && !order.isPositionTpsl && reducible === undefined) {
     return {
@@ -103,7 +99,7 @@ export const findRefusal = (
       return { text: Words.openInterestCapped(asset), status: "positionIncreaseAtOpenInterestCapRejected" }
     }
   }
-  const { ask, bid } = bestPrices(venue, asset)
+  const { ask, bid } = Matching.bestPrices(venue, asset)
   const crosses = order.isBuy ? ask !== undefined && ask <= order.px : bid !== undefined && bid >= order.px
   if (order.tif === "Alo" && crosses) {
     const print = (px: bigint | undefined) => px === undefined ? "" : printPx(asset, px)
@@ -126,7 +122,7 @@ export const fundsRefusal = (
   order: VenueOrder
 ): OrderRefusal | undefined => {
   const isCovered = asset.kind === "spot"
-    ? OrderLife.isCovered(account, asset, order)
+    ? Matching.isCovered(account, asset, order)
     : order.reduceOnly || Margin.allows(venue, account, asset, order.isBuy, order.sz)
   return isCovered ? undefined : lacksFunds(asset)
 }
@@ -185,32 +181,25 @@ const readDraft = (
 const asTpsl = (draft: Draft): Draft | Refused =>
   draft.terms.trigger === undefined ? { error: Words.triggerPrice(draft.asset) } : draft
 
-const makeOrder = (
+const fromDraft = (
   venue: Venue,
   user: Address,
   { asset, builder, isPositionTpsl, priority, request, terms: { px, sz, trigger } }: Draft
-): VenueOrder => ({
-  oid: venue.state.nextOid++,
-  user,
-  coin: asset.coin,
-  isBuy: request.b,
-  px,
-  origSz: sz,
-  sz,
-  reduceOnly: request.r,
-  tif: "limit" in request.t ? request.t.limit.tif : request.t.trigger.isMarket ? null : "Gtc",
-  cloid: request.c === undefined || request.c === null ? null : lowerCase(request.c),
-  timestamp: venue.state.now,
-  ...(trigger === undefined ? {} : { trigger }),
-  isPositionTpsl,
-  ...(builder === undefined ? {} : { builder }),
-  ...(priority === undefined ? {} : { priority }),
-  children: none,
-  siblings: none,
-  place: "gone",
-  status: "open",
-  statusTimestamp: venue.state.now
-})
+): VenueOrder =>
+  makeOrder(venue.state, {
+    user,
+    coin: asset.coin,
+    isBuy: request.b,
+    px,
+    sz,
+    reduceOnly: request.r,
+    tif: "limit" in request.t ? request.t.limit.tif : request.t.trigger.isMarket ? null : "Gtc",
+    cloid: request.c === undefined || request.c === null ? null : lowerCase(request.c),
+    ...(trigger === undefined ? {} : { trigger }),
+    isPositionTpsl,
+    ...(builder === undefined ? {} : { builder }),
+    ...(priority === undefined ? {} : { priority })
+  })
 
 /**
  * Matches a valid order. If the order is immediate-or-cancel, cancels the unfilled part; otherwise adds that part to
@@ -218,19 +207,19 @@ const makeOrder = (
  */
 export const execute = (venue: Venue, asset: Asset, order: VenueOrder): LegStatus => {
   const account = ensureAccount(venue.state, order.user)
-  if (order.reduceOnly) order.sz = min(order.sz, OrderLife.reducible(account, asset, order))
-  const met = take(venue, asset, order, { hash: venue.hash })
+  if (order.reduceOnly) order.sz = min(order.sz, Matching.reducible(account, asset, order))
+  const met = Matching.take(venue, asset, order, { hash: venue.hash })
   const ended = order.sz === 0n
-  if (ended) OrderLife.report(venue, order, "filled")
+  if (ended) Matching.report(venue, order, "filled")
   else if (isImmediate(order.tif)) {
-    OrderLife.report(venue, order, met.sz === 0n ? "iocCancelRejected" : "canceled")
+    Matching.report(venue, order, met.sz === 0n ? "iocCancelRejected" : "canceled")
   } else {
-    OrderLife.rest(venue, asset, order)
-    if (met.sz > 0n || order.status !== "open") OrderLife.report(venue, order, "open")
+    Matching.rest(venue, asset, order)
+    if (met.sz > 0n || order.status !== "open") Matching.report(venue, order, "open")
   }
   if (met.sz > 0n) {
-    if (ended || isImmediate(order.tif)) release(venue, order)
-    endReducers(venue, asset, order.user)
+    if (ended || isImmediate(order.tif)) Matching.release(venue, order)
+    Matching.endReducers(venue, asset, order.user)
     return {
       filled: { totalSz: printSz(asset, met.sz), avgPx: printPx(asset, met.paid / met.sz), ...named(order) }
     }
@@ -251,11 +240,11 @@ const place = (
   children: ReadonlyArray<Draft>,
   replaced?: VenueOrder
 ): LegStatus => {
-  const order = makeOrder(venue, account.address, draft)
-  OrderLife.remember(account, order)
-  if (replaced !== undefined) OrderLife.replace(venue, account, replaced, order)
+  const order = fromDraft(venue, account.address, draft)
+  Matching.remember(account, order)
+  if (replaced !== undefined) Matching.replace(venue, account, replaced, order)
   const status = submit(venue, account, draft, order, children)
-  if (typeof status === "object" && "error" in status) OrderLife.endChildren(venue, order, "canceled")
+  if (typeof status === "object" && "error" in status) Matching.endChildren(venue, order, "canceled")
   return status
 }
 
@@ -270,12 +259,12 @@ const submit = (
   const refusal = findRefusal(venue, account, asset, order)
   if (refusal !== undefined) {
     if (refusal.status === undefined) account.orders.delete(order.oid)
-    else OrderLife.report(venue, order, refusal.status)
+    else Matching.report(venue, order, refusal.status)
     return { error: refusal.text }
   }
-  OrderLife.report(venue, order, "open")
+  Matching.report(venue, order, "open")
   if (order.trigger !== undefined) {
-    OrderLife.awaitTrigger(venue, order)
+    Matching.awaitTrigger(venue, order)
     return isPositionTpsl ? "waitingForTrigger" : { resting: named(order) }
   }
   for (const child of children) placeChild(venue, account, order, child)
@@ -290,10 +279,10 @@ const placeChild = (
   draft: Draft,
   replaced?: VenueOrder
 ): void => {
-  const order = makeOrder(venue, account.address, draft)
-  OrderLife.adopt(parent, order)
-  OrderLife.remember(account, order)
-  if (replaced !== undefined) OrderLife.replace(venue, account, replaced, order)
+  const order = fromDraft(venue, account.address, draft)
+  Matching.adopt(parent, order)
+  Matching.remember(account, order)
+  if (replaced !== undefined) Matching.replace(venue, account, replaced, order)
 }
 
 /**
@@ -308,12 +297,6 @@ const findBuilder = (
   const address = lowerCase(builder.b)
   const fee = BigInt(builder.f)
   return fee > 0n && (account.builders.get(address) ?? -1n) < fee ? "refused" : { address, tenthsOfBp: fee }
-}
-
-/** The undelegated stake of an account, in wei of HYPE. It pays priority fees. */
-export interface Stake {
-  readonly available: () => bigint
-  readonly burn: (wei: bigint) => void
 }
 
 /** Maximum rate of a priority fee: all of an order's value. */
@@ -333,7 +316,7 @@ const priorityFee = (venue: Venue, { asset, priority = 0 }: Draft, value: bigint
   const pair = findUsdPair(venue.listing, hype)
   return pair === undefined ? undefined : divideUp(
     value * BigInt(priority) * 10n ** BigInt(pair.pxDecimals),
-    markPrice(venue, pair) * 10n ** BigInt(asset.pxDecimals + asset.szDecimals)
+    Margin.markPrice(venue, pair) * 10n ** BigInt(asset.pxDecimals + asset.szDecimals)
   )
 }
 
@@ -342,7 +325,7 @@ const filledValue = ({ fills }: TradingAccount, { pxDecimals, szDecimals }: Asse
   let value = 0n
   for (let index = fills.length - 1; fills[index]?.oid === oid; index--) {
     const { px = "", sz = "" } = fills[index] ?? {}
-    value += (Decimals.parse(px, pxDecimals) ?? 0n) * (Decimals.parse(sz, szDecimals) ?? 0n)
+    value += (Decimals.parseDecimal(px, pxDecimals) ?? 0n) * (Decimals.parseDecimal(sz, szDecimals) ?? 0n)
   }
   return value
 }
@@ -351,7 +334,12 @@ const filledValue = ({ fills }: TradingAccount, { pxDecimals, szDecimals }: Asse
  * Places an order that pays a priority fee: of the filled value if it is immediate-or-cancel, otherwise of the resting
  * value. Refuses the order if the stake does not cover the fee of its whole value.
  */
-const placeFirst = (venue: Venue, account: TradingAccount, draft: Draft, stake: Stake): LegStatus => {
+const placeFirst = (
+  venue: Venue,
+  account: TradingAccount,
+  draft: Draft,
+  stake: ReturnType<typeof undelegated>
+): LegStatus => {
   const { asset, terms: { px, sz } } = draft
   const most = priorityFee(venue, draft, px * sz)
   if (most === undefined || most > stake.available()) return { error: Words.priorityBalance }
@@ -364,7 +352,7 @@ const placeFirst = (venue: Venue, account: TradingAccount, draft: Draft, stake: 
 }
 
 /** Returns the venue's refusal of a whole action, which depends only on the action. */
-const findBatchRefusal = ({ grouping, orders }: Pick<ActionOf<"order">, "grouping" | "orders">): string | undefined => {
+const findBatchRefusal = ({ grouping, orders }: ActionOf<"order">): string | undefined => {
   const [first, ...others] = orders
   if (first === undefined) return Words.emptyBatch
   if (typeof grouping === "object") return findPriorityRefusal(orders, grouping.p)
@@ -375,13 +363,10 @@ const findBatchRefusal = ({ grouping, orders }: Pick<ActionOf<"order">, "groupin
 }
 
 /** Places the orders of an action. Returns the status of each order, or one rejection of the whole action. */
-export const placeAll = (
-  venue: Venue,
-  user: Address,
-  { builder, grouping, orders }: Pick<ActionOf<"order">, "builder" | "grouping" | "orders">,
-  stake: Stake
-): ReadonlyArray<LegStatus> => {
-  const refusal = findBatchRefusal({ grouping, orders })
+export const placeAll = (context: ActionContext, action: ActionOf<"order">): ReadonlyArray<LegStatus> => {
+  const { user, venue } = context
+  const { builder, grouping, orders } = action
+  const refusal = findBatchRefusal(action)
   if (refusal !== undefined) return [{ error: refusal }]
   const account = ensureAccount(venue.state, user)
   const shared = findBuilder(account, builder)
@@ -396,7 +381,7 @@ export const placeAll = (
       if ("error" in draft) return draft
       return draft.priority === undefined
         ? place(venue, account, draft, [])
-        : placeFirst(venue, account, draft, stake)
+        : placeFirst(venue, account, draft, undelegated(context))
     })
   }
   if (first === undefined || "error" in first) return first === undefined ? [] : [first]
@@ -409,7 +394,7 @@ export const placeAll = (
 
 /** Finds an open order by the venue's order ID or by the client order ID. */
 const findOpen = (account: TradingAccount, name: number | bigint | string): VenueOrder | undefined => {
-  const order = OrderLife.findOrder(account, name)
+  const order = Matching.findOrder(account, name)
   return order === undefined || order.place === "gone" ? undefined : order
 }
 
@@ -428,24 +413,19 @@ const cancelEach = (
       return { error: Words.unknownOrder({ id }) }
     }
     if (isFast && order.place !== "book") return { error: Words.fastCancel({ id }) }
-    OrderLife.end(venue, order, "canceled")
+    Matching.end(venue, order, "canceled")
     return "success"
   })
 
 /** Cancels orders by the venue's order IDs. */
 export const cancelAll = (
-  venue: Venue,
-  user: Address,
-  { cancels, f }: Pick<ActionOf<"cancel">, "cancels" | "f">
+  { user, venue }: ActionContext,
+  { cancels, f }: ActionOf<"cancel">
 ): ReadonlyArray<LegStatus> =>
   cancelEach(venue, findAccount(venue.state, user), cancels.map(({ a, o }) => [a, o]), f === true)
 
 /** Cancels orders by client order IDs. */
-export const cancelAllByCloid = (
-  venue: Venue,
-  user: Address,
-  { cancels, f }: Pick<ActionOf<"cancelByCloid">, "cancels" | "f">
-): ReadonlyArray<LegStatus> =>
+export const cancelAllByCloid = ({ user, venue }: ActionContext, { cancels, f }: ActionOf<"cancelByCloid">) =>
   cancelEach(venue, findAccount(venue.state, user), cancels.map(({ asset, cloid }) => [asset, cloid]), f === true)
 
 /**
@@ -465,8 +445,7 @@ const asResting = (request: OrderRequest): OrderRequest | Refused => {
  * and is placed even if there is no order to replace.
  */
 export const modifyAll = (
-  venue: Venue,
-  user: Address,
+  { user, venue }: ActionContext,
   modifies: ActionOf<"batchModify">["modifies"],
   alwaysPlace: boolean
 ): ReadonlyArray<LegStatus> => {
@@ -484,7 +463,7 @@ export const modifyAll = (
       return alwaysPlace ? place(venue, account, draft, []) : { error: Words.notModifiable }
     }
     if (order.children.length > 0 && draft.terms.trigger !== undefined) return { error: Words.mainIsTrigger }
-    const parent = OrderLife.findParent(account, order)
+    const parent = Matching.findParent(account, order)
     if (parent === undefined) {
       const status = place(venue, account, draft, [], order)
       return typeof status === "object" && "error" in status ? { error: Words.duringModify(status.error) } : status
@@ -501,12 +480,12 @@ const slippage = 10n
 
 const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void => {
   const account = ensureAccount(venue.state, order.user)
-  OrderLife.withdraw(venue, asset, order)
-  OrderLife.report(venue, order, "triggered")
-  const reducible = OrderLife.reducible(account, asset, order)
+  Matching.withdraw(venue, asset, order)
+  Matching.report(venue, order, "triggered")
+  const reducible = Matching.reducible(account, asset, order)
   if (order.isPositionTpsl) order.sz = reducible
   if ((order.reduceOnly || order.isPositionTpsl) && reducible === 0n) {
-    OrderLife.report(venue, order, "reduceOnlyCanceled")
+    Matching.report(venue, order, "reduceOnlyCanceled")
     return
   }
   if (order.trigger?.isMarket === true) {
@@ -517,7 +496,7 @@ const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void
   }
   const refusal = fundsRefusal(venue, account, asset, order)
   if (refusal?.status !== undefined) {
-    OrderLife.report(venue, order, refusal.status)
+    Matching.report(venue, order, refusal.status)
     return
   }
   execute(venue, asset, order)
@@ -530,7 +509,7 @@ const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void
 export const fireReached = (venue: Venue, asset: Asset): void => {
   const { triggers } = ensureMarket(venue.state, asset.coin)
   if (triggers.size === 0) return
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
   for (const order of triggers.values()) {
     // an order that was triggered earlier in this loop can have ended this order
     if (order.place !== "trigger" || order.trigger === undefined) continue
@@ -589,23 +568,19 @@ const start = (venue: Venue, account: TradingAccount, twap: Twap): void => {
 }
 
 /** Places a TWAP order. Starts it immediately, unless it waits for its trigger. */
-export const placeTwap = (
-  venue: Venue,
-  user: Address,
-  { details, twap }: Pick<ActionOf<"twapOrder">, "details" | "twap">
-): TwapStatus => {
+export const placeTwap = ({ user, venue }: ActionContext, { details, twap }: ActionOf<"twapOrder">): TwapStatus => {
   const account = ensureAccount(venue.state, user)
   const asset = venue.listing.byId.get(twap.a)
   if (asset === undefined) return { error: Words.unknownAsset(twap.a) }
-  const sz = Decimals.parse(twap.s, asset.szDecimals)
+  const sz = Decimals.parseDecimal(twap.s, asset.szDecimals)
   if (sz === undefined) return { error: Words.invalidSize }
   if (sz === 0n) return { error: Words.zeroSize }
   if (twap.m < shortest || twap.m > longest) return { error: Words.twapDuration(twap.m) }
   const smallest = 10n * BigInt(twap.m) * 10n ** BigInt(asset.pxDecimals + asset.szDecimals)
-  if (sz * markPrice(venue, asset) < smallest) return { error: Words.twapTooSmall(twap.m) }
+  if (sz * Margin.markPrice(venue, asset) < smallest) return { error: Words.twapTooSmall(twap.m) }
   const terms = readDetails(asset, details)
   if ("error" in terms) return terms
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
   if (isStopped({ isBuy: twap.b, ...terms }, mark)) return { error: Words.triggerPrice(asset) }
   const id = venue.state.nextTwap++
   const made: Twap = {
@@ -641,7 +616,7 @@ export const placeTwap = (
 export const fireSlices = (venue: Venue, asset: Asset): void => {
   const { twaps } = ensureMarket(venue.state, asset.coin)
   if (twaps.size === 0) return
-  const mark = markPrice(venue, asset)
+  const mark = Margin.markPrice(venue, asset)
   for (const twap of twaps.values()) {
     const { status: { status }, trigger, user } = twap
     if (isStopped(twap, mark)) finish(venue, twap, { status: "stopped" })
@@ -662,11 +637,7 @@ const finish = (venue: Venue, twap: Twap, status: Twap["status"]): void => {
 }
 
 /** Ends a TWAP order. */
-export const cancelTwap = (
-  venue: Venue,
-  user: Address,
-  { a, t }: Pick<ActionOf<"twapCancel">, "a" | "t">
-): TwapStatus => {
+export const cancelTwap = ({ user, venue }: ActionContext, { a, t }: ActionOf<"twapCancel">): TwapStatus => {
   const twap = findAccount(venue.state, user).twaps.get(t)
   if (twap?.endedAt !== undefined || twap === undefined || venue.listing.byId.get(a)?.coin !== twap.coin) {
     return { error: Words.unknownTwap }
@@ -691,30 +662,6 @@ export const nextSliceAt = (venue: Venue, { twaps }: TradingAccount): number => 
   return next
 }
 
-const sliceOrder = (venue: Venue, asset: Asset, twap: Twap, sz: bigint): VenueOrder => {
-  const mark = markPrice(venue, asset)
-  return {
-    oid: venue.state.nextOid++,
-    user: twap.user,
-    coin: twap.coin,
-    isBuy: twap.isBuy,
-    px: mark * (twap.isBuy ? 100n + sliceSlippage : 100n - sliceSlippage) / 100n,
-    origSz: sz,
-    sz,
-    reduceOnly: twap.reduceOnly,
-    tif: "Ioc",
-    cloid: null,
-    timestamp: venue.state.now,
-    isPositionTpsl: false,
-    children: none,
-    siblings: none,
-    place: "gone",
-    status: "open",
-    statusTimestamp: venue.state.now,
-    twapId: twap.id
-  }
-}
-
 const executeSlice = (venue: Venue, account: TradingAccount, twap: Twap): void => {
   const asset = twapAsset(venue, twap)
   const total = BigInt(twap.minutes * slicesPerMinute)
@@ -726,12 +673,14 @@ const executeSlice = (venue: Venue, account: TradingAccount, twap: Twap): void =
   const planned = isLast ? twap.sz : twap.sz * BigInt(twap.slices) / total
   const wanted = min(left, min(Decimals.max(0n, planned - twap.executedSz), isLast ? left : ordinary * catchUp))
   if (wanted > 0n) {
-    const order = sliceOrder(venue, asset, twap, wanted)
-    if (twap.reduceOnly) order.sz = min(order.sz, OrderLife.reducible(account, asset, order))
+    const { coin, id, isBuy, reduceOnly, user } = twap
+    const px = Margin.markPrice(venue, asset) * (isBuy ? 100n + sliceSlippage : 100n - sliceSlippage) / 100n
+    const order = makeOrder(venue.state, { user, coin, isBuy, px, sz: wanted, reduceOnly, tif: "Ioc", twapId: id })
+    if (reduceOnly) order.sz = min(order.sz, Matching.reducible(account, asset, order))
     const refused = fundsRefusal(venue, account, asset, order)
     if (refused !== undefined) return finish(venue, twap, { status: "error", description: refused.text })
-    const met = take(venue, asset, order, { hash: zeroHash })
-    if (met.sz > 0n) endReducers(venue, asset, twap.user)
+    const met = Matching.take(venue, asset, order, { hash: zeroHash })
+    if (met.sz > 0n) Matching.endReducers(venue, asset, user)
     twap.executedSz += met.sz
     twap.executedNtl += met.paid
   }
@@ -755,7 +704,7 @@ export const printTwap = (venue: Venue, twap: Twap) => {
     side: twap.isBuy ? "B" : "A",
     sz: asset === undefined ? "0.0" : printSz(asset, twap.sz),
     executedSz: asset === undefined ? "0.0" : printSz(asset, twap.executedSz),
-    executedNtl: Decimals.print(twap.executedNtl, decimals),
+    executedNtl: Decimals.printDecimal(twap.executedNtl, decimals),
     minutes: twap.minutes,
     reduceOnly: twap.reduceOnly,
     randomize: twap.randomize,

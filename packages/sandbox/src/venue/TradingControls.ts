@@ -1,14 +1,11 @@
 /** The controls of the venue for tests: books, prices, metadata, time and faults. */
 import type { SentAction } from "@trigate/domain/actions/Action"
 import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
 import type { Candle } from "@trigate/domain/candles/Candle"
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { SpotMeta, SpotPair, SpotToken } from "@trigate/domain/info/Market"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
-import { none } from "@trigate/domain/unstable/Sandbox"
-import type { SandboxFaults } from "@trigate/domain/unstable/Sandbox"
+import { none, type SandboxFaults } from "@trigate/domain/unstable/Sandbox"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -16,49 +13,24 @@ import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
-import type { Seed } from "../Seed.ts"
-import type { ActionContext, ActionResponse } from "./AccountActions.ts"
+import type { ActionContext } from "./AccountActions.ts"
 import * as Advance from "./Advance.ts"
-import { givePosition, InvalidHolding } from "./Advance.ts"
-import * as Decimals from "./Assets.ts"
-import { readGivenPx, usdDecimals } from "./Assets.ts"
-import type { Asset, CandleMarket } from "./Assets.ts"
+import { type Asset, type CandleMarket, parseDecimal, readGivenPx, usdDecimals } from "./Assets.ts"
 import { discardPrices, never } from "./Margin.ts"
-import { ensureMarket, withoutPrices } from "./TradingState.ts"
-import type { Quote, TradingState } from "./TradingState.ts"
+import { ensureMarket, type Quote, type TradingState, withoutPrices } from "./TradingState.ts"
 import * as Transfers from "./Transfers.ts"
-import { emit, nextHash } from "./Venue.ts"
-import type { PricePath, Venue, VenueEvent } from "./Venue.ts"
+import { emit, nextHash, type PricePath, type Venue, type VenueEvent } from "./Venue.ts"
 import * as Actions from "./VenueExchange.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
-import { changeAccount } from "./VenueState.ts"
-import type { InfoState, VenueState } from "./VenueState.ts"
+import { changeAccount, type InfoState, type VenueState } from "./VenueState.ts"
 
 /** The faults that have a probability. */
 export type SharedFault = Exclude<keyof SandboxFaults, "latency">
 
-/** Reads and sets the faults of a sandbox. */
-export interface VenueFaults {
-  readonly get: () => SandboxFaults
-  /** Sets the faults in `faults`. Other faults do not change. */
-  readonly set: (faults: Partial<SandboxFaults>) => Effect.Effect<void>
-  /**
-   * Returns whether a fault affects the next request. The result depends on the seed and on the fault's probability.
-   */
-  readonly happens: (fault: SharedFault) => boolean
-  /**
-   * Runs a request after the venue's latency. If the rate-limit fault affects the request, returns HTTP 429 without
-   * running it.
-   */
-  readonly ask: <E, R>(
-    venue: Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
-  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
-}
-
 const rateLimited = UpstreamResponse.json("trading-api", 429, "null")
 
 /** Makes the fault injection of a sandbox. `seed` determines which requests are affected. */
-export const makeFaults = (seed: Seed, initial: Partial<SandboxFaults> = {}): VenueFaults => {
+export const makeFaults = (seed: Random.Seed, initial: Partial<SandboxFaults> = {}) => {
   let faults: SandboxFaults = { ...none, ...initial }
   const cases = new Map<SharedFault, number>()
   const happens = (fault: SharedFault): boolean => {
@@ -70,18 +42,29 @@ export const makeFaults = (seed: Seed, initial: Partial<SandboxFaults> = {}): Ve
   }
   return {
     get: () => faults,
-    set: (changed) =>
+    /** Sets the faults in `changed`. Other faults do not change. */
+    set: (changed: Partial<SandboxFaults>) =>
       Effect.sync(() => {
         faults = { ...faults, ...changed }
       }),
+    /**
+     * Returns whether a fault affects the next request. The result depends on the seed and on the fault's probability.
+     */
     happens,
-    ask: (venue) =>
+    /**
+     * Runs a request after the venue's latency. If the rate-limit fault affects the request, returns HTTP 429 without
+     * running it.
+     */
+    ask: <E, R>(venue: Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>) =>
       Effect.suspend(() => {
         const asked = () => happens("rateLimited") ? Exit.succeed(rateLimited) : venue
         return faults.latency === 0 ? asked() : Effect.delay(Effect.suspend(asked), faults.latency)
       })
   }
 }
+
+/** Reads and sets the faults of a sandbox. */
+export type VenueFaults = ReturnType<typeof makeFaults>
 
 const quote = 0
 
@@ -126,7 +109,7 @@ const knownPairs: ReadonlyArray<SpotPair> = [
 
 const syllables = "ba chi do fun ger hy jeff ka lqd mo nu pip ra su tor za".split(" ")
 
-const makeName = (seed: Seed, index: number): string => {
+const makeName = (seed: Random.Seed, index: number): string => {
   const family = Random.series(seed, `spot/${index}/name`)
   const parts = Array.from(
     { length: 2 + Random.below(family, 0, 2) },
@@ -136,7 +119,7 @@ const makeName = (seed: Seed, index: number): string => {
   return `${parts.join("").toUpperCase()}${Random.below(family, 9, 16) === 0 ? " " : ""}`
 }
 
-const makeEvmContract = (seed: Seed, index: number) => {
+const makeEvmContract = (seed: Random.Seed, index: number) => {
   const family = Random.series(seed, `spot/${index}/evm`)
   return Random.below(family, 0, 3) > 0 ? null : {
     address: Random.hex(seed, `spot/${index}/address`, 40),
@@ -144,7 +127,7 @@ const makeEvmContract = (seed: Seed, index: number) => {
   }
 }
 
-const madeToken = (seed: Seed, index: number): SpotToken => {
+const madeToken = (seed: Random.Seed, index: number): SpotToken => {
   const family = Random.series(seed, `spot/${index}`)
   return token(index, makeName(seed, index), Random.hex(seed, `spot/${index}/id`, 32), {
     szDecimals: Random.below(family, 1, 4),
@@ -160,10 +143,10 @@ const lastToken = 460
 /** The first token index after which indexes are missing, so that a token's position can differ from its index. */
 const firstTokenHole = 300
 
-const isHole = (seed: Seed, kind: string, index: number): boolean =>
+const isHole = (seed: Random.Seed, kind: string, index: number): boolean =>
   Random.below(Random.series(seed, `spot/holes/${kind}`), index, 6) === 0
 
-const madeTokens = (seed: Seed): ReadonlyArray<SpotToken> =>
+const madeTokens = (seed: Random.Seed): ReadonlyArray<SpotToken> =>
   Array.from({ length: lastToken - 1 }, (_, offset) => offset + 2)
     .filter((index) => index !== 150 && (index < firstTokenHole || !isHole(seed, "token", index)))
     .map((index) => madeToken(seed, index))
@@ -173,7 +156,7 @@ const madeTokens = (seed: Seed): ReadonlyArray<SpotToken> =>
  * position: ccxt, and the venue's Python SDK before 0.23.0. The constructor of the SDK fails if a pair names a token
  * that is not listed.
  */
-const madePairs = (seed: Seed, tokens: ReadonlyArray<SpotToken>): ReadonlyArray<SpotPair> =>
+const madePairs = (seed: Random.Seed, tokens: ReadonlyArray<SpotToken>): ReadonlyArray<SpotPair> =>
   tokens.filter(({ index }) => index < firstTokenHole)
     .map((base, offset): SpotPair => ({
       // one pair in thirty has a quote token other than USDC
@@ -192,7 +175,7 @@ const byIndex = (a: { readonly index: number }, b: { readonly index: number }): 
  * The indexes of tokens and of pairs have gaps, so the position of a token or pair in its list can differ from its
  * index. For every token that is part of a pair, the position equals the index.
  */
-export const makeSpotMeta = (seed: Seed): SpotMeta => {
+export const makeSpotMeta = (seed: Random.Seed): SpotMeta => {
   const tokens = madeTokens(seed)
   return {
     universe: [...knownPairs, ...madePairs(seed, tokens)].toSorted(byIndex),
@@ -329,7 +312,7 @@ const invalid = (message: string, ...path: ReadonlyArray<string | number>) =>
 const readLevel = (asset: Asset, { px, sz }: GivenLevel, ...path: ReadonlyArray<string | number>) => {
   const ticks = readGivenPx(asset, px)
   if (Result.isFailure(ticks)) return invalid(ticks.failure, ...path, "px")
-  const lots = Decimals.parse(sz, asset.szDecimals)
+  const lots = parseDecimal(sz, asset.szDecimals)
   return lots === undefined || lots <= 0n
     ? invalid(`Expected a size above 0 with at most ${asset.szDecimals} decimals`, ...path, "sz")
     : Result.succeed({ px: ticks.success, sz: lots, n: 1 })
@@ -366,72 +349,6 @@ export const giveBook = (
 /** Receives the events of the venue in order of occurrence. */
 export type Follower = (events: ReadonlyArray<VenueEvent>, venue: Venue) => void
 
-/** Reads and sets the state of trading. Addresses can have any letter case. Amounts are decimal text. */
-export interface TradingControls {
-  /** Advances the venue to a time and returns the venue. The returned object changes later, so read it immediately. */
-  readonly at: (info: InfoState, now: number) => Venue
-  /** Advances the venue to the current time, and delivers the venue's events to the followers. */
-  readonly tick: Effect.Effect<void>
-  /** Delivers pending events to the followers. */
-  readonly flush: Effect.Effect<void>
-  /** Like `flush`, as a function. */
-  readonly deliver: () => void
-  /** Registers a follower. The returned effect removes it. */
-  readonly follow: (follower: Follower) => Effect.Effect<Effect.Effect<void>>
-  /**
-   * Executes an action of an account without a signature or a nonce. The action does not count toward the account's
-   * request limit. Creates the account on first use. Fails with `ActionRejected` if the venue refuses the whole action
-   * or cannot decode it.
-   */
-  readonly act: (user: Address, action: SentAction) => Effect.Effect<ActionResponse, ActionRejected>
-  /** Deposits dollars into an account's perpetuals. */
-  readonly depositUsd: (user: Address, amount: string) => Effect.Effect<void, InvalidHolding>
-  /** Deposits an amount of a spot token, which is selected by its index. */
-  readonly depositSpot: (user: Address, token: number, amount: string) => Effect.Effect<void, InvalidHolding>
-  /**
-   * Sets the position of an account in a perpetual, as if the position had been traded against the synthetic orders at
-   * `entryPx`. Default `entryPx`: the mark price. A negative `size` is a short position; a size of zero closes the
-   * position at `entryPx`.
-   */
-  readonly setPosition: (
-    user: Address,
-    coin: string,
-    size: string,
-    entryPx?: string
-  ) => Effect.Effect<void, InvalidHolding>
-  /**
-   * From now on, replaces a coin's generated prices by replayed price points. The points can come from recorded bars
-   * (see `PricePaths.pricePoints`) or from the caller. At speed 60, an hour of points is replayed in a minute; at the
-   * default speed, in an hour. After the last point, the price is constant, so a single point sets a constant price.
-   * The first price takes effect immediately: orders that it reaches are filled or triggered.
-   */
-  readonly playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed?: number) => Effect.Effect<void>
-  /**
-   * From now on, replaces the generated orders in a coin's book by the given levels, which are not renewed and do not
-   * follow the price. If `book` is `undefined`, the orders are generated again.
-   */
-  readonly setBook: (coin: string, book: GivenBook | undefined) => Effect.Effect<void, InvalidBook>
-  /**
-   * Returns the venue's time: the clock's time, or the fixed time of a stopped clock, plus all milliseconds passed to
-   * `advance`.
-   */
-  readonly now: Effect.Effect<number>
-  /** Like `now`, if the clock's time is `clock`, in milliseconds. */
-  readonly nowAt: (clock: number) => number
-  /**
-   * Advances the venue's time immediately by a number of milliseconds. After that, the venue's time remains ahead of
-   * the clock by the sum of all advances.
-   */
-  readonly advance: (milliseconds: number) => Effect.Effect<void>
-  /** Returns a copy of the trading state. */
-  readonly snapshot: Effect.Effect<TradingSnapshot>
-  /**
-   * Restores a copy. A stopped clock returns to the time of the copy. A running clock does not go back: the period since
-   * the time of the copy is simulated again.
-   */
-  readonly restore: (snapshot: TradingSnapshot) => Effect.Effect<void>
-}
-
 /** A copy of the trading state, including the replayed prices. */
 export interface TradingSnapshot {
   readonly state: TradingState
@@ -440,15 +357,10 @@ export interface TradingSnapshot {
   readonly ahead: number
 }
 
-const parseAmount = (text: string, decimals: number): Result.Result<bigint, InvalidHolding> => {
-  const amount = Decimals.parse(text, decimals)
+const parseAmount = (text: string, decimals: number): Result.Result<bigint, Advance.InvalidHolding> => {
+  const amount = parseDecimal(text, decimals)
   return amount === undefined || amount < 0n
-    ? Result.fail(
-      new InvalidHolding({
-        member: "amount",
-        message: `Expected an amount of at least 0 with at most ${decimals} decimals`
-      })
-    )
+    ? Advance.invalid("amount", `Expected an amount of at least 0 with at most ${decimals} decimals`)
     : Result.succeed(amount)
 }
 
@@ -466,7 +378,7 @@ export const make = (
     readonly identity: Ref.Ref<VenueState>
     readonly info: Ref.Ref<InfoState>
   }
-): TradingControls => {
+) => {
   const followers = new Set<Follower>()
   const { path: base } = venue
   let played: PlayedCoins = new Map()
@@ -491,21 +403,28 @@ export const make = (
     return venue
   })
   /** Advances the venue to the current time and runs `set`. Registers the account of `user` on first use. */
-  const change = (user: Address, set: (venue: Venue) => Result.Result<void, InvalidHolding>) =>
+  const change = (user: Address, set: (venue: Venue) => Result.Result<void, Advance.InvalidHolding>) =>
     current.pipe(
       Effect.flatMap((venue) => Effect.suspend(() => Effect.fromResult(set(venue)))),
       Effect.andThen(Ref.update(identity, (state) => changeAccount(state, user, {}))),
       Effect.andThen(flush)
     )
   return {
-    at: (info, now) => {
+    /**
+     * Advances the venue to a time and returns the venue. The returned object changes later, so read it immediately.
+     */
+    at: (info: InfoState, now: number): Venue => {
       Advance.to(venue, info, now)
       return venue
     },
+    /** Advances the venue to the current time, and delivers the venue's events to the followers. */
     tick: Effect.andThen(current, flush),
+    /** Like `flush`, as a function. */
     deliver,
+    /** Delivers pending events to the followers. */
     flush,
-    follow: (follower) =>
+    /** Registers a follower. The returned effect removes it. */
+    follow: (follower: Follower) =>
       Effect.sync(() => {
         followers.add(follower)
         venue.events ??= []
@@ -514,7 +433,12 @@ export const make = (
           if (followers.size === 0) venue.events = undefined
         })
       }),
-    act: Effect.fnUntraced(function*(user, action) {
+    /**
+     * Executes an action of an account without a signature or a nonce. The action does not count toward the account's
+     * request limit. Creates the account on first use. Fails with `ActionRejected` if the venue refuses the whole action
+     * or cannot decode it.
+     */
+    act: Effect.fnUntraced(function*(user: Address, action: SentAction) {
       const executable = yield* Effect.mapError(
         Effect.fromResult(Actions.readAction(action.type, action)),
         (why) => classifyRejection(VenueRefusal.wrongShape + why)
@@ -536,24 +460,37 @@ export const make = (
       yield* flush
       return yield* Effect.mapError(Effect.fromResult(decision), (text) => classifyRejection(text))
     }),
-    depositUsd: (user, amount) =>
+    /** Deposits dollars into an account's perpetuals. */
+    depositUsd: (user: Address, amount: string) =>
       change(
         user,
         (venue) => Result.map(parseAmount(amount, usdDecimals), (usd) => Transfers.depositUsd(venue, user, usd))
       ),
-    depositSpot: (user, token, amount) =>
+    /** Deposits an amount of a spot token, which is selected by its index. */
+    depositSpot: (user: Address, token: number, amount: string) =>
       change(user, (venue) => {
         const known = venue.listing.tokens.get(token)
         return known === undefined
-          ? Result.fail(new InvalidHolding({ member: "token", message: `The sandbox lists no token ${token}` }))
+          ? Advance.invalid("token", `The sandbox lists no token ${token}`)
           : Result.map(
             parseAmount(amount, known.weiDecimals),
             (wei) => Transfers.depositSpot(venue, user, token, wei)
           )
       }),
-    setPosition: (user, coin, size, entryPx) =>
-      change(user, (venue) => givePosition(venue, user, { coin, size, entryPx })),
-    playPrices: (coin, points, speed = 1) =>
+    /**
+     * Sets the position of an account in a perpetual, as if the position had been traded against the synthetic orders
+     * at `entryPx`. Default `entryPx`: the mark price. A negative `size` is a short position; a size of zero closes the
+     * position at `entryPx`.
+     */
+    setPosition: (user: Address, coin: string, size: string, entryPx?: string) =>
+      change(user, (venue) => Advance.givePosition(venue, user, { coin, size, entryPx })),
+    /**
+     * From now on, replaces a coin's generated prices by replayed price points. The points can come from recorded bars
+     * (see `PricePaths.pricePoints`) or from the caller. At speed 60, an hour of points is replayed in a minute; at the
+     * default speed, in an hour. After the last point, the price is constant, so a single point sets a constant price.
+     * The first price takes effect immediately: orders that it reaches are filled or triggered.
+     */
+    playPrices: (coin: string, points: ReadonlyArray<PricePoint>, speed = 1) =>
       Effect.map(
         current,
         (venue) => {
@@ -563,16 +500,29 @@ export const make = (
           Advance.playPrice(venue, coin)
         }
       ).pipe(Effect.andThen(flush)),
-    setBook: (coin, book) =>
+    /**
+     * From now on, replaces the generated orders in a coin's book by the given levels, which are not renewed and do not
+     * follow the price. If `book` is `undefined`, the orders are generated again.
+     */
+    setBook: (coin: string, book: GivenBook | undefined) =>
       Effect.flatMap(
         current,
         (venue) => Effect.map(Effect.fromResult(giveBook(venue, coin, book)), () => Advance.playPrice(venue, coin))
       ).pipe(
         Effect.andThen(flush)
       ),
+    /**
+     * Returns the venue's time: the clock's time, or the fixed time of a stopped clock, plus all milliseconds passed to
+     * `advance`.
+     */
     now,
+    /** Like `now`, if the clock's time is `clock`, in milliseconds. */
     nowAt,
-    advance: Effect.fnUntraced(function*(milliseconds) {
+    /**
+     * Advances the venue's time immediately by a number of milliseconds. After that, the venue's time remains ahead of
+     * the clock by the sum of all advances.
+     */
+    advance: Effect.fnUntraced(function*(milliseconds: number) {
       for (let left = milliseconds; left > 0; left -= stretch) {
         ahead += Math.min(left, stretch)
         yield* current
@@ -580,8 +530,13 @@ export const make = (
         yield* Effect.yieldNow
       }
     }),
-    snapshot: Effect.sync(() => ({ state: structuredClone(venue.state), played, ahead })),
-    restore: (snapshot) =>
+    /** Returns a copy of the trading state. */
+    snapshot: Effect.sync((): TradingSnapshot => ({ state: structuredClone(venue.state), played, ahead })),
+    /**
+     * Restores a copy. A stopped clock returns to the time of the copy. A running clock does not go back: the period
+     * since the time of the copy is simulated again.
+     */
+    restore: (snapshot: TradingSnapshot) =>
       Effect.sync(() => {
         if (stoppedAt !== undefined) ({ ahead } = snapshot)
         venue.state = structuredClone(snapshot.state)
@@ -589,3 +544,6 @@ export const make = (
       })
   }
 }
+
+/** Reads and sets the state of trading. Addresses can have any letter case. Amounts are decimal text. */
+export type TradingControls = ReturnType<typeof make>

@@ -7,8 +7,7 @@
  * It is plain data that is changed in place, so that executing an order does not copy the state. A snapshot is a
  * structured clone.
  */
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
+import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
 import type { TimeInForce } from "@trigate/domain/unstable/actions/ActionSchemas"
@@ -158,6 +157,26 @@ export interface VenueOrder {
 /** An empty list for orders without children or siblings. It is shared, so that an order does not allocate an array. */
 export const none: ReadonlyArray<never> = []
 
+/** The members of an order that differ from those of a new order without any option. */
+type OrderTerms =
+  & Pick<VenueOrder, "user" | "coin" | "isBuy" | "px" | "sz" | "reduceOnly" | "tif">
+  & Partial<VenueOrder>
+
+/** Makes a new order, which is in no queue yet. */
+export const makeOrder = (state: TradingState, terms: OrderTerms): VenueOrder => ({
+  oid: state.nextOid++,
+  origSz: terms.sz,
+  cloid: null,
+  timestamp: state.now,
+  isPositionTpsl: false,
+  children: none,
+  siblings: none,
+  place: "gone",
+  status: "open",
+  statusTimestamp: state.now,
+  ...terms
+})
+
 /** A position in a perpetual. */
 export interface Position {
   /** Size in lots; negative for a short position. */
@@ -255,113 +274,80 @@ export interface AccountValue {
 }
 
 /** The trading state of an account, such as its money, positions, orders and fills. */
-export interface TradingAccount {
+export class TradingAccount {
   readonly address: Address
   /** The account's money and positions in perpetuals, by dex; the key `""` is the venue's own dex. */
-  readonly clearings: Map<string, Clearing>
-  readonly spot: Map<number, SpotBalance>
-  readonly leverage: Map<string, { readonly isCross: boolean; readonly value: number }>
+  readonly clearings = new Map<string, Clearing>()
+  readonly spot = new Map<number, SpotBalance>()
+  readonly leverage = new Map<string, { readonly isCross: boolean; readonly value: number }>()
   /** The open orders, in a book or waiting for their trigger, oldest first. */
-  readonly open: Map<number, VenueOrder>
+  readonly open = new Map<number, VenueOrder>()
   /** The total lots of the account's open bids and asks, by coin. Reduce-only orders are not counted. */
-  readonly exposure: Map<string, { bids: bigint; asks: bigint }>
+  readonly exposure = new Map<string, { bids: bigint; asks: bigint }>()
   /** The newest orders of the account, in order of placement. */
-  readonly orders: Map<number, VenueOrder>
-  readonly byCloid: Map<string, number>
+  readonly orders = new Map<number, VenueOrder>()
+  readonly byCloid = new Map<string, number>()
   /** Fills, newest last. */
-  readonly fills: Array<Fill>
-  readonly twapFills: Array<TwapFill>
-  readonly fundings: Array<FundingEntry>
-  readonly ledger: Array<LedgerEntry>
+  readonly fills: Array<Fill> = []
+  readonly twapFills: Array<TwapFill> = []
+  readonly fundings: Array<FundingEntry> = []
+  readonly ledger: Array<LedgerEntry> = []
   /** The account's value at each full hour, newest last. */
-  readonly values: Array<AccountValue>
+  readonly values: Array<AccountValue> = []
   /** Deposits into the account's perpetuals minus withdrawals, in millionths of a dollar, transfers included. */
-  deposited: bigint
-  readonly twaps: Map<number, Twap>
+  deposited = 0n
+  readonly twaps = new Map<number, Twap>()
   /** Traded volumes, by the first millisecond of the day. */
-  readonly volumes: Map<number, DayVolume>
+  readonly volumes = new Map<number, DayVolume>()
   /**
    * The volume of each day that counts toward the fee tier: spot counts twice, and an asset in growth mode a tenth. A
    * sub-account has the map of its master account, because they have one tier.
    */
-  tierVolumes: Map<number, bigint>
+  tierVolumes = new Map<number, bigint>()
   /** The total traded volume, in millionths of a dollar. */
-  volume: bigint
-  cancelAt: number | undefined
+  volume = 0n
+  cancelAt: number | undefined = undefined
   /** The maximum fee that the account has approved for each builder, in tenths of a basis point. */
-  readonly builders: Map<Address, bigint>
-  referrer: { readonly code: string; readonly address: Address } | undefined
-  code: string | undefined
-  displayName: string | undefined
+  readonly builders = new Map<Address, bigint>()
+  referrer: { readonly code: string; readonly address: Address } | undefined = undefined
+  code: string | undefined = undefined
+  displayName: string | undefined = undefined
   /** Claimable rewards from referrals, in millionths of a dollar. Rewards already paid out are in `claimed`. */
-  rewards: bigint
+  rewards = 0n
   /** Claimable builder fees, in millionths of a dollar. */
-  builderRewards: bigint
-  claimed: bigint
+  builderRewards = 0n
+  claimed = 0n
   /** The number of requests bought with `reserveRequestWeight`. */
-  reserved: number
-  abstraction: "default" | "disabled" | "unifiedAccount" | "portfolioMargin" | "dexAbstraction"
-  optedOutOfDusting: boolean
-  subAccount: { readonly master: Address; readonly name: string } | undefined
+  reserved = 0
+  abstraction: "default" | "disabled" | "unifiedAccount" | "portfolioMargin" | "dexAbstraction" = "default"
+  optedOutOfDusting = false
+  subAccount: { readonly master: Address; readonly name: string } | undefined = undefined
   /** Pending withdrawals from staking to spot: the amount in wei of HYPE, and the time of arrival. */
-  unstaking: ReadonlyArray<{ readonly wei: bigint; readonly at: number }>
+  unstaking: ReadonlyArray<{ readonly wei: bigint; readonly at: number }> = []
   /** The account that is linked to this one for staking, and whether both accounts have accepted the link. */
-  stakingLink: { readonly user: Address; readonly isFinal: boolean } | undefined
+  stakingLink: { readonly user: Address; readonly isFinal: boolean } | undefined = undefined
+
+  constructor(address: Address) {
+    this.address = address
+  }
 }
 
-/** Makes an account without money. */
-export const makeAccount = (address: Address): TradingAccount => ({
-  address,
-  clearings: new Map(),
-  spot: new Map(),
-  leverage: new Map(),
-  open: new Map(),
-  exposure: new Map(),
-  orders: new Map(),
-  byCloid: new Map(),
-  fills: [],
-  twapFills: [],
-  fundings: [],
-  ledger: [],
-  values: [],
-  deposited: 0n,
-  twaps: new Map(),
-  volumes: new Map(),
-  tierVolumes: new Map(),
-  volume: 0n,
-  cancelAt: undefined,
-  builders: new Map(),
-  referrer: undefined,
-  code: undefined,
-  displayName: undefined,
-  rewards: 0n,
-  builderRewards: 0n,
-  claimed: 0n,
-  reserved: 0,
-  abstraction: "default",
-  optedOutOfDusting: false,
-  subAccount: undefined,
-  unstaking: [],
-  stakingLink: undefined
-})
+/** Returns the value of a key in a map; makes the value on first use. */
+export const ensure = <Key, Value>(values: Map<Key, Value>, key: Key, make: (key: Key) => Value): Value => {
+  const known = values.get(key)
+  if (known !== undefined) return known
+  const made = make(key)
+  values.set(key, made)
+  return made
+}
 
 /** Returns an account's cash and positions in a dex; creates an empty entry on first use. */
-export const ensureClearing = ({ clearings }: TradingAccount, dex: string): Clearing => {
-  const known = clearings.get(dex)
-  if (known !== undefined) return known
-  const made: Clearing = { cash: 0n, positions: new Map() }
-  clearings.set(dex, made)
-  return made
-}
+export const ensureClearing = ({ clearings }: TradingAccount, dex: string): Clearing =>
+  ensure(clearings, dex, () => ({ cash: 0n, positions: new Map() }))
 
 /** Returns an account's balance in a spot token; creates an empty balance on first use. */
-export const ensureBalance = ({ spot }: TradingAccount, token: number): SpotBalance => {
-  const known = spot.get(token)
-  if (known !== undefined) return known
-  const made: SpotBalance = { total: 0n, hold: 0n, entry: 0n }
-  spot.set(token, made)
-  return made
-}
+export const ensureBalance = ({ spot }: TradingAccount, token: number): SpotBalance =>
+  ensure(spot, token, () => ({ total: 0n, hold: 0n, entry: 0n }))
 
 /** A vault. Depositors own shares of the vault's account. */
 export interface Vault {
@@ -390,26 +376,30 @@ export interface MinuteTrades {
 }
 
 /** A market: the orders of accounts, and the synthetic orders around the price. */
-export interface MarketState {
+export class MarketState {
   readonly coin: string
-  readonly bids: BookSide<VenueOrder>
-  readonly asks: BookSide<VenueOrder>
-  readonly triggers: Map<number, VenueOrder>
+  readonly bids: BookSide<VenueOrder> = makeBook(true)
+  readonly asks: BookSide<VenueOrder> = makeBook(false)
+  readonly triggers = new Map<number, VenueOrder>()
   /** TWAP orders that wait for the mark price to reach their trigger or their stop. */
-  readonly twaps: Map<number, Twap>
+  readonly twaps = new Map<number, Twap>()
   /** The mark price, and the second for which it was computed. */
-  mark: { readonly second: number; readonly px: bigint }
+  mark: { readonly second: number; readonly px: bigint } = withoutPrices().mark
   /**
    * The synthetic orders with their unfilled sizes, best first, and the second for which they were made: infinity for
    * orders that a test has set.
    */
-  quotes: { readonly second: number; readonly bids: Array<Quote>; readonly asks: Array<Quote> }
+  quotes: { readonly second: number; readonly bids: Array<Quote>; readonly asks: Array<Quote> } = withoutPrices().quotes
   /** Trades of accounts, newest last. */
-  readonly trades: Array<Trade>
+  readonly trades: Array<Trade> = []
   /** The volume, number and price range of trades for each minute. The keys are minutes since 1970. */
-  readonly minutes: Map<number, MinuteTrades>
+  readonly minutes = new Map<number, MinuteTrades>()
   /** The accounts that have a position in this market. */
-  readonly holders: Set<Address>
+  readonly holders = new Set<Address>()
+
+  constructor(coin: string) {
+    this.coin = coin
+  }
 }
 
 /** The balances of the house, which is the counterparty of synthetic orders, and the venue's fee income. */
@@ -422,54 +412,36 @@ export interface House {
 }
 
 /** The complete state of trading. */
-export interface TradingState {
+export class TradingState {
   /** The time up to which the venue has been simulated. */
   now: number
-  nextOid: number
-  nextTid: number
-  nextTwap: number
-  nextTx: number
-  readonly accounts: Map<Address, TradingAccount>
-  readonly markets: Map<string, MarketState>
-  readonly vaults: Map<Address, Vault>
+  nextOid = 77_738_308
+  nextTid = 1
+  nextTwap = 1_530_771
+  nextTx = 1
+  readonly accounts = new Map<Address, TradingAccount>()
+  readonly markets = new Map<string, MarketState>()
+  readonly vaults = new Map<Address, Vault>()
   /** The account that registered each referral code, by code. */
-  readonly codes: Map<string, Address>
-  readonly house: House
+  readonly codes = new Map<string, Address>()
+  readonly house: House = { cash: 0n, positions: new Map(), spot: new Map(), feesUsd: 0n, feesSpot: new Map() }
   /** Net deposits into the perpetuals of each dex, in millionths of a dollar. */
-  readonly netDeposits: Map<string, bigint>
+  readonly netDeposits = new Map<string, bigint>()
   /** Net deposits of each spot token, in wei of the token. Dollars in perpetuals count as USDC. */
-  readonly deposited: Map<number, bigint>
-}
+  readonly deposited = new Map<number, bigint>()
 
-/** Makes the initial state of trading, which has no accounts, markets or trades. */
-export const make = (now: number): TradingState => ({
-  now,
-  nextOid: 77_738_308,
-  nextTid: 1,
-  nextTwap: 1_530_771,
-  nextTx: 1,
-  accounts: new Map(),
-  markets: new Map(),
-  vaults: new Map(),
-  codes: new Map(),
-  house: { cash: 0n, positions: new Map(), spot: new Map(), feesUsd: 0n, feesSpot: new Map() },
-  netDeposits: new Map(),
-  deposited: new Map()
-})
+  constructor(now: number) {
+    this.now = now
+  }
+}
 
 /** Returns the account of an address. If the address has no account, returns an empty account, which is not stored. */
 export const findAccount = (state: TradingState, address: Address): TradingAccount =>
-  state.accounts.get(lowerCase(address)) ?? makeAccount(lowerCase(address))
+  state.accounts.get(lowerCase(address)) ?? new TradingAccount(lowerCase(address))
 
 /** Returns the account of an address; creates it on first use. */
-export const ensureAccount = (state: TradingState, address: Address): TradingAccount => {
-  const key = lowerCase(address)
-  const known = state.accounts.get(key)
-  if (known !== undefined) return known
-  const made = makeAccount(key)
-  state.accounts.set(key, made)
-  return made
-}
+export const ensureAccount = ({ accounts }: TradingState, address: Address): TradingAccount =>
+  ensure(accounts, lowerCase(address), (key) => new TradingAccount(key))
 
 /** Returns empty prices, for a market whose prices are not computed yet. */
 export const withoutPrices = (): Pick<MarketState, "mark" | "quotes"> => ({
@@ -478,23 +450,8 @@ export const withoutPrices = (): Pick<MarketState, "mark" | "quotes"> => ({
 })
 
 /** Returns a market; creates it on first use. */
-export const ensureMarket = (state: TradingState, coin: string): MarketState => {
-  const known = state.markets.get(coin)
-  if (known !== undefined) return known
-  const made: MarketState = {
-    coin,
-    bids: makeBook(true),
-    asks: makeBook(false),
-    triggers: new Map(),
-    twaps: new Map(),
-    ...withoutPrices(),
-    trades: [],
-    minutes: new Map(),
-    holders: new Set()
-  }
-  state.markets.set(coin, made)
-  return made
-}
+export const ensureMarket = ({ markets }: TradingState, coin: string): MarketState =>
+  ensure(markets, coin, () => new MarketState(coin))
 
 /** Adds an amount to the value of a key in a map. A missing value counts as 0. */
 export const addTo = <Key>(amounts: Map<Key, bigint>, key: Key, amount: bigint): void => {

@@ -1,24 +1,21 @@
 /** Transfers between accounts, between spot and perpetuals, into and out of vaults and the venue. */
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { SpotToken } from "@trigate/domain/info/Market"
 import type { ActionOf } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Result from "effect/Result"
 import * as Random from "../Seed.ts"
 import { actor, done, findSubAccount, note, open, receiver, refuse } from "./AccountActions.ts"
-import type { ActionContext, ActionDecision } from "./AccountActions.ts"
-import * as Decimals from "./Assets.ts"
-import { divideUp, findUsdPair, max, printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
+import type { ActionContext, ActionDecision, Handler } from "./AccountActions.ts"
+import { divideUp, findUsdPair, max, printDecimal, printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
 import { marginSums, markPrice, withdrawable } from "./Margin.ts"
 import { moveSpot, moveUsd, ownDex, parseToken, readAmount, takeSpot } from "./Matching.ts"
-import { addTo, ensureAccount, ensureBalance, moveCash } from "./TradingState.ts"
-import type { TradingAccount, Vault } from "./TradingState.ts"
+import { addTo, ensureAccount, ensureBalance, moveCash, type TradingAccount, type Vault } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 import * as Words from "./VenueRefusal.ts"
 import { changeAccount } from "./VenueState.ts"
 
 /** Executes the action `usdSend`. */
-export const usdSend = (context: ActionContext, { amount, destination }: ActionOf<"usdSend">): ActionDecision => {
+export const usdSend: Handler<"usdSend"> = (context, { amount, destination }) => {
   const usd = readAmount(amount, usdDecimals)
   if (usd === undefined) return refuse(Words.invalidAmount)
   if (lowerCase(destination) === context.user) return refuse(Words.selfTransfer)
@@ -27,12 +24,13 @@ export const usdSend = (context: ActionContext, { amount, destination }: ActionO
   if (to === undefined) return refuse(Words.tooManyAccounts)
   if (!moveUsd(context.venue, from, to, usd)) return refuse(Words.insufficientWithdrawal)
   open(context, destination)
-  note(
-    context,
-    { type: "internalTransfer", usdc: printUsd(usd), user: from.address, destination: to.address, fee: "0.0" },
-    from,
-    to
-  )
+  note(context, [from, to], {
+    type: "internalTransfer",
+    usdc: printUsd(usd),
+    user: from.address,
+    destination: to.address,
+    fee: "0.0"
+  })
   return done
 }
 
@@ -47,7 +45,7 @@ const valueInUsd = (venue: Venue, { index }: SpotToken, wei: bigint): bigint => 
 }
 
 /** Executes the action `spotSend`. */
-export const spotSend = (context: ActionContext, action: ActionOf<"spotSend">): ActionDecision => {
+export const spotSend: Handler<"spotSend"> = (context, action) => {
   const token = parseToken(context.venue, action.token)
   if (token === undefined) return refuse(Words.unknownToken(action.token))
   const wei = readAmount(action.amount, token.weiDecimals)
@@ -58,23 +56,18 @@ export const spotSend = (context: ActionContext, action: ActionOf<"spotSend">): 
   if (to === undefined) return refuse(Words.tooManyAccounts)
   if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
   open(context, action.destination)
-  note(
-    context,
-    {
-      type: "spotTransfer",
-      token: token.name,
-      amount: Decimals.print(wei, token.weiDecimals),
-      usdcValue: printUsd(valueInUsd(context.venue, token, wei)),
-      user: from.address,
-      destination: to.address,
-      fee: "0.0",
-      nativeTokenFee: "0.0",
-      nonce: context.nonce,
-      feeToken: ""
-    },
-    from,
-    to
-  )
+  note(context, [from, to], {
+    type: "spotTransfer",
+    token: token.name,
+    amount: printDecimal(wei, token.weiDecimals),
+    usdcValue: printUsd(valueInUsd(context.venue, token, wei)),
+    user: from.address,
+    destination: to.address,
+    fee: "0.0",
+    nativeTokenFee: "0.0",
+    nonce: context.nonce,
+    feeToken: ""
+  })
   return done
 }
 
@@ -94,15 +87,12 @@ export const classTransfer = (
     moveCash(venue.state, account, ownDex, -usd)
     ensureBalance(account, usdc).total += usd * weiPerUsd
   }
-  note(context, { type: "accountClassTransfer", usdc: printUsd(usd), toPerp }, account)
+  note(context, [account], { type: "accountClassTransfer", usdc: printUsd(usd), toPerp })
   return done
 }
 
 /** Executes the action `usdClassTransfer`. The text `amount` can also name a sub-account: `10 subaccount:0x…`. */
-export const usdClassTransfer = (
-  context: ActionContext,
-  { amount, toPerp }: ActionOf<"usdClassTransfer">
-): ActionDecision => {
+export const usdClassTransfer: Handler<"usdClassTransfer"> = (context, { amount, toPerp }) => {
   const [text = "", sub] = amount.split(" subaccount:")
   const usd = readAmount(text, usdDecimals)
   if (usd === undefined) return refuse(Words.invalidAmount)
@@ -157,25 +147,20 @@ export const sendAsset = (
     else moveCash(venue.state, to, destinationDex, usd)
   }
   open(context, action.destination)
-  note(
-    context,
-    {
-      type: "send",
-      user: from.address,
-      destination: to.address,
-      sourceDex,
-      destinationDex,
-      token: token.name,
-      amount: Decimals.print(wei, token.weiDecimals),
-      usdcValue: printUsd(valueInUsd(venue, token, wei)),
-      fee: "0.0",
-      nativeTokenFee: "0.0",
-      nonce: context.nonce,
-      feeToken: ""
-    },
-    from,
-    to
-  )
+  note(context, [from, to], {
+    type: "send",
+    user: from.address,
+    destination: to.address,
+    sourceDex,
+    destinationDex,
+    token: token.name,
+    amount: printDecimal(wei, token.weiDecimals),
+    usdcValue: printUsd(valueInUsd(venue, token, wei)),
+    fee: "0.0",
+    nativeTokenFee: "0.0",
+    nonce: context.nonce,
+    feeToken: ""
+  })
   return done
 }
 
@@ -183,7 +168,7 @@ export const sendAsset = (
 const withdrawalFee = 1_000_000n
 
 /** Executes the action `withdraw3`: debits the amount, and pays out the amount minus the fee. */
-export const withdraw = (context: ActionContext, { amount }: ActionOf<"withdraw3">): ActionDecision => {
+export const withdraw: Handler<"withdraw3"> = (context, { amount }) => {
   const { venue } = context
   const usd = readAmount(amount, usdDecimals)
   if (usd === undefined || usd <= withdrawalFee) return refuse(Words.invalidAmount)
@@ -192,11 +177,12 @@ export const withdraw = (context: ActionContext, { amount }: ActionOf<"withdraw3
   moveCash(venue.state, account, ownDex, -usd)
   venue.state.house.feesUsd += withdrawalFee
   addTo(venue.state.deposited, usdc, -(usd - withdrawalFee) * weiPerUsd)
-  note(
-    context,
-    { type: "withdraw", usdc: printUsd(usd - withdrawalFee), nonce: context.nonce, fee: printUsd(withdrawalFee) },
-    account
-  )
+  note(context, [account], {
+    type: "withdraw",
+    usdc: printUsd(usd - withdrawalFee),
+    nonce: context.nonce,
+    fee: printUsd(withdrawalFee)
+  })
   return done
 }
 
@@ -209,7 +195,7 @@ export const endowUsd = (venue: Venue, address: Address, usd: bigint): void => {
 /** Deposits dollars from outside the venue into an account's perpetuals. */
 export const depositUsd = (venue: Venue, address: Address, usd: bigint): void => {
   endowUsd(venue, address, usd)
-  note({ venue }, { type: "deposit", usdc: printUsd(usd) }, ensureAccount(venue.state, address))
+  note({ venue }, [ensureAccount(venue.state, address)], { type: "deposit", usdc: printUsd(usd) })
 }
 
 /** Deposits wei of a spot token from outside the venue. */
@@ -272,7 +258,7 @@ const leaderOwnsEnough = (vault: Vault, user: Address, shares: bigint): boolean 
 }
 
 /** Executes the action `createVault`. */
-export const create = (context: ActionContext, action: ActionOf<"createVault">): ActionDecision => {
+export const create: Handler<"createVault"> = (context, action) => {
   const { user, venue } = context
   const initial = BigInt(action.initialUsd)
   if (initial < smallestVault) return refuse(Words.vaultTooSmall)
@@ -294,17 +280,14 @@ export const create = (context: ActionContext, action: ActionOf<"createVault">):
   addShares(vault, user, initial, venue.state.now + lockup)
   venue.state.vaults.set(address, vault)
   context.identity = changeAccount(context.identity, address, { leader: user })
-  note(context, { type: "vaultCreate", vault: address, usdc: printUsd(initial), fee: "0.0" }, leader)
+  note(context, [leader], { type: "vaultCreate", vault: address, usdc: printUsd(initial), fee: "0.0" })
   return Result.succeed({ type: "createVault", data: address })
 }
 
 const ledVault = ({ user, venue }: ActionContext, address: string): Vault | string => {
   const vault = venue.state.vaults.get(lowerCase(address))
-  return vault === undefined
-    ? `Vault not registered: ${lowerCase(address)}`
-    : vault.leader === user
-    ? vault
-    : Words.notVaultLeader
+  if (vault === undefined) return Words.unknownVault(lowerCase(address))
+  return vault.leader === user ? vault : Words.notVaultLeader
 }
 
 /** Executes the action `vaultModify`. */
@@ -319,11 +302,11 @@ export const modify = (
 }
 
 /** Executes the action `vaultTransfer`: deposits into a vault, or withdraws from it after a lockup of one day. */
-export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer">): ActionDecision => {
+export const transfer: Handler<"vaultTransfer"> = (context, action) => {
   const { user, venue } = context
   const address = lowerCase(action.vaultAddress)
   const vault = venue.state.vaults.get(address)
-  if (vault === undefined) return refuse(`Vault not registered: ${address}`)
+  if (vault === undefined) return refuse(Words.unknownVault(address))
   const account = ensureAccount(venue.state, address)
   const depositor = actor(context)
   const amount = BigInt(action.usd)
@@ -335,7 +318,7 @@ export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer
     if (!leaderOwnsEnough(vault, user, shares)) return refuse(Words.leaderShare)
     if (!moveUsd(venue, depositor, account, amount)) return refuse(Words.insufficientWithdrawal)
     addShares(vault, user, shares, venue.state.now + lockup)
-    note(context, { type: "vaultDeposit", vault: address, usdc: printUsd(amount) }, depositor)
+    note(context, [depositor], { type: "vaultDeposit", vault: address, usdc: printUsd(amount) })
     return done
   }
   const owned = vault.shares.get(user)
@@ -347,20 +330,16 @@ export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer
   if (!moveUsd(venue, account, depositor, amount)) return refuse(Words.insufficientWithdrawal)
   owned.shares -= burned
   vault.totalShares -= burned
-  note(
-    context,
-    {
-      type: "vaultWithdraw",
-      vault: address,
-      user,
-      requestedUsd: printUsd(amount),
-      commission: "0.0",
-      closingCost: "0.0",
-      basis: "0.0",
-      netWithdrawnUsd: printUsd(amount)
-    },
-    depositor
-  )
+  note(context, [depositor], {
+    type: "vaultWithdraw",
+    vault: address,
+    user,
+    requestedUsd: printUsd(amount),
+    commission: "0.0",
+    closingCost: "0.0",
+    basis: "0.0",
+    netWithdrawnUsd: printUsd(amount)
+  })
   return done
 }
 
@@ -368,7 +347,7 @@ export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer
  * Executes the action `vaultDistribute`, which pays an amount to all depositors in proportion to their shares. An
  * amount of zero pays out the whole value and closes the vault.
  */
-export const distribute = (context: ActionContext, action: ActionOf<"vaultDistribute">): ActionDecision => {
+export const distribute: Handler<"vaultDistribute"> = (context, action) => {
   const { venue } = context
   const vault = ledVault(context, action.vaultAddress)
   if (typeof vault === "string") return refuse(vault)
@@ -384,7 +363,7 @@ export const distribute = (context: ActionContext, action: ActionOf<"vaultDistri
     const to = ensureAccount(venue.state, depositor)
     moveCash(venue.state, account, "", -part)
     moveCash(venue.state, to, "", part)
-    note(context, { type: "vaultDistribution", vault: address, usdc: printUsd(part) }, to)
+    note(context, [to], { type: "vaultDistribution", vault: address, usdc: printUsd(part) })
   }
   if (isClosing) {
     vault.shares.clear()

@@ -2,27 +2,24 @@
 import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
-import type { Seed } from "../Seed.ts"
 import * as Random from "../Seed.ts"
 import * as Assets from "./Assets.ts"
-import type { CandleMarket } from "./Assets.ts"
 import { priceAt } from "./CandleBars.ts"
 import * as TradingState_ from "./TradingState.ts"
-import type { FundingEntry, LedgerEntry, TradingState, TwapFill, VenueOrder } from "./TradingState.ts"
 import type { InfoState } from "./VenueState.ts"
 
 /** The state of an order at the time of an event. */
-export type OrderSnapshot = Readonly<VenueOrder>
+export type OrderSnapshot = Readonly<TradingState_.VenueOrder>
 
 /** An event of the venue, which is delivered to the venue's followers (readers of its events). */
 export type VenueEvent =
   | { readonly kind: "order"; readonly user: Address; readonly order: OrderSnapshot }
   | { readonly kind: "fill"; readonly user: Address; readonly fill: Fill }
-  | { readonly kind: "twapFill"; readonly user: Address; readonly fill: TwapFill }
+  | { readonly kind: "twapFill"; readonly user: Address; readonly fill: TradingState_.TwapFill }
   | { readonly kind: "twap"; readonly user: Address; readonly row: { readonly [member: string]: unknown } }
   | { readonly kind: "trade"; readonly coin: string; readonly trade: Trade }
-  | { readonly kind: "funding"; readonly user: Address; readonly funding: FundingEntry }
-  | { readonly kind: "ledger"; readonly user: Address; readonly entry: LedgerEntry }
+  | { readonly kind: "funding"; readonly user: Address; readonly funding: TradingState_.FundingEntry }
+  | { readonly kind: "ledger"; readonly user: Address; readonly entry: TradingState_.LedgerEntry }
   | { readonly kind: "nonUserCancel"; readonly user: Address; readonly coin: string; readonly oid: number }
   | {
     readonly kind: "liquidation"
@@ -34,12 +31,12 @@ export type VenueEvent =
 
 /** The price of a market as a function of time. */
 export interface PricePath {
-  readonly priceAt: (market: CandleMarket, now: number) => number
+  readonly priceAt: (market: Assets.CandleMarket, now: number) => number
   /**
    * Returns whether the price only rises, or only falls, between two times within one minute. If so, a minute without
    * events can be skipped.
    */
-  readonly isMonotone: (market: CandleMarket, from: number, to: number) => boolean
+  readonly isMonotone: (market: Assets.CandleMarket, from: number, to: number) => boolean
   /**
    * Returns the time at which the replay of a coin's prices started; `undefined` if no prices are replayed for the
    * coin.
@@ -48,7 +45,7 @@ export interface PricePath {
 }
 
 /** Makes the price path of a seed. */
-export const seededPath = (seed: Seed): PricePath => ({
+export const seededPath = (seed: Random.Seed): PricePath => ({
   priceAt: (market, now) => priceAt(seed, market, now),
   isMonotone: () => true,
   playedSince: () => undefined
@@ -71,10 +68,10 @@ export const defaultLimits: VenueLimits = { accounts: 10_000, fills: 10_000 }
 /** The running venue. The functions of the sandbox change this object in place. */
 export interface Venue {
   readonly limits: VenueLimits
-  readonly seed: Seed
+  readonly seed: Random.Seed
   /** The account that is the counterparty of synthetic orders. */
   readonly house: Address
-  state: TradingState
+  state: TradingState_.TradingState
   path: PricePath
   info: InfoState
   listing: Assets.Listing
@@ -87,11 +84,11 @@ export interface Venue {
 }
 
 /** Makes a venue whose time is `now`. */
-export const make = (seed: Seed, info: InfoState, now: number, limits: VenueLimits = defaultLimits): Venue => ({
+export const make = (seed: Random.Seed, info: InfoState, now: number, limits: VenueLimits = defaultLimits): Venue => ({
   limits,
   seed,
   house: Random.hex(seed, "house", 40),
-  state: TradingState_.make(now),
+  state: new TradingState_.TradingState(now),
   path: seededPath(seed),
   info,
   listing: Assets.listingAt(info, now),

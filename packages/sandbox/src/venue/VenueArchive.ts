@@ -1,7 +1,6 @@
 /** Candle history of the sandbox: every closed bar since the listing of a coin, as if the bars had been recorded. */
 import { page } from "@trigate/archive/CandleArchive"
-import { ExportedArchive } from "@trigate/archive/CandleFiles"
-import type { Source } from "@trigate/archive/CandleFiles"
+import { ExportedArchive, type Source } from "@trigate/archive/CandleFiles"
 import type { Series } from "@trigate/domain/candles/Candle"
 import { barAt, CandleInterval, countBars, openTime, rangesWithin, retainedBars } from "@trigate/domain/candles/Candle"
 import * as Effect from "effect/Effect"

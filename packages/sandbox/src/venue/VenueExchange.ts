@@ -2,18 +2,14 @@
  * The venue's `POST /exchange`: decodes a signed action, decides whether it is executed, executes it, and responds with
  * the venue's texts.
  */
-import { legCount, MultiSig, SignedEnvelope } from "@trigate/domain/actions/Action"
-import type { ActionType, SentAction } from "@trigate/domain/actions/Action"
+import { type ActionType, legCount, MultiSig, type SentAction, SignedEnvelope } from "@trigate/domain/actions/Action"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import { actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
-import type { ActionOf } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as CanonicalAction from "@trigate/signing/unstable/actions/CanonicalAction"
-import type { RecoveredSigner } from "@trigate/signing/unstable/actions/CanonicalAction"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -28,14 +24,13 @@ import * as Schema from "effect/Schema"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as AccountActions from "./AccountActions.ts"
 import { actor, done, refuse, toVenueTime } from "./AccountActions.ts"
-import type { ActionContext, ActionDecision, ActionResponse } from "./AccountActions.ts"
+import type { ActionContext, ActionDecision, ActionResponse, Handler } from "./AccountActions.ts"
 import { printUsd } from "./Assets.ts"
 import * as Orders from "./Orders.ts"
 import type { TradingControls } from "./TradingControls.ts"
 import { findAccount } from "./TradingState.ts"
 import * as Transfers from "./Transfers.ts"
-import { nextHash } from "./Venue.ts"
-import type { Venue } from "./Venue.ts"
+import { nextHash, type Venue } from "./Venue.ts"
 import type { InfoControls } from "./VenueInfo.ts"
 import * as Words from "./VenueRefusal.ts"
 import { accountOrNew, countRequests, findAgentUser, notJson } from "./VenueState.ts"
@@ -47,7 +42,9 @@ export type Executable = (context: ActionContext) => ActionDecision
 const ofLegs = (type: string, statuses: ReadonlyArray<Orders.LegStatus>): ActionDecision =>
   Result.succeed({ type, data: { statuses } })
 
-const scheduleCancel = (context: ActionContext, { time }: ActionOf<"scheduleCancel">): ActionDecision => {
+const ofTwap = (type: string, status: Orders.TwapStatus): ActionDecision => Result.succeed({ type, data: { status } })
+
+const scheduleCancel: Handler<"scheduleCancel"> = (context, { time }) => {
   const account = actor(context)
   if (time === undefined || time === null) {
     account.cancelAt = undefined
@@ -58,17 +55,17 @@ const scheduleCancel = (context: ActionContext, { time }: ActionOf<"scheduleCanc
   return done
 }
 
-const modifyOne = (context: ActionContext, { a, oid, order }: ActionOf<"modify">): ActionDecision => {
-  const [status] = Orders.modifyAll(context.venue, context.user, [{ oid, order }], a === true)
+const modifyOne: Handler<"modify"> = (context, { a, oid, order }) => {
+  const [status] = Orders.modifyAll(context, [{ oid, order }], a === true)
   return typeof status === "object" && "error" in status ? refuse(status.error) : done
 }
 
-const spotUser = (context: ActionContext, action: ActionOf<"spotUser">): ActionDecision =>
+const spotUser: Handler<"spotUser"> = (context, action) =>
   "classTransfer" in action
     ? Transfers.classTransfer(context, actor(context), BigInt(action.classTransfer.usdc), action.classTransfer.toPerp)
     : AccountActions.toggleDusting(context, action.toggleSpotDusting.optOut)
 
-const agentSendAsset = (context: ActionContext, action: ActionOf<"agentSendAsset">): ActionDecision =>
+const agentSendAsset: Handler<"agentSendAsset"> = (context, action) =>
   action.destination.toLowerCase() === context.user
     ? Transfers.sendAsset(context, action)
     : refuse(Words.insufficientTransfer)
@@ -80,7 +77,7 @@ type Reader = StrictDecoder.StrictDecoder<Executable>
  * Makes the reader of an action. `schema` declares the members that `handler` reads; `declared` declares all members of
  * the action, if the handler does not read all of them.
  */
-const play = <S extends AnyCodec>(
+const reader = <S extends AnyCodec>(
   schema: S,
   handler: (context: ActionContext, action: S["Type"]) => ActionDecision,
   declared: AnyCodec = schema
@@ -88,6 +85,10 @@ const play = <S extends AnyCodec>(
   const decode = StrictDecoder.make(schema, declared)
   return (action) => Result.map(decode(action), (decoded): Executable => (context) => handler(context, decoded))
 }
+
+/** Makes the entry of an action whose handler reads all its members. */
+const play = <Type extends ActionType>(type: Type, handler: Handler<Type>) =>
+  [type, reader(actionSchemas[type], handler)] as const
 
 /** `vaultModify` without the setting `alwaysCloseOnWithdraw`, of which `null` means no change. */
 const VaultModify = Schema.Struct({ ...actionSchemas.vaultModify.fields, alwaysCloseOnWithdraw: Schema.Null })
@@ -100,93 +101,64 @@ const WireTokenDelegate = actionSchemas.tokenDelegate.check(
   Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
 )
 
-const handlers = {
-  order: play(
-    actionSchemas.order,
-    (context, action) =>
-      ofLegs("order", Orders.placeAll(context.venue, context.user, action, AccountActions.undelegated(context)))
-  ),
-  cancel: play(
-    actionSchemas.cancel,
-    ({ user, venue }, action) => ofLegs("cancel", Orders.cancelAll(venue, user, action))
-  ),
-  cancelByCloid: play(
-    actionSchemas.cancelByCloid,
-    ({ user, venue }, action) => ofLegs("cancel", Orders.cancelAllByCloid(venue, user, action))
-  ),
-  modify: play(actionSchemas.modify, modifyOne),
-  batchModify: play(
-    actionSchemas.batchModify,
-    ({ user, venue }, { a, modifies }) => ofLegs("order", Orders.modifyAll(venue, user, modifies, a === true))
-  ),
-  scheduleCancel: play(actionSchemas.scheduleCancel, scheduleCancel),
-  twapOrder: play(
-    actionSchemas.twapOrder,
-    ({ user, venue }, action) =>
-      Result.succeed({ type: "twapOrder", data: { status: Orders.placeTwap(venue, user, action) } })
-  ),
-  twapCancel: play(
-    actionSchemas.twapCancel,
-    ({ user, venue }, action) =>
-      Result.succeed({ type: "twapCancel", data: { status: Orders.cancelTwap(venue, user, action) } })
-  ),
-  noop: play(actionSchemas.noop, () => done),
-  updateLeverage: play(actionSchemas.updateLeverage, AccountActions.updateLeverage),
-  updateIsolatedMargin: play(actionSchemas.updateIsolatedMargin, AccountActions.updateIsolatedMargin),
-  topUpIsolatedOnlyMargin: play(actionSchemas.topUpIsolatedOnlyMargin, AccountActions.topUp),
-  usdSend: play(actionSchemas.usdSend, Transfers.usdSend),
-  spotSend: play(actionSchemas.spotSend, Transfers.spotSend),
-  sendAsset: play(actionSchemas.sendAsset, Transfers.sendAsset),
-  withdraw3: play(actionSchemas.withdraw3, Transfers.withdraw),
-  usdClassTransfer: play(actionSchemas.usdClassTransfer, Transfers.usdClassTransfer),
-  cDeposit: play(actionSchemas.cDeposit, AccountActions.stake),
-  cWithdraw: play(actionSchemas.cWithdraw, AccountActions.unstake),
-  approveAgent: play(actionSchemas.approveAgent, AccountActions.approveAgent),
-  approveBuilderFee: play(actionSchemas.approveBuilderFee, AccountActions.approveBuilderFee),
-  convertToMultiSigUser: play(actionSchemas.convertToMultiSigUser, AccountActions.convertToMultiSig),
-  linkStakingUser: play(actionSchemas.linkStakingUser, AccountActions.linkStaking),
-  stakingLinkDisableTradingUser: play(actionSchemas.stakingLinkDisableTradingUser, AccountActions.unlinkStaking),
-  userDexAbstraction: play(
-    actionSchemas.userDexAbstraction,
+const readers: ReadonlyMap<string, Reader> = new Map<ActionType, Reader>([
+  play("order", (context, action) => ofLegs("order", Orders.placeAll(context, action))),
+  play("cancel", (context, action) => ofLegs("cancel", Orders.cancelAll(context, action))),
+  play("cancelByCloid", (context, action) => ofLegs("cancel", Orders.cancelAllByCloid(context, action))),
+  play("modify", modifyOne),
+  play("batchModify", (context, { a, modifies }) => ofLegs("order", Orders.modifyAll(context, modifies, a === true))),
+  play("scheduleCancel", scheduleCancel),
+  play("twapOrder", (context, action) => ofTwap("twapOrder", Orders.placeTwap(context, action))),
+  play("twapCancel", (context, action) => ofTwap("twapCancel", Orders.cancelTwap(context, action))),
+  play("noop", () => done),
+  play("updateLeverage", AccountActions.updateLeverage),
+  play("updateIsolatedMargin", AccountActions.updateIsolatedMargin),
+  play("topUpIsolatedOnlyMargin", AccountActions.topUp),
+  play("usdSend", Transfers.usdSend),
+  play("spotSend", Transfers.spotSend),
+  play("sendAsset", Transfers.sendAsset),
+  play("withdraw3", Transfers.withdraw),
+  play("usdClassTransfer", Transfers.usdClassTransfer),
+  play("cDeposit", AccountActions.stake),
+  play("cWithdraw", AccountActions.unstake),
+  play("approveAgent", AccountActions.approveAgent),
+  play("approveBuilderFee", AccountActions.approveBuilderFee),
+  play("convertToMultiSigUser", AccountActions.convertToMultiSig),
+  play("linkStakingUser", AccountActions.linkStaking),
+  play("stakingLinkDisableTradingUser", AccountActions.unlinkStaking),
+  play(
+    "userDexAbstraction",
     (context, { enabled, user }) => AccountActions.switchAbstraction(context, "dexAbstraction", enabled, user)
   ),
-  userPortfolioMargin: play(
-    actionSchemas.userPortfolioMargin,
+  play(
+    "userPortfolioMargin",
     (context, { enabled, user }) => AccountActions.switchAbstraction(context, "portfolioMargin", enabled, user)
   ),
-  userSetAbstraction: play(
-    actionSchemas.userSetAbstraction,
+  play(
+    "userSetAbstraction",
     (context, { abstraction, user }) => AccountActions.setAbstraction(context, abstraction, user)
   ),
-  agentEnableDexAbstraction: play(
-    actionSchemas.agentEnableDexAbstraction,
-    (context) => AccountActions.switchAbstraction(context, "dexAbstraction")
-  ),
-  agentSendAsset: play(actionSchemas.agentSendAsset, agentSendAsset),
-  agentSetAbstraction: play(
-    actionSchemas.agentSetAbstraction,
-    (context, { abstraction }) => AccountActions.setAbstraction(context, abstraction)
-  ),
-  createSubAccount: play(actionSchemas.createSubAccount, AccountActions.create),
-  subAccountModify: play(actionSchemas.subAccountModify, AccountActions.rename),
-  subAccountTransfer: play(actionSchemas.subAccountTransfer, AccountActions.transfer),
-  subAccountSpotTransfer: play(actionSchemas.subAccountSpotTransfer, AccountActions.spotTransfer),
-  createVault: play(actionSchemas.createVault, Transfers.create),
-  vaultModify: play(VaultModify, Transfers.modify, actionSchemas.vaultModify),
-  vaultTransfer: play(actionSchemas.vaultTransfer, Transfers.transfer),
-  vaultDistribute: play(actionSchemas.vaultDistribute, Transfers.distribute),
-  registerReferrer: play(actionSchemas.registerReferrer, AccountActions.registerReferrer),
-  setReferrer: play(actionSchemas.setReferrer, AccountActions.setReferrer),
-  claimRewards: play(actionSchemas.claimRewards, AccountActions.claimRewards),
-  setDisplayName: play(actionSchemas.setDisplayName, AccountActions.setDisplayName),
-  reserveRequestWeight: play(actionSchemas.reserveRequestWeight, AccountActions.reserveRequests),
-  spotUser: play(actionSchemas.spotUser, spotUser),
-  tokenDelegate: play(WireTokenDelegate, AccountActions.delegate),
-  CSignerAction: play(actionSchemas.CSignerAction, AccountActions.setJailed),
-  evmUserModify: play(actionSchemas.evmUserModify, AccountActions.selectBlocks)
-} satisfies { readonly [Type in ActionType]?: Reader }
-
-const readers: ReadonlyMap<string, Reader> = new Map(Object.entries(handlers))
+  play("agentEnableDexAbstraction", (context) => AccountActions.switchAbstraction(context, "dexAbstraction")),
+  play("agentSendAsset", agentSendAsset),
+  play("agentSetAbstraction", (context, { abstraction }) => AccountActions.setAbstraction(context, abstraction)),
+  play("createSubAccount", AccountActions.create),
+  play("subAccountModify", AccountActions.rename),
+  play("subAccountTransfer", AccountActions.transfer),
+  play("subAccountSpotTransfer", AccountActions.spotTransfer),
+  play("createVault", Transfers.create),
+  ["vaultModify", reader(VaultModify, Transfers.modify, actionSchemas.vaultModify)],
+  play("vaultTransfer", Transfers.transfer),
+  play("vaultDistribute", Transfers.distribute),
+  play("registerReferrer", AccountActions.registerReferrer),
+  play("setReferrer", AccountActions.setReferrer),
+  play("claimRewards", AccountActions.claimRewards),
+  play("setDisplayName", AccountActions.setDisplayName),
+  play("reserveRequestWeight", AccountActions.reserveRequests),
+  play("spotUser", spotUser),
+  ["tokenDelegate", reader(WireTokenDelegate, AccountActions.delegate)],
+  play("CSignerAction", AccountActions.setJailed),
+  play("evmUserModify", AccountActions.selectBlocks)
+])
 
 /** The types of actions that this module executes. */
 export const decodedTypes: ReadonlySet<string> = new Set(readers.keys())
@@ -239,8 +211,8 @@ export const useNonce = (
 
 /** The signer of a request body, and the signing scheme. */
 export type ActionSigner =
-  | Pick<Exclude<RecoveredSigner, { readonly scheme: "multiSig" }>, "scheme" | "signer">
-  | Extract<RecoveredSigner, { readonly scheme: "multiSig" }>
+  | Pick<Exclude<CanonicalAction.RecoveredSigner, { readonly scheme: "multiSig" }>, "scheme" | "signer">
+  | Extract<CanonicalAction.RecoveredSigner, { readonly scheme: "multiSig" }>
 
 /** A parsed request body: the envelope, the multi-sig wrapper (if any), the action to execute, and the signers. */
 export interface Submission {
@@ -276,7 +248,7 @@ const actingUser = (state: VenueState, { envelope, signed }: Submission, now: nu
 const multiSigUser = (
   state: VenueState,
   wrapper: typeof MultiSig.Type,
-  signed: Extract<RecoveredSigner, { readonly scheme: "multiSig" }>,
+  signed: Extract<CanonicalAction.RecoveredSigner, { readonly scheme: "multiSig" }>,
   now: number
 ): Decision<Address> =>
   Result.gen(function*() {
@@ -413,12 +385,6 @@ export interface ExchangeState {
 
 type Unrecovered = Result.Result.Failure<ReturnType<typeof CanonicalAction.recoverRequest>>
 
-/** The time, in milliseconds, and the engine that recovers signers. */
-interface Surroundings {
-  readonly clock: number
-  readonly engine: Secp256k1.Engine
-}
-
 const answerTo = (
   profile: VenueProfile,
   { info, trading, venue: controls }: ExchangeState,
@@ -426,7 +392,7 @@ const answerTo = (
   signer: Address | undefined,
   // callers choose nonces and expiry times by the machine's clock, so this clock is used even if the venue's time is
   // ahead
-  { clock: sentAt, engine }: Surroundings
+  { clock: sentAt, engine }: { readonly clock: number; readonly engine: Secp256k1.Engine }
 ): UpstreamResponse.UpstreamResponse => {
   const { action, envelope, wrapper } = request
   const checked = checkAction(profile, action, envelope.nonce)

@@ -10,8 +10,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as StrictDecoder from "../internal/StrictDecoder.ts"
 import * as AccountReads from "./AccountReads.ts"
-import { findMarket } from "./Assets.ts"
-import type { CandleMarket } from "./Assets.ts"
+import { type CandleMarket, findMarket } from "./Assets.ts"
 import { findAccount } from "./TradingState.ts"
 import { vaultSummaries } from "./Transfers.ts"
 import * as VenueAccounts from "./VenueAccounts.ts"
@@ -58,15 +57,26 @@ const typed = {
 
 const typedAnswers: ReadonlyMap<string, QueryHandler> = new Map(Object.entries(typed))
 
-/** The queries for lists that are empty, because the sandbox plays nothing that would be in them. */
-const emptyLists = [
-  "allBorrowLendReserveStates",
-  "liquidatable",
-  "outcomeTemplates",
-  "perpCategories",
-  "perpConciseAnnotations",
-  "validatorL1Votes"
-] as const
+const nothing = (): ReadonlyArray<never> => []
+
+/** Functions that make the responses to the queries without parameters and without a response schema. */
+const answers = {
+  spotMetaAndAssetCtxs: VenueMarkets.spotMetaAndContexts,
+  exchangeStatus: ({ now }: InfoView) => ({ time: now, specialStatuses: null }),
+  perpDeployAuctionStatus: VenueMarkets.deployAuction,
+  predictedFundings: VenueMarkets.predictedFundings,
+  validatorSummaries: ({ venue }: InfoView) => VenueAccounts.validators(venue),
+  vaultSummaries: ({ trading }: InfoView) => vaultSummaries(trading),
+  // these lists are empty, because the sandbox plays nothing that would be in them
+  allBorrowLendReserveStates: nothing,
+  liquidatable: nothing,
+  outcomeTemplates: nothing,
+  perpCategories: nothing,
+  perpConciseAnnotations: nothing,
+  validatorL1Votes: nothing
+} satisfies { readonly [type: string]: (view: InfoView) => unknown }
+
+const answeredTypes = Object.keys(answers).filter((type): type is keyof typeof answers => Object.hasOwn(answers, type))
 
 /**
  * The known queries that the sandbox does not support, by topic. The responses to these queries and the documentation
@@ -88,17 +98,7 @@ const topics = new Map(
 
 /** The queries about markets that have no response schema. */
 export const PassthroughRead = Schema.Union([
-  Schema.Struct({
-    type: Schema.Literals([
-      "spotMetaAndAssetCtxs",
-      "exchangeStatus",
-      "perpDeployAuctionStatus",
-      "predictedFundings",
-      "validatorSummaries",
-      "vaultSummaries",
-      ...emptyLists
-    ])
-  }),
+  Schema.Struct({ type: Schema.Literals(answeredTypes) }),
   Schema.Struct({ type: Schema.Literal("perpAnnotation"), coin: Schema.String }),
   Schema.Struct({
     type: Schema.Literal("marginTable"),
@@ -128,37 +128,20 @@ const accountTypes = collectTypes(VenueAccounts.AccountRead.members)
 
 const passthroughAnswer = (listing: InfoView, read: typeof PassthroughRead.Type): unknown => {
   switch (read.type) {
-    case "spotMetaAndAssetCtxs":
-      return VenueMarkets.spotMetaAndContexts(listing)
-    case "exchangeStatus":
-      return { time: listing.now, specialStatuses: null }
-    case "predictedFundings":
-      return VenueMarkets.predictedFundings(listing)
-    case "perpDeployAuctionStatus":
-      return VenueMarkets.deployAuction(listing)
     case "perpDexLimits":
       return VenueMarkets.perpDexLimits(listing, read.dex)
     case "perpDexStatus":
       return VenueMarkets.perpDexStatus(listing, read.dex)
     case "perpsAtOpenInterestCap":
       return VenueMarkets.cappedCoins(listing, read.dex ?? "")
-    case "validatorSummaries":
-      return VenueAccounts.validators(listing.venue)
-    case "vaultSummaries":
-      return vaultSummaries(listing.trading)
     case "perpAnnotation":
       return findMarket(listing.markets, read.coin) === undefined ? undefined : null
     case "marginTable":
       return VenueMarkets.meta(listing, read.dex ?? "")?.marginTables?.find(([id]) => id === read.id)?.[1]
-    case "allBorrowLendReserveStates":
-    case "liquidatable":
-    case "outcomeTemplates":
-    case "perpCategories":
-    case "perpConciseAnnotations":
-    case "validatorL1Votes":
-      return []
     case "activeAssetData":
       return AccountReads.activeAssetData(listing.trading, findAccount(listing.trading.state, read.user), read.coin)
+    default:
+      return answers[read.type](listing)
   }
 }
 
@@ -207,25 +190,18 @@ export const answer = (view: InfoView, body: Uint8Array): UpstreamResponse.Upstr
   return typedAnswers.get(type)?.(view, members) ?? untyped(view, type, parsed.value)
 }
 
-/** Reads and sets the data that `POST /info` returns. */
-export interface InfoControls {
+/** Makes the controls of `POST /info`. */
+export const controls = (state: Ref.Ref<InfoState>, now: Effect.Effect<number>) => ({
   /** Spot metadata and coins. */
-  readonly state: Ref.Ref<InfoState>
+  state,
   /** Lists a coin with candles. Replaces the coin if it is already listed. */
-  readonly listCoin: (market: CandleMarket) => Effect.Effect<void>
+  listCoin: (market: CandleMarket) =>
+    Ref.update(state, (known) => ({ ...known, markets: withEntry(known.markets, market.coin, market) })),
   /**
    * Delists a coin: its orders end, and positions in it are closed at the mark price. After that, queries about the
    * coin get the same response as for an unknown coin. `meta` still contains the coin, marked as delisted.
    */
-  readonly delistCoin: (coin: string) => Effect.Effect<void>
-}
-
-/** Makes the controls of `POST /info`. */
-export const controls = (state: Ref.Ref<InfoState>, now: Effect.Effect<number>): InfoControls => ({
-  state,
-  listCoin: (market) =>
-    Ref.update(state, (known) => ({ ...known, markets: withEntry(known.markets, market.coin, market) })),
-  delistCoin: (coin) =>
+  delistCoin: (coin: string) =>
     Effect.flatMap(now, (delistedAt) =>
       Ref.update(state, (known) => {
         const market = known.markets.get(coin)
@@ -234,3 +210,6 @@ export const controls = (state: Ref.Ref<InfoState>, now: Effect.Effect<number>):
           : { ...known, markets: withEntry(known.markets, coin, { ...market, delistedAt }) }
       }))
 })
+
+/** Reads and sets the data that `POST /info` returns. */
+export type InfoControls = ReturnType<typeof controls>

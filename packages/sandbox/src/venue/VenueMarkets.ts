@@ -3,18 +3,7 @@ import type { AssetContext, Meta, MetaAndAssetContexts, PerpDex } from "@trigate
 import * as DateTime from "effect/DateTime"
 import * as Random from "../Seed.ts"
 import * as MarketReads from "./AccountReads.ts"
-import {
-  coinDex,
-  findMarket,
-  isGrowing,
-  maxLeverage,
-  printPrice,
-  printPx,
-  printSize,
-  printSz,
-  printUsd
-} from "./Assets.ts"
-import type { CandleMarket } from "./Assets.ts"
+import * as Assets from "./Assets.ts"
 import { bars, dayStatistics, priceAt } from "./CandleBars.ts"
 import { fundingRate, makeBook, markPrice } from "./Margin.ts"
 import { bestPrices } from "./Matching.ts"
@@ -24,29 +13,33 @@ const minute = 60_000
 const hour = 60 * minute
 
 /** Returns the coins that have been listed, including delisted ones. */
-const listedIn = ({ markets, now }: Listing): ReadonlyArray<CandleMarket> =>
+const listedIn = ({ markets, now }: Listing): ReadonlyArray<Assets.CandleMarket> =>
   [...markets.values()].filter(({ listedAt }) => listedAt < now)
 
-const isTraded = ({ delistedAt }: CandleMarket): boolean => delistedAt === undefined
+const isTraded = ({ delistedAt }: Assets.CandleMarket): boolean => delistedAt === undefined
 
 /** Returns the perpetuals of a dex, in the order of their asset IDs. */
-const universe = (listing: Listing, dex: string): ReadonlyArray<CandleMarket> =>
-  listedIn(listing).filter(({ coin }) => coinDex(coin) === dex)
+const universe = (listing: Listing, dex: string): ReadonlyArray<Assets.CandleMarket> =>
+  listedIn(listing).filter(({ coin }) => Assets.coinDex(coin) === dex)
 
-const perpetuals = (listing: Listing, dex: string): ReadonlyArray<CandleMarket> =>
+const perpetuals = (listing: Listing, dex: string): ReadonlyArray<Assets.CandleMarket> =>
   universe(listing, dex).filter(isTraded)
 
 const dexes = (listing: Listing): ReadonlyArray<string> =>
-  [...new Set(listedIn(listing).map(({ coin }) => coinDex(coin)))].filter((dex) => dex !== undefined && dex !== "")
+  [...new Set(listedIn(listing).map(({ coin }) => Assets.coinDex(coin)))].filter((dex) =>
+    dex !== undefined && dex !== ""
+  )
     .map(String)
 
-const context = ({ now, seed, trading }: InfoView, market: CandleMarket) => {
+const context = ({ now, seed, trading }: InfoView, market: Assets.CandleMarket) => {
   const { before, lots, price } = dayStatistics(seed, market, now)
   const asset = trading.listing.byCoin.get(market.coin)
-  const printed = asset === undefined ? printPrice(market, price) : printPx(asset, markPrice(trading, asset))
-  const size = printSize(market, lots)
+  const printed = asset === undefined
+    ? Assets.printPrice(market, price)
+    : Assets.printPx(asset, markPrice(trading, asset))
+  const size = Assets.printSize(market, lots)
   return {
-    prevDayPx: printPrice(market, before),
+    prevDayPx: Assets.printPrice(market, before),
     dayNtlVlm: (Number(size) * Number(printed)).toFixed(2),
     markPx: printed,
     midPx: asset === undefined ? printed : MarketReads.mid(trading, asset),
@@ -58,15 +51,15 @@ const context = ({ now, seed, trading }: InfoView, market: CandleMarket) => {
 const printTime = (time: number): string =>
   DateTime.formatIso(DateTime.makeUnsafe(time)).replace(/Z$/u, "").replace(/\.000$/u, "")
 
-const listedPerpetual = (market: CandleMarket, now: number) => ({
+const listedPerpetual = (market: Assets.CandleMarket, now: number) => ({
   szDecimals: market.sizeDecimals,
   name: market.coin,
-  maxLeverage,
-  marginTableId: maxLeverage,
+  maxLeverage: Assets.maxLeverage,
+  marginTableId: Assets.maxLeverage,
   ...(market.marginMode === undefined ? {} : { onlyIsolated: true }),
   ...(isTraded(market) ? {} : { isDelisted: true }),
   ...(market.marginMode === undefined ? {} : { marginMode: market.marginMode }),
-  ...(market.growingSince !== undefined && isGrowing(market, now)
+  ...(market.growingSince !== undefined && Assets.isGrowing(market, now)
     ? { growthMode: "enabled", lastGrowthModeChangeTime: printTime(market.growingSince) }
     : {})
 })
@@ -76,7 +69,10 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
   const listed = universe(listing, dex)
   return listed.length === 0 ? undefined : {
     universe: listed.map((market) => listedPerpetual(market, listing.now)),
-    marginTables: [[maxLeverage, { description: "", marginTiers: [{ lowerBound: "0.0", maxLeverage }] }]],
+    marginTables: [[Assets.maxLeverage, {
+      description: "",
+      marginTiers: [{ lowerBound: "0.0", maxLeverage: Assets.maxLeverage }]
+    }]],
     collateralToken: 0
   }
 }
@@ -88,9 +84,9 @@ export const allMetas = (listing: Listing): ReadonlyArray<Meta> =>
 const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
 
 /** Returns the market data of a perpetual, such as its prices. The data of a delisted perpetual are constant. */
-export const perpetualContext = (view: InfoView, market: CandleMarket): AssetContext => {
+export const perpetualContext = (view: InfoView, market: Assets.CandleMarket): AssetContext => {
   if (market.delistedAt !== undefined) {
-    const last = printPrice(market, priceAt(view.seed, market, market.delistedAt))
+    const last = Assets.printPrice(market, priceAt(view.seed, market, market.delistedAt))
     return {
       ...untraded,
       prevDayPx: last,
@@ -109,12 +105,12 @@ export const perpetualContext = (view: InfoView, market: CandleMarket): AssetCon
   return {
     ...known,
     funding: fundingRate,
-    openInterest: asset === undefined ? "0.0" : printSz(asset, MarketReads.openInterest(trading, asset)),
+    openInterest: asset === undefined ? "0.0" : Assets.printSz(asset, MarketReads.openInterest(trading, asset)),
     premium: "0.0",
     oraclePx: known.markPx,
     impactPxs: asset === undefined || bid === undefined || ask === undefined
       ? null
-      : [printPx(asset, bid), printPx(asset, ask)]
+      : [Assets.printPx(asset, bid), Assets.printPx(asset, ask)]
   }
 }
 
@@ -128,8 +124,8 @@ export const metaAndContexts = (listing: InfoView, dex: string): MetaAndAssetCon
 
 /** Returns the hourly funding rates of a perpetual in a window: at most 500 rows, oldest first. */
 export const fundingHistory = (listing: Listing, coin: string, startTime: number, endTime: number) => {
-  const market = findMarket(listing.markets, coin)
-  if (market === undefined || coinDex(coin) === undefined) return undefined
+  const market = Assets.findMarket(listing.markets, coin)
+  if (market === undefined || Assets.coinDex(coin) === undefined) return undefined
   const first = Math.ceil(Math.max(startTime, market.listedAt + 1) / hour)
   const last = Math.floor(Math.min(endTime, listing.now) / hour)
   return Array.from({ length: Math.max(0, Math.min(500, last - first + 1)) }, (_, offset) => ({
@@ -163,7 +159,7 @@ export const spotMetaAndContexts = (listing: InfoView) => {
     spotMeta,
     Array.from({ length: last + 1 }, (_, index) => {
       const coin = names.get(index) ?? `@${index}`
-      const market = findMarket(markets, coin)
+      const market = Assets.findMarket(markets, coin)
       return {
         ...(market === undefined || market.listedAt >= listing.now ? untraded : context(listing, market)),
         circulatingSupply: "0.0",
@@ -213,7 +209,7 @@ export const perpDexLimits = (listing: Listing, dex: string) =>
 /** Returns the response to the query `perpDexStatus`; `undefined` for an unknown dex. */
 export const perpDexStatus = (view: InfoView, dex: string) =>
   dex === "" || dexes(view).includes(dex)
-    ? { totalNetDeposit: printUsd(view.trading.state.netDeposits.get(dex) ?? 0n) }
+    ? { totalNetDeposit: Assets.printUsd(view.trading.state.netDeposits.get(dex) ?? 0n) }
     : undefined
 
 /** Returns those coins of a dex whose open interest has reached its cap. No position in such a coin can grow. */
@@ -254,12 +250,12 @@ export const deployAuction = ({ now, seed }: Listing) => {
  */
 export const allMids = (view: InfoView, dex: string) =>
   Object.fromEntries(
-    listedIn(view).filter((market) => isTraded(market) && (coinDex(market.coin) ?? "") === dex).map((market) => {
+    listedIn(view).filter((market) => isTraded(market) && (Assets.coinDex(market.coin) ?? "") === dex).map((market) => {
       const asset = view.trading.listing.byCoin.get(market.coin)
       return [
         market.coin,
         asset === undefined
-          ? printPrice(market, dayStatistics(view.seed, market, view.now).price)
+          ? Assets.printPrice(market, dayStatistics(view.seed, market, view.now).price)
           : MarketReads.mid(view.trading, asset)
       ]
     })
@@ -270,7 +266,7 @@ export const allMids = (view: InfoView, dex: string) =>
  * sandbox.
  */
 export const l2Book = ({ markets, now, seed, trading }: InfoView, coin: string, by?: MarketReads.Aggregation) => {
-  const market = findMarket(markets, coin)
+  const market = Assets.findMarket(markets, coin)
   if (market === undefined || market.listedAt >= now) return null
   const asset = trading.listing.byCoin.get(coin)
   return {
@@ -288,7 +284,7 @@ const listedTrades = 30
  * minutes.
  */
 export const recentTrades = ({ markets, now, seed, trading }: InfoView, coin: string) => {
-  const market = findMarket(markets, coin)
+  const market = Assets.findMarket(markets, coin)
   if (market === undefined) return undefined
   const last = bars(seed, market, { coin, interval: "1m", startTime: now - 11 * minute }, now).filter(({ T }) =>
     T < now
@@ -300,7 +296,7 @@ export const recentTrades = ({ markets, now, seed, trading }: InfoView, coin: st
       coin,
       side: Random.below(series, 0, 2) === 0 ? "A" as const : "B" as const,
       px: c,
-      sz: printSize(market, 1 + Random.below(series, 1, 2 * market.tradeLots)),
+      sz: Assets.printSize(market, 1 + Random.below(series, 1, 2 * market.tradeLots)),
       time: T,
       hash: Random.hex(seed, name, 64),
       tid: t / minute,

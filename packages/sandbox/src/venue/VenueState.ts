@@ -2,9 +2,7 @@
  * The venue's accounts, API wallets, validators and nonces, and the functions with which queries and tests use them.
  */
 import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
+import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { ExtraAgent } from "@trigate/domain/info/Account"
 import type { OutcomeMeta, SpotMeta } from "@trigate/domain/info/Market"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
@@ -157,34 +155,6 @@ export const withoutExpiredAgents = (state: VenueState, user: Address, now: numb
   })
 }
 
-/** Reads and sets the state of the venue. Addresses can have any letter case. */
-export interface VenueControls {
-  /** All accounts, API wallets, validators and nonces. */
-  readonly state: Ref.Ref<VenueState>
-  /** Returns an account; `None` if the venue does not know the address. */
-  readonly account: (address: Address) => Effect.Effect<Option.Option<Account>>
-  /** Returns the validator at an address. */
-  readonly validator: (address: Address) => Effect.Effect<Option.Option<Validator>>
-  /** Sets fields of an account. Creates the account if it does not exist. */
-  readonly setAccount: (address: Address, fields: Partial<Account>) => Effect.Effect<void>
-  /** Adds stake, in units of 10^-8 HYPE, to an account. Creates the account if it does not exist. */
-  readonly fundAccount: (address: Address, wei: bigint) => Effect.Effect<void>
-  /** Registers a validator. Creates the validator's account if it does not exist. */
-  readonly addValidator: (address: Address, validator: Omit<Validator, "stake">) => Effect.Effect<void>
-  /** Jails or unjails a validator. Does nothing if the validator does not exist. */
-  readonly setJailed: (address: Address, jailed: boolean) => Effect.Effect<void>
-  /** Makes an account multi-sig. Fails with `ActionRejected` if the venue would refuse the rule. */
-  readonly makeMultiSig: (address: Address, rule: MultiSigRule) => Effect.Effect<void, ActionRejected>
-  /** Authorizes an API wallet to sign L1 actions for an account. */
-  readonly approveAgent: (agent: Address, account: Address) => Effect.Effect<void>
-  /** Registers a vault or a sub-account, with the account that leads it. */
-  readonly addVault: (vault: Address, leader: Address) => Effect.Effect<void>
-  /** Sets whether an account uses big EVM blocks. */
-  readonly setBigBlocks: (address: Address, usingBigBlocks: boolean) => Effect.Effect<void>
-  /** Limits the number of actions that an account can send in total. Default: no limit. */
-  readonly limitRequests: (address: Address, limit: number) => Effect.Effect<void>
-}
-
 const maxAuthorizedUsers = 10
 
 /**
@@ -203,45 +173,65 @@ export const multiSigRefusal = (
 }
 
 /** Makes the functions that read and set a venue's state. */
-export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
-  state,
-  account: (address) =>
-    Effect.map(Ref.get(state), ({ accounts }) => Option.fromUndefinedOr(accounts.get(lowerCase(address)))),
-  validator: (address) =>
-    Effect.map(Ref.get(state), ({ validators }) => Option.fromUndefinedOr(validators.get(lowerCase(address)))),
-  setAccount: (address, fields) => Ref.update(state, (venue) => changeAccount(venue, address, fields)),
-  fundAccount: (address, wei) =>
-    Ref.update(state, (venue) => changeAccount(venue, address, { stake: accountOrNew(venue, address).stake + wei })),
-  addValidator: (address, validator) =>
-    Ref.update(state, (venue) => {
-      const known = changeAccount(venue, address, {})
-      return { ...known, validators: withEntry(known.validators, lowerCase(address), { ...validator, stake: 0n }) }
-    }),
-  setJailed: (address, jailed) =>
-    Ref.update(state, (venue) => {
-      const validator = venue.validators.get(lowerCase(address))
-      return validator === undefined
-        ? venue
-        : { ...venue, validators: withEntry(venue.validators, lowerCase(address), { ...validator, jailed }) }
-    }),
-  makeMultiSig: (address, rule) => {
-    const user = lowerCase(address)
-    const multiSig = { ...rule, authorizedUsers: rule.authorizedUsers.map(lowerCase) }
-    return Ref.modify(state, (venue) => {
-      const refusal = multiSigRefusal(venue, user, multiSig)
-      return [refusal, refusal === undefined ? changeAccount(venue, user, { multiSig }) : venue]
-    }).pipe(
-      Effect.flatMap((refusal) => refusal === undefined ? Effect.void : Effect.fail(classifyRejection(refusal)))
-    )
-  },
-  approveAgent: (agent, account) =>
-    Ref.update(state, (venue) => ({ ...venue, agents: withEntry(venue.agents, lowerCase(agent), lowerCase(account)) })),
-  addVault: (vault, leader) => Ref.update(state, (venue) => changeAccount(venue, vault, { leader: lowerCase(leader) })),
-  setBigBlocks: (address, usingBigBlocks) =>
-    Ref.update(state, (venue) => changeAccount(venue, address, { usingBigBlocks })),
-  limitRequests: (address, limit) =>
-    Ref.update(state, (venue) => changeAccount(venue, address, { requestLimit: limit }))
-})
+export const controls = (state: Ref.Ref<VenueState>) => {
+  const setAccount = (address: Address, fields: Partial<Account>): Effect.Effect<void> =>
+    Ref.update(state, (venue) => changeAccount(venue, address, fields))
+  return {
+    /** All accounts, API wallets, validators and nonces. */
+    state,
+    /** Returns an account; `None` if the venue does not know the address. */
+    account: (address: Address) =>
+      Effect.map(Ref.get(state), ({ accounts }) => Option.fromUndefinedOr(accounts.get(lowerCase(address)))),
+    /** Returns the validator at an address. */
+    validator: (address: Address) =>
+      Effect.map(Ref.get(state), ({ validators }) => Option.fromUndefinedOr(validators.get(lowerCase(address)))),
+    /** Sets fields of an account. Creates the account if it does not exist. */
+    setAccount,
+    /** Adds stake, in units of 10^-8 HYPE, to an account. Creates the account if it does not exist. */
+    fundAccount: (address: Address, wei: bigint) =>
+      Ref.update(state, (venue) => changeAccount(venue, address, { stake: accountOrNew(venue, address).stake + wei })),
+    /** Registers a validator. Creates the validator's account if it does not exist. */
+    addValidator: (address: Address, validator: Omit<Validator, "stake">) =>
+      Ref.update(state, (venue) => {
+        const known = changeAccount(venue, address, {})
+        return { ...known, validators: withEntry(known.validators, lowerCase(address), { ...validator, stake: 0n }) }
+      }),
+    /** Jails or unjails a validator. Does nothing if the validator does not exist. */
+    setJailed: (address: Address, jailed: boolean) =>
+      Ref.update(state, (venue) => {
+        const validator = venue.validators.get(lowerCase(address))
+        return validator === undefined
+          ? venue
+          : { ...venue, validators: withEntry(venue.validators, lowerCase(address), { ...validator, jailed }) }
+      }),
+    /** Makes an account multi-sig. Fails with `ActionRejected` if the venue would refuse the rule. */
+    makeMultiSig: (address: Address, rule: MultiSigRule) => {
+      const user = lowerCase(address)
+      const multiSig = { ...rule, authorizedUsers: rule.authorizedUsers.map(lowerCase) }
+      return Ref.modify(state, (venue) => {
+        const refusal = multiSigRefusal(venue, user, multiSig)
+        return [refusal, refusal === undefined ? changeAccount(venue, user, { multiSig }) : venue]
+      }).pipe(
+        Effect.flatMap((refusal) => refusal === undefined ? Effect.void : Effect.fail(classifyRejection(refusal)))
+      )
+    },
+    /** Authorizes an API wallet to sign L1 actions for an account. */
+    approveAgent: (agent: Address, account: Address) =>
+      Ref.update(
+        state,
+        (venue) => ({ ...venue, agents: withEntry(venue.agents, lowerCase(agent), lowerCase(account)) })
+      ),
+    /** Registers a vault or a sub-account, with the account that leads it. */
+    addVault: (vault: Address, leader: Address) => setAccount(vault, { leader: lowerCase(leader) }),
+    /** Sets whether an account uses big EVM blocks. */
+    setBigBlocks: (address: Address, usingBigBlocks: boolean) => setAccount(address, { usingBigBlocks }),
+    /** Limits the number of actions that an account can send in total. Default: no limit. */
+    limitRequests: (address: Address, requestLimit: number) => setAccount(address, { requestLimit })
+  }
+}
+
+/** Reads and sets the state of the venue. Addresses can have any letter case. */
+export type VenueControls = ReturnType<typeof controls>
 
 /** The data from which `POST /info` is served. */
 export interface InfoState {

@@ -1,13 +1,11 @@
 /** Builds request bodies: actions in the form of the `Venue`, signed by the `Signer`. */
 import type { Signature } from "@trigate/domain/actions/Action"
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import { Signer, type SignerFailure } from "../Signer.ts"
 import { defaultChainId, Venue, type VenueProfile } from "../VenueProfile.ts"
-import { wrongShape } from "./ActionHash.ts"
-import type { Unhashable, UnsignableAction } from "./ActionHash.ts"
+import { type Unhashable, type UnsignableAction, wrongShape } from "./ActionHash.ts"
 import * as SignerRecovery from "./CanonicalAction.ts"
 import * as OrderAction from "./OrderAction.ts"
 

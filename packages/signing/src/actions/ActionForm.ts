@@ -10,8 +10,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Decimal from "../Decimal.ts"
 import { isAddress } from "./ActionHash.ts"
-import { itemShape } from "./CanonicalAction.ts"
-import type { ActionOrder, Kind, MemberPosition, Shape } from "./CanonicalAction.ts"
+import { type ActionOrder, itemShape, type Kind, type MemberPosition, type Shape } from "./CanonicalAction.ts"
 
 /** Normalizes a name: ignores letter case, separators, plural, and a trailing number. */
 const plain = (name: string): string =>
@@ -119,9 +118,6 @@ const foreignWords: ReadonlySet<string> = new Set([
   "gtt",
   "goodtilltime"
 ])
-
-/** Returns whether a word is one of other venues for which this venue has no equivalent. */
-export const isForeignWord = (word: string): boolean => foreignWords.has(plain(word))
 
 const memberSynonyms = indexed({
   a: ["asset", "assetId", "coin", "symbol", "market", "assetIndex"],
@@ -245,9 +241,6 @@ const kinds: { readonly [K in Kind]: string } = {
   any: "any value"
 }
 
-/** Describes the values that a kind accepts. */
-export const describeValue = (kind: Kind): string => kinds[kind]
-
 /** Formats a list of words for a message. */
 export const listed = (words: ReadonlyArray<string>): string => {
   const quoted = words.map((word) => JSON.stringify(word))
@@ -296,20 +289,11 @@ const percentIn = (value: unknown): string | undefined => {
   return bare === undefined || bare.startsWith("-") ? undefined : `${bare}%`
 }
 
-const flags: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
-  ["true", true],
-  ["false", false],
-  ["True", true],
-  ["False", false],
-  [1, true],
-  [0, false],
-  ["1", true],
-  ["0", false],
-  ["buy", true],
-  ["sell", false],
-  ["B", true],
-  ["A", false]
-])
+const yes: ReadonlySet<unknown> = new Set(["true", "True", 1, "1", "buy", "B"])
+const no: ReadonlySet<unknown> = new Set(["false", "False", 0, "0", "sell", "A"])
+
+const flagIn = (value: unknown): unknown =>
+  Predicate.isBoolean(value) ? value : yes.has(value) ? true : no.has(value) ? false : undefined
 
 const intendedValues: { readonly [K in Kind]: (value: unknown) => unknown } = {
   integer: (value) => isInteger(value) ? value : integerIn(value),
@@ -319,8 +303,8 @@ const intendedValues: { readonly [K in Kind]: (value: unknown) => unknown } = {
       : undefined,
   percent: percentIn,
   text: (value) => Predicate.isString(value) ? value : isInteger(value) ? String(value) : undefined,
-  flag: (value) => Predicate.isBoolean(value) ? value : flags.get(value),
-  mark: (value) => Predicate.isBoolean(value) ? value : flags.get(value),
+  flag: flagIn,
+  mark: flagIn,
   address: addressIn,
   cloid: cloidIn,
   id: (value) => isInteger(value) ? value : cloidIn(value) ?? integerIn(value),
@@ -372,9 +356,7 @@ const outOfRange = (
 ): ValueFault | undefined => {
   const isSigned = path.some((key) => signedDecimals.has(String(key)) || signedIntegers.has(String(key)))
   if (isInteger(value) && kind !== "decimal") {
-    return value < 0 && !isSigned
-      ? fault("an integer of 0 or more")
-      : undefined
+    return value < 0 && !isSigned ? fault("an integer of 0 or more") : undefined
   }
   if (kind !== "decimal" || !Predicate.isString(value)) return undefined
   if (value.startsWith("-") && !isSigned) return fault("a number of 0 or more")
@@ -449,7 +431,7 @@ export const valueFault = (kind: Kind, value: unknown, position: Position): Valu
 export const wordFault = (words: ReadonlyArray<string>, value: unknown): ValueFault | undefined => {
   if (!Predicate.isString(value)) return fault(listed(words), undefined, "valueType")
   const repaired = nearestWord(value, words)
-  return words.includes(value) || (repaired === undefined && !isForeignWord(value))
+  return words.includes(value) || (repaired === undefined && !foreignWords.has(plain(value)))
     ? undefined
     : fault(listed(words), repaired, "unknownWord")
 }
@@ -488,7 +470,7 @@ const described = (shape: Shape): string => {
     case "Tuple":
       return `a list of ${shape.items.length} values`
     case "Value":
-      return describeValue(shape.kind)
+      return kinds[shape.kind]
     case "Words":
       return listed(shape.words)
     case "Members": {
@@ -505,10 +487,13 @@ interface Reading {
   readonly isHashed: boolean
 }
 
-const faulty = (value: unknown, path: Path, { expected, mistake, repaired }: ValueFault): Form => ({
-  value: repaired === undefined ? value : repaired,
-  faults: [{ mistake, path, found: quoted(value), expected: repaired === undefined ? expected : quoted(repaired) }]
-})
+/** Returns the form of a value that may have a mistake. */
+const withFault = (value: unknown, path: Path, fault: ValueFault | undefined): Form => {
+  if (fault === undefined) return sound(value)
+  const { expected, mistake, repaired = value } = fault
+  const right = fault.repaired === undefined ? expected : quoted(repaired)
+  return { value: repaired, faults: [{ mistake, path, found: quoted(value), expected: right }] }
+}
 
 const joined = (forms: ReadonlyArray<readonly [key: string, form: Form]>): Form => ({
   value: Object.fromEntries(forms.map(([key, { value }]) => [key, value])),
@@ -520,8 +505,8 @@ const listForm = (items: ReadonlyArray<unknown>, formOf: (item: unknown, index: 
   return { value: forms.map(({ value }) => value), faults: forms.flatMap(({ faults }) => faults) }
 }
 
-const wrongShape = (shape: Shape, value: unknown, path: Path, repaired?: unknown): Form => ({
-  value: repaired === undefined ? value : repaired,
+const wrongShape = (shape: Shape, value: unknown, path: Path, repaired = value): Form => ({
+  value: repaired,
   faults: [{ mistake: "wrongShape", path, found: quoted(value), expected: described(shape) }]
 })
 
@@ -555,12 +540,7 @@ const kindForm = (reading: Reading, shape: Shape & { readonly _tag: "Value" }, v
   const fault = name === "signatureChainId"
     ? chainIdFault(value, reading.isHashed)
     : valueFault(shape.kind, value, { name, path, type: reading.type })
-  return fault === undefined ? sound(value) : faulty(value, path, fault)
-}
-
-const wordForm = (words: ReadonlyArray<string>, value: unknown, path: Path): Form => {
-  const fault = wordFault(words, value)
-  return fault === undefined ? sound(value) : faulty(value, path, fault)
+  return withFault(value, path, fault)
 }
 
 const objectForm = (
@@ -643,7 +623,7 @@ const valueForm = (reading: Reading, shape: Shape, value: unknown, path: Path): 
         ? listForm(value, (each, index) => valueForm(reading, itemShape(shape, index), each, [...path, index]))
         : wrongShape(shape, value, path)
     case "Words":
-      return wordForm(shape.words, value, path)
+      return withFault(value, path, wordFault(shape.words, value))
     case "Value":
       return kindForm(reading, shape, value, path)
     case "Members":
@@ -700,9 +680,7 @@ const moveFault = (path: Path, from: string, to: string): Mistake => ({
 })
 
 const needed = (order: ActionOrder, given: Given): ReadonlyArray<string> =>
-  [...order].filter(([name, { presence }]) => !Object.hasOwn(given, name) && presence !== "optional").map(([name]) =>
-    name
-  )
+  [...order].flatMap(([name, { presence }]) => Object.hasOwn(given, name) || presence === "optional" ? [] : [name])
 
 const unknownIn = (order: ActionOrder, given: Given): ReadonlyArray<string> =>
   Object.keys(given).filter((name) => !order.has(name))
@@ -734,30 +712,28 @@ const lifted = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved
 /** Moves members into the object to which they belong, if the action lacks that object. */
 const lowered = (order: ActionOrder, { faults, given }: Moved, path: Path): Moved => {
   const unknown = unknownIn(order, given)
-  for (const [name, place] of order) {
-    if (place.members.size === 0 || (Object.hasOwn(given, name) && Predicate.isObjectOrArray(given[name]))) continue
-    const held = unknown.filter((key) => place.members.has(key))
-    const isOne = [...place.members.values()].some(({ presence }) => presence === "oneOf")
-    const isWhole = held.length > 0 &&
-      (isOne || [...place.members].every(([key, { presence }]) => presence === "optional" || held.includes(key)))
-    if (!isWhole) continue
+  const move = (held: ReadonlyArray<string>, name: string, isList: boolean): Moved => {
     const object = Object.fromEntries(held.map((key) => [key, given[key]]))
     return {
-      given: { ...without(given, [...held, name]), [name]: place.shape._tag === "List" ? [object] : object },
+      given: { ...without(given, [...held, name]), [name]: isList ? [object] : object },
       faults: [...faults, ...held.slice(0, 4).map((key) => moveFault(path, key, [...path, name, key].join(".")))]
     }
+  }
+  const listHeld = ({ members }: MemberPosition) => unknown.filter((key) => members.has(key))
+  const isWhole = ({ members }: MemberPosition, held: ReadonlyArray<string>): boolean =>
+    [...members].every(([key, { presence }]) => presence === "optional" || held.includes(key))
+  for (const [name, place] of order) {
+    if (place.members.size === 0 || (Object.hasOwn(given, name) && Predicate.isObjectOrArray(given[name]))) continue
+    const held = listHeld(place)
+    const isOne = [...place.members.values()].some(({ presence }) => presence === "oneOf")
+    if (held.length > 0 && (isOne || isWhole(place, held))) return move(held, name, place.shape._tag === "List")
   }
   // the action has the members of a nested object directly, without the member that contains the object
   const ones = [...order].filter(([, { members, presence }]) => presence === "oneOf" && members.size > 0)
   for (const [name, place] of ones) {
-    const held = unknown.filter((key) => place.members.has(key))
-    const isWhole = held.length > 0 && !ones.some(([key]) => Object.hasOwn(given, key)) &&
-      [...place.members].every(([key, { presence }]) => presence === "optional" || held.includes(key))
-    if (!isWhole) continue
-    return {
-      given: { ...without(given, held), [name]: Object.fromEntries(held.map((key) => [key, given[key]])) },
-      faults: [...faults, ...held.slice(0, 4).map((key) => moveFault(path, key, [...path, name, key].join(".")))]
-    }
+    const held = listHeld(place)
+    const isFree = !ones.some(([key]) => Object.hasOwn(given, key))
+    if (held.length > 0 && isFree && isWhole(place, held)) return move(held, name, false)
   }
   return { faults, given }
 }
@@ -776,13 +752,10 @@ const renamed = (order: ActionOrder, { faults, given }: Moved, path: Path): Move
   }
 }
 
-const inOrder = (order: ActionOrder, given: Given): Given =>
-  Object.fromEntries([
-    ...[...order.keys()].filter((name) => Object.hasOwn(given, name)).map((
-      name
-    ): [string, unknown] => [name, given[name]]),
-    ...unknownIn(order, given).map((name): [string, unknown] => [name, given[name]])
-  ])
+const inOrder = (order: ActionOrder, given: Given): Given => {
+  const known = [...order.keys()].filter((name) => Object.hasOwn(given, name))
+  return Object.fromEntries([...known, ...unknownIn(order, given)].map((name) => [name, given[name]]))
+}
 
 const placed = (order: ActionOrder, given: Given, path: Path): Moved => {
   const start: Moved = { given, faults: [] }

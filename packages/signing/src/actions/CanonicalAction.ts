@@ -17,22 +17,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import * as Secp256k1 from "../Secp256k1.ts"
-import { trimmed } from "../Secp256k1.ts"
-import { documentedChainField, mainnet } from "../VenueProfile.ts"
-import type { VenueProfile } from "../VenueProfile.ts"
-import * as Signable from "./ActionHash.ts"
-import {
-  isAddress,
-  isBytes,
-  isWord,
-  keccak256,
-  toHex,
-  toUint32,
-  toUint64,
-  UnsignableAction,
-  wrongShape
-} from "./ActionHash.ts"
-import type { Hex } from "./ActionHash.ts"
+import { documentedChainField, mainnet, type VenueProfile } from "../VenueProfile.ts"
+import * as ActionHash from "./ActionHash.ts"
 
 /**
  * The type of a value. `mark` is a flag that is hashed only if it is true, `id` an order ID or a client order ID, `json`
@@ -92,6 +78,15 @@ const membersIn = (shape: Shape): ActionOrder =>
 /** Returns the shape of an item of a list; a value that is not declared as a list has the same shape in a list. */
 export const itemShape = (shape: Shape, index: number): Shape =>
   shape._tag === "List" ? shape.item : shape._tag === "Tuple" ? shape.items[index] ?? text : shape
+
+/** An action as plain members, in the order in which they are hashed. */
+export type Action = Readonly<Record<string, unknown>>
+
+/** A value that is read from an action, or the reason why the action cannot be signed. */
+type Checked<A> = Result.Result<A, ActionHash.UnsignableAction>
+
+/** A value that is hashed, or the reason why it cannot be hashed. */
+type Hashed<A> = Result.Result<A, ActionHash.Unhashable>
 
 /** Makes an order of members from the members in this order. */
 export const make = (
@@ -193,15 +188,13 @@ export const isMark = ({ shape }: MemberPosition): boolean => shape._tag === "Va
 const isLeftOut = (place: MemberPosition, item: unknown): boolean =>
   item === null ? !place.hashesNull : item === false && isMark(place)
 
-type Members = Readonly<Record<string, unknown>>
-
 type Standing = "inOrder" | "otherOrder" | "notNamed"
 
 /**
  * Compares the members of an object with the venue's order. Allocates nothing, because nearly every body is already in
  * order.
  */
-const standing = (order: ActionOrder, given: Members): Standing => {
+const standing = (order: ActionOrder, given: Action): Standing => {
   let found: Standing = "inOrder"
   let last = -1
   for (const name of Object.keys(given)) {
@@ -240,7 +233,7 @@ const put = (shape: Shape, given: unknown, combine: Combine): unknown => {
   return Predicate.isReadonlyObject(given) && !isAny(shape) ? putMembers(membersIn(shape), given, combine) : given
 }
 
-const putMembers = (order: ActionOrder, given: Members, combine: Combine): Members => {
+const putMembers = (order: ActionOrder, given: Action, combine: Combine): Action => {
   const members: Array<readonly [string, unknown]> = []
   for (const [name, place] of order) {
     const item = given[name]
@@ -255,14 +248,14 @@ const putMembers = (order: ActionOrder, given: Members, combine: Combine): Membe
  * An action with an unknown member is returned unchanged: the venue might support that member, and only the sender
  * knows its position.
  */
-export const arrangeMembers = (order: ActionOrder, action: Members): Members =>
+export const arrangeMembers = (order: ActionOrder, action: Action): Action =>
   standing(order, action) === "otherOrder" ? putMembers(order, action, (known) => known) : action
 
 /**
  * Sorts the known members of an action into the given member order, at every level. The unknown members of each object
  * are placed at index `at`, or omitted if `at` is undefined.
  */
-export const arrangeAround = (order: ActionOrder, action: Members, at: number | undefined): Members =>
+export const arrangeAround = (order: ActionOrder, action: Action, at: number | undefined): Action =>
   putMembers(
     order,
     action,
@@ -270,7 +263,7 @@ export const arrangeAround = (order: ActionOrder, action: Members, at: number | 
   )
 
 /** Returns whether an action has only members that the order has, at every level. */
-export const isKnown = (order: ActionOrder, action: Members): boolean => standing(order, action) !== "notNamed"
+export const isKnown = (order: ActionOrder, action: Action): boolean => standing(order, action) !== "notNamed"
 
 /** A member, or a word of a closed set, that the schemas do not have. */
 export interface UnknownPart {
@@ -292,7 +285,7 @@ const unknownIn = (shape: Shape, given: unknown, path: UnknownPart["path"]): Rea
 /** Returns the members and the words of an action that the order does not have. */
 export const findUnknown = (
   order: ActionOrder,
-  action: Members,
+  action: Action,
   path: UnknownPart["path"] = []
 ): ReadonlyArray<UnknownPart> =>
   Object.entries(action).flatMap(([name, item]): ReadonlyArray<UnknownPart> => {
@@ -307,7 +300,7 @@ export interface UserSignedType {
   readonly actionType: ActionTypeOf<"userSigned">
   /** Name of the message type, without the network profile's prefix `typePrefix`. */
   readonly name: string
-  readonly fields: ReadonlyArray<Signable.Field>
+  readonly fields: ReadonlyArray<ActionHash.Field>
   /**
    * For each field, a map from the sent value to the signed value. Contains only the fields for which these values can
    * differ.
@@ -317,16 +310,18 @@ export interface UserSignedType {
 
 type Layout = Omit<UserSignedType, "actionType">
 
-const textType = (name: string): Signable.Field => ({ name, type: "string" })
-const address = (name: string): Signable.Field => ({ name, type: "address" })
-const flag = (name: string): Signable.Field => ({ name, type: "bool" })
-const uint64 = (name: string): Signable.Field => ({ name, type: "uint64" })
+const textType = (name: string): ActionHash.Field => ({ name, type: "string" })
+const address = (name: string): ActionHash.Field => ({ name, type: "address" })
+const flag = (name: string): ActionHash.Field => ({ name, type: "bool" })
+const uint64 = (name: string): ActionHash.Field => ({ name, type: "uint64" })
 
 const nonce = uint64("nonce")
 const time = uint64("time")
 const wei = uint64("wei")
 
-const define = (name: string, ...fields: ReadonlyArray<Signable.Field>): Layout => ({ name, fields })
+const texts = (...names: ReadonlyArray<string>) => names.map(textType)
+
+const define = (name: string, ...fields: ReadonlyArray<ActionHash.Field>): Layout => ({ name, fields })
 
 /** The signed value of an optional string that is absent or null: the empty string. */
 const orEmpty: ReadonlyMap<unknown, string> = new Map([[undefined, ""], [null, ""]])
@@ -348,12 +343,7 @@ const published: { readonly [Type in ActionTypeOf<"userSigned">]: Layout } = {
   sendAsset: {
     ...define(
       "SendAsset",
-      textType("destination"),
-      textType("sourceDex"),
-      textType("destinationDex"),
-      textType("token"),
-      textType("amount"),
-      textType("fromSubAccount"),
+      ...texts("destination", "sourceDex", "destinationDex", "token", "amount", "fromSubAccount"),
       nonce
     ),
     respelled: { fromSubAccount: orEmpty }
@@ -372,11 +362,7 @@ const published: { readonly [Type in ActionTypeOf<"userSigned">]: Layout } = {
   convertToMultiSigUser: define("ConvertToMultiSigUser", textType("signers"), nonce),
   sendToEvmWithData: define(
     "SendToEvmWithData",
-    textType("token"),
-    textType("amount"),
-    textType("sourceDex"),
-    textType("destinationRecipient"),
-    textType("addressEncoding"),
+    ...texts("token", "amount", "sourceDex", "destinationRecipient", "addressEncoding"),
     { name: "destinationChainId", type: "uint32" },
     uint64("gasLimit"),
     { name: "data", type: "bytes" },
@@ -405,7 +391,7 @@ export const find = (actionType: unknown): UserSignedType | undefined =>
   typeof actionType === "string" ? known.get(actionType) : undefined
 
 /** Returns the field that repeats the nonce of the body: `time` in transfers and withdrawals, otherwise `nonce`. */
-export const nonceField = ({ fields }: UserSignedType): Signable.Field | undefined =>
+export const nonceField = ({ fields }: UserSignedType): ActionHash.Field | undefined =>
   fields.find(({ name }) => name === nonce.name || name === time.name)
 
 /** The signing scheme of an action. An L1 action is hashed as a whole, a user-signed action field by field. */
@@ -422,26 +408,18 @@ const l1Scheme: SigningScheme = { scheme: "l1" }
  * actions have that member, but the fields to sign are unknown for this type. If such an action were hashed as an L1
  * action, its signature would recover to an unrelated address.
  */
-export const signingScheme = (
-  action: Readonly<Record<string, unknown>>
-): Result.Result<SigningScheme, UnsignableAction> => {
+export const signingScheme = (action: Action): Checked<SigningScheme> => {
   const type = find(action["type"])
   if (type !== undefined) return Result.succeed({ scheme: "userSigned", type })
   if (!Object.hasOwn(action, "signatureChainId")) return Result.succeed(l1Scheme)
   const detail = "User-signed action of a type with unknown fields"
-  return Result.fail(new UnsignableAction({ reason: "unknownType", path: ["type"], detail }))
-}
-
-/** The addresses (20 bytes each) of a multi-sig wrapper's account and leader. The inner signatures also cover them. */
-export interface MultiSigParties {
-  readonly multiSigUser: `0x${string}`
-  readonly outerSigner: `0x${string}`
+  return Result.fail(new ActionHash.UnsignableAction({ reason: "unknownType", path: ["type"], detail }))
 }
 
 const partyFields = [address("payloadMultiSigUser"), address("outerSigner")]
 
 const typedStruct = (profile: VenueProfile, type: Omit<UserSignedType, "actionType">) =>
-  Signable.structType(profile.typePrefix + type.name, [textType(profile.chainField), ...type.fields])
+  ActionHash.structType(profile.typePrefix + type.name, [textType(profile.chainField), ...type.fields])
 
 /**
  * Returns the EIP-712 message type of a user-signed action type on the profile's network. Types and profiles are
@@ -480,7 +458,7 @@ export const order = memoize((profile: VenueProfile) =>
   })
 )
 
-const domains: (profile: VenueProfile) => Map<number | bigint, Signable.Domain> = memoize(() => new Map())
+const domains: (profile: VenueProfile) => Map<number | bigint, ActionHash.Domain> = memoize(() => new Map())
 
 /**
  * Maximum number of cached domains; limited, because callers choose the chain ID. A small cache is enough, because only
@@ -492,65 +470,58 @@ const cachedDomains = 64
  * Returns the EIP-712 domain of a `signatureChainId`, which must be 0x hex of at most 64 bits. Fails with
  * `UnsignableAction`.
  */
-export const domain = (
-  profile: VenueProfile,
-  signatureChainId: unknown
-): Result.Result<Signable.Domain, UnsignableAction> => {
+export const domain = (profile: VenueProfile, signatureChainId: unknown): Checked<ActionHash.Domain> => {
   if (typeof signatureChainId !== "string" || !/^0x[0-9a-fA-F]{1,16}$/.test(signatureChainId)) {
-    return Result.fail(wrongShape("signatureChainId", "a chain id of at most 64 bits in 0x hex"))
+    return Result.fail(ActionHash.wrongShape("signatureChainId", "a chain id of at most 64 bits in 0x hex"))
   }
   const wide = BigInt(signatureChainId)
   const chainId = wide <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(wide) : wide
   const cache = domains(profile)
   const cached = cache.get(chainId)
   if (cached !== undefined) return Result.succeed(cached)
-  const made = Signable.domain(profile.userSignedDomain, chainId)
+  const made = ActionHash.domain(profile.userSignedDomain, chainId)
   if (cache.size < cachedDomains) cache.set(chainId, made)
   return Result.succeed(made)
 }
 
 /** Returns the network field, which comes first in every user-signed message. */
-export const chainMember = (profile: VenueProfile): Signable.Member => ({
+export const chainMember = (profile: VenueProfile): ActionHash.Member => ({
   name: profile.chainField,
   type: "string",
   value: profile.chainName
 })
 
-const checkNetwork = (
-  profile: VenueProfile,
-  action: Readonly<Record<string, unknown>>
-): Result.Result<void, UnsignableAction> => {
+const checkNetwork = (profile: VenueProfile, action: Action): Checked<void> => {
   const chain = action[profile.chainField]
   if (chain === profile.chainName) return Result.succeed(undefined)
-  if (typeof chain !== "string") return Result.fail(wrongShape(profile.chainField, `"${profile.chainName}"`))
+  if (typeof chain !== "string") return Result.fail(ActionHash.wrongShape(profile.chainField, `"${profile.chainName}"`))
   const detail = `The action is for "${chain}", not for "${profile.chainName}"`
-  return Result.fail(new UnsignableAction({ reason: "otherNetwork", path: [profile.chainField], detail }))
+  return Result.fail(new ActionHash.UnsignableAction({ reason: "otherNetwork", path: [profile.chainField], detail }))
 }
 
-const readMember = (name: string, type: Signable.Field["type"], value: unknown): Signable.Member | undefined => {
+const readMember = (name: string, type: ActionHash.Field["type"], value: unknown): ActionHash.Member | undefined => {
   switch (type) {
     case "string":
       return typeof value === "string" && value.isWellFormed() ? { name, type, value } : undefined
     case "bool":
       return typeof value === "boolean" ? { name, type, value } : undefined
     case "uint32":
-      return (typeof value === "number" || typeof value === "bigint") && toUint32(value) !== undefined
-        ? { name, type, value }
-        : undefined
-    case "uint64":
-      return (typeof value === "number" || typeof value === "bigint") && toUint64(value) !== undefined
-        ? { name, type, value }
-        : undefined
+    case "uint64": {
+      const isInRange = type === "uint32"
+        ? ActionHash.toUint32(value) !== undefined
+        : ActionHash.toUint64(value) !== undefined
+      return isInRange && (typeof value === "number" || typeof value === "bigint") ? { name, type, value } : undefined
+    }
     case "address":
-      return isAddress(value) ? { name, type, value: lowerCase(value) } : undefined
+      return ActionHash.isAddress(value) ? { name, type, value: lowerCase(value) } : undefined
     case "bytes32":
-      return isWord(value) ? { name, type, value: lowerCase(value) } : undefined
+      return ActionHash.isWord(value) ? { name, type, value: lowerCase(value) } : undefined
     case "bytes":
-      return isBytes(value) ? { name, type, value } : undefined
+      return ActionHash.isBytes(value) ? { name, type, value } : undefined
   }
 }
 
-const expected: Readonly<Record<Signable.Field["type"], string>> = {
+const expected: Readonly<Record<ActionHash.Field["type"], string>> = {
   string: "a well-formed string",
   bool: "a boolean",
   uint32: "an unsigned 32-bit integer",
@@ -562,21 +533,23 @@ const expected: Readonly<Record<Signable.Field["type"], string>> = {
 
 const readMembers = (
   { fields, respelled }: UserSignedType,
-  action: Readonly<Record<string, unknown>>
-): Result.Result<ReadonlyArray<Signable.Member>, UnsignableAction> =>
+  action: Action
+): Checked<ReadonlyArray<ActionHash.Member>> =>
   Result.all(fields.map((field) => {
     const sent = action[field.name]
     const member = readMember(field.name, field.type, respelled?.[field.name]?.get(sent) ?? sent)
-    return member === undefined ? Result.fail(wrongShape(field.name, expected[field.type])) : Result.succeed(member)
+    return member === undefined
+      ? Result.fail(ActionHash.wrongShape(field.name, expected[field.type]))
+      : Result.succeed(member)
   }))
 
 const build = (
   profile: VenueProfile,
   type: UserSignedType,
-  action: Readonly<Record<string, unknown>>,
-  messageType: Signable.StructType,
-  parties: ReadonlyArray<Signable.Member>
-): Result.Result<Signable.Signable, UnsignableAction> =>
+  action: Action,
+  messageType: ActionHash.StructType,
+  parties: ReadonlyArray<ActionHash.Member>
+): Checked<ActionHash.Signable> =>
   Result.gen(function*() {
     yield* checkNetwork(profile, action)
     return {
@@ -590,22 +563,19 @@ const build = (
  * Returns the message to sign for a user-signed action as sent. Fails with `UnsignableAction` if a field is missing,
  * has the wrong type, or names a network that is not the profile's.
  */
-export const signable = (
-  profile: VenueProfile,
-  type: UserSignedType,
-  action: Readonly<Record<string, unknown>>
-): Result.Result<Signable.Signable, UnsignableAction> => build(profile, type, action, struct(profile)(type), [])
+export const signable = (profile: VenueProfile, type: UserSignedType, action: Action): Checked<ActionHash.Signable> =>
+  build(profile, type, action, struct(profile)(type), [])
 
 /** Returns the message that each inner signer of a multi-sig wrapper signs. Fails like {@link signable}. */
 export const innerSignable = (
   profile: VenueProfile,
   type: UserSignedType,
-  action: Readonly<Record<string, unknown>>,
-  parties: MultiSigParties
-): Result.Result<Signable.Signable, UnsignableAction> =>
+  action: Action,
+  { multiSigUser, outerSigner }: Pick<Wrapper["payload"], "multiSigUser" | "outerSigner">
+): Checked<ActionHash.Signable> =>
   build(profile, type, action, innerStruct(profile)(type), [
-    { name: "payloadMultiSigUser", type: "address", value: lowerCase(parties.multiSigUser) },
-    { name: "outerSigner", type: "address", value: lowerCase(parties.outerSigner) }
+    { name: "payloadMultiSigUser", type: "address", value: lowerCase(multiSigUser) },
+    { name: "outerSigner", type: "address", value: lowerCase(outerSigner) }
   ])
 
 /**
@@ -618,7 +588,7 @@ export const maxSigners = 10
 
 const Scalar = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u))
 
-const Address = Schema.String.pipe(Schema.refine(isAddress))
+const Address = Schema.String.pipe(Schema.refine(ActionHash.isAddress))
 
 /** The schema of a multi-sig wrapper. */
 const Wrapper = Schema.Struct({
@@ -650,7 +620,7 @@ const decode = Schema.decodeUnknownResult(Wrapper)
 export const normalize = ({ payload, signatureChainId, signatures }: Wrapper): MultiSigAction => ({
   type: "multiSig",
   signatureChainId,
-  signatures: signatures.map(trimmed),
+  signatures: signatures.map(Secp256k1.trimmed),
   payload: {
     multiSigUser: lowerCase(payload.multiSigUser),
     outerSigner: lowerCase(payload.outerSigner),
@@ -662,15 +632,15 @@ export const normalize = ({ payload, signatureChainId, signatures }: Wrapper): M
  * Decodes a multi-sig wrapper and {@link normalize}s it. Fails with `UnsignableAction`, which describes the first
  * mistake.
  */
-export const read = (action: unknown): Result.Result<MultiSigAction, Signable.UnsignableAction> =>
-  Result.mapBoth(decode(action), { onFailure: Signable.undecodable, onSuccess: normalize })
+export const read = (action: unknown): Checked<MultiSigAction> =>
+  Result.mapBoth(decode(action), { onFailure: ActionHash.undecodable, onSuccess: normalize })
 
 const sendMultiSig = {
   name: "SendMultiSig",
   fields: [{ name: "multiSigActionHash", type: "bytes32" }, { name: "nonce", type: "uint64" }]
 } as const
 
-const fromInner = (error: Signable.UnsignableAction) => error.within("payload", "action")
+const fromInner = (error: ActionHash.UnsignableAction) => error.within("payload", "action")
 
 /** Returns the value whose hash the leader signs: the multi-sig wrapper without its `type`. */
 export const hashedWrapper = ({ payload, signatureChainId, signatures }: Wrapper) => ({
@@ -688,16 +658,16 @@ export const innerValue = ({ payload }: Wrapper) => [payload.multiSigUser, paylo
  */
 export const actionHash = (
   action: MultiSigAction,
-  context: Signable.HashContext
-): Result.Result<Hex, Signable.Unhashable> => Signable.hash(hashedWrapper(action), context)
+  context: ActionHash.HashContext
+): Hashed<ActionHash.Hex> => ActionHash.hash(hashedWrapper(action), context)
 
 /** Returns the message that the leader signs for a given `multiSigActionHash`. Fails with `UnsignableAction`. */
 export const leaderSignable = (
   profile: VenueProfile,
   signatureChainId: string,
-  hash: Hex,
+  hash: ActionHash.Hex,
   nonce: number | bigint
-): Result.Result<Signable.Signable, Signable.UnsignableAction> =>
+): Checked<ActionHash.Signable> =>
   Result.map(domain(profile, signatureChainId), (domain) => ({
     domain,
     struct: struct(profile)(sendMultiSig),
@@ -715,8 +685,8 @@ export const leaderSignable = (
 export const outerSignable = (
   profile: VenueProfile,
   action: MultiSigAction,
-  context: Signable.HashContext
-): Result.Result<Signable.Signable, Signable.Unhashable> =>
+  context: ActionHash.HashContext
+): Hashed<ActionHash.Signable> =>
   Result.flatMap(
     actionHash(action, context),
     (hash) => leaderSignable(profile, action.signatureChainId, hash, context.nonce)
@@ -732,18 +702,15 @@ export const outerSignable = (
 export const cosignerSignable = (
   profile: VenueProfile,
   action: Wrapper,
-  context: Signable.HashContext
-): Result.Result<Signable.Signable, Signable.Unhashable> =>
+  context: ActionHash.HashContext
+): Hashed<ActionHash.Signable> =>
   Result.gen(function*() {
     const inner = action.payload.action
     const scheme = yield* signingScheme(inner).pipe(Result.mapError(fromInner))
     return scheme.scheme === "l1"
-      ? yield* Signable.signable(profile, innerValue(action), context)
+      ? yield* ActionHash.signable(profile, innerValue(action), context)
       : yield* innerSignable(profile, scheme.type, inner, action.payload).pipe(Result.mapError(fromInner))
   })
-
-/** An action as plain members, in the order in which they are hashed. */
-export type Action = Readonly<Record<string, unknown>>
 
 /** An action in the venue's form: a multi-sig wrapper, or any other action. */
 export type CanonicalAction =
@@ -752,21 +719,22 @@ export type CanonicalAction =
 
 type KnownType = keyof typeof formKeys
 
-const respell = (profile: VenueProfile, action: Action): Result.Result<Action, UnsignableAction> => {
+const respell = (profile: VenueProfile, action: Action): Checked<Action> => {
   if (!Object.hasOwn(action, documentedChainField)) return Result.succeed(action)
   return Object.hasOwn(action, profile.chainField)
-    ? Result.fail(wrongShape(documentedChainField, `absent where "${profile.chainField}" is present`))
+    ? Result.fail(ActionHash.wrongShape(documentedChainField, `absent where "${profile.chainField}" is present`))
     : Result.succeed(Object.fromEntries(
       Object.entries(action).map(([key, value]) => [key === documentedChainField ? profile.chainField : key, value])
     ))
 }
 
-const orderIn = (profile: VenueProfile, type: string): ActionOrder | undefined => {
+/** Returns the member order of an action type; `undefined` for an unknown type. */
+export const orderIn = (profile: VenueProfile, type: unknown): ActionOrder | undefined => {
   const userSigned = find(type)
   return userSigned === undefined ? l1(type) : order(profile)(userSigned)
 }
 
-const arrange = (profile: VenueProfile, type: KnownType, action: Action): Result.Result<Action, UnsignableAction> => {
+const arrange = (profile: VenueProfile, type: KnownType, action: Action): Checked<Action> => {
   const { advice, documented, real } = formKeys[type]
   const has = (key: string) => Object.hasOwn(action, key)
   const keys = [...orderIn(profile, type) ?? []].flatMap(([key, { presence }]) =>
@@ -777,8 +745,8 @@ const arrange = (profile: VenueProfile, type: KnownType, action: Action): Result
     const detail = `${type} must have the members ${real.join(" or ")}`
     return Result.fail(
       forms > 1 || !has(documented)
-        ? new UnsignableAction({ reason: "shape", path: [], detail })
-        : new UnsignableAction({ reason: "documentedForm", path: [documented], detail: advice })
+        ? new ActionHash.UnsignableAction({ reason: "shape", path: [], detail })
+        : new ActionHash.UnsignableAction({ reason: "documentedForm", path: [documented], detail: advice })
     )
   }
   return Result.succeed(Object.fromEntries(keys.map((key) => {
@@ -787,7 +755,7 @@ const arrange = (profile: VenueProfile, type: KnownType, action: Action): Result
   })))
 }
 
-const single = (profile: VenueProfile, action: Action): Result.Result<Action, UnsignableAction> =>
+const single = (profile: VenueProfile, action: Action): Checked<Action> =>
   Result.flatMap(respell(profile, action), (respelled) => {
     const type = respelled["type"]
     if (!Predicate.isString(type)) return Result.succeed(respelled)
@@ -816,8 +784,7 @@ const lastIndex = 8
  * the positions of unknown members. Generates nothing for any other action.
  */
 const unknownForms = function*(profile: VenueProfile, action: Action): Generator<Action> {
-  const type = action["type"]
-  const order = Predicate.isString(type) ? orderIn(profile, type) : undefined
+  const order = orderIn(profile, action["type"])
   if (order !== undefined && isKnown(order, action)) return
   yield action
   if (order !== undefined) {
@@ -837,12 +804,9 @@ const unknownForms = function*(profile: VenueProfile, action: Action): Generator
  * The key order of a user-signed action matters only inside a wrapper, which is hashed whole. Outside a wrapper, the
  * action is signed field by field.
  */
-export const canonicalizeInner = (
-  profile: VenueProfile,
-  action: Action
-): Result.Result<Action, UnsignableAction> =>
+export const canonicalizeInner = (profile: VenueProfile, action: Action): Checked<Action> =>
   action["type"] === "multiSig"
-    ? Result.fail(wrongShape("type", "an action type other than multiSig"))
+    ? Result.fail(ActionHash.wrongShape("type", "an action type other than multiSig"))
     : Result.map(single(profile, action), (spelled) => {
       const type = find(spelled["type"])
       return type === undefined ? spelled : arrangeMembers(order(profile)(type), spelled)
@@ -853,10 +817,7 @@ export const canonicalizeInner = (
  *
  * Also converts the inner action. Fails with `UnsignableAction`, also for a nested wrapper.
  */
-export const canonicalizeMultiSig = (
-  profile: VenueProfile,
-  wrapper: Wrapper
-): Result.Result<CanonicalAction, UnsignableAction> =>
+export const canonicalizeMultiSig = (profile: VenueProfile, wrapper: Wrapper): Checked<CanonicalAction> =>
   Result.mapBoth(canonicalizeInner(profile, wrapper.payload.action), {
     onFailure: (error) => error.within("payload", "action"),
     onSuccess: (action): CanonicalAction => ({
@@ -872,11 +833,8 @@ export const canonicalizeMultiSig = (
  * the profile's chain field, and lose members that the venue ignores. Actions with published members get the venue's
  * order at every level ({@link l1}). All other actions keep their own order.
  */
-export const canonicalize = (
-  profile: VenueProfile,
-  action: unknown
-): Result.Result<CanonicalAction, UnsignableAction> => {
-  if (!Predicate.isReadonlyObject(action)) return Result.fail(wrongShape("action", "an object"))
+export const canonicalize = (profile: VenueProfile, action: unknown): Checked<CanonicalAction> => {
+  if (!Predicate.isReadonlyObject(action)) return Result.fail(ActionHash.wrongShape("action", "an object"))
   return action["type"] === "multiSig"
     ? Result.flatMap(read(action), (wrapper) => canonicalizeMultiSig(profile, wrapper))
     : Result.map(single(profile, action), (action) => ({ kind: "single", action }))
@@ -903,15 +861,15 @@ export const otherForms = function*(
 }
 
 /** A signed request parsed from JSON. Integers in the request can be numbers or bigints. */
-export interface SignedRequest extends Signable.HashContext {
+export interface SignedRequest extends ActionHash.HashContext {
   readonly action: unknown
   readonly signature: Secp256k1.Signature
 }
 
 /** An address (lower case) and the digest that the address signed. */
 export interface Signer {
-  readonly signer: Hex
-  readonly digest: Hex
+  readonly signer: ActionHash.Hex
+  readonly digest: ActionHash.Hex
 }
 
 /**
@@ -926,11 +884,11 @@ export type RecoveredSigner =
  * with their signatures.
  */
 export type RequestSignable =
-  | { readonly scheme: "l1" | "userSigned"; readonly outer: Signable.Signable }
+  | { readonly scheme: "l1" | "userSigned"; readonly outer: ActionHash.Signable }
   | {
     readonly scheme: "multiSig"
-    readonly outer: Signable.Signable
-    readonly inner: Signable.Signable
+    readonly outer: ActionHash.Signable
+    readonly inner: ActionHash.Signable
     readonly innerSignatures: ReadonlyArray<Secp256k1.Signature>
   }
 
@@ -938,8 +896,8 @@ export type RequestSignable =
 export const toSignable = (
   profile: VenueProfile,
   { action, kind }: CanonicalAction,
-  context: Signable.HashContext
-): Result.Result<RequestSignable, Signable.Unhashable> => {
+  context: ActionHash.HashContext
+): Hashed<RequestSignable> => {
   if (kind === "multiSig") {
     return Result.flatMap(outerSignable(profile, action, context), (outer) =>
       Result.map(
@@ -949,10 +907,10 @@ export const toSignable = (
   }
   return Result.flatMap(
     signingScheme(action),
-    (scheme): Result.Result<RequestSignable, Signable.Unhashable> =>
+    (scheme): Hashed<RequestSignable> =>
       Result.map(
         scheme.scheme === "l1"
-          ? Signable.signable(profile, action, context)
+          ? ActionHash.signable(profile, action, context)
           : signable(profile, scheme.type, action),
         (outer) => ({ scheme: scheme.scheme, outer })
       )
@@ -968,7 +926,7 @@ export const toSignable = (
 export const requestSignable = (
   profile: VenueProfile,
   request: Omit<SignedRequest, "signature">
-): Result.Result<RequestSignable, Signable.Unhashable> =>
+): Hashed<RequestSignable> =>
   Result.flatMap(
     canonicalize(profile, request.action),
     (canonical) => toSignable(profile, canonical, request)
@@ -983,12 +941,12 @@ export const recoverResult = (
   signature: Secp256k1.Signature,
   engine: Secp256k1.Engine
 ): Result.Result<RecoveredSigner, Secp256k1.UnrecoverableSignature> => {
-  const digest = Signable.digest(found.outer)
+  const digest = ActionHash.digest(found.outer)
   const outer = Secp256k1.recoverResult(digest, signature, engine)
   if (Result.isFailure(outer)) return Result.fail(outer.failure)
   const signer = outer.success
   if (found.scheme !== "multiSig") return Result.succeed({ scheme: found.scheme, signer, digest })
-  const innerDigest = Signable.digest(found.inner)
+  const innerDigest = ActionHash.digest(found.inner)
   const inner: Array<Signer> = []
   for (const [innerIndex, signature] of found.innerSignatures.entries()) {
     const recovered = Secp256k1.recoverResult(innerDigest, signature, engine)
@@ -1006,7 +964,7 @@ export const recoverRequest = (
   profile: VenueProfile,
   request: SignedRequest,
   engine: Secp256k1.Engine
-): Result.Result<RecoveredSigner, Signable.Unhashable | Secp256k1.UnrecoverableSignature> =>
+): Result.Result<RecoveredSigner, ActionHash.Unhashable | Secp256k1.UnrecoverableSignature> =>
   Result.flatMap(requestSignable(profile, request), (found) => recoverResult(found, request.signature, engine))
 
 /**
@@ -1020,7 +978,7 @@ export const recoverRequest = (
 export const recover = (
   profile: VenueProfile,
   request: SignedRequest
-): Effect.Effect<RecoveredSigner, Signable.Unhashable | Secp256k1.UnrecoverableSignature> =>
+): Effect.Effect<RecoveredSigner, ActionHash.Unhashable | Secp256k1.UnrecoverableSignature> =>
   Effect.flatMap(
     Secp256k1.Secp256k1,
     (engine) => Effect.fromResult(recoverRequest(profile, request, engine))
@@ -1032,7 +990,7 @@ export const recover = (
  * `covered` is the signed digest or, if it cannot be derived, the canonical text of the request. The format of the
  * signature does not affect the ID: neither letter case, nor leading zeros, nor `v` as 0 and 1 instead of 27 and 28.
  */
-export const fingerprint = (covered: string, signature: Secp256k1.Signature): Hex => {
+export const fingerprint = (covered: string, signature: Secp256k1.Signature): ActionHash.Hex => {
   const { r, s, v } = Secp256k1.trimmed(signature)
-  return toHex(keccak256(Utf8.encode([covered, r, s, Number(v) % 27].join(" "))))
+  return ActionHash.toHex(ActionHash.keccak256(Utf8.encode([covered, r, s, Number(v) % 27].join(" "))))
 }

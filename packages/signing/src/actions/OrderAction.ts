@@ -6,8 +6,7 @@
  * recover to an unrelated address.
  */
 import type { Cloid, OrderId } from "@trigate/domain/actions/ActionOutcome"
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import * as Result from "effect/Result"
 import * as Decimal from "../Decimal.ts"
 import { isAddress, UnsignableAction } from "./ActionHash.ts"

@@ -7,103 +7,19 @@
 import type { Mistake, SignatureMistake } from "@trigate/domain/unstable/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as MsgPack from "../actions/ActionHash.ts"
-import { isAddress, toHex } from "../actions/ActionHash.ts"
+import * as ActionHash from "../actions/ActionHash.ts"
 import type { CanonicalAction, SignedRequest } from "../actions/CanonicalAction.ts"
-import {
-  absentMembers,
-  addedFalses,
-  addedNulls,
-  addressesIn,
-  bodyMembers,
-  bodyNulls,
-  chainIds,
-  checksummed,
-  decimalsIn,
-  droppedMembers,
-  droppedNulls,
-  droppedPairs,
-  exponent,
-  integersAsFloats,
-  integerWidths,
-  isGiven,
-  isUserSigned,
-  jsonIn,
-  keysAsSent,
-  keysByLength,
-  leavesIn,
-  longExponent,
-  movedMembers,
-  normalized,
-  ofText,
-  otherTypes,
-  permutedMembers,
-  reversedKeys,
-  rewriter,
-  rewriting,
-  rounded,
-  sameHex,
-  signaturesAsSent,
-  signaturesPadded,
-  sortedInside,
-  sortedKeys,
-  sortedOutside,
-  spacedJson,
-  spelling,
-  swappedNeighbours,
-  toNumber,
-  toText,
-  trailingZeros,
-  typeLast,
-  unrounded,
-  unsortedLists,
-  upperCase,
-  withContext
-} from "../internal/memberMistakes.ts"
-import type { MistakenView, Subject, Vary } from "../internal/memberMistakes.ts"
-import {
-  arranged,
-  byteOrders,
-  documentedPreimage,
-  hashIn,
-  jsonEncodings,
-  jsonHashes,
-  jsonMessages,
-  nonceMistakes,
-  nonces,
-  otherExpiries,
-  otherHashes,
-  otherReadings,
-  plainMessages,
-  preimageOrders,
-  sizeWidths,
-  textWidths,
-  times,
-  withoutExpiryMarker,
-  withoutVaultMarker
-} from "../internal/preimageMistakes.ts"
-import {
-  absentFields,
-  amountTypesSigned,
-  chainMistakes,
-  domainMistakes,
-  fieldSets,
-  fieldTypes,
-  networkNames,
-  olderTypedData,
-  otherActionTypes,
-  primaryTypes,
-  typedActions
-} from "../internal/typedDataMistakes.ts"
-import { documentedChainField, otherThan } from "../VenueProfile.ts"
-import type { VenueProfile } from "../VenueProfile.ts"
+import * as Members from "../internal/memberMistakes.ts"
+import * as PreimageMistakes from "../internal/preimageMistakes.ts"
+import * as TypedDataMistakes from "../internal/typedDataMistakes.ts"
+import { documentedChainField, otherThan, type VenueProfile } from "../VenueProfile.ts"
 import * as SignedView from "./SignedView.ts"
 import type { Part, View } from "./SignedView.ts"
 
 /** A signing mistake and the forms in which it occurs. */
 export interface Variation {
   readonly mistake: SignatureMistake
-  readonly vary: Vary
+  readonly vary: Members.Vary
   /** The number of the mistake's forms that are also combined with other mistakes. */
   readonly pairs: number
   /**
@@ -118,7 +34,7 @@ export interface Variation {
   readonly isSeldomPaired: boolean
 }
 
-const paired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = Infinity): Variation => ({
+const paired = (mistake: SignatureMistake, vary: Members.Vary, pairs = 2, early = Infinity): Variation => ({
   mistake,
   vary,
   pairs,
@@ -127,7 +43,7 @@ const paired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = Infini
 })
 
 /** Makes a variation for a mistake that is often the only mistake, and rarely combined with another one. */
-const seldomPaired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = Infinity): Variation => ({
+const seldomPaired = (mistake: SignatureMistake, vary: Members.Vary, pairs = 2, early = Infinity): Variation => ({
   ...paired(mistake, vary, pairs, early),
   isSeldomPaired: true
 })
@@ -136,7 +52,7 @@ const seldomPaired = (mistake: SignatureMistake, vary: Vary, pairs = 2, early = 
  * Limits a generator of signing hypotheses (`vary`) to a range of its results. The range can then be a variation that
  * has its own rank in pairs.
  */
-const between = (vary: Vary, from: number, to = Infinity): Vary =>
+const between = (vary: Members.Vary, from: number, to = Infinity): Members.Vary =>
   function*(subject) {
     let at = 0
     for (const found of vary(subject)) {
@@ -146,17 +62,17 @@ const between = (vary: Vary, from: number, to = Infinity): Vary =>
   }
 
 /** Makes a variation for an unlikely mistake. The search does not combine it with other mistakes. */
-const alone = (mistake: SignatureMistake, vary: Vary, early = 0): Variation => paired(mistake, vary, 0, early)
+const alone = (mistake: SignatureMistake, vary: Members.Vary, early = 0): Variation => paired(mistake, vary, 0, early)
 
-const isOuterPart = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "outer"
+const isOuterPart = ({ part, view }: Members.Subject): boolean => view.wrapper !== undefined && part === "outer"
 
-const isWrapped = ({ part, view }: Subject): boolean => view.wrapper !== undefined && part === "inner"
+const isWrapped = ({ part, view }: Members.Subject): boolean => view.wrapper !== undefined && part === "inner"
 
 /**
  * Generates signing hypotheses in which the inner signatures name another leader or account than the wrapper does, or
  * the same two in exchanged roles.
  */
-const otherParties: Vary = function*(subject) {
+const otherParties: Members.Vary = function*(subject) {
   const { known, view } = subject
   const { wrapper } = view
   if (wrapper === undefined || !isWrapped(subject)) return
@@ -165,7 +81,7 @@ const otherParties: Vary = function*(subject) {
     change: Partial<typeof wrapper.payload>,
     member: keyof typeof wrapper.payload,
     found: string
-  ): MistakenView => ({
+  ): Members.MistakenView => ({
     view: { ...view, wrapper: { ...wrapper, payload: { ...wrapper.payload, ...change } } },
     finding: {
       path: ["action", "payload", member],
@@ -175,11 +91,26 @@ const otherParties: Vary = function*(subject) {
   })
   yield named({ multiSigUser: outerSigner, outerSigner: multiSigUser }, "outerSigner", multiSigUser)
   for (const other of [...known, multiSigUser]) {
-    if (!isAddress(other)) continue
+    if (!ActionHash.isAddress(other)) continue
     if (other !== outerSigner) yield named({ outerSigner: other }, "outerSigner", other)
     if (other !== multiSigUser) yield named({ multiSigUser: other }, "multiSigUser", other)
   }
 }
+
+/** Generates the signing hypothesis that a member of the body was not signed. */
+const notSigned = (name: "vaultAddress" | "expiresAfter"): Members.Vary => ({ view }) =>
+  Members.isGiven(view.context[name])
+    ? [{
+      view: Members.withContext(view, { [name]: null }),
+      finding: { path: [name], expected: String(view.context[name]) }
+    }]
+    : []
+
+/** Makes a hypothesis in which the action is hashed as a whole. */
+const hashedWhole = (view: View): Members.MistakenView => ({
+  view: { ...view, asL1: true },
+  finding: { path: [], found: "an L1 action" }
+})
 
 /** All variations, most likely first. */
 export const variations: ReadonlyArray<Variation> = [
@@ -190,35 +121,28 @@ export const variations: ReadonlyArray<Variation> = [
     // possibly only the leader has the wrong network
     return view.wrapper === undefined ? [whole] : [whole, { view: { ...view, profile: other }, finding }]
   }),
-  paired("vaultNotSigned", ({ view }) =>
-    isGiven(view.context.vaultAddress)
-      ? [{
-        view: withContext(view, { vaultAddress: null }),
-        finding: { path: ["vaultAddress"], expected: view.context.vaultAddress }
-      }]
-      : []),
-  paired("expiresAfterNotSigned", ({ view }) =>
-    isGiven(view.context.expiresAfter)
-      ? [{
-        view: withContext(view, { expiresAfter: null }),
-        finding: { path: ["expiresAfter"], expected: String(view.context.expiresAfter) }
-      }]
-      : []),
-  paired("fieldOrder", rewriting(sortedKeys, keysAsSent)),
-  paired("untrimmedSignature", rewriting(signaturesAsSent, signaturesPadded)),
+  paired("vaultNotSigned", notSigned("vaultAddress")),
+  paired("expiresAfterNotSigned", notSigned("expiresAfter")),
+  paired("fieldOrder", Members.rewriting(Members.sortedKeys, Members.keysAsSent)),
+  paired("untrimmedSignature", Members.rewriting(Members.signaturesAsSent, Members.signaturesPadded)),
   paired(
     "letterCase",
-    rewriting(
-      rewriter({ leaf: (value, sent) => sameHex(value, sent) && isAddress(value) ? sent : value }),
-      rewriter({ leaf: (value) => isAddress(value) ? value.toLowerCase() : value })
+    Members.rewriting(
+      Members.rewriter({
+        leaf: (value, sent) => Members.sameHex(value, sent) && ActionHash.isAddress(value) ? sent : value
+      }),
+      Members.rewriter({ leaf: (value) => ActionHash.isAddress(value) ? value.toLowerCase() : value })
     )
   ),
   seldomPaired(
     "chainIdText",
     // the second variant pads the ID to an even number of digits
-    rewriting(chainIds((id) => id), chainIds((id) => id.length % 2 === 0 ? id : `0x0${id.slice(2)}`))
+    Members.rewriting(
+      Members.chainIds((id) => id),
+      Members.chainIds((id) => id.length % 2 === 0 ? id : `0x0${id.slice(2)}`)
+    )
   ),
-  seldomPaired("nullDropped", droppedNulls),
+  seldomPaired("nullDropped", Members.droppedNulls),
   paired("typeHashed", ({ part, view }) =>
     view.wrapper === undefined || part === "inner" ? [] : [{
       view: SignedView.withRewrite(view, (value) => Predicate.isObject(value) ? { type: "multiSig", ...value } : value)
@@ -228,7 +152,9 @@ export const variations: ReadonlyArray<Variation> = [
   seldomPaired(
     "otherNonce",
     (subject) =>
-      nonces((nonce) => subject.part === "inner" ? [nonce, ...nonceMistakes(nonce)] : [nonce, nonce + 1n, nonce - 1n])(
+      PreimageMistakes.nonces((nonce) =>
+        subject.part === "inner" ? [nonce, ...PreimageMistakes.nonceMistakes(nonce)] : [nonce, nonce + 1n, nonce - 1n]
+      )(
         subject
       ),
     1,
@@ -242,48 +168,52 @@ export const variations: ReadonlyArray<Variation> = [
       expected: view.profile.chainField
     }
   }]),
-  paired("trailingZero", spelling(decimalsIn, ...trailingZeros), 2),
-  paired("valueType", spelling(decimalsIn, toNumber), 1),
-  paired("valueType", spelling((view) => leavesIn(view, "integer", "id"), toText), 1),
-  seldomPaired("integerAsFloat", integersAsFloats),
-  paired("otherChainId", between(chainMistakes, 0, 1)),
-  paired("otherChainId", between(chainMistakes, 1, 2)),
-  seldomPaired("otherChainId", between(chainMistakes, 2), 6, 8),
-  paired("letterCase", spelling(addressesIn, ofText(checksummed), ofText(upperCase)), 2),
-  paired("timeUnit", times((nonce) => [nonce / 1000n, nonce * 1000n, nonce * 1_000_000n]), 1),
+  paired("trailingZero", Members.spelling(Members.decimalsIn, ...Members.trailingZeros), 2),
+  paired("valueType", Members.spelling(Members.decimalsIn, Members.toNumber), 1),
+  paired("valueType", Members.spelling((view) => Members.leavesIn(view, "integer", "id"), Members.toText), 1),
+  seldomPaired("integerAsFloat", Members.integersAsFloats),
+  paired("otherChainId", between(TypedDataMistakes.chainMistakes, 0, 1)),
+  paired("otherChainId", between(TypedDataMistakes.chainMistakes, 1, 2)),
+  seldomPaired("otherChainId", between(TypedDataMistakes.chainMistakes, 2), 6, 8),
+  paired(
+    "letterCase",
+    Members.spelling(Members.addressesIn, Members.ofText(Members.checksummed), Members.ofText(Members.upperCase)),
+    2
+  ),
+  paired("timeUnit", PreimageMistakes.times((nonce) => [nonce / 1000n, nonce * 1000n, nonce * 1_000_000n]), 1),
   seldomPaired("hashSigned", ({ view }) => [{
-    view: { ...view, digest: (signable) => hashIn(signable) },
+    view: { ...view, digest: (signable) => PreimageMistakes.hashIn(signable) },
     finding: { path: [], found: "the hash of the action" }
   }], 1),
-  paired("personalSign", plainMessages, 1, 2),
+  paired("personalSign", PreimageMistakes.plainMessages, 1, 2),
   seldomPaired(
     "documentedPreimage",
-    ({ view }) => [{ view: { ...view, arrange: documentedPreimage }, finding: { path: [] } }],
+    ({ view }) => [{ view: { ...view, arrange: PreimageMistakes.documentedPreimage }, finding: { path: [] } }],
     1
   ),
   // without a vault, the one missing byte could be the marker of the vault or of the expiry
-  seldomPaired("vaultMarker", ({ view }) =>
-    isGiven(view.context.expiresAfter) && !isGiven(view.context.vaultAddress)
-      ? []
-      : [{ view: { ...view, arrange: withoutVaultMarker }, finding: { path: ["vaultAddress"] } }]),
+  seldomPaired(
+    "vaultMarker",
+    ({ view }) =>
+      Members.isGiven(view.context.expiresAfter) && !Members.isGiven(view.context.vaultAddress)
+        ? []
+        : [{ view: { ...view, arrange: PreimageMistakes.withoutVaultMarker }, finding: { path: ["vaultAddress"] } }]
+  ),
   seldomPaired("expiresAfterMarker", ({ view }) =>
-    isGiven(view.context.expiresAfter)
-      ? [{ view: { ...view, arrange: withoutExpiryMarker }, finding: { path: ["expiresAfter"] } }]
+    Members.isGiven(view.context.expiresAfter)
+      ? [{ view: { ...view, arrange: PreimageMistakes.withoutExpiryMarker }, finding: { path: ["expiresAfter"] } }]
       : []),
-  paired("integerWidth", integerWidths, 3, 8),
-  paired("textWidth", textWidths, 3),
-  paired("sizeWidth", sizeWidths, 1),
-  paired("otherDomain", domainMistakes, 4, 12),
-  paired("primaryType", primaryTypes, 3, 4),
-  paired("sourceLetter", networkNames, 2, 2),
+  paired("integerWidth", Members.integerWidths, 3, 8),
+  paired("textWidth", PreimageMistakes.textWidths, 3),
+  paired("sizeWidth", PreimageMistakes.sizeWidths, 1),
+  paired("otherDomain", TypedDataMistakes.domainMistakes, 4, 12),
+  paired("primaryType", TypedDataMistakes.primaryTypes, 3, 4),
+  paired("sourceLetter", TypedDataMistakes.networkNames, 2, 2),
   seldomPaired("otherScheme", (subject) => {
     const { view } = subject
-    if (isOuterPart(subject)) return [{ view: { ...view, asL1: true }, finding: { path: [], found: "an L1 action" } }]
-    return isUserSigned(view)
-      ? [{ view: { ...view, asL1: true }, finding: { path: [], found: "an L1 action" } }, {
-        view: { ...SignedView.withRewrite(view, keysAsSent), asL1: true },
-        finding: { path: [], found: "an L1 action" }
-      }]
+    if (isOuterPart(subject)) return [hashedWhole(view)]
+    return Members.isUserSigned(view)
+      ? [hashedWhole(view), hashedWhole(SignedView.withRewrite(view, Members.keysAsSent))]
       : []
   }, 1),
   paired("otherPart", ({ part, view }) =>
@@ -300,17 +230,27 @@ export const variations: ReadonlyArray<Variation> = [
         }
       }], 1),
   paired("otherParties", otherParties, 1),
-  paired("fieldOrder", rewriting(reversedKeys, typeLast, sortedInside, sortedOutside, keysByLength), 5),
-  paired("byteOrder", arranged(byteOrders), 3, 4),
-  paired("preimageOrder", arranged(preimageOrders), 6, 8),
-  paired("otherHash", otherHashes, 2, 2),
-  paired("otherEncoding", jsonEncodings, 2, 4),
-  paired("typeFields", fieldSets, 4),
-  paired("fieldType", fieldTypes, 4),
+  paired(
+    "fieldOrder",
+    Members.rewriting(
+      Members.reversedKeys,
+      Members.typeLast,
+      Members.sortedInside,
+      Members.sortedOutside,
+      Members.keysByLength
+    ),
+    5
+  ),
+  paired("byteOrder", PreimageMistakes.arranged(PreimageMistakes.byteOrders), 3, 4),
+  paired("preimageOrder", PreimageMistakes.arranged(PreimageMistakes.preimageOrders), 6, 8),
+  paired("otherHash", PreimageMistakes.otherHashes, 2, 2),
+  paired("otherEncoding", PreimageMistakes.jsonEncodings, 2, 4),
+  paired("typeFields", TypedDataMistakes.fieldSets, 4),
+  paired("fieldType", TypedDataMistakes.fieldTypes, 4),
   seldomPaired("vaultNotSent", ({ known, view }) => {
     const sent = view.context.vaultAddress?.toLowerCase()
     return known.filter((each) => each !== sent).map((vaultAddress, index) => ({
-      view: withContext(view, { vaultAddress }),
+      view: Members.withContext(view, { vaultAddress }),
       finding: {
         path: ["vaultAddress"],
         found: vaultAddress,
@@ -319,33 +259,41 @@ export const variations: ReadonlyArray<Variation> = [
       }
     }))
   }, 1),
-  paired("memberNotSigned", droppedMembers, 2, 6),
-  alone("nullHashed", addedNulls, 2),
-  alone("falseHashed", addedFalses, 2),
-  alone("unsortedList", unsortedLists, 2),
-  alone("fieldOrder", swappedNeighbours),
-  alone("decimalText", spelling(decimalsIn, exponent, longExponent, ofText((text) => text.replace(/^0\./, ".")))),
-  alone("jsonText", spelling((view) => leavesIn(view, "json"), jsonIn, spacedJson)),
-  alone("unicodeForm", rewriting(normalized("NFC"), normalized("NFD"))),
-  alone("roundedInteger", spelling((view) => leavesIn(view, "integer"), rounded)),
-  alone("expiresAfterNotSent", otherExpiries),
-  alone("personalSign", jsonMessages, 4),
-  alone("primaryType", otherActionTypes),
-  alone("olderTypedData", olderTypedData),
-  alone("fieldType", amountTypesSigned),
-  alone("absentSigned", absentFields),
-  alone("absentSigned", absentMembers),
-  alone("nullHashed", bodyNulls),
-  alone("memberAdded", bodyMembers),
-  alone("otherType", otherTypes),
-  alone("hashSigned", jsonHashes),
-  alone("otherNonce", nonces((nonce) => [nonce, ...nonceMistakes(nonce)])),
-  alone("otherScheme", typedActions),
-  alone("memberNotSigned", droppedPairs),
-  alone("fieldOrder", permutedMembers),
-  alone("fieldOrder", movedMembers),
-  alone("roundedInteger", unrounded),
-  alone("otherNonce", nonces(otherReadings))
+  paired("memberNotSigned", Members.droppedMembers, 2, 6),
+  alone("nullHashed", Members.addedNulls, 2),
+  alone("falseHashed", Members.addedFalses, 2),
+  alone("unsortedList", Members.unsortedLists, 2),
+  alone("fieldOrder", Members.swappedNeighbours),
+  alone(
+    "decimalText",
+    Members.spelling(
+      Members.decimalsIn,
+      Members.exponent,
+      Members.longExponent,
+      Members.ofText((text) => text.replace(/^0\./, "."))
+    )
+  ),
+  alone("jsonText", Members.spelling((view) => Members.leavesIn(view, "json"), Members.jsonIn, Members.spacedJson)),
+  alone("unicodeForm", Members.rewriting(Members.normalized("NFC"), Members.normalized("NFD"))),
+  alone("roundedInteger", Members.spelling((view) => Members.leavesIn(view, "integer"), Members.rounded)),
+  alone("expiresAfterNotSent", PreimageMistakes.otherExpiries),
+  alone("personalSign", PreimageMistakes.jsonMessages, 4),
+  alone("primaryType", TypedDataMistakes.otherActionTypes),
+  alone("olderTypedData", TypedDataMistakes.olderTypedData),
+  alone("fieldType", TypedDataMistakes.amountTypesSigned),
+  alone("absentSigned", TypedDataMistakes.absentFields),
+  alone("absentSigned", Members.absentMembers),
+  alone("nullHashed", Members.bodyNulls),
+  alone("memberAdded", Members.bodyMembers),
+  alone("otherType", Members.otherTypes),
+  alone("hashSigned", PreimageMistakes.jsonHashes),
+  alone("otherNonce", PreimageMistakes.nonces((nonce) => [nonce, ...PreimageMistakes.nonceMistakes(nonce)])),
+  alone("otherScheme", TypedDataMistakes.typedActions),
+  alone("memberNotSigned", Members.droppedPairs),
+  alone("fieldOrder", Members.permutedMembers),
+  alone("fieldOrder", Members.movedMembers),
+  alone("roundedInteger", Members.unrounded),
+  alone("otherNonce", PreimageMistakes.nonces(PreimageMistakes.otherReadings))
 ]
 
 /** A digest that the signer could have signed, and the mistakes that produce it. */
@@ -362,7 +310,7 @@ export interface SignedReading {
 }
 
 /** Converts a digest to 0x hex. */
-export const digestHex = toHex
+export const digestHex = ActionHash.toHex
 
 /** A view with one mistake, in one of the forms in which the mistake occurs. */
 interface Single {
@@ -375,7 +323,7 @@ interface Single {
   readonly form: number
 }
 
-type Examined = Omit<Subject, "view">
+type Examined = Omit<Members.Subject, "view">
 
 /** Generates the views of one variation (a mistake with its forms), from the index `from` to before the index `to`. */
 function* singleMistakes(
@@ -445,7 +393,7 @@ const maxSearched = 16 * 1024
 const maxReadings = 2400
 
 const countReadings = ({ action }: CanonicalAction): number =>
-  Result.match(MsgPack.encode(action), {
+  Result.match(ActionHash.encode(action), {
     onFailure: () => 0,
     onSuccess: ({ length }) => length > maxSearched ? 0 : Math.min(maxReadings, Math.floor(maxHashed / length))
   })
@@ -521,7 +469,7 @@ export function* readings(
   ): SignedReading | undefined => {
     left--
     const digest = Result.getOrUndefined(digestOf(view))
-    const key = digest === undefined ? undefined : toHex(digest)
+    const key = digest === undefined ? undefined : ActionHash.toHex(digest)
     if (digest === undefined || key === undefined || seen.has(key)) return undefined
     seen.add(key)
     return { digest, mistakes, rank }

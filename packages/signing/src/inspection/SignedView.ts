@@ -4,8 +4,10 @@
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
 import type { Difference, Mistake } from "@trigate/domain/unstable/Inspection"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import * as Struct from "effect/Struct"
 import * as ActionForm from "../actions/ActionForm.ts"
 import * as ActionHash from "../actions/ActionHash.ts"
 import { concat, fromHex, isAddress, keccak256, toHex, toUint64, uint64Bytes } from "../actions/ActionHash.ts"
@@ -193,9 +195,6 @@ export const printJson = (style: JsonStyle, value: unknown): string => {
   return print(value, "")
 }
 
-/** Encodes a value as JSON. */
-export const encodeJson = (style: JsonStyle, value: unknown): Uint8Array => Json.encode(printJson(style, value))
-
 /**
  * The signatures that are examined: the signature of the request itself, or the signatures inside a multi-sig wrapper.
  */
@@ -347,35 +346,26 @@ export const combined = (right: View, first: View, second: View): View | undefin
   const isChanged = (view: View, name: keyof View): boolean => view[name] !== right[name]
   const isFree = (name: keyof View): boolean => !isChanged(first, name) || !isChanged(second, name)
   if (action === undefined || !exclusive.every(isFree)) return undefined
-  const later = <Name extends keyof View>(name: Name): View[Name] =>
-    isChanged(second, name) ? second[name] : first[name]
   const inContext = <Name extends keyof ActionHash.HashContext>(name: Name): ActionHash.HashContext[Name] =>
     second.context[name] === right.context[name] ? first.context[name] : second.context[name]
   const [one, other] = [first.encoding, second.encoding]
-  return {
-    profile: later("profile"),
-    wrapper: later("wrapper"),
+  const merged: View = {
+    ...first,
+    ...Struct.pick(second, Struct.keys(second).filter((name) => isChanged(second, name))),
     action,
-    context: isFree("context")
-      ? later("context")
-      : {
-        nonce: inContext("nonce"),
-        vaultAddress: inContext("vaultAddress"),
-        expiresAfter: inContext("expiresAfter")
-      },
+    encoding: one === undefined || other === undefined ? other ?? one : combinedEncodings(one, other)
+  }
+  return {
+    ...merged,
+    context: isFree("context") ? merged.context : {
+      nonce: inContext("nonce"),
+      vaultAddress: inContext("vaultAddress"),
+      expiresAfter: inContext("expiresAfter")
+    },
     rewrite: isFree("rewrite")
-      ? later("rewrite")
+      ? merged.rewrite
       : (value, sent) => second.rewrite(first.rewrite(value, sent), sent),
-    encoding: one === undefined || other === undefined ? other ?? one : combinedEncodings(one, other),
-    json: later("json"),
-    arrange: later("arrange"),
-    hashBytes: later("hashBytes"),
-    reshape: isFree("reshape") ? later("reshape") : (signable) => second.reshape(first.reshape(signable)),
-    digest: later("digest"),
-    asTyped: later("asTyped"),
-    otherPart: later("otherPart"),
-    wrapped: later("wrapped"),
-    asL1: later("asL1")
+    reshape: isFree("reshape") ? merged.reshape : (signable) => second.reshape(first.reshape(signable))
   }
 }
 
@@ -389,13 +379,6 @@ export const readMember = (value: unknown, key: string | number): unknown =>
 export const actionPath = ({ wrapper }: View): ActionForm.Path =>
   wrapper === undefined ? ["action"] : ["action", "payload", "action"]
 
-/** A hashed value and the corresponding sent value. */
-export interface Hashed {
-  readonly value: unknown
-  readonly sent: unknown
-  readonly path: ActionForm.Path
-}
-
 /** Returns the multi-sig wrapper around a view's action; `undefined` without a wrapper. */
 export const viewWrapper = ({ action, wrapper }: View): MultiSig.MultiSigAction | undefined =>
   wrapper === undefined ? undefined : { ...wrapper, payload: { ...wrapper.payload, action } }
@@ -404,7 +387,7 @@ export const viewWrapper = ({ action, wrapper }: View): MultiSig.MultiSigAction 
  * Returns the value that is hashed for the outer or inner signatures according to a view, and the corresponding value
  * of the action `sent`.
  */
-export const hashedValue = (view: View, part: Part, sent: unknown): Hashed => {
+export const hashedValue = (view: View, part: Part, sent: unknown) => {
   const whole = viewWrapper(view)
   if (whole !== undefined && part === "outer") {
     return { value: view.rewrite(MultiSig.hashedWrapper(whole), sent), sent, path: ["action"] }
@@ -471,7 +454,7 @@ export const mistakesBetween = (
 const noBytes = new Uint8Array(0)
 
 const encoded = ({ encoding, json }: View, value: unknown): Bytes => {
-  if (json !== undefined) return Result.succeed(encodeJson(json, value))
+  if (json !== undefined) return Result.succeed(Json.encode(printJson(json, value)))
   return encoding === undefined ? ActionHash.encode(value) : Result.succeed(encode(encoding, value))
 }
 
@@ -556,13 +539,22 @@ const viewSignable = (view: View, given: Part, sent: unknown, encode: Encode = e
   const part = view.otherPart ? given === "outer" ? "inner" : "outer" : given
   const whole = viewWrapper(view)
   if (whole === undefined || part === "inner") return innerSignable(view, whole, sent, encode)
-  const bytes = encode(view, whole === undefined ? "action" : "wrapper", () => hashedValue(view, part, sent).value)
+  const bytes = encode(view, "wrapper", () => hashedValue(view, part, sent).value)
   return view.asL1
     ? agentTypedData(view, bytes)
     : Result.flatMap(
       hashed(view, bytes),
       (hash) => MultiSig.leaderSignable(view.profile, whole.signatureChainId, toHex(hash), view.context.nonce)
     )
+}
+
+/** Returns the value of a key; makes the value on first use. */
+const remembered = <Key, Value>(known: Map<Key, Value>, key: Key, make: () => Value): Value => {
+  const found = known.get(key)
+  if (found !== undefined) return found
+  const made = make()
+  known.set(key, made)
+  return made
 }
 
 /** Returns the digest that was signed if a view is correct. A view is a hypothesis about the signing. */
@@ -577,12 +569,7 @@ export type DigestOf = (view: View) => Bytes
  */
 export const digester = (part: Part, sent: unknown): DigestOf => {
   const ids = new Map<unknown, number>()
-  const numberInstance = (value: unknown): number => {
-    const known = ids.get(value)
-    if (known !== undefined) return known
-    ids.set(value, ids.size)
-    return ids.size - 1
-  }
+  const numberInstance = (value: unknown): number => remembered(ids, value, () => ids.size)
   const encodedOnce = new Map<string, Bytes>()
   const signableOnce = new Map<string, SignableOf>()
   const valueKey = ({ action, encoding, json, otherPart, rewrite, wrapped, wrapper }: View): string =>
@@ -593,19 +580,18 @@ export const digester = (part: Part, sent: unknown): DigestOf => {
       value,
       ...[view.profile, view.context, view.arrange, view.hashBytes, view.asTyped, view.asL1].map(numberInstance)
     ].join()
-    let signable = signableOnce.get(key)
-    if (signable === undefined) {
-      signable = viewSignable(view, part, sent, (_view, name, make) => {
-        const bytesKey = `${value} ${name}`
-        let bytes = encodedOnce.get(bytesKey)
-        if (bytes === undefined) encodedOnce.set(bytesKey, bytes = encoded(view, make()))
-        return bytes
-      })
-      signableOnce.set(key, signable)
-    }
-    return Result.isFailure(signable)
-      ? Result.fail(signable.failure)
-      : Result.succeed(view.digest(view.reshape(signable.success)))
+    const signable = remembered(
+      signableOnce,
+      key,
+      () =>
+        viewSignable(
+          view,
+          part,
+          sent,
+          (_view, name, make) => remembered(encodedOnce, `${value} ${name}`, () => encoded(view, make()))
+        )
+    )
+    return Result.map(signable, (found) => view.digest(view.reshape(found)))
   }
 }
 
@@ -613,7 +599,5 @@ export const digester = (part: Part, sent: unknown): DigestOf => {
  * Returns the typed data that the outer or inner signatures cover according to a view (a hypothesis about the signing),
  * after {@link View.reshape} was applied; `undefined` if the view's action cannot be converted to typed data.
  */
-export const viewTypedData = (view: View, part: Part, sent: unknown): ActionHash.Signable | undefined => {
-  const found = viewSignable(view, part, sent)
-  return Result.isFailure(found) ? undefined : view.reshape(found.success)
-}
+export const viewTypedData = (view: View, part: Part, sent: unknown): ActionHash.Signable | undefined =>
+  Option.getOrUndefined(Option.map(Result.getSuccess(viewSignable(view, part, sent)), view.reshape))

@@ -3,8 +3,7 @@ import type { Mistake, SignatureMistake } from "@trigate/domain/unstable/Inspect
 import * as Predicate from "effect/Predicate"
 import { chainIdFault } from "../actions/ActionForm.ts"
 import { isAddress } from "../actions/ActionHash.ts"
-import { otherThan } from "../VenueProfile.ts"
-import type { VenueProfile } from "../VenueProfile.ts"
+import { otherThan, type VenueProfile } from "../VenueProfile.ts"
 
 /**
  * A warning about one part of an action. `path` locates the part; `message` is one ASCII sentence with the correction.
@@ -115,6 +114,7 @@ interface MistakeTexts {
 /** The location of a mistake without a path. */
 const whole = "the signature"
 
+/** A text in which `{where}`, `{found}` and `{expected}` are replaced, or a function that makes the text. */
 type Clause = string | ((texts: MistakeTexts, profile: VenueProfile) => string)
 
 /** A kind of mistake. */
@@ -147,43 +147,36 @@ const outOfPlace = (found: string, expected: string): string => {
   return `"${signed[at] ?? ""}" is in the position of "${right[at] ?? ""}"`
 }
 
-const inBody = (made: string, clause: Clause, changesSigner = true): Kind => ({
+const detected = (by: Kind["by"]) => (made: string, clause: Clause, changesSigner = true): Kind => ({
   made,
-  by: "body",
+  by,
   changesSigner,
   clause
 })
 
-const searched = (made: string, clause: Clause): Kind => ({ made, by: "search", changesSigner: true, clause })
-
-const inSignature = (made: string, clause: Clause, changesSigner = true): Kind => ({
-  made,
-  by: "signature",
-  changesSigner,
-  clause
-})
-
-const ofSigners = (made: string, clause: Clause): Kind => ({ made, by: "signers", changesSigner: true, clause })
+const inBody = detected("body")
+const searched = detected("search")
+const inSignature = detected("signature")
+const ofSigners = detected("signers")
 
 /** Every kind of mistake. */
 export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   wrappedBody: inBody(
     "the body is nested in another object, or is JSON inside a string",
-    ({ found }) => `the body is nested in ${found}: send the object with action, nonce and signature itself`,
+    "the body is nested in {found}: send the object with action, nonce and signature itself",
     false
   ),
   trailingZero: inBody(
     "a decimal has redundant zeros",
-    ({ expected, found, where }) =>
-      `${where} has a trailing zero: it reads ${found} and has to be signed and sent as ${expected}`
+    "{where} has a trailing zero: it reads {found} and has to be signed and sent as {expected}"
   ),
   decimalText: inBody(
     "a decimal has an exponent or a sign, or lacks its leading zero",
-    ({ expected, found, where }) => `${where} is written as ${found}: sign and send ${expected}, as the venue hashes it`
+    "{where} is written as {found}: sign and send {expected}, as the venue hashes it"
   ),
   valueType: inBody(
     "a value has another JSON type: a number instead of a string, or a string instead of an integer or a flag",
-    ({ expected, found, where }) => `${where} is ${found}: sign and send ${expected}`
+    "{where} is {found}: sign and send {expected}"
   ),
   letterCase: inBody(
     "an address or a client order id is hashed in upper or mixed case",
@@ -194,49 +187,41 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   integerAsFloat: searched(
     "an integer is encoded as a MessagePack double",
-    ({ expected, found, where }) =>
-      `${where} was encoded as the double ${found}: encode the integer ${expected} as an integer`
+    "{where} was encoded as the double {found}: encode the integer {expected} as an integer"
   ),
   integerWidth: searched(
     "integers are encoded wider than needed, or with signed types",
     ({ found, where }) =>
-      `${
-        where === whole ? "integers were" : `${where} was`
-      } encoded as ${found}: encode each integer in the smallest ` +
-      "unsigned form of MessagePack that fits it"
+      `${where === whole ? "integers were" : `${where} was`} encoded as ${found}: ` +
+      "encode each integer in the smallest unsigned form of MessagePack that fits it"
   ),
   textWidth: searched(
     "text is encoded with a wider header, or as bytes",
-    ({ found }) =>
-      `text was encoded as ${found}: encode it as MessagePack text with the shortest header (fixstr, then str8)`
+    "text was encoded as {found}: encode it as MessagePack text with the shortest header (fixstr, then str8)"
   ),
   sizeWidth: searched(
     "maps and arrays are encoded with a wider header",
-    ({ found }) => `maps and arrays were encoded as ${found}: use fixmap and fixarray up to 15 members`
+    "maps and arrays were encoded as {found}: use fixmap and fixarray up to 15 members"
   ),
   otherEncoding: searched(
     "JSON is hashed instead of MessagePack",
-    ({ found }) =>
-      `${found} was hashed: encode the action as MessagePack, then append nonce and vault, and hash the result`
+    "{found} was hashed: encode the action as MessagePack, then append nonce and vault, and hash the result"
   ),
   otherHash: searched(
     "a hash other than keccak-256 is used",
-    ({ found }) => `the action was hashed with ${found}: the venue uses keccak-256 with the padding of Ethereum`
+    "the action was hashed with {found}: the venue uses keccak-256 with the padding of Ethereum"
   ),
   roundedInteger: searched(
     "an integer above 2^53 was converted to a double",
-    ({ expected, found, where }) =>
-      `${where} was converted to a double and signed as ${found}: the body has ${expected}, so keep all its digits`
+    "{where} was converted to a double and signed as {found}: the body has {expected}, so keep all its digits"
   ),
   jsonText: searched(
     "JSON inside a string is serialized again after signing",
-    ({ expected, found, where }) =>
-      `the JSON in ${where} was serialized again after it was signed, as ${found}: send the text that was signed, ${expected}`
+    "the JSON in {where} was serialized again after it was signed, as {found}: send the text that was signed, {expected}"
   ),
   unicodeForm: searched(
     "a name is signed in another Unicode form",
-    ({ expected, found, where }) =>
-      `${where} was signed in another Unicode form, as ${found}: sign and send the same characters, ${expected}`
+    "{where} was signed in another Unicode form, as {found}: sign and send the same characters, {expected}"
   ),
   fieldOrder: searched(
     "members are hashed in another order: as sent, sorted, reversed or shuffled",
@@ -246,71 +231,67 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   nullDropped: searched(
     "a null that must be hashed is omitted",
-    ({ where }) => `${where} is null and was omitted from the signed data: the null is hashed, so keep it`
+    "{where} is null and was omitted from the signed data: the null is hashed, so keep it"
   ),
   nullHashed: searched(
     "an absent member is hashed as null",
-    ({ where }) => `${where} was hashed as null: omit the member from the signed data`
+    "{where} was hashed as null: omit the member from the signed data"
   ),
   falseHashed: searched(
     "a flag that is hashed only if it is true is hashed as false",
-    ({ where }) => `${where} was hashed as false: omit the member from the signed data unless it is true`
+    "{where} was hashed as false: omit the member from the signed data unless it is true"
   ),
   memberNotSigned: searched(
     "one or two members are missing from the signed data",
-    ({ expected, where }) => `${where} is missing from the signed data: sign it as ${expected}`
+    "{where} is missing from the signed data: sign it as {expected}"
   ),
   memberAdded: searched(
     "members of the body are hashed with the action",
     ({ found, where }) =>
-      `${
-        where === whole ? found : where
-      } was hashed: hash the action alone, and append the body's nonce, vaultAddress ` +
-      "and expiresAfter"
+      `${where === whole ? found : where} was hashed: ` +
+      "hash the action alone, and append the body's nonce, vaultAddress and expiresAfter"
   ),
   otherType: searched(
     "the action is hashed with the type of another action, or with another spelling of its type",
-    ({ expected, found, where }) => `${where} was hashed as ${found}: sign it as ${expected}`
+    "{where} was hashed as {found}: sign it as {expected}"
   ),
   missingMember: inBody(
     "a member is missing",
-    ({ expected, where }) => `${where} is missing: send ${expected}, and sign it`,
+    "{where} is missing: send {expected}, and sign it",
     false
   ),
   misplacedMember: inBody(
     "a member is one level too deep or too high, or has another name",
-    ({ expected, where }) =>
-      `${where} is not where the venue reads it: move it to ${expected}, and sign the changed action`
+    "{where} is not where the venue reads it: move it to {expected}, and sign the changed action"
   ),
   wrongShape: inBody(
     "a value has another shape: text instead of an object, or an object instead of a list",
-    ({ expected, found, where }) => `${where} is ${found}: sign and send ${expected}`
+    "{where} is {found}: sign and send {expected}"
   ),
   emptyList: inBody(
     "a list is empty",
-    ({ expected, where }) => `${where} is an empty list, which the venue refuses: send ${expected}`,
+    "{where} is an empty list, which the venue refuses: send {expected}",
     false
   ),
   unsortedList: inBody(
     "a list of pairs is not sorted by its keys",
-    ({ expected, found, where }) => `${where} is in the order ${found}: sign and send it sorted by key, as ${expected}`
+    "{where} is in the order {found}: sign and send it sorted by key, as {expected}"
   ),
   unknownWord: inBody(
     "a value is not one of the words that the member allows",
-    ({ expected, found, where }) => `${where} is ${found}, which the venue does not know: sign and send ${expected}`
+    "{where} is {found}, which the venue does not know: sign and send {expected}"
   ),
   unknownType: inBody(
     "the type of the action is unknown, but resembles a known type",
-    ({ expected, found, where }) => `${where} is ${found}, which the venue does not know: sign and send ${expected}`
+    "{where} is {found}, which the venue does not know: sign and send {expected}"
   ),
   unacceptedValue: inBody(
     "a value has the right type, but is outside of its valid range",
-    ({ expected, found, where }) => `${where} is ${found}: sign and send ${expected}`
+    "{where} is {found}: sign and send {expected}"
   ),
   documentedForm: inBody(
     "the action has a form that appears only in the venue's documentation",
-    ({ expected, found, where }) =>
-      `${where} is a form that appears only in the documentation: the venue accepts ${expected} instead of ${found}`,
+    "{where} is a form that appears only in the documentation: the venue accepts {expected} instead of {found}",
     false
   ),
   otherNetwork: searched(
@@ -336,7 +317,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   ownVault: inBody(
     "vaultAddress is the signer's own address",
-    ({ found }) => `vaultAddress is ${found}, the account itself: omit vaultAddress, also from the signed data`
+    "vaultAddress is {found}, the account itself: omit vaultAddress, also from the signed data"
   ),
   expiresAfterNotSigned: searched(
     "expiresAfter is sent and not signed",
@@ -355,7 +336,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   timeUnit: inBody(
     "a time is not in milliseconds",
-    ({ expected, found, where }) => `${where} is ${found}, which is not in milliseconds: sign and send ${expected}`,
+    "{where} is {found}, which is not in milliseconds: sign and send {expected}",
     false
   ),
   otherNonce: searched(
@@ -372,40 +353,37 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   preimageOrder: searched(
     "action, nonce, vault and expiry are hashed in another order, or one of them is omitted",
-    ({ found }) =>
-      `the hashed bytes were concatenated as ${found}: ` +
+    "the hashed bytes were concatenated as {found}: " +
       "the order is action, nonce, vault (0, or 1 and its 20 bytes) and, if set, expiresAfter (0 and its 8 bytes)"
   ),
   byteOrder: searched(
     "the nonce or expiry is hashed in another byte order or width",
-    ({ found }) =>
-      `${found} was hashed: write nonce and expiry as 8 bytes each, big-endian, and a vault as its 20 bytes`
+    "{found} was hashed: write nonce and expiry as 8 bytes each, big-endian, and a vault as its 20 bytes"
   ),
   otherChainId: searched(
     "the action is signed in the domain of another chain",
-    ({ expected, found }) =>
-      `it is signed with another chain id, ${found}, most likely that of the network to which the wallet is ` +
-      `connected: sign with ${expected}`
+    "it is signed with another chain id, {found}, most likely that of the network to which the wallet is " +
+      "connected: sign with {expected}"
   ),
   otherDomain: searched(
     "the domain has another name, version or contract",
-    ({ expected, found }) => `it is signed in another EIP-712 domain (${found}): the venue's domain is ${expected}`
+    "it is signed in another EIP-712 domain ({found}): the venue's domain is {expected}"
   ),
   sourceLetter: searched(
     "the agent's source or the network's name is not the venue's",
-    ({ expected, found }) => `it was signed with ${found}: sign it with ${expected}`
+    "it was signed with {found}: sign it with {expected}"
   ),
   primaryType: searched(
     "the typed data have another primary type",
-    ({ expected, found }) => `the primary type was ${found}: it has to be ${expected}`
+    "the primary type was {found}: it has to be {expected}"
   ),
   typeFields: searched(
     "the typed data have other fields, or another order of them",
-    ({ expected, found }) => `the typed data had the fields ${found}: they have to be ${expected}`
+    "the typed data had the fields {found}: they have to be {expected}"
   ),
   fieldType: searched(
     "a field of the typed data has another type",
-    ({ expected, found }) => `a field of the typed data was declared as ${found}: it has to be ${expected}`
+    "a field of the typed data was declared as {found}: it has to be {expected}"
   ),
   otherScheme: searched(
     "a user-signed action is signed as an L1 action, or the reverse",
@@ -416,7 +394,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   olderTypedData: searched(
     "the typed data are those of an SDK of before May 2024",
-    ({ expected, found }) => `it is signed as SDKs of before May 2024 did, as ${found}: sign ${expected}`
+    "it is signed as SDKs of before May 2024 did, as {found}: sign {expected}"
   ),
   absentSigned: searched(
     "an absent value is signed as text (null, None, undefined), or an absent text as another",
@@ -448,30 +426,28 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   otherParties: searched(
     "a co-signer signs for another multi-sig account or leader",
-    ({ expected, found, where }) =>
-      `the co-signer signed for another account or leader: ${where} was ${found}, but has to be ${expected}`
+    "the co-signer signed for another account or leader: {where} was {found}, but has to be {expected}"
   ),
   otherPart: searched(
     "the leader signs the message for co-signers, or the reverse",
-    ({ expected, found }) => `${found} was signed: sign ${expected}`
+    "{found} was signed: sign {expected}"
   ),
   otherLeader: ofSigners(
     "the outer signature is not outerSigner's",
-    ({ expected, found }) =>
-      `the wrapper is signed by ${found} and names ${expected} as outerSigner: sign the wrapper with that key, or set ` +
+    "the wrapper is signed by {found} and names {expected} as outerSigner: sign the wrapper with that key, or set " +
       "outerSigner to the signing key and let all co-signers sign again"
   ),
   repeatedCosigner: ofSigners(
     "a co-signer signs twice",
-    ({ found, where }) => `${where} is the second signature of ${found}: a co-signer counts once, so omit it`
+    "{where} is the second signature of {found}: a co-signer counts once, so omit it"
   ),
   hashSigned: searched(
     "the hash is signed without typed data",
-    ({ found }) => `${found} was signed without typed data: sign typed data (eth_signTypedData_v4)`
+    "{found} was signed without typed data: sign typed data (eth_signTypedData_v4)"
   ),
   personalSign: searched(
     "the action's JSON, or a hash of the action, is signed as a plain message",
-    ({ found }) => `${found} was signed as a plain message (personal_sign): sign typed data (eth_signTypedData_v4)`
+    "{found} was signed as a plain message (personal_sign): sign typed data (eth_signTypedData_v4)"
   ),
   otherRecoveryBit: inSignature(
     "v selects the wrong one of two possible keys",
@@ -479,7 +455,7 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   recoveryBitForm: inSignature(
     "v is 0 or 1",
-    ({ expected, found, where }) => `${where} is ${found}: send ${expected}`,
+    "{where} is {found}: send {expected}",
     false
   ),
   swappedHalves: inSignature("r and s are swapped", "r and s are swapped: swap them back"),
@@ -489,11 +465,11 @@ export const kinds: { readonly [M in SignatureMistake]: Kind } = {
   ),
   otherKey: ofSigners(
     "another key signed",
-    ({ expected, found }) => `it is by ${found}: sign with the key of ${expected}`
+    "it is by {found}: sign with the key of {expected}"
   ),
   refused: ofSigners(
     "the gateway refuses the request for a reason other than a signing mistake",
-    ({ found }) => `POST /exchange refuses it: ${found}`
+    "POST /exchange refuses it: {found}"
   )
 }
 
@@ -502,12 +478,19 @@ const quotedPath = (path: Mistake["path"]): string => path.length === 0 ? whole 
 /** Returns the mistake and its correction as one clause. */
 export const mistakeClause = (profile: VenueProfile, { expected, found, mistake, path }: Mistake): string => {
   const { clause } = kinds[mistake]
-  return typeof clause === "string" ? clause : clause({
+  const texts = {
     where: quotedPath(path),
     found: printable(found ?? "nothing"),
     expected: printable(expected ?? "nothing"),
     shown: found !== undefined && expected !== undefined
-  }, profile)
+  }
+  return typeof clause === "string"
+    ? clause
+      .replaceAll(
+        /\{where\}|\{found\}|\{expected\}/g,
+        (name) => name === "{where}" ? texts.where : name === "{found}" ? texts.found : texts.expected
+      )
+    : clause(texts, profile)
 }
 
 /** Returns whether the venue recovers a wrong address because of the mistake. */

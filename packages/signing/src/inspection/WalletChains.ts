@@ -3,17 +3,11 @@
  * another chain ID. The inspector tries the IDs in this list to find this mistake.
  */
 
-/** A chain: its ID and its name. */
-export interface WalletChain {
-  readonly id: number
-  readonly name: string
-}
-
 /**
  * The chains to which wallets connect, most likely first: Ethereum and the chains of the venue's bridge, the venue's
  * EVM, then other chains that wallets list.
  */
-export const walletChains: ReadonlyArray<WalletChain> = [
+export const walletChains: ReadonlyArray<{ readonly id: number; readonly name: string }> = [
   { id: 42_161, name: "Arbitrum One" },
   { id: 1, name: "Ethereum" },
   { id: 421_614, name: "Arbitrum Sepolia" },

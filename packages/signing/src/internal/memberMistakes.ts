@@ -6,14 +6,10 @@ import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import type { Mistake } from "@trigate/domain/unstable/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as ActionForm from "../actions/ActionForm.ts"
-import type * as ActionHash from "../actions/ActionHash.ts"
-import { keccak256, toHex, trimmedHex } from "../actions/ActionHash.ts"
-import type { Hex } from "../actions/ActionHash.ts"
+import * as ActionHash from "../actions/ActionHash.ts"
 import * as CanonicalAction from "../actions/CanonicalAction.ts"
-import type { SignedRequest } from "../actions/CanonicalAction.ts"
 import * as SignedView from "../inspection/SignedView.ts"
-import { Packed, standard } from "../inspection/SignedView.ts"
-import type { IntegerStyle, Part, Rewrite, View } from "../inspection/SignedView.ts"
+import { type IntegerStyle, Packed, type Part, type Rewrite, standard, type View } from "../inspection/SignedView.ts"
 
 /**
  * A view (a signing hypothesis) with one mistake. If a comparison of the hashed values does not show the mistake,
@@ -26,7 +22,7 @@ export interface MistakenView {
 
 export interface Subject {
   readonly view: View
-  readonly request: SignedRequest
+  readonly request: CanonicalAction.SignedRequest
   readonly part: Part
   /**
    * Addresses that the signer could have signed as the vault: the expected signer, and other addresses that the gateway
@@ -61,6 +57,11 @@ export const rewriter = ({ leaf = (value) => value, members = (all) => all }: Ch
 export const rewriting = (...rewrites: ReadonlyArray<Rewrite>): Vary => ({ view }) =>
   rewrites.map((rewrite) => ({ view: SignedView.withRewrite(view, rewrite) }))
 
+/** Returns a signing hypothesis in which the members of every object are changed. */
+const withMembersChanged = (view: View, members: (all: Members) => Members): MistakenView => ({
+  view: SignedView.withRewrite(view, rewriter({ members }))
+})
+
 export type Edit = (value: unknown) => unknown
 
 const editAt = (value: unknown, [key, ...rest]: ActionForm.Path, edit: Edit): unknown => {
@@ -89,11 +90,8 @@ export const edited = (view: View, paths: ReadonlyArray<ActionForm.Path>, edit: 
  */
 export const maxLeaves = 16
 
-export const actionOrder = ({ action, profile }: View): CanonicalAction.ActionOrder | undefined => {
-  const type = CanonicalAction.find(action["type"])
-  if (type !== undefined) return CanonicalAction.order(profile)(type)
-  return CanonicalAction.l1(action["type"])
-}
+export const actionOrder = ({ action, profile }: View): CanonicalAction.ActionOrder | undefined =>
+  CanonicalAction.orderIn(profile, action["type"])
 
 export const leavesIn = (view: View, ...kinds: ReadonlyArray<CanonicalAction.Kind>): ReadonlyArray<ActionForm.Leaf> => {
   const order = actionOrder(view)
@@ -114,7 +112,7 @@ export const isGiven = (value: unknown): value is string | number | bigint => va
 
 export const sameHex = (a: unknown, b: unknown): boolean =>
   Predicate.isString(a) && Predicate.isString(b) && /^0x[0-9a-fA-F]+$/.test(a) && /^0x[0-9a-fA-F]+$/.test(b) &&
-  trimmedHex(a) === trimmedHex(b)
+  ActionHash.trimmedHex(a) === ActionHash.trimmedHex(b)
 
 type Reshape = View["reshape"]
 
@@ -142,10 +140,10 @@ export const signaturesPadded = rewriter({
       : value
 })
 
-export const chainIds = (spell: (chainId: Hex) => string): Rewrite =>
+export const chainIds = (spell: (chainId: ActionHash.Hex) => string): Rewrite =>
   rewriter({
     leaf: (value, _sent, key) =>
-      key === "signatureChainId" && Predicate.isString(value) ? spell(trimmedHex(value)) : value
+      key === "signatureChainId" && Predicate.isString(value) ? spell(ActionHash.trimmedHex(value)) : value
   })
 
 /**
@@ -160,8 +158,12 @@ export const keysAsSent = rewriter({
   }
 })
 
+const sorted = (members: Members): Members => members.toSorted(([a], [b]) => a < b ? -1 : 1)
+
+const hasType = (members: Members): boolean => members.some(([key]) => key === "type")
+
 /** Sorts members alphabetically, as serializers with sorted maps do. */
-export const sortedKeys = rewriter({ members: (all) => all.toSorted(([a], [b]) => a < b ? -1 : 1) })
+export const sortedKeys = rewriter({ members: sorted })
 
 /** Sorts members by length, then alphabetically, as canonical CBOR and some maps do. */
 export const keysByLength = rewriter({
@@ -171,13 +173,9 @@ export const keysByLength = rewriter({
 export const reversedKeys = rewriter({ members: (all) => all.toReversed() })
 
 /** Sorts members like {@link sortedKeys}, but not in objects with the member `type`, such as the action itself. */
-export const sortedInside = rewriter({
-  members: (all) => all.some(([key]) => key === "type") ? all : all.toSorted(([a], [b]) => a < b ? -1 : 1)
-})
+export const sortedInside = rewriter({ members: (all) => hasType(all) ? all : sorted(all) })
 
-export const sortedOutside = rewriter({
-  members: (all) => all.some(([key]) => key === "type") ? all.toSorted(([a], [b]) => a < b ? -1 : 1) : all
-})
+export const sortedOutside = rewriter({ members: (all) => hasType(all) ? sorted(all) : all })
 
 export const typeLast = rewriter({
   members: (all) => [...all.filter(([key]) => key !== "type"), ...all.filter(([key]) => key === "type")]
@@ -228,19 +226,12 @@ export const swappedNeighbours: Vary = function*({ view }) {
     }
   }
   for (const [first, second] of pairs.values()) {
-    yield {
-      view: SignedView.withRewrite(
-        view,
-        rewriter({
-          members: (all) =>
-            all.map((entry, place) => {
-              const [name] = entry
-              const other = name === first ? all[place + 1] : name === second ? all[place - 1] : undefined
-              return other !== undefined && other[0] === (name === first ? second : first) ? other : entry
-            })
-        })
-      )
-    }
+    yield withMembersChanged(view, (all) =>
+      all.map((entry, place) => {
+        const [name] = entry
+        const other = name === first ? all[place + 1] : name === second ? all[place - 1] : undefined
+        return other !== undefined && other[0] === (name === first ? second : first) ? other : entry
+      }))
   }
 }
 
@@ -253,22 +244,10 @@ export const movedMembers: Vary = function*({ view }) {
     const names = entriesAt(view, paths).map(([name]) => name)
     const set = names.join()
     if (names.length < 3) continue
-    for (const [from, name] of names.entries()) {
+    for (const from of names.keys()) {
       for (const to of names.keys()) {
         if (Math.abs(to - from) < 2) continue
-        yield {
-          view: SignedView.withRewrite(
-            view,
-            rewriter({
-              members: (all) => {
-                const moved = all.find(([key]) => key === name)
-                if (moved === undefined || all.map(([key]) => key).join() !== set) return all
-                const rest = all.filter((entry) => entry !== moved)
-                return [...rest.slice(0, to), moved, ...rest.slice(to)]
-              }
-            })
-          )
-        }
+        yield withMembersChanged(view, (all) => all.map(([key]) => key).join() === set ? moved(all, from, to) : all)
       }
     }
   }
@@ -290,36 +269,32 @@ export const permutedMembers: Vary = function*({ view }) {
     const set = names.join()
     if (names.length < 3 || names.length > maxPermuted) continue
     for (const order of permutations(names.length)) {
-      yield {
-        view: SignedView.withRewrite(
-          view,
-          rewriter({
-            members: (all) =>
-              all.map(([key]) => key).join() === set ? order.flatMap((at) => all.slice(at, at + 1)) : all
-          })
-        )
-      }
+      yield withMembersChanged(
+        view,
+        (all) => all.map(([key]) => key).join() === set ? order.flatMap((at) => all.slice(at, at + 1)) : all
+      )
     }
   }
 }
+
+/** Returns a signing hypothesis in which members are missing from the objects at the given paths. */
+const withoutMembers = (view: View, paths: ReadonlyArray<ActionForm.Path>, ...keys: ReadonlyArray<string>) => ({
+  view: edited(view, paths, ofMembers((all) => all.filter(([name]) => !keys.includes(name))))
+})
 
 /** Generates signing hypotheses in which two members of one object are missing from the signed data. */
 export const droppedPairs: Vary = function*({ view }) {
   for (const paths of objectsIn(view.action)) {
     const names = entriesAt(view, paths).map(([name]) => name)
     for (const [index, key] of names.entries()) {
-      for (const other of names.slice(index + 1)) {
-        yield { view: edited(view, paths, ofMembers((all) => all.filter(([name]) => name !== key && name !== other))) }
-      }
+      for (const other of names.slice(index + 1)) yield withoutMembers(view, paths, key, other)
     }
   }
 }
 
 export const droppedMembers: Vary = function*({ view }) {
   for (const paths of objectsIn(view.action)) {
-    for (const [key] of entriesAt(view, paths)) {
-      yield { view: edited(view, paths, ofMembers((all) => all.filter(([name]) => name !== key))) }
-    }
+    for (const [key] of entriesAt(view, paths)) yield withoutMembers(view, paths, key)
   }
 }
 
@@ -474,13 +449,10 @@ export const unsortedLists: Vary = function*({ view }) {
 
 /** Generates signing hypotheses in which nulls were omitted: first all nulls, then one. */
 export const droppedNulls: Vary = function*({ view }) {
-  yield {
-    view: SignedView.withRewrite(view, rewriter({ members: (all) => all.filter(([, item]) => item !== null) }))
-  }
+  yield withMembersChanged(view, (all) => all.filter(([, item]) => item !== null))
   for (const paths of objectsIn(view.action)) {
     for (const [key, item] of entriesAt(view, paths)) {
-      if (item !== null) continue
-      yield { view: edited(view, paths, ofMembers((all) => all.filter(([name]) => name !== key))) }
+      if (item === null) yield withoutMembers(view, paths, key)
     }
   }
 }
@@ -494,7 +466,8 @@ const withMembers = (view: View, added: Readonly<Record<string, unknown>>): View
   action: { ...view.action, ...added }
 })
 
-const isHashed = ({ part, view }: Subject): boolean =>
+/** Returns whether the action is hashed as a whole, and signed as the hash in an agent. */
+export const isHashed = ({ part, view }: Pick<Subject, "part" | "view">): boolean =>
   !isUserSigned(view) && (view.wrapper === undefined || part === "inner")
 
 /** Generates signing hypotheses in which an absent vault or expiry was hashed as a null in the action. */
@@ -594,7 +567,7 @@ export const longExponent: Edit = (value) => {
 
 export const checksummed = (address: string): string => {
   const digits = address.slice(2).toLowerCase()
-  const hash = toHex(keccak256(Utf8.encode(digits))).slice(2)
+  const hash = ActionHash.toHex(ActionHash.keccak256(Utf8.encode(digits))).slice(2)
   return `0x${
     Array.from(digits, (digit, at) => Number(`0x${hash[at] ?? "0"}`) >= 8 ? digit.toUpperCase() : digit).join("")
   }`

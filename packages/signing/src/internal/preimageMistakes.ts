@@ -9,7 +9,6 @@ import * as Signable from "../actions/ActionHash.ts"
 import { concat, fromHex, keccak256, toHex } from "../actions/ActionHash.ts"
 import type { SignedRequest } from "../actions/CanonicalAction.ts"
 import * as SignedView from "../inspection/SignedView.ts"
-import type { View } from "../inspection/SignedView.ts"
 import { isGiven, isUserSigned, keysAsSent, sortedKeys, subjectTypedData, withContext } from "./memberMistakes.ts"
 import type { Subject, Vary } from "./memberMistakes.ts"
 
@@ -18,7 +17,7 @@ const noBytes = new Uint8Array(0)
 /** The null of MessagePack. */
 const nil = Uint8Array.of(0xc0)
 
-type Arrange = NonNullable<View["arrange"]>
+type Arrange = NonNullable<SignedView.View["arrange"]>
 
 const marked = (marker: number, bytes: Uint8Array): Uint8Array =>
   bytes.length === 0 ? noBytes : concat(Uint8Array.of(marker), bytes)
@@ -32,163 +31,103 @@ const vaultMarked = (vault: Uint8Array): Uint8Array => vault.length === 0 ? Uint
 export const documentedPreimage: Arrange = ({ action, nonce, vault }) =>
   concat(action, vault.length === 0 ? new Uint8Array(20) : vault, nonce)
 
-export const withoutVaultMarker: Arrange = ({ action, expires, nonce, vault }) =>
-  concat(action, nonce, vault, marked(0, expires))
-
-export const withoutExpiryMarker: Arrange = ({ action, expires, nonce, vault }) =>
-  concat(action, nonce, vaultMarked(vault), expires)
-
-interface Arrangement {
-  readonly found: string
-  readonly arrange: Arrange
-  /** The member that must be present for this variant to differ from the correct preimage. */
-  readonly needs?: "vault" | "expires"
-}
+/** A wrong preimage, and the member that must be present for it to differ from the correct preimage. */
+type Arrangement = readonly [found: string, arrange: Arrange, needs?: "vaultAddress" | "expiresAfter"]
 
 const littleEndian = (bytes: Uint8Array): Uint8Array => bytes.toReversed()
 
-const written = (parts: SignedView.Preimage, change: Partial<SignedView.Preimage>): Uint8Array =>
-  SignedView.venuePreimage({ ...parts, ...change })
+/** Writes the preimage in the venue's order, with some parts changed. */
+const written =
+  (change: (parts: SignedView.Preimage, context: Signable.HashContext) => Partial<SignedView.Preimage>): Arrange =>
+  (parts, context) => SignedView.venuePreimage({ ...parts, ...change(parts, context) })
+
+const float64 = (value: number): Uint8Array => {
+  const bytes = new Uint8Array(8)
+  new DataView(bytes.buffer).setFloat64(0, value)
+  return bytes
+}
 
 /** Wrong preimages in which the nonce, the vault or the expiry has another byte order, width or type. */
 export const byteOrders: ReadonlyArray<Arrangement> = [
-  { found: "a nonce in little-endian order", arrange: (parts) => written(parts, { nonce: littleEndian(parts.nonce) }) },
-  {
-    found: "a nonce and an expiry in little-endian order",
-    needs: "expires",
-    arrange: (parts) => written(parts, { nonce: littleEndian(parts.nonce), expires: littleEndian(parts.expires) })
-  },
-  {
-    found: "an expiry in little-endian order",
-    needs: "expires",
-    arrange: (parts) => written(parts, { expires: littleEndian(parts.expires) })
-  },
-  {
-    found: "a nonce of 32 bytes",
-    arrange: (parts) => written(parts, { nonce: concat(new Uint8Array(24), parts.nonce) })
-  },
-  { found: "a nonce of 4 bytes", arrange: (parts) => written(parts, { nonce: parts.nonce.subarray(4) }) },
-  { found: "a nonce of 6 bytes", arrange: (parts) => written(parts, { nonce: parts.nonce.subarray(2) }) },
-  {
-    found: "a nonce as decimal text",
-    arrange: (parts, { nonce }) => written(parts, { nonce: Utf8.encode(String(nonce)) })
-  },
-  {
-    found: "a nonce in MessagePack",
-    arrange: (parts) => written(parts, { nonce: concat(Uint8Array.of(0xcf), parts.nonce) })
-  },
-  {
-    found: "a nonce as a double",
-    arrange: (parts, { nonce }) => {
-      const bytes = new Uint8Array(8)
-      new DataView(bytes.buffer).setFloat64(0, Number(nonce))
-      return written(parts, { nonce: bytes })
-    }
-  },
-  {
-    found: "a vault as text",
-    needs: "vault",
-    arrange: (parts, { vaultAddress }) => written(parts, { vault: Utf8.encode(vaultAddress ?? "") })
-  },
-  {
-    found: "a vault of 32 bytes",
-    needs: "vault",
-    arrange: (parts) => written(parts, { vault: concat(new Uint8Array(12), parts.vault) })
-  }
+  ["a nonce in little-endian order", written(({ nonce }) => ({ nonce: littleEndian(nonce) }))],
+  [
+    "a nonce and an expiry in little-endian order",
+    written(({ expires, nonce }) => ({ nonce: littleEndian(nonce), expires: littleEndian(expires) })),
+    "expiresAfter"
+  ],
+  ["an expiry in little-endian order", written(({ expires }) => ({ expires: littleEndian(expires) })), "expiresAfter"],
+  ["a nonce of 32 bytes", written(({ nonce }) => ({ nonce: concat(new Uint8Array(24), nonce) }))],
+  ["a nonce of 4 bytes", written(({ nonce }) => ({ nonce: nonce.subarray(4) }))],
+  ["a nonce of 6 bytes", written(({ nonce }) => ({ nonce: nonce.subarray(2) }))],
+  ["a nonce as decimal text", written((_, { nonce }) => ({ nonce: Utf8.encode(String(nonce)) }))],
+  ["a nonce in MessagePack", written(({ nonce }) => ({ nonce: concat(Uint8Array.of(0xcf), nonce) }))],
+  ["a nonce as a double", written((_, { nonce }) => ({ nonce: float64(Number(nonce)) }))],
+  ["a vault as text", written((_, { vaultAddress }) => ({ vault: Utf8.encode(vaultAddress ?? "") })), "vaultAddress"],
+  ["a vault of 32 bytes", written(({ vault }) => ({ vault: concat(new Uint8Array(12), vault) })), "vaultAddress"]
 ]
+
+/** The parts of a preimage with their marker bytes, by name. */
+const parts = {
+  action: ({ action }: SignedView.Preimage) => action,
+  nonce: ({ nonce }: SignedView.Preimage) => nonce,
+  vault: ({ vault }: SignedView.Preimage) => vaultMarked(vault),
+  vaultAlone: ({ vault }: SignedView.Preimage) => vault,
+  expiry: ({ expires }: SignedView.Preimage) => marked(0, expires)
+}
+
+const inOrder = (...names: ReadonlyArray<keyof typeof parts>): Arrange => (preimage) =>
+  concat(...names.map((name) => parts[name](preimage)))
+
+/** Writes the action and the nonce, then other bytes for the vault. */
+const vaultAs = (change: (vault: Uint8Array) => Uint8Array): Arrange => ({ action, expires, nonce, vault }) =>
+  concat(action, nonce, change(vault), marked(0, expires))
+
+/** Writes the action, the nonce and the vault, then other bytes for the expiry. */
+const expiryAs = (change: (expires: Uint8Array) => Uint8Array): Arrange => ({ action, expires, nonce, vault }) =>
+  concat(action, nonce, vaultMarked(vault), change(expires))
+
+export const withoutVaultMarker = vaultAs((vault) => vault)
+
+export const withoutExpiryMarker = expiryAs((expires) => expires)
+
+const orElse = (bytes: Uint8Array, other: Uint8Array): Uint8Array => bytes.length === 0 ? other : bytes
 
 /** Wrong preimages whose parts or marker bytes are in another order, added or omitted. */
 export const preimageOrders: ReadonlyArray<Arrangement> = [
-  {
-    found: "vault, then nonce",
-    arrange: ({ action, expires, nonce, vault }) => concat(action, vaultMarked(vault), nonce, marked(0, expires))
-  },
-  {
-    found: "vault without a marker, then nonce",
-    arrange: ({ action, expires, nonce, vault }) => concat(action, vault, nonce, marked(0, expires))
-  },
-  {
-    found: "nonce, then the action",
-    arrange: ({ action, expires, nonce, vault }) => concat(nonce, action, vaultMarked(vault), marked(0, expires))
-  },
-  {
-    found: "nonce, vault, then the action",
-    arrange: ({ action, expires, nonce, vault }) => concat(nonce, vaultMarked(vault), action, marked(0, expires))
-  },
-  {
-    found: "vault, nonce, then the action",
-    arrange: ({ action, expires, nonce, vault }) => concat(vaultMarked(vault), nonce, action, marked(0, expires))
-  },
-  {
-    found: "vault, the action, then nonce",
-    arrange: ({ action, expires, nonce, vault }) => concat(vaultMarked(vault), action, nonce, marked(0, expires))
-  },
-  {
-    found: "expiry, then vault",
-    needs: "expires",
-    arrange: ({ action, expires, nonce, vault }) => concat(action, nonce, marked(0, expires), vaultMarked(vault))
-  },
-  {
-    found: "expiry, then nonce",
-    needs: "expires",
-    arrange: ({ action, expires, nonce, vault }) => concat(action, marked(0, expires), nonce, vaultMarked(vault))
-  },
-  {
-    found: "no nonce",
-    arrange: ({ action, expires, vault }) => concat(action, vaultMarked(vault), marked(0, expires))
-  },
-  { found: "the action alone", arrange: ({ action }) => action },
-  {
-    found: "20 zero bytes in place of the absent vault",
-    arrange: ({ action, expires, nonce, vault }) =>
-      concat(action, nonce, vault.length === 0 ? new Uint8Array(20) : vault, marked(0, expires))
-  },
-  {
-    found: "marker 1 and 20 zero bytes in place of the absent vault",
-    arrange: ({ action, expires, nonce, vault }) =>
-      concat(action, nonce, Uint8Array.of(1), vault.length === 0 ? new Uint8Array(20) : vault, marked(0, expires))
-  },
-  {
-    found: "20 zero bytes after the marker of the absent vault",
-    arrange: ({ action, expires, nonce, vault }) =>
-      concat(action, nonce, vault.length === 0 ? new Uint8Array(21) : vaultMarked(vault), marked(0, expires))
-  },
-  {
-    found: "marker 0 before the vault",
-    needs: "vault",
-    arrange: ({ action, expires, nonce, vault }) => concat(action, nonce, marked(0, vault), marked(0, expires))
-  },
-  {
-    found: "marker 1 before the expiry",
-    needs: "expires",
-    arrange: ({ action, expires, nonce, vault }) => concat(action, nonce, vaultMarked(vault), marked(1, expires))
-  },
-  {
-    found: "a marker 0 in place of the absent expiry",
-    arrange: ({ action, expires, nonce, vault }) => concat(action, nonce, vaultMarked(vault), Uint8Array.of(0), expires)
-  },
-  {
-    found: "a nil (0xc0) in place of the absent vault",
-    arrange: ({ action, expires, nonce, vault }) =>
-      concat(action, nonce, vault.length === 0 ? nil : vaultMarked(vault), marked(0, expires))
-  },
-  {
-    found: "a nil (0xc0) in place of the absent expiry",
-    arrange: ({ action, expires, nonce, vault }) =>
-      concat(action, nonce, vaultMarked(vault), expires.length === 0 ? nil : marked(0, expires))
-  },
-  {
-    found: "a marker 0 and 8 zero bytes in place of the absent expiry",
-    arrange: ({ action, expires, nonce, vault }) =>
-      concat(action, nonce, vaultMarked(vault), Uint8Array.of(0), expires.length === 0 ? new Uint8Array(8) : expires)
-  }
+  ["vault, then nonce", inOrder("action", "vault", "nonce", "expiry")],
+  ["vault without a marker, then nonce", inOrder("action", "vaultAlone", "nonce", "expiry")],
+  ["nonce, then the action", inOrder("nonce", "action", "vault", "expiry")],
+  ["nonce, vault, then the action", inOrder("nonce", "vault", "action", "expiry")],
+  ["vault, nonce, then the action", inOrder("vault", "nonce", "action", "expiry")],
+  ["vault, the action, then nonce", inOrder("vault", "action", "nonce", "expiry")],
+  ["expiry, then vault", inOrder("action", "nonce", "expiry", "vault"), "expiresAfter"],
+  ["expiry, then nonce", inOrder("action", "expiry", "nonce", "vault"), "expiresAfter"],
+  ["no nonce", inOrder("action", "vault", "expiry")],
+  ["the action alone", inOrder("action")],
+  ["20 zero bytes in place of the absent vault", vaultAs((vault) => orElse(vault, new Uint8Array(20)))],
+  [
+    "marker 1 and 20 zero bytes in place of the absent vault",
+    vaultAs((vault) => marked(1, orElse(vault, new Uint8Array(20))))
+  ],
+  [
+    "20 zero bytes after the marker of the absent vault",
+    vaultAs((vault) => vault.length === 0 ? new Uint8Array(21) : vaultMarked(vault))
+  ],
+  ["marker 0 before the vault", vaultAs((vault) => marked(0, vault)), "vaultAddress"],
+  ["marker 1 before the expiry", expiryAs((expires) => marked(1, expires)), "expiresAfter"],
+  ["a marker 0 in place of the absent expiry", expiryAs((expires) => concat(Uint8Array.of(0), expires))],
+  ["a nil (0xc0) in place of the absent vault", vaultAs((vault) => orElse(marked(1, vault), nil))],
+  ["a nil (0xc0) in place of the absent expiry", expiryAs((expires) => orElse(marked(0, expires), nil))],
+  [
+    "a marker 0 and 8 zero bytes in place of the absent expiry",
+    expiryAs((expires) => marked(0, orElse(expires, new Uint8Array(8))))
+  ]
 ]
 
 /** Generates a signing hypothesis for each given way to concatenate the preimage. */
 export const arranged = (ways: ReadonlyArray<Arrangement>): Vary => ({ view }) =>
-  ways.filter(({ needs }) =>
-    needs === undefined || isGiven(needs === "vault" ? view.context.vaultAddress : view.context.expiresAfter)
-  ).map(({ arrange, found }) => ({ view: { ...view, arrange }, finding: { path: [], found } }))
+  ways.filter(([, , needs]) => needs === undefined || isGiven(view.context[needs]))
+    .map(([found, arrange]) => ({ view: { ...view, arrange }, finding: { path: [], found } }))
 
 const textEncodings: ReadonlyArray<readonly [found: string, change: Partial<SignedView.Encoding>]> = [
   ["str16 (0xda) for text above 31 bytes", { text: "noStr8" }],
@@ -225,13 +164,12 @@ const jsonStyles: ReadonlyArray<readonly [style: SignedView.JsonStyle, found: st
  */
 export const jsonEncodings: Vary = ({ view }) =>
   [view, SignedView.withRewrite(view, keysAsSent)].flatMap((each) =>
-    [
-      jsonStyles.map(([json, style]) => ({ view: { ...each, json }, finding: { path: [], found: `JSON${style}` } })),
+    ([["", each.arrange], [" alone", parts.action]] as const).flatMap(([suffix, arrange]) =>
       jsonStyles.map(([json, style]) => ({
-        view: { ...each, json, arrange: ({ action }: SignedView.Preimage) => action },
-        finding: { path: [], found: `JSON${style} alone` }
+        view: { ...each, json, arrange },
+        finding: { path: [], found: `JSON${style}${suffix}` }
       }))
-    ].flat()
+    )
   )
 
 const hashes: ReadonlyArray<readonly [found: string, hash: (bytes: Uint8Array) => Uint8Array]> = [
@@ -328,10 +266,10 @@ function* jsonTexts(subject: Subject): Generator<JsonText> {
     ["the JSON of the action without its type", withoutType(sent), false],
     ["the JSON of the signed fields", signedFields(subject), false]
   ] as const
-  const orders = [["", (each: unknown) => each], [
-    " with sorted members",
-    (each: unknown) => sortedKeys(each, each)
-  ]] as const
+  const orders = [
+    ["", (each: unknown) => each],
+    [" with sorted members", (each: unknown) => sortedKeys(each, each)]
+  ] as const
   for (const [what, part, isHashed] of usual) {
     if (part === undefined) continue
     for (const [order, arrange] of orders) {

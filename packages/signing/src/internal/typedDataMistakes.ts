@@ -9,7 +9,7 @@ import * as UserSigned from "../actions/CanonicalAction.ts"
 import * as SignedView from "../inspection/SignedView.ts"
 import { chainName, walletChains } from "../inspection/WalletChains.ts"
 import { defaultChainId } from "../VenueProfile.ts"
-import { actionOrder, isUserSigned, reshaped, subjectTypedData } from "./memberMistakes.ts"
+import { actionOrder, isHashed, isUserSigned, reshaped, subjectTypedData } from "./memberMistakes.ts"
 import type { MistakenView, Subject, Vary } from "./memberMistakes.ts"
 
 interface OtherDomain {
@@ -87,44 +87,29 @@ const otherNames = [
 /** Generates common wrong variants of one of the venue's two EIP-712 domains. */
 function* otherDomains({ chainId, name }: Signable.Domain): Generator<OtherDomain> {
   const right = { name, chainId }
-  const expected = shownDomain(right)
   const other = name === "Exchange" ? "HyperliquidSignTransaction" : "Exchange"
   const ids = [...(name === "Exchange" ? [] : [1337, Number(chainId)]), 42_161, 421_614, 1337, 1, 999, 421_613, 998]
-  const named = (parts: DomainParts): OtherDomain => ({
-    found: shownDomain(parts),
+  const made = (change: Partial<DomainParts>, found: string, expected: string): OtherDomain => ({
+    found,
     expected,
-    domain: encodeDomain(parts)
+    domain: encodeDomain({ ...right, ...change })
   })
+  const named = (change: Partial<typeof right>) =>
+    made(change, shownDomain({ ...right, ...change }), shownDomain(right))
   for (const id of new Set(ids)) yield named({ name: other, chainId: id })
   for (const version of ["2", "1.0", "1.0.0", "0", "", "v1", "0.1", "3"]) {
-    yield {
-      found: `version "${version}"`,
-      expected: "version \"1\"",
-      domain: encodeDomain({ ...right, version })
-    }
+    yield made({ version }, `version "${version}"`, "version \"1\"")
   }
   for (const without of withoutFields) {
-    yield {
-      found: `without ${without.join(" and ")}`,
-      expected: "name, version, chainId and verifyingContract",
-      domain: encodeDomain({ ...right, without })
-    }
+    yield made({ without }, `without ${without.join(" and ")}`, "name, version, chainId and verifyingContract")
   }
   for (const chainIdType of ["uint64", "uint32"]) {
-    yield {
-      found: `${chainIdType} chainId`,
-      expected: "uint256 chainId",
-      domain: encodeDomain({ ...right, chainIdType })
-    }
+    yield made({ chainIdType }, `${chainIdType} chainId`, "uint256 chainId")
   }
-  yield { found: "with a salt", expected: "no salt", domain: encodeDomain({ ...right, salt: noSalt }) }
-  for (const each of otherNames) if (each !== name) yield named({ ...right, name: each })
+  yield made({ salt: noSalt }, "with a salt", "no salt")
+  for (const each of otherNames) if (each !== name) yield named({ name: each })
   for (const contract of otherContracts) {
-    yield {
-      found: `verifyingContract ${contract}`,
-      expected: `verifyingContract ${Signable.verifyingContract}`,
-      domain: encodeDomain({ ...right, contract })
-    }
+    yield made({ contract }, `verifyingContract ${contract}`, `verifyingContract ${Signable.verifyingContract}`)
   }
 }
 
@@ -165,7 +150,7 @@ export const chainMistakes: Vary = function*(subject) {
   const typed = subjectTypedData(subject)
   if (typed === undefined) return
   const { chainId, name } = typed.domain
-  const isAgent = !isUserSigned(view) && (view.wrapper === undefined || part === "inner")
+  const isAgent = isHashed(subject)
   const path = isAgent
     ? []
     : part === "outer"
@@ -205,9 +190,9 @@ const networks = [
  * Generates signing hypotheses whose typed data name the network wrongly: the `source` of the phantom agent, or the
  * network field of a user-signed action.
  */
-export const networkNames: Vary = function*({ part, view }) {
-  const isAgent = !isUserSigned(view) && (view.wrapper === undefined || part === "inner")
-  const [field, right, others] = isAgent
+export const networkNames: Vary = function*(subject) {
+  const { view } = subject
+  const [field, right, others] = isHashed(subject)
     ? ["source", view.profile.source, sources] as const
     : [view.profile.chainField, view.profile.chainName, networks] as const
   for (const other of others) {
@@ -221,6 +206,10 @@ export const networkNames: Vary = function*({ part, view }) {
   }
 }
 
+/** Returns the message type of the given members, in their order. */
+const memberStruct = (primaryType: string, members: ReadonlyArray<Signable.Member>): Signable.StructType =>
+  Signable.structType(primaryType, members.map(({ name, type }) => ({ name, type })))
+
 const fieldTypesByKind: { readonly [kind: string]: Signable.Member["type"] } = {
   integer: "uint64",
   flag: "bool",
@@ -231,39 +220,27 @@ const fieldTypesByKind: { readonly [kind: string]: Signable.Member["type"] } = {
  * Generates signing hypotheses in which an L1 action was signed like a user-signed action: the typed data contain the
  * action's members, with guessed types.
  */
-export const typedActions: Vary = function*({ part, request, view }) {
-  if (isUserSigned(view) || (view.wrapper !== undefined && part === "outer")) return
+export const typedActions: Vary = function*(subject) {
+  const { request, view } = subject
+  if (!isHashed(subject)) return
   const order = actionOrder(view)
   const { chainField, chainName: chain, typePrefix, userSignedDomain } = view.profile
   const type = view.action["type"]
   if (order === undefined || !Predicate.isString(type)) return
   const leaves = ActionForm.listLeaves(order, view.action).filter(({ path }) => path[0] !== "type")
   if (leaves.some(({ path }) => path.length > 1)) return
-  const own = leaves.flatMap(({ kind, path, value }): ReadonlyArray<Signable.Member> => {
-    const name = String(path[0])
-    const given = fieldTypesByKind[kind] ?? "string"
-    if (given === "uint64") {
-      return Predicate.isNumber(value) || Predicate.isBigInt(value) ? [{ name, type: given, value }] : []
-    }
-    if (given === "bool") return Predicate.isBoolean(value) ? [{ name, type: given, value }] : []
-    if (given === "address") return isAddress(value) ? [{ name, type: given, value }] : []
-    return [{ name, type: "string", value: String(value) }]
-  })
+  const own = leaves.flatMap(({ kind, path, value }) =>
+    toMember(String(path[0]), fieldTypesByKind[kind] ?? "string", value) ?? []
+  )
   const chainMember: Signable.Member = { name: chainField, type: "string", value: chain }
   const typeMember: Signable.Member = { name: "type", type: "string", value: type }
   const nonce = BigInt(request.nonce)
   for (const before of [[chainMember], [], [chainMember, typeMember], [typeMember]]) {
     for (const after of ["nonce", "time", undefined]) {
       if (after !== undefined && own.some(({ name }) => name === after)) continue
-      const members: ReadonlyArray<Signable.Member> = [
-        ...before,
-        ...own,
-        ...(after === undefined ? [] : [{ name: after, type: "uint64" as const, value: nonce }])
-      ]
-      const struct = Signable.structType(
-        `${typePrefix}${capitalized(type)}`,
-        members.map(({ name, type }) => ({ name, type }))
-      )
+      const last = after === undefined ? [] : [{ name: after, type: "uint64" as const, value: nonce }]
+      const members = [...before, ...own, ...last]
+      const struct = memberStruct(`${typePrefix}${capitalized(type)}`, members)
       for (const id of [Number(defaultChainId), 42_161, 1, 999]) {
         yield {
           view: {
@@ -349,7 +326,7 @@ const zeros: { readonly [Type in Signable.Field["type"]]: Signable.Member["value
   uint64: 0,
   address: Signable.verifyingContract,
   bytes: "0x",
-  bytes32: `0x${"0".repeat(64)}`
+  bytes32: noSalt
 }
 
 /**
@@ -402,7 +379,6 @@ const olderSource = "https://hyperliquid.xyz"
 
 interface OlderType {
   readonly primaryType: string
-  readonly fields: ReadonlyArray<Signable.NamedType>
   readonly members: ReadonlyArray<Signable.Member>
 }
 
@@ -427,11 +403,7 @@ const agentWords = (address: string, name: string | undefined): ReadonlyArray<st
  */
 const olderTypes = (action: Readonly<Record<string, unknown>>): ReadonlyArray<OlderType> => {
   const { agentAddress, agentName, amount, destination } = action
-  const made = (primaryType: string, members: ReadonlyArray<Signable.Member>): OlderType => ({
-    primaryType,
-    fields: members.map(({ name, type }) => ({ name, type })),
-    members
-  })
+  const made = (primaryType: string, members: ReadonlyArray<Signable.Member>): OlderType => ({ primaryType, members })
   if (isAddress(agentAddress)) {
     const names = [undefined, ...(Predicate.isString(agentName) ? [agentName] : [])]
     return names.map((name) =>
@@ -459,8 +431,8 @@ const olderTypes = (action: Readonly<Record<string, unknown>>): ReadonlyArray<Ol
 export const olderTypedData: Vary = function*(subject) {
   const typed = isUserSigned(subject.view) ? subjectTypedData(subject) : undefined
   if (typed === undefined) return
-  for (const { fields, members, primaryType } of olderTypes(subject.view.action)) {
-    const struct = Signable.structType(primaryType, fields)
+  for (const { members, primaryType } of olderTypes(subject.view.action)) {
+    const struct = memberStruct(primaryType, members)
     const domains = [
       ...olderChains.map((chainId) => encodeDomain({ name: "Exchange", chainId })),
       typed.domain,
@@ -522,14 +494,12 @@ export const fieldSets = structMistakes(function*({ fields }, _signable, { reque
       )
     )
   }
-  for (const changed of all) {
-    yield {
-      fields: changed,
-      members: (members) => byName(changed, members),
-      found: fieldNames(changed),
-      expected: fieldNames(fields)
-    }
-  }
+  const described = (changed: ReadonlyArray<Signable.NamedType>) => ({
+    fields: changed,
+    found: fieldNames(changed),
+    expected: fieldNames(fields)
+  })
+  for (const changed of all) yield { ...described(changed), members: (members) => byName(changed, members) }
   const extras = ["type", "signatureChainId"].flatMap((name) => {
     const value = view.action[name]
     return Predicate.isString(value) ? [{ name, type: "string", value } as const] : []
@@ -540,12 +510,7 @@ export const fieldSets = structMistakes(function*({ fields }, _signable, { reque
       const around = <A>(given: ReadonlyArray<A>, added: ReadonlyArray<A>): ReadonlyArray<A> =>
         isFirst ? [...added, ...given] : [...given, ...added]
       const changed = around(fields, group.map(({ name, type }) => ({ name, type })))
-      yield {
-        fields: changed,
-        members: (members) => around(members, group),
-        found: fieldNames(changed),
-        expected: fieldNames(fields)
-      }
+      yield { ...described(changed), members: (members) => around(members, group) }
     }
   }
 })
@@ -594,7 +559,7 @@ const otherTypes: { readonly [Type in Signable.Member["type"]]: ReadonlyArray<st
 }
 
 /** Makes a field of a message; `undefined` if its value is invalid for that type. */
-const toMember = (name: string, type: string, value: Signable.Member["value"]): Signable.Member | undefined => {
+const toMember = (name: string, type: string, value: unknown): Signable.Member | undefined => {
   if (type === "string") return { name, type, value: String(value) }
   if (type === "address") return isAddress(value) ? { name, type, value } : undefined
   if (type === "bool") return Predicate.isBoolean(value) ? { name, type, value } : undefined

@@ -7,8 +7,7 @@ import type { MultiSig as MultiSigWire, SignedAction } from "@trigate/domain/act
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address, Hash, lowerCase, Millis } from "@trigate/domain/encoding/Encoding"
 import { RequestFault } from "@trigate/domain/errors/GatewayError"
-import { decodeFaults } from "@trigate/domain/operations/Operation"
-import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import { type AnyCodec, decodeFaults } from "@trigate/domain/operations/Operation"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -17,9 +16,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import * as Signable from "../actions/ActionHash.ts"
-import { toUint64, undecodable, wrongShape } from "../actions/ActionHash.ts"
-import type { Unhashable, UnsignableAction } from "../actions/ActionHash.ts"
+import * as ActionHash from "../actions/ActionHash.ts"
 import * as CanonicalAction from "../actions/CanonicalAction.ts"
 import * as Hype from "../Decimal.ts"
 import * as SigningWarning from "../inspection/SigningMistake.ts"
@@ -69,7 +66,7 @@ const single = (
   terms: MultiSigTerms,
   name: "action" | "sentAction",
   given: Inner
-): Result.Result<Inner, UnsignableAction> =>
+): Result.Result<Inner, ActionHash.UnsignableAction> =>
   CanonicalAction.canonicalizeInner(profileFor(terms.network), given).pipe(
     Result.mapBoth({
       onFailure: (error) => error.within(name),
@@ -77,18 +74,18 @@ const single = (
     })
   )
 
-const checkScheme = (terms: MultiSigTerms, action: Inner): Result.Result<void, UnsignableAction> =>
+const checkScheme = (terms: MultiSigTerms, action: Inner): Result.Result<void, ActionHash.UnsignableAction> =>
   Result.flatMap(CanonicalAction.signingScheme(action), (scheme) => {
     if (scheme.scheme === "l1") return Result.succeed(undefined)
     const field = CanonicalAction.nonceField(scheme.type)
-    return field === undefined || toUint64(action[field.name]) === BigInt(terms.nonce)
+    return field === undefined || ActionHash.toUint64(action[field.name]) === BigInt(terms.nonce)
       ? Result.succeed(undefined)
-      : Result.fail(wrongShape(field.name, "the nonce of the proposal"))
+      : Result.fail(ActionHash.wrongShape(field.name, "the nonce of the proposal"))
   }).pipe(Result.mapError((error) => error.within("action")))
 
-const checkRule = ({ authorizedUsers, threshold }: MultiSigTerms): Result.Result<void, UnsignableAction> =>
+const checkRule = ({ authorizedUsers, threshold }: MultiSigTerms): Result.Result<void, ActionHash.UnsignableAction> =>
   threshold !== undefined && authorizedUsers !== undefined && threshold > authorizedUsers.length
-    ? Result.fail(wrongShape("threshold", "at most the number of authorized users"))
+    ? Result.fail(ActionHash.wrongShape("threshold", "at most the number of authorized users"))
     : Result.succeed(undefined)
 
 /**
@@ -99,9 +96,9 @@ const checkRule = ({ authorizedUsers, threshold }: MultiSigTerms): Result.Result
  * authorized users. Also fails for a user-signed action whose fields are unknown, or whose nonce differs from the
  * proposal's.
  */
-export const canonicalize = (given: unknown): Result.Result<MultiSigTerms, UnsignableAction> =>
+export const canonicalize = (given: unknown): Result.Result<MultiSigTerms, ActionHash.UnsignableAction> =>
   Result.gen(function*() {
-    const terms = yield* Result.mapError(decode(given), undecodable)
+    const terms = yield* Result.mapError(decode(given), ActionHash.undecodable)
     const { authorizedUsers, sentAction, vaultAddress } = terms
     const action = yield* single(terms, "action", terms.action)
     yield* checkScheme(terms, action)
@@ -134,7 +131,7 @@ export const wrapper = (terms: MultiSigTerms, signatures: ReadonlyArray<Signatur
 })
 
 /** Returns the message that each co-signer signs. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
-export const innerSignable = (terms: MultiSigTerms): Result.Result<Signable.Signable, Unhashable> => {
+export const innerSignable = (terms: MultiSigTerms): Result.Result<ActionHash.Signable, ActionHash.Unhashable> => {
   const { payload, ...rest } = wrapper(terms, [])
   const signed = { ...rest, payload: { ...payload, action: terms.action } }
   return CanonicalAction.cosignerSignable(profileFor(terms.network), signed, terms)
@@ -196,7 +193,7 @@ const instant = (millis: number): string =>
   Option.match(DateTime.make(millis), { onNone: () => `millisecond ${millis}`, onSome: DateTime.formatIso })
 
 const hype = (wei: unknown): string => {
-  const amount = toUint64(wei)
+  const amount = ActionHash.toUint64(wei)
   return amount === undefined ? `${quoted(wei)} wei` : `${Hype.hypeFromWei(amount)} HYPE (wei ${amount})`
 }
 
@@ -334,26 +331,26 @@ const Received = Schema.Struct({
 const Proposed = Schema.Struct({
   ...MultiSigTerms.fields,
   digest,
-  typedData: Signable.WalletData.annotateKey({
+  typedData: ActionHash.WalletData.annotateKey({
     description: "EIP-712 typed data, which a wallet displays and signs; its hash is the digest"
   }),
   summary: Schema.Array(Schema.String).annotateKey({ description: "Effects of the action, one sentence each" })
 })
 
-const derive = (given: unknown): Result.Result<typeof Proposed.Type, Unhashable> =>
+const derive = (given: unknown): Result.Result<typeof Proposed.Type, ActionHash.Unhashable> =>
   Result.gen(function*() {
     const terms = yield* canonicalize(given)
     const signable = yield* innerSignable(terms)
     return {
       ...terms,
-      digest: Signable.digest(signable),
-      typedData: Signable.walletData(signable),
+      digest: ActionHash.digest(signable),
+      typedData: ActionHash.walletData(signable),
       summary: summary(terms)
     }
   })
 
 /** The reasons why a received proposal is refused. */
-export type VerificationFailure = ProposalAltered | Unhashable
+export type VerificationFailure = ProposalAltered | ActionHash.Unhashable
 
 const derivedAgain = (received: typeof Received.Type): Result.Result<typeof Proposed.Type, VerificationFailure> =>
   Result.flatMap(derive(received), (proposal) =>
@@ -386,7 +383,7 @@ export type MultiSigProposal = typeof MultiSigProposal.Type
  * Fails with `MsgPackUnencodable` or `UnsignableAction` for an action that cannot be hashed, or for contradictory
  * terms.
  */
-export const propose = (request: ProposalRequest): Effect.Effect<MultiSigProposal, Unhashable> =>
+export const propose = (request: ProposalRequest): Effect.Effect<MultiSigProposal, ActionHash.Unhashable> =>
   Effect.suspend(() =>
     Effect.fromResult(derive({
       ...request,
@@ -498,7 +495,7 @@ export class ThresholdNotMet extends Schema.TaggedError<ThresholdNotMet>()("Thre
 /** A signing key: the service `Signer`, or an object of the same shape. */
 export interface Cosigner<E = never, R = never> {
   readonly address: Address
-  readonly sign: (signable: Signable.Signable) => Effect.Effect<Signature, E, R>
+  readonly sign: (signable: ActionHash.Signable) => Effect.Effect<Signature, E, R>
 }
 
 /**
@@ -664,7 +661,7 @@ export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
   yield* checkDeadline(proposal)
   const collected = distinct(approvals)
   if (collected.length > CanonicalAction.maxSigners) {
-    return yield* wrongShape("signatures", `a list of at most ${CanonicalAction.maxSigners} signatures`)
+    return yield* ActionHash.wrongShape("signatures", `a list of at most ${CanonicalAction.maxSigners} signatures`)
   }
   const signatures = yield* Effect.forEach(collected, (approval) => check(proposal, approval))
   yield* checkThreshold(proposal, collected)
@@ -673,7 +670,7 @@ export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
   }
   const action = wrapper(proposal, signatures.map(Secp256k1.trimmed))
   const outer = yield* Effect.fromResult(CanonicalAction.outerSignable(profileFor(proposal.network), action, proposal))
-  const signature = yield* verified("leader", outerSigner, Signable.digest(outer), yield* leader.sign(outer))
+  const signature = yield* verified("leader", outerSigner, ActionHash.digest(outer), yield* leader.sign(outer))
   return {
     action,
     nonce,

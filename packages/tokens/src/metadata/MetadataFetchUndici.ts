@@ -10,14 +10,11 @@ import { errorCode } from "@trigate/upstream/transport/HttpTransportUndici"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { promises as dns } from "node:dns"
-import { BlockList, isIPv4, isIPv6 } from "node:net"
-import type { LookupFunction } from "node:net"
-import { Agent } from "undici"
-import type { Dispatcher } from "undici"
+import { BlockList, isIPv4, isIPv6, type LookupFunction } from "node:net"
+import { Agent, type Dispatcher } from "undici"
 import { MetadataFetch } from "../TokenChain.ts"
 import * as MetadataGuard from "./MetadataGuard.ts"
-import { MetadataUnavailable } from "./MetadataGuard.ts"
-import type { Exchange, HostAddress } from "./MetadataGuard.ts"
+import { type Exchange, type HostAddress, MetadataUnavailable } from "./MetadataGuard.ts"
 
 /** Resolves every host name to the checked addresses, so that a DNS change between check and use has no effect. */
 const pinned = ({ addresses: [first, ...others] }: Exchange): LookupFunction => (_hostname, options, callback) =>

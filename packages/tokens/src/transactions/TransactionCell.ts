@@ -6,8 +6,7 @@
  */
 import type { ExternalAddress, Message, Transaction } from "@ton/core"
 import { Address, beginCell, Cell, loadTransaction } from "@ton/core"
-import type * as TonAddress from "@trigate/domain/tokens/TokenData"
-import type { AccountTransaction, JettonTransfer, TransactionMessage } from "@trigate/domain/tokens/TokenData"
+import type * as TokenData from "@trigate/domain/tokens/TokenData"
 import * as Result from "effect/Result"
 
 /** The opcode `internal_transfer` of TEP-74, with which a jetton wallet or a master credits a jetton wallet. */
@@ -35,7 +34,7 @@ const parseComment = (body: Cell): string | undefined => {
 
 const encodeCell = (cell: Cell): string => cell.toBoc().toString("base64")
 
-const readMessage = ({ body, info }: Message): TransactionMessage => {
+const readMessage = ({ body, info }: Message): TokenData.TransactionMessage => {
   const opcode = body.isExotic ? undefined : formatOpcode(body)
   const comment = parseComment(body)
   return {
@@ -60,7 +59,7 @@ const isAborted = ({ description }: Transaction): boolean => "aborted" in descri
  * Decodes a transaction from a bag of cells in base64. If the cells do not contain a transaction of `account`, fails
  * with a description of the mistake.
  */
-export const read = (data: string, account: TonAddress.Account): Result.Result<AccountTransaction, string> =>
+export const read = (data: string, account: TokenData.Account): Result.Result<TokenData.AccountTransaction, string> =>
   Result.flatMap(
     Result.try({
       try: () => {
@@ -104,9 +103,9 @@ export interface JettonAccounts {
  * ignored, because it only returns an amount that was sent before.
  */
 export const readTransfer = (
-  { aborted, hash, inMessage, lt, time }: AccountTransaction,
+  { aborted, hash, inMessage, lt, time }: TokenData.AccountTransaction,
   accounts: JettonAccounts
-): JettonTransfer | undefined => {
+): TokenData.JettonTransfer | undefined => {
   if (aborted || inMessage === null || inMessage.kind !== "internal" || inMessage.bounced) return undefined
   if (inMessage.opcode !== `0x${internalTransfer.toString(16)}`) return undefined
   const slice = Cell.fromBase64(inMessage.body).beginParse()
@@ -138,7 +137,7 @@ export const readTransfer = (
 }
 
 /** Encodes an address as the slice that `get_wallet_address` accepts: a bag of cells in base64. */
-export const encodeAddress = (account: TonAddress.Account): string =>
+export const encodeAddress = (account: TokenData.Account): string =>
   encodeCell(beginCell().storeAddress(Address.parseRaw(`${account.workchain}:${account.hash}`)).endCell())
 
 /**

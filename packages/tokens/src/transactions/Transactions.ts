@@ -21,8 +21,7 @@ import type {
   TransactionsRequest
 } from "@trigate/domain/tokens/TokenData"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
-import * as TokenRpc from "@trigate/domain/unstable/tokens/TokenProtocol"
-import type { TokenBackend } from "@trigate/domain/unstable/tokens/TokenProtocol"
+import * as TokenProtocol from "@trigate/domain/unstable/tokens/TokenProtocol"
 import * as Arr from "effect/Array"
 import * as Cache from "effect/Cache"
 import * as Cause from "effect/Cause"
@@ -376,8 +375,8 @@ const grace = "10 seconds"
 const upstream = "token-chain"
 
 const { getTransactions, runGetMethod } = tokenRpcOperations
-const readTransactions = TokenRpc.makeReader(getTransactions)
-const readGetMethod = TokenRpc.makeReader(runGetMethod)
+const readTransactions = TokenProtocol.makeReader(getTransactions)
+const readGetMethod = TokenProtocol.makeReader(runGetMethod)
 const decodeRows = Schema.decodeUnknownResult(Schema.Array(Schema.Struct({ data: Schema.String })))
 const decodeWallet = Schema.decodeUnknownOption(
   Schema.Struct({
@@ -431,7 +430,7 @@ const loadCells = Effect.cached(Effect.promise(() => import("./TransactionCell.t
 
 /** The node that streams read, and the limits of these reads. */
 interface Source extends Options {
-  readonly backend: Pick<TokenBackend, "read">
+  readonly backend: Pick<TokenProtocol.TokenBackend, "read">
 }
 
 const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
@@ -458,7 +457,7 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
       operation: getTransactions,
       params: Json.write(params)
     })
-    const rows = yield* readTransactions({ address }, upstream, yield* TokenRpc.readAnswer(response))
+    const rows = yield* readTransactions({ address }, upstream, yield* TokenProtocol.readAnswer(response))
     const transactions = Result.flatMap(
       Result.mapError(decodeRows(rows), () => "Expected transactions with their data"),
       (decoded) => Result.all(decoded.map(({ data }) => read(data, account)))
@@ -528,7 +527,7 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
     const params = { address, method: "get_wallet_address", stack: [["tvm.Slice", encodeAddress(owner)]] }
     yield* pace
     const response = yield* source().backend.read({ form: "rpc", operation: runGetMethod, params: Json.write(params) })
-    const result = yield* readGetMethod(params, upstream, yield* TokenRpc.readAnswer(response))
+    const result = yield* readGetMethod(params, upstream, yield* TokenProtocol.readAnswer(response))
     const wallet = decodeWallet(result)
     const raw = wallet._tag === "None" ? undefined : readAddress(wallet.value.stack[0][1].bytes)
     return raw ?? (yield* new TokenNotFound({
