@@ -106,7 +106,7 @@ const change = Effect.gen(function*() {
     )
   })
   const copy = yield* trading.snapshot
-  yield* trading.restore({ ...copy, state: { ...copy.state, nextOid: 1 } })
+  yield* trading.restore({ ...copy, state: Object.assign(structuredClone(copy.state), { nextOid: 1 }) })
   yield* trading.depositUsd(address, "5")
   yield* trading.act(address, {
     type: "order",
