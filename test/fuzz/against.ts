@@ -251,7 +251,12 @@ export interface Options {
   readonly requests: number
 }
 
-const shown = 5
+/** How many differences of each method and path are printed. */
+const shown = 2
+
+/** The method and the path of a request. */
+const kindOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes).toString("latin1").split(/[ ?\r\n]/u, 2).join(" ").slice(0, 80)
 
 /** The pairs that work beside each other, each on its share of the requests. */
 const targets: ReadonlyArray<Target> = ["upstreams", "upstreams", "upstreams", "sandbox"]
@@ -260,6 +265,7 @@ const targets: ReadonlyArray<Target> = ["upstreams", "upstreams", "upstreams", "
 export const compare = Effect.fnUntraced(function*({ folder, requests, seeds }: Options) {
   const makeSound = yield* Sound.make
   const statuses = new Map<number, number>()
+  const kinds = new Map<string, number>()
   let [sent, seconds, different] = [0, 0, 0]
   const progress = (started: number) => {
     const perSecond = Math.round(sent / (seconds + (performance.now() - started) / 1000))
@@ -278,7 +284,10 @@ export const compare = Effect.fnUntraced(function*({ folder, requests, seeds }: 
       if (sent % 5000 === 0) progress(started)
       if (found.length === 0) continue
       different++
-      if (different <= shown) {
+      const kind = kindOf(bytesOf(request))
+      const ofKind = (kinds.get(kind) ?? 0) + 1
+      kinds.set(kind, ofKind)
+      if (ofKind <= shown) {
         console.log([`fuzz: seed ${seed}, request ${index}, ${pair.target}:`, ...found].join("\n"))
       }
     }
@@ -297,6 +306,7 @@ export const compare = Effect.fnUntraced(function*({ folder, requests, seeds }: 
   const counts = [...statuses].toSorted(([one], [other]) => one - other)
   const answers = counts.reduce((sum, [, count]) => sum + count, 0)
   console.log(`fuzz: ${counts.map(([status, count]) => `${status} x${count}`).join(", ")}`)
+  for (const [kind, count] of kinds) console.log(`fuzz: ${kind} differs ${count} times`)
   console.log(`fuzz: ${answers} answers compared, ${different} requests differ`)
   return different === 0
 })
