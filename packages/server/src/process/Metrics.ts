@@ -11,13 +11,11 @@
  * two samples.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import { maxSamples, sampleSeconds } from "@trigate/api/unstable/AdminApi"
-import type { HistorySample, MinuteSample } from "@trigate/api/unstable/AdminApi"
+import { type HistorySample, maxSamples, type MinuteSample, sampleSeconds } from "@trigate/api/unstable/AdminApi"
 import { metrics as archive } from "@trigate/archive/unstable/CandleRecorder"
 import { metrics as callers } from "@trigate/callers/CallerKeys"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import { counter, gauge, quotaExceeded, seconds } from "@trigate/domain/unstable/DeclaredMetric"
-import type { Declared } from "@trigate/domain/unstable/DeclaredMetric"
+import { counter, type Declared, gauge, quotaExceeded, seconds } from "@trigate/domain/unstable/DeclaredMetric"
 import { metrics as actionLog } from "@trigate/trading/actionLog/ActionLog"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import { metrics as accounts } from "@trigate/trading/unstable/accounts/AccountChecks"

@@ -16,15 +16,13 @@ import {
 } from "@trigate/api/unstable/SandboxApi"
 import type { SandboxStatus } from "@trigate/api/unstable/SandboxApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
-import { keyState, KeyStore } from "@trigate/callers/KeyStore"
-import type { Issued, KeyRecord, KeyRefusal, KeyStoreFault } from "@trigate/callers/KeyStore"
+import * as KeyStore from "@trigate/callers/KeyStore"
 import type { Quotas } from "@trigate/callers/Quotas"
 import { legRejection } from "@trigate/domain/actions/ActionOutcome"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import { NotPermitted, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import type { InvalidRequest, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/GatewayError"
-import { decodeValue, invalidRequest } from "@trigate/domain/operations/Operation"
-import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import { type AnyCodec, decodeValue, invalidRequest } from "@trigate/domain/operations/Operation"
 import type { SandboxState, VenueSnapshot } from "@trigate/sandbox/SandboxState"
 import type { InvalidHolding } from "@trigate/sandbox/unstable/venue/Advance"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
@@ -42,10 +40,8 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import { MetricHistory } from "../process/Metrics.ts"
 import * as RequestCaller from "../requests/Callers.ts"
-import { LiveRequests } from "../requests/Observe.ts"
-import type { LiveRequest } from "../requests/Observe.ts"
+import { type LiveRequest, LiveRequests } from "../requests/Observe.ts"
 import * as Request from "../requests/Request.ts"
-import { fromAdapter } from "../requests/Request.ts"
 import { EffectiveSettings } from "../settings/SettingsSources.ts"
 import * as HttpApiRoutes from "./HttpApiRoutes.ts"
 
@@ -81,7 +77,7 @@ export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> 
   const { serve } = yield* RequestCaller.serving
   return (request, handled) =>
     Effect.flatMap(
-      fromAdapter(request),
+      Request.fromAdapter(request),
       (incoming) => serve(incoming, () => check === undefined ? handled : Effect.andThen(administers, handled))
     )
 })
@@ -95,13 +91,13 @@ export const ownPage = Effect.flatMap(Request.CurrentRequestRecord, (record) => 
   return refusal === undefined ? Effect.void : Effect.fail(refusal)
 })
 
-const toCallerKey = ({ hash: _, ...record }: KeyRecord, now: number): CallerKey => ({
+const toCallerKey = ({ hash: _, ...record }: KeyStore.KeyRecord, now: number): CallerKey => ({
   ...record,
-  state: keyState(record, now)
+  state: KeyStore.keyState(record, now)
 })
 
 /** Maps a refused change of keys to an error of the request, and a failure of the store to an error of the gateway. */
-const toRequestError = <A>(self: Effect.Effect<A, KeyRefusal | KeyStoreFault>) =>
+const toRequestError = <A>(self: Effect.Effect<A, KeyStore.KeyRefusal | KeyStore.KeyStoreFault>) =>
   Effect.mapError(self, (error) =>
     error._tag === "KeyRefusal"
       ? invalidRequest([{ path: [], message: error.message }])
@@ -123,7 +119,7 @@ export const payloadDecoder = <S extends AnyCodec>(schema: S) => {
   const decode = decodeValue(schema, [], { onExcessProperty: "error" })
   return (request: HttpServerRequest) =>
     Effect.flatMap(
-      Effect.flatMap(fromAdapter(request), Request.json),
+      Effect.flatMap(Request.fromAdapter(request), Request.json),
       ({ valueOrUndefined }) => decode(valueOrUndefined)
     )
 }
@@ -132,10 +128,10 @@ const decodeCreation = payloadDecoder(KeyCreation)
 const decodeRotation = payloadDecoder(KeyRotation)
 const decodeRevocation = payloadDecoder(KeyRevocation)
 
-const toCallerKeys = (records: ReadonlyArray<KeyRecord>) =>
+const toCallerKeys = (records: ReadonlyArray<KeyStore.KeyRecord>) =>
   Effect.map(Clock.currentTimeMillis, (now) => records.map((record) => toCallerKey(record, now)))
 
-const toIssuedKey = ({ key, record }: Issued) =>
+const toIssuedKey = ({ key, record }: KeyStore.Issued) =>
   Effect.map(Clock.currentTimeMillis, (now): IssuedKey => ({ key, record: toCallerKey(record, now) }))
 
 const usualOverlap = Duration.days(1)
@@ -161,7 +157,7 @@ const admin = HttpApiBuilder.group(
     const exchange = yield* Exchange
     // a gateway that does not require keys does not create keys either, because any client could create a key for later
     // use
-    const asked = Option.getOrUndefined(yield* Effect.serviceOption(KeyStore))
+    const asked = Option.getOrUndefined(yield* Effect.serviceOption(KeyStore.KeyStore))
     const windows = Option.getOrElse(yield* Effect.serviceOption(RateLimiter.Windows), () => new Map())
     const tail = yield* LiveRequests
     const serve = yield* guarding
@@ -187,14 +183,14 @@ const admin = HttpApiBuilder.group(
       ? Effect.succeed({ asked: false, keys: [] })
       : Effect.map(Effect.flatMap(toRequestError(asked.list), toCallerKeys), (keys) => ({ asked: true, keys }))
 
-    const store: Effect.Effect<KeyStore["Service"], InvalidRequest> = asked === undefined
+    const store: Effect.Effect<KeyStore.KeyStore["Service"], InvalidRequest> = asked === undefined
       ? noKeys
       : Effect.succeed(asked)
 
     /** Changes the keys for an authorized request. */
     const change = <A, E>(
       request: HttpServerRequest,
-      changed: (store: KeyStore["Service"]) => Effect.Effect<A, E>
+      changed: (store: KeyStore.KeyStore["Service"]) => Effect.Effect<A, E>
     ) => serve(request, Effect.flatMap(Effect.andThen(ownPage, store), changed))
 
     return handlers

@@ -12,14 +12,7 @@ import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { catalogDate } from "@trigate/domain/actions/Action"
 import { CurrentCaller, CurrentKeepCounted } from "@trigate/domain/Caller"
 import { countBars } from "@trigate/domain/candles/Candle"
-import {
-  ArchiveNotConfigured,
-  GatewayError as GatewayErrorType,
-  Overloaded,
-  QuotaExceeded,
-  UnknownAsset,
-  unwrapReason
-} from "@trigate/domain/errors/GatewayError"
+import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import { decodeFaults, invalidRequest, operationNeed, permitted } from "@trigate/domain/operations/Operation"
 import { getTokenData } from "@trigate/domain/tokens/TokenOperations"
 import { contentTypes } from "@trigate/domain/unstable/candles/CandleText"
@@ -46,8 +39,6 @@ import * as ProcessMetrics from "../process/Metrics.ts"
 import { serving } from "../requests/Callers.ts"
 import * as RequestSpan from "../requests/Observe.ts"
 import * as Request from "../requests/Request.ts"
-import { CurrentRequestRecord, fromAdapter } from "../requests/Request.ts"
-import type { IncomingRequest } from "../requests/Request.ts"
 import { settings } from "../settings/Settings.ts"
 import { Sessions } from "../streams/Sessions.ts"
 import { expectedSigner } from "./Relay.ts"
@@ -76,7 +67,7 @@ const inspect = HttpApiBuilder.group(
     const inspector = yield* Inspector
     const info = yield* Info
     const { serve } = yield* serving
-    const inspected = Effect.fnUntraced(function*(request: IncomingRequest) {
+    const inspected = Effect.fnUntraced(function*(request: Request.IncomingRequest) {
       yield* permitted({ chain: "trading", class: "inspect" })
       const body = yield* Request.bytes(request, Request.signedLimit)
       const inspection = yield* inspector.inspect(body, yield* expectedSigner(request))
@@ -85,7 +76,8 @@ const inspect = HttpApiBuilder.group(
     })
     return handlers.handleRaw(
       "inspect",
-      ({ request }) => Effect.flatMap(fromAdapter(request), (incoming) => serve(incoming, () => inspected(incoming)))
+      ({ request }) =>
+        Effect.flatMap(Request.fromAdapter(request), (incoming) => serve(incoming, () => inspected(incoming)))
     )
   })
 )
@@ -97,7 +89,7 @@ const tokenData = (path: string) =>
       yield* permitted(operationNeed(getTokenData))
       const record = yield* Request.CurrentRequestRecord
       const token = yield* Effect.result(tokens.getTokenData({ address }))
-      if (Result.isFailure(token)) return yield* Request.answerProblem(unwrapReason(token.failure), path)
+      if (Result.isFailure(token)) return yield* Request.answerProblem(GatewayError.unwrapReason(token.failure), path)
       record.operations.push({ operation: "getTokenData", outcome: "ok" })
       return token.success
     }))
@@ -111,7 +103,7 @@ const tokens = HttpApiBuilder.group(
     return handlers.handle(
       "getTokenData",
       ({ query, request }) =>
-        Effect.flatMap(fromAdapter(request), (incoming) => serve(incoming, () => handle(query.address)))
+        Effect.flatMap(Request.fromAdapter(request), (incoming) => serve(incoming, () => handle(query.address)))
     )
   })
 )
@@ -126,7 +118,7 @@ const keyedTokens = HttpApiBuilder.group(
       "getTokenData",
       ({ params, query, request }) =>
         Effect.flatMap(
-          fromAdapter(request, Redacted.make(params.endpointKey)),
+          Request.fromAdapter(request, Redacted.make(params.endpointKey)),
           (incoming) => serve(incoming, () => handle(query.address))
         )
     )
@@ -200,7 +192,7 @@ const health = HttpApiBuilder.group(
   })
 )
 
-const isGatewayError = Schema.is(GatewayErrorType)
+const isGatewayError = Schema.is(GatewayError.GatewayError)
 
 const slots: { readonly [Kind in HttpApiSchemaError["kind"]]: string } = {
   Params: "path",
@@ -211,9 +203,9 @@ const slots: { readonly [Kind in HttpApiSchemaError["kind"]]: string } = {
   ResponseHeaders: "headers"
 }
 
-const typed = (error: unknown): GatewayErrorType | undefined => {
+const typed = (error: unknown): GatewayError.GatewayError | undefined => {
   if (HttpApiSchemaError.is(error)) return invalidRequest(decodeFaults(error.cause, [slots[error.kind]]))
-  const reason = unwrapReason(error)
+  const reason = GatewayError.unwrapReason(error)
   return isGatewayError(reason) ? reason : undefined
 }
 
@@ -225,7 +217,7 @@ export const problems = Layer.succeed(
   (httpEffect, { endpoint, group }) =>
     Effect.contextWith((context: Context.Context<never>) =>
       RequestSpan.named(
-        Context.get(context, CurrentRequestRecord),
+        Context.get(context, Request.CurrentRequestRecord),
         `${group.identifier}.${endpoint.identifier}`,
         context,
         httpEffect.pipe(Effect.catch((error) => {
@@ -273,7 +265,7 @@ const { env } = settings.archive
 
 const notConfigured = Effect.suspend(() =>
   Effect.fail(
-    new ArchiveNotConfigured({
+    new GatewayError.ArchiveNotConfigured({
       setting: env,
       detail: `This gateway does not record candle history: set ${env}, for example ${env}=BTC:1m`
     })
@@ -288,7 +280,7 @@ const barsPerRequest = 10_000
 
 const tooManyOpen = Effect.suspend(() =>
   Effect.fail(
-    new Overloaded({
+    new GatewayError.Overloaded({
       retryAfter: 1,
       detail: `${maxOpen.all} exports of candle history are open, which is the maximum for all callers`
     })
@@ -297,7 +289,7 @@ const tooManyOpen = Effect.suspend(() =>
 
 const tooManyOfCaller = Effect.suspend(() =>
   Effect.fail(
-    new QuotaExceeded({
+    new GatewayError.QuotaExceeded({
       retryAfter: 1,
       detail: `The caller already has ${maxOpen.caller} open exports of candle history, which is the maximum`
     })
@@ -366,9 +358,12 @@ const candles = HttpApiBuilder.group(
       const known = yield* CandleExport.known(source, series)
       if (known === undefined) {
         const { coin, interval } = series
-        return yield* new UnknownAsset({ coin, detail: `The candle archive contains no bars of ${coin} ${interval}` })
+        return yield* new GatewayError.UnknownAsset({
+          coin,
+          detail: `The candle archive contains no bars of ${coin} ${interval}`
+        })
       }
-      const { admitted } = yield* CurrentRequestRecord
+      const { admitted } = yield* Request.CurrentRequestRecord
       const charge = admitted?.charge
       const requests = Math.floor(countBars(known) / barsPerRequest)
       if (charge !== undefined && requests > 0) yield* charge(requests)
@@ -382,13 +377,13 @@ const candles = HttpApiBuilder.group(
       .handle(
         "list",
         ({ query, request }) =>
-          Effect.flatMap(fromAdapter(request), (incoming) => serve(incoming, () => list(query.after)))
+          Effect.flatMap(Request.fromAdapter(request), (incoming) => serve(incoming, () => list(query.after)))
       )
       .handleRaw(
         "file",
         ({ params, query: { format = "ndjson", ...bounds }, request }) =>
           Effect.flatMap(
-            fromAdapter(request),
+            Request.fromAdapter(request),
             (incoming) => serve(incoming, () => file({ ...params, ...bounds }, format))
           )
       )

@@ -2,19 +2,11 @@
 import * as Paths from "@trigate/api/Paths"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { Quotas } from "@trigate/callers/Quotas"
-import { CurrentCaller } from "@trigate/domain/Caller"
-import type { Caller } from "@trigate/domain/Caller"
+import { type Caller, CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { ChainNotConfigured, GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { invalidRequest, notPermitted, operationNeed, permitted } from "@trigate/domain/operations/Operation"
-import {
-  AccountTransaction,
-  formatPosition,
-  genesis,
-  JettonTransfer,
-  parsePosition
-} from "@trigate/domain/tokens/TokenData"
-import type { Position } from "@trigate/domain/tokens/TokenData"
+import * as TokenData from "@trigate/domain/tokens/TokenData"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
 import * as ResumePosition from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
@@ -40,13 +32,10 @@ import type { FeedChain } from "../Chains.ts"
 import { Load } from "../process/Load.ts"
 import * as AccessLog from "../requests/Observe.ts"
 import * as Request from "../requests/Request.ts"
-import { header } from "../requests/Request.ts"
-import type { IncomingRequest } from "../requests/Request.ts"
 import * as Session from "./Session.ts"
 import { eventStreamHeaders, keepalive, quietFor } from "./Session.ts"
 import type { ServedEvents } from "./Session.ts"
-import { Sessions } from "./Sessions.ts"
-import type { Opener, Serving, Speech } from "./Sessions.ts"
+import { type Opener, type Serving, Sessions, type Speech } from "./Sessions.ts"
 import type { Closing } from "./SocketSession.ts"
 
 const badHandshake = Request.plainProblem(
@@ -61,10 +50,10 @@ const subprotocols = /^[!#$%&'*+.^_`|~\w-]+(?:\s*,\s*[!#$%&'*+.^_`|~\w-]+)*$/u
  * Returns whether the headers of a handshake are valid. Without this check, the WebSocket library would refuse an
  * invalid handshake without notifying the gateway, and the gateway's request would never end.
  */
-const isHandshake = (request: IncomingRequest): boolean => {
-  const names = header(request, "sec-websocket-protocol")
-  return header(request, "sec-websocket-version") === "13" &&
-    /^[+/0-9A-Za-z]{22}==$/u.test(header(request, "sec-websocket-key") ?? "") &&
+const isHandshake = (request: Request.IncomingRequest): boolean => {
+  const names = Request.header(request, "sec-websocket-protocol")
+  return Request.header(request, "sec-websocket-version") === "13" &&
+    /^[+/0-9A-Za-z]{22}==$/u.test(Request.header(request, "sec-websocket-key") ?? "") &&
     (names === undefined ||
       (subprotocols.test(names) && new Set(names.split(/\s*,\s*/u)).size === names.split(",").length))
 }
@@ -80,7 +69,7 @@ const noUpgrade = Request.plainProblem(
 /** Maximum number of characters of a subscription that an error message quotes. */
 const mostQuoted = 200
 
-const queryIn = ({ url }: IncomingRequest): URLSearchParams => new URLSearchParams(/\?(.*)$/u.exec(url)?.[1])
+const queryIn = ({ url }: Request.IncomingRequest): URLSearchParams => new URLSearchParams(/\?(.*)$/u.exec(url)?.[1])
 
 /** Responds with an event stream. */
 const eventResponse = (stream: Stream.Stream<Uint8Array>) =>
@@ -127,21 +116,21 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
       : Exit.succeed(streams)
   }
 
-  const open = (request: IncomingRequest, by: Opener, speech: Speech) => {
+  const open = (request: Request.IncomingRequest, by: Opener, speech: Speech) => {
     const { upgrade } = request
     if (upgrade === undefined) return Exit.succeed(noUpgrade)
     if (!isHandshake(request)) return Exit.succeed(badHandshake)
     return Effect.flatMap(sessions.admit(by.caller), () => sessions.run({ ...by, request, upgrade }, speech))
   }
 
-  const socket = (request: IncomingRequest) =>
+  const socket = (request: Request.IncomingRequest) =>
     Effect.flatMap(
       admitted("trading"),
       (by) => Effect.flatMap(sharedStreams(), (streams) => open(request, by, { protocol: "venue", streams }))
     )
 
   /** Serves a chain's JSON-RPC route over a WebSocket. */
-  const rpc = (chain: FeedChain) => (request: IncomingRequest) => {
+  const rpc = (chain: FeedChain) => (request: Request.IncomingRequest) => {
     const surface = request.keyInPath === undefined ? "gateway" : "node"
     return Effect.flatMap(
       admitted(chain),
@@ -149,7 +138,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
     )
   }
 
-  const events = Effect.fnUntraced(function*(request: IncomingRequest) {
+  const events = Effect.fnUntraced(function*(request: Request.IncomingRequest) {
     const { caller, record } = yield* admitted("trading")
     const streams = yield* sharedStreams()
     const query = queryIn(request)
@@ -176,7 +165,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
       topics.set(subscription.key, streams.topicOf(subscription))
     }
     yield* sessions.admit(caller)
-    const from = ResumePosition.parse(header(request, "last-event-id") ?? query.get(Paths.resume) ?? "")
+    const from = ResumePosition.parse(Request.header(request, "last-event-id") ?? query.get(Paths.resume) ?? "")
     if (from !== undefined) yield* streams.events.catchUp(from)
     const options = { ...sessions.eventOptions, streams, topics: [...topics.values()], from }
     const headers = request.adapted?.headers ?? Headers.empty
@@ -186,17 +175,17 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
   return { socket, events, rpc }
 })
 
-const encodeTransaction = Schema.encodeSync(Schema.fromJsonString(AccountTransaction))
-const encodeTransfer = Schema.encodeSync(Schema.fromJsonString(JettonTransfer))
+const encodeTransaction = Schema.encodeSync(Schema.fromJsonString(TokenData.AccountTransaction))
+const encodeTransfer = Schema.encodeSync(Schema.fromJsonString(TokenData.JettonTransfer))
 const encodeProblem = Schema.encodeSync(Schema.fromJsonString(GatewayError))
 
 const need = operationNeed(tokenRpcOperations.getTransactions)
 
-const eventText = (event: string, data: string, position?: Position): string =>
+const eventText = (event: string, data: string, position?: TokenData.Position): string =>
   Sse.encoder.write({
     _tag: "Event",
     event,
-    id: position === undefined ? undefined : formatPosition(position),
+    id: position === undefined ? undefined : TokenData.formatPosition(position),
     data
   })
 
@@ -240,12 +229,12 @@ class ItemEvents implements ServedEvents {
  * Returns the position after which a stream begins: the position in `Last-Event-ID`, otherwise the position in the
  * query.
  */
-const startIn = (request: IncomingRequest, query: URLSearchParams) => {
-  const last = header(request, "last-event-id")
+const startIn = (request: Request.IncomingRequest, query: URLSearchParams) => {
+  const last = Request.header(request, "last-event-id")
   const text = last ?? query.get("after") ?? undefined
   if (text === undefined) return Effect.undefined
-  if (text === "genesis") return Effect.succeed(genesis)
-  return Effect.mapError(Effect.fromOption(parsePosition(text)), () =>
+  if (text === "genesis") return Effect.succeed(TokenData.genesis)
+  return Effect.mapError(Effect.fromOption(TokenData.parsePosition(text)), () =>
     invalidRequest([{
       path: [last === undefined ? "after" : "last-event-id"],
       message: "Expected genesis, or a position: a logical time, a colon and 64 hex digits"
@@ -265,7 +254,7 @@ interface Served<Item> {
   readonly account: string
   readonly event: string
   readonly encode: (item: Item) => string
-  readonly open: (after: Position) => Stream.Stream<Item, ChainFailure>
+  readonly open: (after: TokenData.Position) => Stream.Stream<Item, ChainFailure>
 }
 
 type ChainFailure = Stream.Error<ReturnType<TokenChain["Service"]["jettonTransfers"]>>
@@ -275,8 +264,8 @@ export const makeTransactions = Effect.gen(function*() {
   const sessions = yield* Sessions
   const { jettonTransfers, jettonWallet, latestPosition, transactions } = yield* TokenChain
 
-  const serve = Effect.fnUntraced(function*<Item extends Position>(
-    request: IncomingRequest,
+  const serve = Effect.fnUntraced(function*<Item extends TokenData.Position>(
+    request: Request.IncomingRequest,
     query: URLSearchParams,
     { account, encode, event, open }: Served<Item>
   ) {
@@ -307,7 +296,7 @@ export const makeTransactions = Effect.gen(function*() {
   })
 
   return {
-    transactions: Effect.fnUntraced(function*(request: IncomingRequest) {
+    transactions: Effect.fnUntraced(function*(request: Request.IncomingRequest) {
       yield* admitted
       const query = queryIn(request)
       const address = yield* parameter(query, "address")
@@ -318,7 +307,7 @@ export const makeTransactions = Effect.gen(function*() {
         open: (after) => transactions({ address, after })
       })
     }),
-    jettonTransfers: Effect.fnUntraced(function*(request: IncomingRequest) {
+    jettonTransfers: Effect.fnUntraced(function*(request: Request.IncomingRequest) {
       yield* admitted
       const query = queryIn(request)
       const owner = yield* parameter(query, "owner")
