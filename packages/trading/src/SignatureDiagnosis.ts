@@ -82,19 +82,10 @@ const bothCost = 1.25
 const stride = 8
 
 /**
- * Functions that recover the signer of a signature: `plain` from the unchanged signature, and `mended` from its
+ * Makes functions that recover the signer of a signature: `plain` from the unchanged signature, and `mended` from its
  * repaired forms.
  */
-interface Recoverers {
-  readonly suspect: Suspect
-  readonly plain: Secp256k1.Recoverer | undefined
-  readonly mended: ReadonlyArray<{
-    readonly mistake: Mistake["mistake"]
-    readonly recoverer: Secp256k1.Recoverer | undefined
-  }>
-}
-
-const makeRecoverers = (engine: Engine) => (suspect: Suspect): Recoverers => ({
+const makeRecoverers = (engine: Engine, suspect: Suspect) => ({
   suspect,
   plain: Secp256k1.recoverer(suspect.signature, engine),
   mended: halves.filter(([mistake]) => mistake !== "shiftedHalves" || isShort(suspect.signature)).map((
@@ -126,9 +117,9 @@ export const explain = Effect.fnUntraced(function*(
     yieldedAt = left
     return Effect.yieldNow
   })
-  const recoverers: Array<Recoverers> = []
+  const recoverers: Array<ReturnType<typeof makeRecoverers>> = []
   for (const suspect of suspects) {
-    recoverers.push(makeRecoverers(engine)(suspect))
+    recoverers.push(makeRecoverers(engine, suspect))
     yield* Effect.yieldNow
   }
   const explained = (

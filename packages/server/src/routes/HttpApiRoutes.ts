@@ -26,6 +26,7 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import { HttpApiSchemaError } from "effect/http-api/HttpApiError"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -36,7 +37,7 @@ import * as Semaphore from "effect/Semaphore"
 import { degradedParts, eventLogReadiness, GatewayStatus, StoreReadiness } from "../Chains.ts"
 import { Drain } from "../process/Load.ts"
 import * as ProcessMetrics from "../process/Metrics.ts"
-import { serving } from "../requests/Callers.ts"
+import * as RequestCaller from "../requests/Callers.ts"
 import * as RequestSpan from "../requests/Observe.ts"
 import * as Request from "../requests/Request.ts"
 import { settings } from "../settings/Settings.ts"
@@ -60,13 +61,28 @@ export class ShortHealthApi extends HttpApi.make("gateway").add(
   HttpApiGroup.make("health").add(groups.health.endpoints.live, groups.health.endpoints.ready)
 ) {}
 
+/** Makes the function that serves a request of these routes to its caller. */
+export const serving = Effect.map(
+  RequestCaller.serving,
+  ({ serve }) =>
+  <A, E, R>(
+    request: HttpServerRequest,
+    handled: (incoming: Request.IncomingRequest) => Effect.Effect<A, E, R>,
+    keyInPath?: Redacted.Redacted
+  ) =>
+    Effect.flatMap(
+      Request.fromAdapter(request, keyInPath),
+      (incoming) => serve(incoming, () => handled(incoming))
+    )
+)
+
 const inspect = HttpApiBuilder.group(
   EncodedApi,
   "exchange",
   Effect.fnUntraced(function*(handlers) {
     const inspector = yield* Inspector
     const info = yield* Info
-    const { serve } = yield* serving
+    const serve = yield* serving
     const inspected = Effect.fnUntraced(function*(request: Request.IncomingRequest) {
       yield* permitted({ chain: "trading", class: "inspect" })
       const body = yield* Request.bytes(request, Request.signedLimit)
@@ -74,55 +90,46 @@ const inspect = HttpApiBuilder.group(
       const tooFine = yield* Effect.provideService(OrderSteps.warnings(inspection), Info, info)
       return { ...inspection, warnings: [...inspection.warnings, ...tooFine] }
     })
-    return handlers.handleRaw(
-      "inspect",
-      ({ request }) =>
-        Effect.flatMap(Request.fromAdapter(request), (incoming) => serve(incoming, () => inspected(incoming)))
-    )
+    return handlers.handleRaw("inspect", ({ request }) => serve(request, inspected))
   })
 )
 
-/** Returns the handler of the token data route at a path. */
-const tokenData = (path: string) =>
-  Effect.map(TokenChain, (tokens) =>
-    Effect.fnUntraced(function*(address: string) {
-      yield* permitted(operationNeed(getTokenData))
-      const record = yield* Request.CurrentRequestRecord
-      const token = yield* Effect.result(tokens.getTokenData({ address }))
-      if (Result.isFailure(token)) return yield* Request.answerProblem(GatewayError.unwrapReason(token.failure), path)
-      record.operations.push({ operation: "getTokenData", outcome: "ok" })
-      return token.success
-    }))
+/** Makes the handler of the token data route at a path. */
+const tokenData = Effect.fnUntraced(function*(path: string) {
+  const tokens = yield* TokenChain
+  const serve = yield* serving
+  const handled = Effect.fnUntraced(function*(address: string) {
+    yield* permitted(operationNeed(getTokenData))
+    const record = yield* Request.CurrentRequestRecord
+    const token = yield* Effect.result(tokens.getTokenData({ address }))
+    if (Result.isFailure(token)) return yield* Request.answerProblem(GatewayError.unwrapReason(token.failure), path)
+    record.operations.push({ operation: "getTokenData", outcome: "ok" })
+    return token.success
+  })
+  return (request: HttpServerRequest, address: string, keyInPath?: Redacted.Redacted) =>
+    serve(request, () => handled(address), keyInPath)
+})
 
 const tokens = HttpApiBuilder.group(
   EncodedApi,
   "tokens",
-  Effect.fnUntraced(function*(handlers) {
-    const { serve } = yield* serving
-    const handle = yield* tokenData(groups.tokens.endpoints.getTokenData.path)
-    return handlers.handle(
-      "getTokenData",
-      ({ query, request }) =>
-        Effect.flatMap(Request.fromAdapter(request), (incoming) => serve(incoming, () => handle(query.address)))
+  (handlers) =>
+    Effect.map(
+      tokenData(groups.tokens.endpoints.getTokenData.path),
+      (handle) => handlers.handle("getTokenData", ({ query, request }) => handle(request, query.address))
     )
-  })
 )
 
 const keyedTokens = HttpApiBuilder.group(
   EncodedApi,
   "node",
-  Effect.fnUntraced(function*(handlers) {
-    const { serve } = yield* serving
-    const handle = yield* tokenData(groups.node.endpoints.getTokenData.path)
-    return handlers.handle(
-      "getTokenData",
-      ({ params, query, request }) =>
-        Effect.flatMap(
-          Request.fromAdapter(request, Redacted.make(params.endpointKey)),
-          (incoming) => serve(incoming, () => handle(query.address))
-        )
+  (handlers) =>
+    Effect.map(
+      tokenData(groups.node.endpoints.getTokenData.path),
+      (handle) =>
+        handlers.handle("getTokenData", ({ params, query, request }) =>
+          handle(request, query.address, Redacted.make(params.endpointKey)))
     )
-  })
 )
 
 const encodeReadiness = Schema.encodeEffect(Schema.fromJsonString(Readiness))
@@ -334,7 +341,7 @@ const candles = HttpApiBuilder.group(
   CandlesApi,
   "candles",
   Effect.fnUntraced(function*(handlers) {
-    const { serve } = yield* serving
+    const serve = yield* serving
     const exported = Option.getOrUndefined(yield* Effect.serviceOption(CandleExport.ExportedArchive))
     const exports = yield* makeExports
     const archive = Effect.andThen(
@@ -374,18 +381,11 @@ const candles = HttpApiBuilder.group(
     })
 
     return handlers
-      .handle(
-        "list",
-        ({ query, request }) =>
-          Effect.flatMap(Request.fromAdapter(request), (incoming) => serve(incoming, () => list(query.after)))
-      )
+      .handle("list", ({ query, request }) => serve(request, () => list(query.after)))
       .handleRaw(
         "file",
         ({ params, query: { format = "ndjson", ...bounds }, request }) =>
-          Effect.flatMap(
-            Request.fromAdapter(request),
-            (incoming) => serve(incoming, () => file({ ...params, ...bounds }, format))
-          )
+          serve(request, () => file({ ...params, ...bounds }, format))
       )
   })
 )

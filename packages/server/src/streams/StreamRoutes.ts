@@ -5,7 +5,7 @@ import { Quotas } from "@trigate/callers/Quotas"
 import { type Caller, CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { ChainNotConfigured, GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
-import { invalidRequest, notPermitted, operationNeed, permitted } from "@trigate/domain/operations/Operation"
+import { invalidRequest, type Need, notPermitted, operationNeed, permitted } from "@trigate/domain/operations/Operation"
 import * as TokenData from "@trigate/domain/tokens/TokenData"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
 import * as ResumePosition from "@trigate/domain/unstable/streams/Subscription"
@@ -17,7 +17,6 @@ import { Info } from "@trigate/trading/Info"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as VenueProtocol from "@trigate/trading/unstable/streams/VenueProtocol"
 import type { Topic } from "@trigate/upstream/unstable/streams/Topic"
-import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Sse from "effect/encoding/Sse"
@@ -75,6 +74,15 @@ const queryIn = ({ url }: Request.IncomingRequest): URLSearchParams => new URLSe
 const eventResponse = (stream: Stream.Stream<Uint8Array>) =>
   HttpServerResponse.stream(stream, { contentType: "text/event-stream", headers: eventStreamHeaders })
 
+/** Fails if the origin of the requesting page is not allowed, or if the caller's scope does not permit the operation. */
+const admitted = Effect.fnUntraced(function*(need: Need) {
+  const record = yield* Request.CurrentRequestRecord
+  const refusal = Request.foreignRefusal(record)
+  if (refusal !== undefined) return yield* refusal
+  yield* permitted(need)
+  return { record, caller: yield* CurrentCaller }
+})
+
 /** Makes the handlers of the routes from the services of the context, and the JSON-RPC routes of the chains. */
 export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Serving["rpc"]) {
   const sessions = yield* Sessions
@@ -90,22 +98,6 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
     keys: yield* CallerKeys,
     log: yield* AccessLog.AccessLog
   })
-  /**
-   * Fails if the origin of the requesting page is not allowed, or if the caller's scope does not allow reads of the
-   * chain.
-   */
-  const admitted = (chain: FeedChain) =>
-    Effect.contextWith((context: Context.Context<never>) => {
-      const record = Context.get(context, Request.CurrentRequestRecord)
-      const refusal = Request.foreignRefusal(record)
-      return refusal === undefined
-        ? Effect.map(
-          permitted({ chain, class: "read" }),
-          () => ({ record, caller: Context.get(context, CurrentCaller) })
-        )
-        : Exit.fail(refusal)
-    })
-
   /** Fails if no official API of the trading chain is configured. */
   const sharedStreams = () => {
     const streams = sessions.streams()
@@ -125,7 +117,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
 
   const socket = (request: Request.IncomingRequest) =>
     Effect.flatMap(
-      admitted("trading"),
+      admitted({ chain: "trading", class: "read" }),
       (by) => Effect.flatMap(sharedStreams(), (streams) => open(request, by, { protocol: "venue", streams }))
     )
 
@@ -133,13 +125,13 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
   const rpc = (chain: FeedChain) => (request: Request.IncomingRequest) => {
     const surface = request.keyInPath === undefined ? "gateway" : "node"
     return Effect.flatMap(
-      admitted(chain),
+      admitted({ chain, class: "read" }),
       (by) => open(request, by, { protocol: "jsonrpc", chain, surface })
     )
   }
 
   const events = Effect.fnUntraced(function*(request: Request.IncomingRequest) {
-    const { caller, record } = yield* admitted("trading")
+    const { caller, record } = yield* admitted({ chain: "trading", class: "read" })
     const streams = yield* sharedStreams()
     const query = queryIn(request)
     const asked = query.getAll(Paths.subscribe)
@@ -285,19 +277,9 @@ export const makeTransactions = Effect.gen(function*() {
     return eventResponse(sessions.serve(new ItemEvents(caller, texts), headers, record))
   })
 
-  /**
-   * Fails if the origin of the requesting page is not allowed, or if the caller's scope does not allow reads of the
-   * chain.
-   */
-  const admitted = Effect.gen(function*() {
-    const refusal = Request.foreignRefusal(yield* Request.CurrentRequestRecord)
-    if (refusal !== undefined) return yield* refusal
-    yield* permitted(need)
-  })
-
   return {
     transactions: Effect.fnUntraced(function*(request: Request.IncomingRequest) {
-      yield* admitted
+      yield* admitted(need)
       const query = queryIn(request)
       const address = yield* parameter(query, "address")
       return yield* serve(request, query, {
@@ -308,7 +290,7 @@ export const makeTransactions = Effect.gen(function*() {
       })
     }),
     jettonTransfers: Effect.fnUntraced(function*(request: Request.IncomingRequest) {
-      yield* admitted
+      yield* admitted(need)
       const query = queryIn(request)
       const owner = yield* parameter(query, "owner")
       const master = yield* parameter(query, "master")

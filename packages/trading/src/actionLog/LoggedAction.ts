@@ -495,33 +495,24 @@ const makePart = ({ capacity, maxBytes }: Limits, part: Part) => {
   }
 }
 
-/** Tracks how much of an action log's capacity is used. */
-export interface Room {
-  readonly add: (holding: Holding) => void
-  readonly remove: (holding: Holding) => void
-  /** Discards the tracked use, and counts the given actions instead. */
-  readonly reset: (holdings: ReadonlyArray<Holding>) => void
-  /** Returns why a body of `size` bytes exceeds the capacity; `undefined` if it fits. */
-  readonly scarcity: (part: Part, holder: string, size: number) => Scarcity | undefined
-  readonly used: () => Used
-}
-
 /**
  * Makes the tracker of an action log's used capacity, initially empty. `limits` are the limits of the part for known
  * signers.
  */
-export const makeRoom = (limits: Limits): Room => {
+export const makeRoom = (limits: Limits) => {
   const parts = { familiar: makePart(limits, "familiar"), strangers: makePart(strangersLimits(limits), "strangers") }
   return {
-    add: (holding) => parts[holding.part].change(holding, 1),
-    remove: (holding) => parts[holding.part].change(holding, -1),
-    reset: (holdings) => {
+    add: (holding: Holding) => parts[holding.part].change(holding, 1),
+    remove: (holding: Holding) => parts[holding.part].change(holding, -1),
+    /** Discards the tracked use, and counts the given actions instead. */
+    reset: (holdings: ReadonlyArray<Holding>) => {
       parts.familiar.clear()
       parts.strangers.clear()
       for (const holding of holdings) parts[holding.part].change(holding, 1)
     },
-    scarcity: (part, holder, size) => parts[part].scarcity(holder, size),
-    used: () => ({ familiar: parts.familiar.used(), strangers: parts.strangers.used() })
+    /** Returns why a body of `size` bytes exceeds the capacity; `undefined` if it fits. */
+    scarcity: (part: Part, holder: string, size: number) => parts[part].scarcity(holder, size),
+    used: (): Used => ({ familiar: parts.familiar.used(), strangers: parts.strangers.used() })
   }
 }
 

@@ -103,26 +103,14 @@ const makeBudget = ({ every, most }: BudgetSize) => {
   }
 }
 
-type Budget = ReturnType<typeof makeBudget>
-
-interface Budgets {
-  readonly ofCaller: Budget
-  readonly ofAll: Budget
-}
-
-interface List {
-  readonly names: () => ReadonlySet<string>
-  readonly find: (name: string) => Effect.Effect<Found>
-}
-
 /**
  * Makes a cached list of names. The list is read at the first lookup, and again if it lacks a name. `load` passes names
  * to `learn` that are known even if `load` fails later.
  */
 const makeList = (
-  { ofAll, ofCaller }: Budgets,
+  { ofAll, ofCaller }: { readonly [Use in "ofAll" | "ofCaller"]: ReturnType<typeof makeBudget> },
   load: (learn: (names: Iterable<string>) => void) => Effect.Effect<Iterable<string>, CallFailure>
-): List => {
+) => {
   let names: ReadonlySet<string> = new Set()
   let failedAt: number | undefined
   /** The number of reads that have begun, and the number of the newest that has succeeded. */
@@ -180,9 +168,12 @@ const makeList = (
 
   return {
     names: () => names,
-    find: (name) => Effect.suspend(() => names.has(name) ? Effect.succeed<Found>("known") : lookUp(name))
+    find: (name: string): Effect.Effect<Found> =>
+      Effect.suspend(() => names.has(name) ? Effect.succeed<Found>("known") : lookUp(name))
   }
 }
+
+type List = ReturnType<typeof makeList>
 
 /** Maximum number of dexes whose lists are cached; the venue has about ten. */
 const maxDexes = 256
