@@ -134,9 +134,7 @@ const chainServices = (state: ChainState, settings: Settings) =>
     Trading.layerNoDeps({
       ...Admission.toOptions(settings),
       ...state.watched,
-      network: settings.network,
-      infoFreshness: settings.infoFreshness,
-      staleWhenLimited: settings.staleWhenLimited,
+      ...Struct.pick(settings, ["network", "infoFreshness", "staleWhenLimited"]),
       evm: EvmFeed.toBounds(settings, {
         logBlocks: settings.tradingNodeLogBlocks,
         sockets: settings.tradingNodeWsUrl

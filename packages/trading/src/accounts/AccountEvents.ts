@@ -484,14 +484,6 @@ export type ReadCloid = () => string | undefined
 /** Receives an event of an account, whose address is in lower case. */
 export type OrderListener = (user: string, readCloid: ReadCloid) => void
 
-/** The order events of watched accounts. */
-export interface OrderEvents {
-  /** Starts to report the events of an event log. */
-  readonly follow: (log: EventLog) => void
-  /** Calls a function with the account of each reported event, until the scope ends. */
-  readonly listen: (listener: OrderListener) => Effect.Effect<void, never, Scope.Scope>
-}
-
 /** The path to the client order ID in the rows of each subscription. */
 const cloidPaths: ReadonlyMap<string, string> = new Map([
   [subscriptions.orderUpdates.name, "order.cloid"],
@@ -499,10 +491,11 @@ const cloidPaths: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Makes the `OrderEvents` of one chain. It reports no events before `follow` is called. */
-export const make = (): OrderEvents => {
+export const make = () => {
   const listeners = new Set<OrderListener>()
   return {
-    follow: (log) =>
+    /** Starts to report the events of an event log. */
+    follow: (log: EventLog): void =>
       void log.listen({
         appended: ({ kind, name, rows, user }) => {
           const path = cloidPaths.get(name)
@@ -517,10 +510,14 @@ export const make = (): OrderEvents => {
         },
         replaced: () => {}
       }),
-    listen: (listener) =>
+    /** Calls a function with the account of each reported event, until the scope ends. */
+    listen: (listener: OrderListener): Effect.Effect<void, never, Scope.Scope> =>
       Effect.asVoid(Effect.acquireRelease(
         Effect.sync(() => listeners.add(listener)),
         () => Effect.sync(() => listeners.delete(listener))
       ))
   }
 }
+
+/** The order events of watched accounts. */
+export type OrderEvents = ReturnType<typeof make>

@@ -189,32 +189,6 @@ const settleFor = 2000
 
 type Reads = typeof InfoOperations.reads
 
-/** Serves queries about watched accounts. */
-export interface AccountMirror {
-  readonly observer: StateObserver
-  /**
-   * Receives a frame of a subscription that a caller opened. Ignores a frame that contains no response to a query about
-   * a watched account.
-   */
-  readonly observe: (frame: Frame) => void
-  /** Returns cache options that limit the age of responses about watched accounts to the mirror's maximum age. */
-  readonly reads: (reads: Reads) => Reads
-  /**
-   * Returns the detailed variant of a query about a watched account, so that one request to the venue serves both the
-   * detailed and the brief query; `MirroredQueries.brief` converts the response. Returns `undefined` for any other query.
-   */
-  readonly detailed: (call: InfoOperations.InfoCall) => Effect.Effect<InfoOperations.InfoCall> | undefined
-  /** Starts to cache states as responses, with the given functions of the response cache. */
-  readonly connect: (port: Port) => void
-  /** Stores the fills of an account from the venue's response. */
-  readonly learn: (call: InfoOperations.InfoCall, response: Operation.UpstreamResponse) => void
-  /** Starts to read the events of the given source. */
-  readonly follow: (source: Source) => void
-  readonly states: (user: string) => MirroredStates | undefined
-  /** Deletes the states of an account: the mirror serves none until new ones are received. */
-  readonly empty: (user: string) => void
-}
-
 const { userFills } = Subscriptions.subscriptions
 
 /** Decodes the rows of a response to `userFills`. */
@@ -371,7 +345,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
     return { fresh: Math.max(fresh, age), staleIfError, staleIfLimited: Math.max(0, fresh + staleIfLimited - age) }
   }
 
-  const mirror: AccountMirror = {
+  return {
     observer: {
       names: stateNames(true),
       received,
@@ -379,12 +353,17 @@ export const make = Effect.fnUntraced(function*(age: number) {
         empty(user)
         accounts.delete(user)
       }
-    },
-    observe: (frame) => {
+    } satisfies StateObserver,
+    /**
+     * Receives a frame of a subscription that a caller opened. Ignores a frame that contains no response to a query about
+     * a watched account.
+     */
+    observe: (frame: Frame): void => {
       const { name, user } = frame.topic
       if (user !== undefined && observed.has(name) && source?.events.isRecording(user) === true) received(user, frame)
     },
-    reads: (reads) => ({
+    /** Returns cache options that limit the age of responses about watched accounts to the mirror's maximum age. */
+    reads: (reads: Reads): Reads => ({
       ...reads,
       key: (call) => {
         const query = mirroredQuery(call)
@@ -396,24 +375,31 @@ export const make = Effect.fnUntraced(function*(age: number) {
         return query !== undefined && isMirrored(query) ? longer(policy) : policy
       }
     }),
-    detailed: (call) => {
+    /**
+     * Returns the detailed variant of a query about a watched account, so that one request to the venue serves both the
+     * detailed and the brief query; `MirroredQueries.brief` converts the response. Returns `undefined` for any other query.
+     */
+    detailed: (call: InfoOperations.InfoCall): Effect.Effect<InfoOperations.InfoCall> | undefined => {
       const type = detailedQuery(call.operation.name)
       const query = type === undefined ? undefined : mirroredQuery(call)
       return query === undefined || !isMirrored(query)
         ? undefined
         : parseQuery(Encoding.write({ ...Object(call.body.valueOrUndefined), type }))
     },
-    connect: (next) => {
+    /** Starts to cache states as responses, with the given functions of the response cache. */
+    connect: (next: Port): void => {
       port = next
     },
-    learn: (call, { status, text }) => {
+    /** Stores the fills of an account from the venue's response. */
+    learn: (call: InfoOperations.InfoCall, { status, text }: Operation.UpstreamResponse): void => {
       const query = call.operation.name === "userFills" && status === 200 ? mirroredQuery(call) : undefined
       const account = query && accounts.get(query.user)
       if (account === undefined || source === undefined || !isRecording(account)) return
       const logged = source.events.log.newest(account.user, userFills.name, rowsOfOrders)
       account.fills = withNewer(readFills(text), logged)
     },
-    follow: (next) => {
+    /** Starts to read the events of the given source. */
+    follow: (next: Source): void => {
       source = next
       next.events.log.listen({
         appended,
@@ -422,8 +408,11 @@ export const make = Effect.fnUntraced(function*(age: number) {
         }
       })
     },
-    states: (user) => accounts.get(user),
+    states: (user: string): MirroredStates | undefined => accounts.get(user),
+    /** Deletes the states of an account: the mirror serves none until new ones are received. */
     empty
   }
-  return mirror
 })
+
+/** Serves queries about watched accounts. */
+export type AccountMirror = Effect.Success<ReturnType<typeof make>>

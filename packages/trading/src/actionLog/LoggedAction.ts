@@ -528,18 +528,12 @@ export const maxSigners = 100_000
  */
 export const knownFor = 30 * 86_400_000
 
-/** The signers with an accepted action. */
-export interface Signers {
-  readonly has: (signer: string) => boolean
-  readonly add: (signer: string) => void
-}
-
-/** Makes an empty set of known signers. */
-export const makeSigners = (): Signers => {
+/** Makes an empty set of known signers: those with an accepted action. */
+export const makeSigners = () => {
   const found = new Set<string>()
   return {
-    has: (signer) => found.has(signer),
-    add: (signer) => {
+    has: (signer: string): boolean => found.has(signer),
+    add: (signer: string): void => {
       // the signer moves to the end, because the set is ordered by the last accepted action
       found.delete(signer)
       found.add(signer)
