@@ -259,13 +259,6 @@ export interface Controlled {
 /** Makes a controlled sandbox without snapshots. */
 export const controlled = (state: SandboxState["Service"]): Controlled => ({ state, snapshots: new Map() })
 
-const advanceIn = payloadDecoder(Sandbox.ClockAdvance)
-const pricesIn = payloadDecoder(Sandbox.PriceChange)
-const bookIn = payloadDecoder(Sandbox.BookChange)
-const faultsIn = payloadDecoder(Sandbox.FaultChange)
-const endowmentIn = payloadDecoder(Sandbox.Endowment)
-const resetIn = payloadDecoder(Sandbox.SandboxReset)
-
 const refuse = (path: ReadonlyArray<string | number>, message: string) =>
   Effect.fail(invalidRequest([{ path, message }]))
 
@@ -344,19 +337,21 @@ const group = ({ snapshots, state }: Controlled) => {
       const serve = yield* guarding
       const served = <A, E>(request: HttpServerRequest, control: Effect.Effect<A, E>) =>
         serve(request, ownPage.pipe(Effect.andThen(control), Effect.andThen(status)))
+      /** Makes the handler of a control with a body. */
+      const control = <S extends AnyCodec, A, E>(schema: S, set: (body: S["Type"]) => Effect.Effect<A, E>) => {
+        const decode = payloadDecoder(schema)
+        return ({ request }: { readonly request: HttpServerRequest }) =>
+          served(request, Effect.flatMap(decode(request), set))
+      }
       return handlers
         .handle("status", ({ request }) => served(request, Effect.void))
-        .handleRaw(
-          "advance",
-          ({ request }) =>
-            served(request, Effect.flatMap(advanceIn(request), ({ advance }) => trading.advance(advance)))
-        )
-        .handleRaw("setPrices", ({ request }) => served(request, Effect.flatMap(pricesIn(request), setPrices)))
-        .handleRaw("setBook", ({ request }) => served(request, Effect.flatMap(bookIn(request), setBook)))
-        .handleRaw("setFaults", ({ request }) => served(request, Effect.flatMap(faultsIn(request), faults.set)))
-        .handleRaw("endow", ({ request }) => served(request, Effect.flatMap(endowmentIn(request), endow)))
+        .handleRaw("advance", control(Sandbox.ClockAdvance, ({ advance }) => trading.advance(advance)))
+        .handleRaw("setPrices", control(Sandbox.PriceChange, setPrices))
+        .handleRaw("setBook", control(Sandbox.BookChange, setBook))
+        .handleRaw("setFaults", control(Sandbox.FaultChange, faults.set))
+        .handleRaw("endow", control(Sandbox.Endowment, endow))
         .handle("snapshot", ({ request }) => served(request, snapshot))
-        .handleRaw("reset", ({ request }) => served(request, Effect.flatMap(resetIn(request), reset)))
+        .handleRaw("reset", control(Sandbox.SandboxReset, reset))
     })
   )
 }
