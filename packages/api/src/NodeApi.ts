@@ -13,15 +13,7 @@ import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 import { eventParts, evmParts, layer2Parts, socketParts } from "./RpcApi.ts"
 import { keyedTokenEndpoints } from "./TokensApi.ts"
-import {
-  ActionPath,
-  exchangeErrors,
-  findOutcomeParts,
-  infoErrors,
-  InfoRequest,
-  outcomeParts,
-  SignedBody
-} from "./TradingApi.ts"
+import * as TradingApi from "./TradingApi.ts"
 
 const summary = (text: string) => OpenApi.annotations({ summary: text })
 
@@ -29,21 +21,24 @@ export class NodeApi extends HttpApiGroup.make("node").add(
   HttpApiEndpoint.post("exchange", `/:endpointKey${Paths.exchange}`, {
     disableCodecs: true,
     params: KeyedPath,
-    payload: SignedBody,
-    error: exchangeErrors
+    payload: TradingApi.SignedBody,
+    error: TradingApi.exchangeErrors
   }).annotateMerge(summary("Always fails with UnavailableOnNode, because nodes do not serve signed actions")),
   HttpApiEndpoint.get("outcome", `/:endpointKey${Paths.actionOutcome}`, {
-    ...outcomeParts,
-    params: { ...KeyedPath, ...ActionPath }
+    ...TradingApi.outcomeParts,
+    params: { ...KeyedPath, ...TradingApi.ActionPath }
   }).annotateMerge(summary("Outcome of a signed action")),
-  HttpApiEndpoint.get("findOutcome", `/:endpointKey${Paths.actionOutcomes}`, { params: KeyedPath, ...findOutcomeParts })
+  HttpApiEndpoint.get("findOutcome", `/:endpointKey${Paths.actionOutcomes}`, {
+    params: KeyedPath,
+    ...TradingApi.findOutcomeParts
+  })
     .annotateMerge(summary("Outcome of a signed action, by signer and nonce, or by cloid")),
   HttpApiEndpoint.post("info", `/:endpointKey${Paths.info}`, {
     disableCodecs: true,
     params: KeyedPath,
-    payload: InfoRequest,
+    payload: TradingApi.InfoRequest,
     success: SpotMeta,
-    error: infoErrors
+    error: TradingApi.infoErrors
   }).annotateMerge(
     summary(
       "Query the trading chain's node: spotMeta and the node's other queries; candleSnapshot fails with UnavailableOnNode"

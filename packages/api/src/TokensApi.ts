@@ -1,13 +1,7 @@
 /** The token chain: `GET /api/v2/getTokenData`, `POST /api/v2/jsonRPC` and `GET /api/v2/streams/…`. */
 import { HistoryUnavailable, OutcomeUnknown, servedFailures } from "@trigate/domain/errors/GatewayError"
 import { TokenData } from "@trigate/domain/tokens/TokenData"
-import {
-  getTokenData,
-  tokenRestPosts,
-  tokenRestReads,
-  tokenRpcOperations,
-  tokenSendOperations
-} from "@trigate/domain/tokens/TokenOperations"
+import * as TokenOperations from "@trigate/domain/tokens/TokenOperations"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
@@ -18,9 +12,12 @@ import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 import { Events, rpcErrors, RpcId } from "./RpcApi.ts"
 
-const tokenErrors = [...getTokenData.failures, ...servedFailures] as const
+const tokenErrors = [...TokenOperations.getTokenData.failures, ...servedFailures] as const
 
-const methods = [...Object.values(tokenRpcOperations), ...Object.values(tokenSendOperations)].map(({ name }) => name)
+const methods = [
+  ...Object.values(TokenOperations.tokenRpcOperations),
+  ...Object.values(TokenOperations.tokenSendOperations)
+].map(({ name }) => name)
 
 /** A call of the token chain's JSON-RPC: `params` is a named object. */
 export const TokenRpcCall = Schema.Struct({
@@ -74,8 +71,8 @@ const tokenRpcParts = {
   error: rpcErrors
 } as const
 
-const restReads = tokenRestReads.map(({ name }) => name)
-const restPosts = tokenRestPosts.map(({ name }) => name)
+const restReads = TokenOperations.tokenRestReads.map(({ name }) => name)
+const restPosts = TokenOperations.tokenRestPosts.map(({ name }) => name)
 
 /** Returns the paths of an endpoint. An endpoint whose path ends in `/:method` has one path for each method. */
 export const endpointPaths = (endpoint: { readonly path: string; readonly method: string }): ReadonlyArray<string> => {

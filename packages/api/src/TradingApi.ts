@@ -14,8 +14,7 @@ import {
   UnknownAsset,
   UpstreamUnavailable
 } from "@trigate/domain/errors/GatewayError"
-import { infoOperations, passthroughQuery } from "@trigate/domain/info/InfoOperations"
-import type { QueryOperation } from "@trigate/domain/info/InfoOperations"
+import { infoOperations, passthroughQuery, type QueryOperation } from "@trigate/domain/info/InfoOperations"
 import { CandleFormat, contentTypes } from "@trigate/domain/unstable/candles/CandleText"
 import { Inspection } from "@trigate/domain/unstable/Inspection"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"

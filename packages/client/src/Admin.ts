@@ -3,22 +3,7 @@
  * a connection to the admin listener.
  */
 import * as Paths from "@trigate/api/Paths"
-import {
-  ActionResolution,
-  CallerKey,
-  Forgotten,
-  HistorySample,
-  IssuedKey,
-  KeyCreation,
-  KeyList,
-  KeyRevocation,
-  KeyRotation,
-  MinuteSample,
-  NotedRequest,
-  RateLimitUse,
-  SettingValue,
-  UnansweredAction
-} from "@trigate/api/unstable/AdminApi"
+import * as AdminApi from "@trigate/api/unstable/AdminApi"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -28,11 +13,11 @@ import { postOwn, readOwn } from "./internal/Served.ts"
 // the routes about one action have no payload
 const Nothing = Schema.Struct({})
 
-const forgetAction = postOwn("forget", Nothing, Forgotten)
-const resolveAction = postOwn("resolveAction", Nothing, ActionResolution)
-const issueKey = postOwn("createKey", KeyCreation, IssuedKey)
-const issueNext = postOwn("rotateKey", KeyRotation, IssuedKey)
-const endKeys = postOwn("revokeKeys", KeyRevocation, Schema.Array(CallerKey))
+const forgetAction = postOwn("forget", Nothing, AdminApi.Forgotten)
+const resolveAction = postOwn("resolveAction", Nothing, AdminApi.ActionResolution)
+const issueKey = postOwn("createKey", AdminApi.KeyCreation, AdminApi.IssuedKey)
+const issueNext = postOwn("rotateKey", AdminApi.KeyRotation, AdminApi.IssuedKey)
+const endKeys = postOwn("revokeKeys", AdminApi.KeyRevocation, Schema.Array(AdminApi.CallerKey))
 
 const of = (path: string, id: string): string => path.replace(/:[a-z]+/u, encodeURIComponent(id))
 
@@ -54,7 +39,7 @@ const of = (path: string, id: string): string => path.replace(/:[a-z]+/u, encode
  * 0 without an outcome
  * ```
  */
-export const actions = readOwn("actions", () => Paths.actions, Schema.Array(UnansweredAction))
+export const actions = readOwn("actions", () => Paths.actions, Schema.Array(AdminApi.UnansweredAction))
 
 /**
  * Removes an action from the log; use it only if you know the outcome of the action. Returns whether the action was in
@@ -118,7 +103,7 @@ export const resolve = (id: string) => resolveAction(of(Paths.resolveAction, id)
  * 0 keys
  * ```
  */
-export const keys = readOwn("keys", () => Paths.keys, KeyList)
+export const keys = readOwn("keys", () => Paths.keys, AdminApi.KeyList)
 
 /**
  * Creates a key for a caller that has no valid key. Fails with `InvalidRequest` if the caller has a valid key.
@@ -142,7 +127,7 @@ export const keys = readOwn("keys", () => Paths.keys, KeyList)
  * InvalidRequest
  * ```
  */
-export const createKey = (creation: KeyCreation) => issueKey(Paths.keys, creation)
+export const createKey = (creation: AdminApi.KeyCreation) => issueKey(Paths.keys, creation)
 
 /**
  * Creates a new key for a caller that has a valid key. The earlier keys remain valid for the overlap. Default overlap:
@@ -167,7 +152,8 @@ export const createKey = (creation: KeyCreation) => issueKey(Paths.keys, creatio
  * InvalidRequest
  * ```
  */
-export const rotateKey = (name: string, rotation: KeyRotation = {}) => issueNext(of(Paths.rotateKey, name), rotation)
+export const rotateKey = (name: string, rotation: AdminApi.KeyRotation = {}) =>
+  issueNext(of(Paths.rotateKey, name), rotation)
 
 /**
  * Immediately revokes the keys of a caller: all of them, or only the key that starts with `prefix`. Returns the revoked
@@ -192,7 +178,7 @@ export const rotateKey = (name: string, rotation: KeyRotation = {}) => issueNext
  * InvalidRequest
  * ```
  */
-export const revokeKeys = (name: string, revocation: KeyRevocation = {}) =>
+export const revokeKeys = (name: string, revocation: AdminApi.KeyRevocation = {}) =>
   endKeys(of(Paths.revokeKeys, name), revocation)
 
 /**
@@ -213,7 +199,7 @@ export const revokeKeys = (name: string, revocation: KeyRevocation = {}) =>
  * 0 in use
  * ```
  */
-export const rateLimits = readOwn("rateLimits", () => Paths.rateLimits, Schema.Array(RateLimitUse))
+export const rateLimits = readOwn("rateLimits", () => Paths.rateLimits, Schema.Array(AdminApi.RateLimitUse))
 
 /**
  * Returns the latest requests of callers, or those after a sequence number, oldest first.
@@ -243,7 +229,7 @@ export const rateLimits = readOwn("rateLimits", () => Paths.rateLimits, Schema.A
 export const requests = readOwn(
   "requests",
   (after?: number) => `${Paths.requests}${after === undefined ? "" : `?after=${after}`}`,
-  Schema.Array(NotedRequest)
+  Schema.Array(AdminApi.NotedRequest)
 )
 
 /**
@@ -265,7 +251,7 @@ export const requests = readOwn(
  * true
  * ```
  */
-export const history = readOwn("history", () => Paths.history, Schema.Array(HistorySample))
+export const history = readOwn("history", () => Paths.history, Schema.Array(AdminApi.HistorySample))
 
 /**
  * Returns samples of all the gateway's metrics from the last minute, oldest first.
@@ -285,7 +271,7 @@ export const history = readOwn("history", () => Paths.history, Schema.Array(Hist
  * true
  * ```
  */
-export const minute = readOwn("minute", () => Paths.minute, Schema.Array(MinuteSample))
+export const minute = readOwn("minute", () => Paths.minute, Schema.Array(AdminApi.MinuteSample))
 
 /**
  * Returns the settings of the gateway and the source of each value (flag, environment variable or configuration file),
@@ -306,4 +292,4 @@ export const minute = readOwn("minute", () => Paths.minute, Schema.Array(MinuteS
  * TRIGATE_HOST
  * ```
  */
-export const settings = readOwn("settings", () => Paths.settings, Schema.Array(SettingValue))
+export const settings = readOwn("settings", () => Paths.settings, Schema.Array(AdminApi.SettingValue))

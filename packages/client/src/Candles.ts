@@ -1,8 +1,7 @@
 /** The candle history that a gateway stores. */
 import * as Paths from "@trigate/api/Paths"
 import { CandleSeries } from "@trigate/api/unstable/TradingApi"
-import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
-import { coinsPerPage } from "@trigate/domain/candles/Candle"
+import { type Candle, type CandleInterval, coinsPerPage } from "@trigate/domain/candles/Candle"
 import {
   ArchiveNotConfigured,
   ArchiveUnavailable,
@@ -13,15 +12,13 @@ import {
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as Protocol from "@trigate/domain/operations/Operation"
 import type { UpstreamResponse } from "@trigate/domain/operations/Operation"
-import type { CandleFormat } from "@trigate/domain/unstable/candles/CandleText"
-import { readNdjson } from "@trigate/domain/unstable/candles/CandleText"
+import { type CandleFormat, readNdjson } from "@trigate/domain/unstable/candles/CandleText"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { Connection } from "./Connection.ts"
-import { label } from "./Connection.ts"
+import { type Connection, label } from "./Connection.ts"
 import { ask, unreachable } from "./internal/Served.ts"
 
 export type { CandleSeries }

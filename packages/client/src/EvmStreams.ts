@@ -7,10 +7,8 @@ import type { CallFailure, LogRangeTooWide, UpstreamMalformed, WrapReason } from
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
 import { encodeRequest } from "@trigate/domain/operations/Operation"
-import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
-import type { Serving } from "@trigate/domain/unstable/evm/EvmMethods"
+import * as EvmMethods from "@trigate/domain/unstable/evm/EvmMethods"
 import * as EvmStreams_ from "@trigate/domain/unstable/evm/EvmStreams"
-import type { EvmSubscription } from "@trigate/domain/unstable/evm/EvmStreams"
 import type { StreamLost } from "@trigate/domain/unstable/streams/Subscription"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -21,10 +19,8 @@ import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Socket from "effect/socket/Socket"
 import * as Stream from "effect/Stream"
-import { label } from "./Connection.ts"
-import type { Options } from "./Connection.ts"
+import { label, type Options } from "./Connection.ts"
 import * as EvmResumption from "./internal/EvmResumption.ts"
-import type { Resumption } from "./internal/EvmResumption.ts"
 import * as GatewaySocket from "./internal/GatewaySocket.ts"
 
 /** The errors of an EVM chain's stream. */
@@ -121,16 +117,16 @@ const streamsAt = (
   construct: Socket.WebSocketConstructor["Service"],
   options: Options,
   path: string,
-  serving: Serving
+  serving: EvmMethods.Serving
 ): Methods => {
-  const blockNumber = EvmProtocol.makeRead(EvmReads.blockNumber(serving))
+  const blockNumber = EvmProtocol.makeRead(EvmMethods.blockNumber(serving))
   const subscribe = EvmProtocol.makeRead(EvmStreams_.subscribeOperation(serving))
-  const getReceipt = EvmProtocol.makeRead(EvmReads.getTransactionReceipt(serving))
+  const getReceipt = EvmProtocol.makeRead(EvmMethods.getTransactionReceipt(serving))
 
   /** Streams the items of a subscription, each converted by the function `each`. */
-  const stream = <S extends EvmSubscription, A>(
+  const stream = <S extends EvmStreams_.EvmSubscription, A>(
     declaration: S,
-    resume: (request: S["request"]["Type"]) => Resumption<S["item"]["Type"]>,
+    resume: (request: S["request"]["Type"]) => EvmResumption.Resumption<S["item"]["Type"]>,
     each: (item: S["item"]["Type"], socket: RpcSocket) => Effect.Effect<A, CallFailure | StreamLost>
   ) => {
     const read = EvmStreams_.reader(declaration, serving, nodeLabels[serving.chain])

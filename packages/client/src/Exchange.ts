@@ -3,16 +3,12 @@ import * as Paths from "@trigate/api/Paths"
 import { legCountIn, outcomeReader, resendAdvice, ServedExchangeFailure, write } from "@trigate/domain/actions/Action"
 import type { AnySignedAction, Identity, SubmitFailure } from "@trigate/domain/actions/Action"
 import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
-import { ActionRecord } from "@trigate/domain/actions/ActionRecord"
-import type { Resolution, StillUnknown } from "@trigate/domain/actions/Resolution"
-import { ofOutcome } from "@trigate/domain/actions/Resolution"
-import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import { ActionRecord, type ActionReference } from "@trigate/domain/actions/ActionRecord"
+import { ofOutcome, type Resolution, type StillUnknown } from "@trigate/domain/actions/Resolution"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { ActionNotFound, OutcomeUnknown, servedFailures, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
-import * as Protocol from "@trigate/domain/operations/Operation"
-import { invalidRequest } from "@trigate/domain/operations/Operation"
+import * as Operation from "@trigate/domain/operations/Operation"
 import { Inspection } from "@trigate/domain/unstable/Inspection"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -92,7 +88,7 @@ export const submit: (
 }, Effect.mapError(wrapReason))
 
 const readText = (body: Uint8Array) =>
-  Effect.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
+  Effect.fromOption(Encoding.decode(body), () => Operation.invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
 /**
  * Determines the outcome of an action after `OutcomeUnknown` by sending the identical bytes again. The client never
@@ -140,8 +136,8 @@ export const resolve: (
   return ofOutcome(Effect.flatMap(body, (text) => send(text, identity)), { upstream: label, ...identity })
 })
 
-const readRecord = Protocol.decodeJson(ActionRecord)
-const outcomeProblem = Protocol.problemReader(Schema.Union([...servedFailures, ActionNotFound]))
+const readRecord = Operation.decodeJson(ActionRecord)
+const outcomeProblem = Operation.problemReader(Schema.Union([...servedFailures, ActionNotFound]))
 
 /** Returns the path of an outcome request. A gateway waits for at most 30 seconds. */
 const actionPath = (reference: ActionReference, wait: Duration.Input): string => {
@@ -196,7 +192,7 @@ export const outcome: (
   function*(reference, { wait = 0 } = {}) {
     const answer = yield* ask(({ own }) => own.get(actionPath(reference, wait)))
     if (answer.status === 200) return yield* readRecord(answer.upstream, answer.json)
-    return yield* Option.getOrElse(outcomeProblem(answer), () => Protocol.servedResponseFailure(answer))
+    return yield* Option.getOrElse(outcomeProblem(answer), () => Operation.servedResponseFailure(answer))
   },
   Effect.mapError(wrapReason)
 )
@@ -238,7 +234,7 @@ const readInspection = ownReader(Inspection)
  */
 export const inspect: (
   signed: Uint8Array | AnySignedAction,
-  expectedSigner?: Address
+  expectedSigner?: Encoding.Address
 ) => Effect.Effect<Inspection, CallFailure, Connection> = Effect.fn("GatewayClient.inspect")(
   function*(signed, expectedSigner) {
     const body = yield* (signed instanceof Uint8Array ? readText(signed) : write(signed))

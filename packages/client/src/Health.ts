@@ -1,8 +1,7 @@
 /** Readiness and metrics of the gateway. */
 import * as Paths from "@trigate/api/Paths"
 import { Readiness } from "@trigate/api/unstable/HealthApi"
-import { wrapReason } from "@trigate/domain/errors/GatewayError"
-import type { CallFailure } from "@trigate/domain/errors/GatewayError"
+import { type CallFailure, wrapReason } from "@trigate/domain/errors/GatewayError"
 import * as Protocol from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./Connection.ts"

@@ -1,13 +1,10 @@
 /** Queries of the trading chain. */
-import type { CandleStretch, CandleWindowRequest, WalkOptions } from "@trigate/domain/candles/Candle"
-import { walk } from "@trigate/domain/candles/Candle"
+import { type CandleStretch, type CandleWindowRequest, walk, type WalkOptions } from "@trigate/domain/candles/Candle"
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { UnknownAsset, wrapReason } from "@trigate/domain/errors/GatewayError"
-import type { CallFailure } from "@trigate/domain/errors/GatewayError"
+import { type CallFailure, UnknownAsset, wrapReason } from "@trigate/domain/errors/GatewayError"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import { candleSnapshot as declaredSnapshot, passthroughQuery } from "@trigate/domain/info/InfoOperations"
-import * as AssetLookup from "@trigate/domain/info/Market"
-import { outcomeCoins } from "@trigate/domain/info/Market"
+import * as Market from "@trigate/domain/info/Market"
 import * as Protocol from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
@@ -124,30 +121,30 @@ export const raw: (request: RawQuery) => Effect.Effect<unknown, CallFailure | Un
  */
 export const asset: (
   coin: string
-) => Effect.Effect<AssetLookup.Asset, CallFailure | UnknownAsset, Connection> = Effect.fn("GatewayClient.asset")(
+) => Effect.Effect<Market.Asset, CallFailure | UnknownAsset, Connection> = Effect.fn("GatewayClient.asset")(
   function*(coin) {
-    if (AssetLookup.isSpot(coin)) {
+    if (Market.isSpot(coin)) {
       const meta = yield* InfoQueries.spotMeta()
       return yield* Effect.fromOption(
-        AssetLookup.spot(meta, coin),
-        () => AssetLookup.unknownAsset(coin, AssetLookup.spotNames(meta))
+        Market.spot(meta, coin),
+        () => Market.unknownAsset(coin, Market.spotNames(meta))
       )
     }
-    if (AssetLookup.isOutcome(coin)) {
+    if (Market.isOutcome(coin)) {
       const meta = yield* InfoQueries.outcomeMeta()
       return yield* Effect.fromOption(
-        AssetLookup.outcome(meta, coin),
-        () => AssetLookup.unknownAsset(coin, meta.outcomes.flatMap(outcomeCoins))
+        Market.outcome(meta, coin),
+        () => Market.unknownAsset(coin, meta.outcomes.flatMap(Market.outcomeCoins))
       )
     }
-    const dex = AssetLookup.parseDex(coin)
+    const dex = Market.parseDex(coin)
     const dexes = dex === "" ? [] : yield* InfoQueries.perpDexs()
-    const unlisted = AssetLookup.unknownDex(coin, dexes)
+    const unlisted = Market.unknownDex(coin, dexes)
     if (unlisted !== undefined) return yield* unlisted
     const meta = yield* InfoQueries.meta(dex === "" ? {} : { dex })
     return yield* Effect.fromOption(
-      AssetLookup.perpetual(meta, dexes, coin),
-      () => AssetLookup.unknownAsset(coin, meta.universe.map(({ name }) => name))
+      Market.perpetual(meta, dexes, coin),
+      () => Market.unknownAsset(coin, meta.universe.map(({ name }) => name))
     )
   }
 )

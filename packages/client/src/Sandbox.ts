@@ -1,21 +1,13 @@
 /** The clock, prices, faults and accounts of a sandbox. The calls need a connection to its admin listener. */
 import * as Paths from "@trigate/api/Paths"
-import {
-  BookChange,
-  ClockAdvance,
-  Endowment,
-  FaultChange,
-  PriceChange,
-  SandboxReset,
-  SandboxStatus
-} from "@trigate/api/unstable/SandboxApi"
+import * as SandboxApi from "@trigate/api/unstable/SandboxApi"
 import type { AnyCodec } from "@trigate/domain/operations/Operation"
 import * as Schema from "effect/Schema"
 import { postOwn, readOwn } from "./internal/Served.ts"
 
 /** Makes a method that changes the sandbox: it sends a payload, and returns the sandbox's new state. */
 const control = <S extends AnyCodec>(name: string, path: string, payload: S) => {
-  const post = postOwn(name, payload, SandboxStatus)
+  const post = postOwn(name, payload, SandboxApi.SandboxStatus)
   return (value: S["Type"]) => post(path, value)
 }
 
@@ -39,7 +31,7 @@ const takeSnapshot = control("snapshotSandbox", Paths.sandboxSnapshots, Schema.S
  * trigate
  * ```
  */
-export const status = readOwn("sandbox", () => Paths.sandbox, SandboxStatus)
+export const status = readOwn("sandbox", () => Paths.sandbox, SandboxApi.SandboxStatus)
 
 /**
  * Advances the venue's time immediately by a number of milliseconds.
@@ -63,7 +55,7 @@ export const status = readOwn("sandbox", () => Paths.sandbox, SandboxStatus)
  * true
  * ```
  */
-export const advance = control("advanceSandbox", Paths.sandboxClock, ClockAdvance)
+export const advance = control("advanceSandbox", Paths.sandboxClock, SandboxApi.ClockAdvance)
 
 /**
  * Sets the prices of a coin from now on. A single point sets a constant price.
@@ -80,7 +72,7 @@ export const advance = control("advanceSandbox", Paths.sandboxClock, ClockAdvanc
  * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
  * ```
  */
-export const setPrices = control("setSandboxPrices", Paths.sandboxPrices, PriceChange)
+export const setPrices = control("setSandboxPrices", Paths.sandboxPrices, SandboxApi.PriceChange)
 
 /**
  * Sets the levels of a coin's book from now on, in place of the sandbox's own orders. `null` restores these.
@@ -100,7 +92,7 @@ export const setPrices = control("setSandboxPrices", Paths.sandboxPrices, PriceC
  * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
  * ```
  */
-export const setBook = control("setSandboxBook", Paths.sandboxBooks, BookChange)
+export const setBook = control("setSandboxBook", Paths.sandboxBooks, SandboxApi.BookChange)
 
 /**
  * Sets faults of the simulated venue. Faults that the change omits stay unchanged.
@@ -124,7 +116,7 @@ export const setBook = control("setSandboxBook", Paths.sandboxBooks, BookChange)
  * 0.5
  * ```
  */
-export const setFaults = control("setSandboxFaults", Paths.sandboxFaults, FaultChange)
+export const setFaults = control("setSandboxFaults", Paths.sandboxFaults, SandboxApi.FaultChange)
 
 /**
  * Sets the balance and positions of an account.
@@ -141,7 +133,7 @@ export const setFaults = control("setSandboxFaults", Paths.sandboxFaults, FaultC
  * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
  * ```
  */
-export const endow = control("endowSandboxAccount", Paths.sandboxAccounts, Endowment)
+export const endow = control("endowSandboxAccount", Paths.sandboxAccounts, SandboxApi.Endowment)
 
 /**
  * Takes a snapshot of the venue. The new snapshot's ID is the last one in the response.
@@ -179,4 +171,4 @@ export const snapshot = () => takeSnapshot({})
  * await Effect.runPromise(Effect.provide(program, Connection.layerFetch({ baseUrl: "http://localhost:8080" })))
  * ```
  */
-export const reset = control("resetSandbox", Paths.resetSandbox, SandboxReset)
+export const reset = control("resetSandbox", Paths.resetSandbox, SandboxApi.SandboxReset)

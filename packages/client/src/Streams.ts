@@ -1,8 +1,6 @@
 /** The streams of a gateway over its WebSocket: trades, books, bars, orders and fills. */
 import * as Paths from "@trigate/api/Paths"
 import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
-import { StreamLost, SubscriptionRefused } from "@trigate/domain/unstable/streams/Subscription"
-import type { MalformedFrame } from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -16,7 +14,7 @@ import type { Options } from "./Connection.ts"
 import * as GatewaySocket from "./internal/GatewaySocket.ts"
 
 /** The errors of a gateway's stream. */
-export type StreamFailure = MalformedFrame | StreamLost | SubscriptionRefused
+export type StreamFailure = Subscription.MalformedFrame | Subscription.StreamLost | Subscription.SubscriptionRefused
 
 /** The typed method for a subscription. */
 export type Method<S extends Subscription.Subscription> = (
@@ -68,7 +66,7 @@ const ping = "{\"method\":\"ping\"}"
 const resumedAt = (position: Subscription.ResumePosition | undefined): string =>
   `${Paths.socket}?${Paths.resume}=${position === undefined ? "" : encodeURIComponent(Subscription.print(position))}`
 
-const hole = new StreamLost({
+const hole = new Subscription.StreamLost({
   code: 1006,
   message: "The connection was lost, and events may be missing: the gateway could not resume the stream"
 })
@@ -87,7 +85,7 @@ const typed =
         const channel = Subscription.valueAt(frame, "channel")
         if (channel === "error") {
           const message = String(Subscription.valueAt(frame, "data"))
-          return Effect.fail(new SubscriptionRefused({ message, subscription }))
+          return Effect.fail(new Subscription.SubscriptionRefused({ message, subscription }))
         }
         const wasResuming = position !== undefined
         position = Subscription.ofFrame(frame) ?? position

@@ -7,15 +7,7 @@ import type { CallFailure, WrapReason } from "@trigate/domain/errors/GatewayErro
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
 import * as Protocol from "@trigate/domain/operations/Operation"
 import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
-import { AccountTransaction, formatPosition, JettonTransfer } from "@trigate/domain/tokens/TokenData"
-import type {
-  DetectedAddress,
-  JettonTransfersRequest,
-  StartPosition,
-  TokenContract,
-  TokenData,
-  TransactionsRequest
-} from "@trigate/domain/tokens/TokenData"
+import * as TokenData from "@trigate/domain/tokens/TokenData"
 import * as TokenOperations from "@trigate/domain/tokens/TokenOperations"
 import * as TokenProtocol from "@trigate/domain/unstable/tokens/TokenProtocol"
 import * as Effect from "effect/Effect"
@@ -56,7 +48,7 @@ const readTokenData = Protocol.makeReader(served(TokenOperations.getTokenData))
  */
 export const getTokenData: (
   params: At
-) => Effect.Effect<TokenData, CallFailure | InvalidAddress | TokenNotFound, Connection> = Effect.fn(
+) => Effect.Effect<TokenData.TokenData, CallFailure | InvalidAddress | TokenNotFound, Connection> = Effect.fn(
   "GatewayClient.getTokenData"
 )(function*(params) {
   const request = yield* checkTokenData(Json.write(params))
@@ -104,7 +96,7 @@ const method = <Request extends AnyCodec, Response extends AnyCodec, const Failu
  */
 export const getTokenContract: (
   params: { readonly address: string; readonly seqno?: number }
-) => Effect.Effect<TokenContract, CallFailure | InvalidAddress | TokenNotFound, Connection> = method(
+) => Effect.Effect<TokenData.TokenContract, CallFailure | InvalidAddress | TokenNotFound, Connection> = method(
   TokenOperations.getTokenContract
 )
 
@@ -175,7 +167,9 @@ export const unpackAddress: (params: At) => Effect.Effect<string, CallFailure | 
  */
 export const detectAddress: (
   params: At
-) => Effect.Effect<DetectedAddress, CallFailure | InvalidAddress, Connection> = method(TokenOperations.detectAddress)
+) => Effect.Effect<TokenData.DetectedAddress, CallFailure | InvalidAddress, Connection> = method(
+  TokenOperations.detectAddress
+)
 
 /**
  * Calls any method of `tokenRpcOperations`. Most results are `unknown`; integers beyond 2^53 are `bigint`.
@@ -217,8 +211,8 @@ export type TransactionsFailure = CallFailure | InvalidAddress | HistoryUnavaila
 /** The errors of a stream of jetton transfers. */
 export type JettonTransfersFailure = TransactionsFailure | TokenNotFound
 
-const formatStart = (after: StartPosition | undefined): string | undefined =>
-  after === undefined || after === "genesis" ? after : formatPosition(after)
+const formatStart = (after: TokenData.StartPosition | undefined): string | undefined =>
+  after === undefined || after === "genesis" ? after : TokenData.formatPosition(after)
 
 /**
  * Streams an account's finalized transactions, oldest first: the transactions after a position, and then each new
@@ -245,14 +239,14 @@ const formatStart = (after: StartPosition | undefined): string | undefined =>
  * ```
  */
 export const transactions = (
-  { address, after }: TransactionsRequest
-): Stream.Stream<AccountTransaction, TransactionsFailure, Connection> =>
+  { address, after }: TokenData.TransactionsRequest
+): Stream.Stream<TokenData.AccountTransaction, TransactionsFailure, Connection> =>
   EventStream.open({
     path: Paths.transactions,
     query: { address },
     after: formatStart(after),
     event: "transaction",
-    item: AccountTransaction,
+    item: TokenData.AccountTransaction,
     failures: [InvalidAddress, HistoryUnavailable]
   })
 
@@ -279,13 +273,13 @@ export const transactions = (
  * ```
  */
 export const jettonTransfers = (
-  { after, master, owner }: JettonTransfersRequest
-): Stream.Stream<JettonTransfer, JettonTransfersFailure, Connection> =>
+  { after, master, owner }: TokenData.JettonTransfersRequest
+): Stream.Stream<TokenData.JettonTransfer, JettonTransfersFailure, Connection> =>
   EventStream.open({
     path: Paths.jettonTransfers,
     query: { owner, master },
     after: formatStart(after),
     event: "transfer",
-    item: JettonTransfer,
+    item: TokenData.JettonTransfer,
     failures: [InvalidAddress, HistoryUnavailable, TokenNotFound]
   })

@@ -1,7 +1,6 @@
 /** The keys of callers: their scopes and quotas. An admin creates, rotates and revokes them here. */
 import { useSignal } from "@preact/signals"
-import type { CallerKey, IssuedKey } from "@trigate/api/unstable/AdminApi"
-import { KeyCreation } from "@trigate/api/unstable/AdminApi"
+import { type CallerKey, type IssuedKey, KeyCreation } from "@trigate/api/unstable/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import type { Connection } from "@trigate/client/Connection"
 import { chains } from "@trigate/domain/Caller"
@@ -11,10 +10,8 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Gateway from "./Gateway.ts"
-import { go, place } from "./Gateway.ts"
 import { usePolled } from "./Live.ts"
-import * as Words from "./Table.tsx"
-import { Confirm, formTexts, Grid } from "./Table.tsx"
+import * as Table from "./Table.tsx"
 
 const classes = ["read", "sign", "inspect", "admin"] as const
 
@@ -64,7 +61,7 @@ const keyLines = (
 ) => [
   [classes?.join(", ") ?? "all but admin", ...(chains === undefined ? [] : [`on ${chains.join(", ")}`])].join(" "),
   ...(operations === undefined ? [] : [`only ${operations.join(", ")}`]),
-  ...(signers === undefined ? [] : [`for ${signers.map(Words.short).join(", ")}`]),
+  ...(signers === undefined ? [] : [`for ${signers.map(Table.short).join(", ")}`]),
   ...Object.entries(limits).flatMap(([name, title]) =>
     Object.entries(quota).filter(([limited]) => limited === name).map(([, amount]) => `${title}: ${amount}`)
   )
@@ -76,10 +73,10 @@ const row = (record: CallerKey, onAsk: (what: Asked["what"]) => void) => {
     key: prefix,
     cells: [
       name,
-      <code key="key" title={`made ${Words.instant(createdAt)}`}>{prefix}</code>,
+      <code key="key" title={`made ${Table.instant(createdAt)}`}>{prefix}</code>,
       <span key="state" class={`tag ${state === "valid" ? "good" : ""}`}>{state}</span>,
-      expiresAt === undefined ? "–" : Words.instant(expiresAt),
-      lastUsedAt === undefined ? "–" : Words.instant(lastUsedAt),
+      expiresAt === undefined ? "–" : Table.instant(expiresAt),
+      lastUsedAt === undefined ? "–" : Table.instant(lastUsedAt),
       <div key="scope" class="long">{keyLines(record).map((line) => <div key={line}>{line}</div>)}</div>,
       state !== "valid" ? null : (
         <span key="change" class="row">
@@ -108,19 +105,19 @@ const Question = ({ asked: { record: { name, prefix }, what }, onCancel, onConfi
 }) =>
   what === "rotate"
     ? (
-      <Confirm title={`Another key for ${name}?`} verb="Make it" onConfirm={onConfirm} onCancel={onCancel}>
+      <Table.Confirm title={`Another key for ${name}?`} verb="Make it" onConfirm={onConfirm} onCancel={onCancel}>
         <p>
           The new key has the same scope, quota and lifetime. The current keys of {name}{" "}
           remain valid for a day, so that the caller can switch without an interruption.
         </p>
-      </Confirm>
+      </Table.Confirm>
     )
     : (
-      <Confirm title={`Revoke ${prefix} of ${name}?`} verb="Revoke it" onConfirm={onConfirm} onCancel={onCancel}>
+      <Table.Confirm title={`Revoke ${prefix} of ${name}?`} verb="Revoke it" onConfirm={onConfirm} onCancel={onCancel}>
         <p>
           Every gateway with this key store refuses the key within seconds. A revoked key never becomes valid again.
         </p>
-      </Confirm>
+      </Table.Confirm>
     )
 
 /** Shows a newly created key. The key is set as a DOM property, so that it is not part of the page's HTML. */
@@ -132,7 +129,7 @@ const Issued = ({ issued: { key, record }, onDone }: {
     <h2 id="issued-title">The key of {record.name}, shown only once</h2>
     <p class="muted">
       Only its hash is stored. Logs show its prefix, <code>{record.prefix}</code>; it is valid{" "}
-      {record.expiresAt === undefined ? "until it is revoked" : `until ${Words.instant(record.expiresAt)} UTC`}.
+      {record.expiresAt === undefined ? "until it is revoked" : `until ${Table.instant(record.expiresAt)} UTC`}.
     </p>
     <p class="row">
       <input
@@ -175,7 +172,7 @@ const Creation = ({ onCreate }: { readonly onCreate: (creation: KeyCreation) => 
       <form
         class="grid"
         onSubmit={(event) =>
-          Result.match(toCreation(formTexts(event)), {
+          Result.match(toCreation(Table.formTexts(event)), {
             onFailure: ({ message }) => {
               failure.value = message
             },
@@ -233,7 +230,7 @@ export const Callers = () => {
     if ("value" in outcome) issued.value = outcome.value
     await ask()
   }
-  const all = place.value.params["all"] === "yes"
+  const all = Gateway.place.value.params["all"] === "yes"
   if (last === undefined) return <p class="muted">Reading …</p>
   if ("failure" in last) return <p class="card bad" role="alert">{last.failure}</p>
   if (!last.value.asked) {
@@ -271,11 +268,11 @@ export const Callers = () => {
           <input
             type="checkbox"
             checked={all}
-            onChange={() => go("callers", all ? {} : { all: "yes" })}
+            onChange={() => Gateway.go("callers", all ? {} : { all: "yes" })}
           />{" "}
           Include expired and revoked keys
         </label>
-        <Grid
+        <Table.Grid
           label="Keys"
           isText
           columns={["Caller", "Key", "State", "Valid until", "Last used", "May", "What to do"]}

@@ -1,8 +1,6 @@
 /** The chains and their addresses: mode, latency, failures and ejections; the newest blocks of the EVM chains. */
-import * as Metrics from "./Live.ts"
-import { lastMinute, readiness } from "./Live.ts"
-import * as Words from "./Table.tsx"
-import { Grid, Table } from "./Table.tsx"
+import * as Live from "./Live.ts"
+import * as Table from "./Table.tsx"
 
 const upstreamsByChain: { readonly [chain: string]: ReadonlyArray<string> } = {
   trading: ["trading-api", "trading-node"],
@@ -30,29 +28,29 @@ const causes: { readonly [cause: string]: string } = {
 
 /** Returns an upstream's statistics of the last minute. */
 const upstreamFacts = (upstream: string) => {
-  if (lastMinute.value === undefined) return undefined
-  const calls = Metrics.growth("trigate_upstream_calls_total", { upstream })
+  if (Live.lastMinute.value === undefined) return undefined
+  const calls = Live.growth("trigate_upstream_calls_total", { upstream })
   // neither a refusal, which is the caller's mistake, nor an abandoned attempt is a failure of the upstream
   const sound = ["ok", "refused", "abandoned"].reduce(
-    (sum, outcome) => sum + Metrics.growth("trigate_upstream_calls_total", { upstream, outcome }),
+    (sum, outcome) => sum + Live.growth("trigate_upstream_calls_total", { upstream, outcome }),
     0
   )
   return {
-    perSecond: Metrics.perSecond(calls),
+    perSecond: Live.perSecond(calls),
     calls,
     failed: calls === 0 ? 0 : (calls - sound) / calls,
-    p50: Metrics.quantile("trigate_upstream_call_seconds", 0.5, { upstream }),
-    p95: Metrics.quantile("trigate_upstream_call_seconds", 0.95, { upstream }),
-    ejected: Metrics.of("trigate_upstream_ejected", { upstream }).filter(({ value }) => value === 1).map(
+    p50: Live.quantile("trigate_upstream_call_seconds", 0.5, { upstream }),
+    p95: Live.quantile("trigate_upstream_call_seconds", 0.95, { upstream }),
+    ejected: Live.of("trigate_upstream_ejected", { upstream }).filter(({ value }) => value === 1).map(
       ({ labels }) => {
         const at = { upstream, address: labels["address"] ?? "" }
-        const all = Metrics.of("trigate_upstream_ejections_total", at).map(({ labels }) => labels["cause"] ?? "")
-        const recent = all.filter((cause) => Metrics.growth("trigate_upstream_ejections_total", { ...at, cause }) > 0)
+        const all = Live.of("trigate_upstream_ejections_total", at).map(({ labels }) => labels["cause"] ?? "")
+        const recent = all.filter((cause) => Live.growth("trigate_upstream_ejections_total", { ...at, cause }) > 0)
         const why = recent.length > 0 ? recent : all
         return {
           address: at.address,
           why: [...new Set(why)].map((cause) => causes[cause] ?? cause).join(", "),
-          nextProbe: Metrics.sum("trigate_upstream_next_probe_seconds", at)
+          nextProbe: Live.sum("trigate_upstream_next_probe_seconds", at)
         }
       }
     )
@@ -67,17 +65,17 @@ const upstream = (name: string, addresses: number) => {
       name,
       addresses,
       facts === undefined ? "–" : `${facts.perSecond.toFixed(1)} /s`,
-      Words.duration(facts?.p50),
-      Words.duration(facts?.p95),
+      Table.duration(facts?.p50),
+      Table.duration(facts?.p95),
       <span key="failed" class={facts !== undefined && facts.failed > 0 ? "bad" : ""}>
-        {facts === undefined || facts.calls === 0 ? "–" : Words.percent(facts.failed)}
+        {facts === undefined || facts.calls === 0 ? "–" : Table.percent(facts.failed)}
       </span>,
       facts === undefined || facts.ejected.length === 0
         ? <span key="ejected" class="good">none ejected</span>
         : facts.ejected.map(({ address, nextProbe, why }) => (
           <div key={address}>
             <span class="tag bad">address {address} ejected: {why}</span>
-            {nextProbe === 0 ? null : ` tried again at ${Words.clock(nextProbe * 1000).slice(0, 8)} UTC`}
+            {nextProbe === 0 ? null : ` tried again at ${Table.clock(nextProbe * 1000).slice(0, 8)} UTC`}
           </div>
         ))
     ]
@@ -86,25 +84,25 @@ const upstream = (name: string, addresses: number) => {
 
 /** Returns a row for each EVM chain on which clients have subscribed to new blocks or logs. */
 const heads = () =>
-  Metrics.of("trigate_evm_subscriptions").map(({ labels, value: subscriptions }) => {
+  Live.of("trigate_evm_subscriptions").map(({ labels, value: subscriptions }) => {
     const chain = labels["chain"] ?? ""
     const isFollowed = subscriptions > 0
     return {
       key: chain,
       cells: [
         titles[chain] ?? chain,
-        isFollowed ? Words.count(Metrics.sum("trigate_evm_head", { chain })) : "not followed",
-        isFollowed ? Words.duration(Metrics.sum("trigate_evm_head_age_seconds", { chain })) : "–",
-        Words.count(Metrics.sum("trigate_evm_reorganisations_total", { chain })),
-        Words.count(subscriptions),
-        Words.count(Metrics.growth("trigate_evm_head_polls_total", { chain }))
+        isFollowed ? Table.count(Live.sum("trigate_evm_head", { chain })) : "not followed",
+        isFollowed ? Table.duration(Live.sum("trigate_evm_head_age_seconds", { chain })) : "–",
+        Table.count(Live.sum("trigate_evm_reorganisations_total", { chain })),
+        Table.count(subscriptions),
+        Table.count(Live.growth("trigate_evm_head_polls_total", { chain }))
       ]
     }
   })
 
 /** The console's panel of chains. */
 export const Chains = () => {
-  const now = readiness.value
+  const now = Live.readiness.value
   if (now === undefined) return <p class="muted">Reading …</p>
   return (
     <>
@@ -122,7 +120,7 @@ export const Chains = () => {
               </p>
             )
             : (
-              <Grid
+              <Table.Grid
                 label={titles[chain] ?? chain}
                 columns={["Upstream", "Addresses", "Attempts", "p50", "p95", "Failed", "Outlier detection"]}
                 rows={(upstreamsByChain[chain] ?? []).filter((name) => (upstreams[name] ?? 0) > 0)
@@ -133,7 +131,7 @@ export const Chains = () => {
             )}
         </section>
       ))}
-      <Table
+      <Table.Table
         title="Heads of the EVM chains"
         columns={["Chain", "Head", "Age", "Reorganisations", "Subscriptions", "Polls, last minute"]}
         rows={heads()}

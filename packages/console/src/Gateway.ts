@@ -71,12 +71,12 @@ export type CallResult<A> = { readonly value: A } | { readonly failure: string }
 const sentence = (error: unknown): string =>
   error instanceof Error && error.message !== "" ? error.message : "The gateway does not respond"
 
-const runOver = async <A, E>(
-  call: Effect.Effect<A, E, Connection.Connection>,
-  over: Connection.Connection["Service"]
+const runOver = (over: ReturnType<typeof connect>) =>
+async <A, E>(
+  call: Effect.Effect<A, E, Connection.Connection>
 ): Promise<CallResult<A>> => {
   const exit = await runtime.runPromiseExit(
-    Effect.provideService(Effect.mapError(call, sentence), Connection.Connection, over)
+    Effect.provideService(Effect.mapError(call, sentence), Connection.Connection, over.value)
   )
   return Exit.match(exit, {
     onSuccess: (value): CallResult<A> => ({ value }),
@@ -88,25 +88,17 @@ const runOver = async <A, E>(
 }
 
 /** Runs a call; a failure becomes a message. A signal effect that runs a call is run again when the key changes. */
-export const run = <A, E>(call: Effect.Effect<A, E, Connection.Connection>): Promise<CallResult<A>> =>
-  runOver(call, connection.value)
+export const run = runOver(connection)
 
 /** Runs a call that only a sandbox serves: a gateway with upstreams refuses its requests, and sends nothing. */
-export const runOnPaper = <A, E>(call: Effect.Effect<A, E, Connection.Connection>): Promise<CallResult<A>> =>
-  runOver(call, paper.value)
-
-/** A stream of events that is being read. */
-export interface Listening {
-  readonly stop: () => void
-  /** Returns whether the gateway has accepted the request, and has not ended the stream. */
-  readonly isOpen: () => boolean
-}
+export const runOnPaper = runOver(paper)
 
 /**
  * Reads Server-Sent Events from a path until `stop` is called. Requests the path again three seconds after the stream
  * ends, and immediately after the key has changed. Does not use an `EventSource`, which cannot send a key in a header.
+ * `isOpen` returns whether the gateway has accepted the request, and has not ended the stream.
  */
-export const listen = (path: string, onMessage: (data: string) => void): Listening => {
+export const listen = (path: string, onMessage: (data: string) => void) => {
   let isOpen = false
   const read = Effect.fnUntraced(function*({ chains }: Connection.Connection["Service"]) {
     const { stream } = yield* chains.open(path)
@@ -118,7 +110,7 @@ export const listen = (path: string, onMessage: (data: string) => void): Listeni
       Stream.runForEach(({ data, event }) => Effect.sync(() => event === "message" ? onMessage(data) : undefined))
     )
   })
-  const stop = effect(() => {
+  const stop: () => void = effect(() => {
     const reading = Effect.ensuring(
       Effect.ignore(read(connection.value)),
       Effect.sync(() => {
@@ -141,7 +133,7 @@ export const post = (path: string, body: string) =>
 export type Subscriptions = ReadonlyArray<{ readonly type: string; readonly [member: string]: string }>
 
 /** Reads the frames of subscriptions until `stop` of the result is called. */
-export const follow = (subscriptions: Subscriptions, onFrame: (text: string) => void): Listening => {
+export const follow = (subscriptions: Subscriptions, onFrame: (text: string) => void) => {
   const query = new URLSearchParams(subscriptions.map((each) => ["subscribe", JSON.stringify(each)]))
   return listen(`/streams?${query.toString()}`, onFrame)
 }

@@ -7,7 +7,6 @@ import * as Health from "@trigate/client/Health"
 import * as Effect from "effect/Effect"
 import { useEffect } from "preact/hooks"
 import * as Gateway from "./Gateway.ts"
-import type { CallResult } from "./Gateway.ts"
 
 /** A series of a metric at one time. */
 export interface Series {
@@ -190,8 +189,8 @@ export const start = (): void => void whileVisible(read)
  */
 export const usePolled = <A, E>(
   call: () => Effect.Effect<A, E, Connection>
-): readonly [last: CallResult<A> | undefined, ask: () => Promise<void>] => {
-  const last = useSignal<CallResult<A> | undefined>(undefined)
+): readonly [last: Gateway.CallResult<A> | undefined, ask: () => Promise<void>] => {
+  const last = useSignal<Gateway.CallResult<A> | undefined>(undefined)
   const ask = async (): Promise<void> => {
     last.value = await Gateway.run(call())
   }

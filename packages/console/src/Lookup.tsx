@@ -8,7 +8,6 @@ import type { TokenData } from "@trigate/domain/tokens/TokenData"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Gateway from "./Gateway.ts"
-import { go, place } from "./Gateway.ts"
 import { Facts, formTexts } from "./Table.tsx"
 
 type Found = { readonly receipt: EvmResources.Receipt } | { readonly token: TokenData } | { readonly nothing: string }
@@ -23,7 +22,7 @@ const search = async (wanted: string): Promise<void> => {
   const outcome = Option.isSome(hash)
     ? await Gateway.run(Layer2.getTransactionReceipt({ hash: hash.value }))
     : await Gateway.run(Tokens.getTokenData({ address: wanted }))
-  if (place.value.params["of"] !== wanted) return
+  if (Gateway.place.value.params["of"] !== wanted) return
   if ("failure" in outcome) found.value = { nothing: outcome.failure }
   else if (outcome.value === null) {
     found.value = { nothing: "No receipt: the transaction is unknown or not yet in a block" }
@@ -86,9 +85,9 @@ const TokenFacts = ({ token }: { readonly token: TokenData }) => (
 
 /** The console's panel that looks up receipts and tokens. */
 export const Lookup = () => {
-  const wanted = place.value.params["of"] ?? ""
+  const wanted = Gateway.place.value.params["of"] ?? ""
   useSignalEffect(() => {
-    const wanted = place.value.params["of"]
+    const wanted = Gateway.place.value.params["of"]
     if (wanted !== undefined && wanted !== "") void search(wanted)
   })
   const now = found.value
@@ -98,7 +97,7 @@ export const Lookup = () => {
         <h2 id="lookup-title">Look up a transaction or a token</h2>
         <form
           class="row"
-          onSubmit={(event) => go("lookup", formTexts(event))}
+          onSubmit={(event) => Gateway.go("lookup", formTexts(event))}
         >
           <label class="wide">
             Hash of a layer-2 transaction, or address of a jetton{" "}

@@ -1,14 +1,12 @@
 /** The console: one page about one gateway. */
 import { computed, signal } from "@preact/signals"
-import { render } from "preact"
-import type { ComponentType } from "preact"
+import { type ComponentType, render } from "preact"
 import { useEffect } from "preact/hooks"
 import { Actions } from "./Actions.tsx"
 import { Callers } from "./Callers.tsx"
 import { Candles } from "./candles/Candles.tsx"
 import { Chains } from "./Chains.tsx"
 import * as Gateway from "./Gateway.ts"
-import { linkTo, place } from "./Gateway.ts"
 import { Inspector } from "./Inspector.tsx"
 import * as Live from "./Live.ts"
 import { Lookup } from "./Lookup.tsx"
@@ -16,8 +14,7 @@ import { Overview } from "./Overview.tsx"
 import { Requests } from "./Requests.tsx"
 import { Settings } from "./Settings.tsx"
 import { Streams } from "./Streams.tsx"
-import * as Words from "./Table.tsx"
-import { formTexts } from "./Table.tsx"
+import * as Table from "./Table.tsx"
 import { Weight } from "./Weight.tsx"
 
 /** The form for the caller's key. The page shows it instead of a panel until the gateway accepts the key. */
@@ -31,7 +28,7 @@ export const KeyForm = () => (
       <code>inspect</code>. The page stores the key in memory only and sends it to this gateway only. The key is lost
       when you close or reload the page.
     </p>
-    <form onSubmit={(event) => Gateway.useKey(formTexts(event)["key"])}>
+    <form onSubmit={(event) => Gateway.useKey(Table.formTexts(event)["key"])}>
       <label>
         Key
         <input
@@ -117,7 +114,7 @@ const Banner = () => {
     return (
       <p class="banner bad" role="alert">
         {trouble}
-        {readAt === undefined ? "" : `; this page shows the state at ${Words.clock(readAt).slice(0, 8)} UTC`}
+        {readAt === undefined ? "" : `; this page shows the state at ${Table.clock(readAt).slice(0, 8)} UTC`}
       </p>
     )
   }
@@ -148,7 +145,7 @@ const Navigation = ({ panel }: { readonly panel: string }) => (
           .map(([name, { title }]) => (
             <a
               key={name}
-              href={linkTo(name)}
+              href={Gateway.linkTo(name)}
               aria-current={name === panel ? "page" : undefined}
               onClick={() => (isMenuOpen.value = false)}
             >
@@ -176,7 +173,7 @@ const NotPaper = () => {
 }
 
 const App = () => {
-  const { panel } = place.value
+  const { panel } = Gateway.place.value
   const { Body: Own, isPaper, title } = panels[panel] ?? nowhere
   const Body = isPaper === true && !isSandbox.value ? NotPaper : Own
   document.title = `${title} · Trigate`

@@ -3,20 +3,15 @@
  * to connect a program.
  */
 import { signal } from "@preact/signals"
-import { sampleSeconds } from "@trigate/api/unstable/AdminApi"
-import type { HistorySample } from "@trigate/api/unstable/AdminApi"
+import { type HistorySample, sampleSeconds } from "@trigate/api/unstable/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { useEffect } from "preact/hooks"
 import { modes, titles } from "./Chains.tsx"
 import * as Gateway from "./Gateway.ts"
-import { linkTo } from "./Gateway.ts"
-import type { CallResult } from "./Gateway.ts"
 import * as Live from "./Live.ts"
-import { lastMinute, readiness, snapshots } from "./Live.ts"
-import * as Words from "./Table.tsx"
-import { Spark, Table, Tile } from "./Table.tsx"
+import * as Table from "./Table.tsx"
 
 interface Snippet {
   readonly title: string
@@ -145,11 +140,11 @@ export const Market = () => {
             return (
               <div key={coin}>
                 <dt>
-                  <a href={linkTo("candles", { coin, interval: "15m" })}>{coin}</a>
+                  <a href={Gateway.linkTo("candles", { coin, interval: "15m" })}>{coin}</a>
                 </dt>
                 <dd>
                   <strong>{values.at(-1)}</strong>
-                  <Spark
+                  <Table.Spark
                     label={`Mid price of ${coin}`}
                     top={height === 0 ? 1 : height}
                     values={values.map((value) => value - bottom)}
@@ -161,7 +156,7 @@ export const Market = () => {
         </dl>
       )}
       <p>
-        <a href={linkTo("trade")}>Place a paper order</a>{" "}
+        <a href={Gateway.linkTo("trade")}>Place a paper order</a>{" "}
         <span class="muted">
           The sandbox checks the order's signature, and fills or refuses the order. Its messages are the venue's.
         </span>
@@ -170,7 +165,7 @@ export const Market = () => {
   )
 }
 
-const found = signal<CallResult<ReadonlyArray<HistorySample>> | undefined>(undefined)
+const found = signal<Gateway.CallResult<ReadonlyArray<HistorySample>> | undefined>(undefined)
 
 type Step = readonly [from: HistorySample, to: HistorySample]
 
@@ -198,14 +193,14 @@ interface Line {
 const lines: ReadonlyArray<Line> = [
   { title: "Requests", value: rate("requests"), format: samplesPerSecond },
   { title: "Failed requests", value: rate("failed"), format: samplesPerSecond },
-  { title: "Reads from cache", value: cachedShare, format: Words.percent },
+  { title: "Reads from cache", value: cachedShare, format: Table.percent },
   {
     title: "Weight left",
     value: ([, { weightLeft = 0 }]) => weightLeft,
-    format: Words.count,
+    format: Table.count,
     isShown: ({ weightLeft }) => weightLeft !== undefined
   },
-  { title: "WebSockets", value: ([, { sockets }]) => sockets, format: Words.count },
+  { title: "WebSockets", value: ([, { sockets }]) => sockets, format: Table.count },
   { title: "Deliveries of streams", value: rate("deliveries"), format: samplesPerSecond }
 ]
 
@@ -230,14 +225,14 @@ const Lines = ({ samples }: { readonly samples: ReadonlyArray<HistorySample> }) 
               <dt>{title}</dt>
               <dd>
                 <strong>{format(values.at(-1) ?? 0)}</strong> <span class="muted">at most {format(top)}</span>
-                <Spark label={`${title} in the last hour, at most ${format(top)}`} top={top} values={values} />
+                <Table.Spark label={`${title} in the last hour, at most ${format(top)}`} top={top} values={values} />
               </dd>
             </div>
           )
         })}
       </dl>
       <p class="muted">
-        {Words.clock(first?.time ?? last.time).slice(0, 5)} to {Words.clock(last.time).slice(0, 8)} UTC, a sample every
+        {Table.clock(first?.time ?? last.time).slice(0, 5)} to {Table.clock(last.time).slice(0, 8)} UTC, a sample every
         {" "}
         {sampleSeconds} seconds, of this gateway only.
       </p>
@@ -278,10 +273,10 @@ const traffic = (): number =>
   Live.of(requests).filter(isTraffic).reduce((sum, { labels }) => sum + Live.growth(requests, labels), 0)
 
 const perSecond = (count: number): string =>
-  lastMinute.value === undefined ? "–" : samplesPerSecond(Live.perSecond(count))
+  Live.lastMinute.value === undefined ? "–" : samplesPerSecond(Live.perSecond(count))
 
 const Tiles = () => {
-  if (snapshots.value.length === 0) return <p class="muted">Reading …</p>
+  if (Live.snapshots.value.length === 0) return <p class="muted">Reading …</p>
   const cached = (labels = {}) => Live.growth("trigate_response_cache_total", labels)
   const hits = cached() - cached({ outcome: "refreshed" }) - cached({ outcome: "refresh_failed" })
   const attempts = Live.growth("trigate_upstream_calls_total")
@@ -290,23 +285,23 @@ const Tiles = () => {
   const started = Live.sum("process_start_time_seconds")
   return (
     <dl class="tiles">
-      <Tile name="Requests" value={perSecond(traffic())} />
-      <Tile
+      <Table.Tile name="Requests" value={perSecond(traffic())} />
+      <Table.Tile
         name="From cache"
-        value={hits + attempts === 0 ? "–" : Words.percent(hits / (hits + attempts))}
-        note={hits === 0 ? "" : `${Words.count(hits)} reads`}
+        value={hits + attempts === 0 ? "–" : Table.percent(hits / (hits + attempts))}
+        note={hits === 0 ? "" : `${Table.count(hits)} reads`}
       />
       {left === undefined ? null : (
-        <Tile
+        <Table.Tile
           name="Weight left"
-          value={Words.count(left.value)}
-          note={`${Words.count(Live.growth("trigate_upstream_weight_saved_total"))} saved`}
+          value={Table.count(left.value)}
+          note={`${Table.count(Live.growth("trigate_upstream_weight_saved_total"))} saved`}
         />
       )}
-      <Tile name="WebSockets" value={Words.count(Live.sum("trigate_stream_sockets"))} />
-      <Tile name="Deliveries" value={perSecond(Live.growth("trigate_stream_deliveries_total"))} />
-      <Tile name="Up for" value={started === 0 ? "–" : Words.age(started * 1000)} />
-      <Tile name="Version" value={build?.labels["version"] ?? "–"} />
+      <Table.Tile name="WebSockets" value={Table.count(Live.sum("trigate_stream_sockets"))} />
+      <Table.Tile name="Deliveries" value={perSecond(Live.growth("trigate_stream_deliveries_total"))} />
+      <Table.Tile name="Up for" value={started === 0 ? "–" : Table.age(started * 1000)} />
+      <Table.Tile name="Version" value={build?.labels["version"] ?? "–"} />
     </dl>
   )
 }
@@ -344,16 +339,16 @@ const ejectedAt = (upstreams: { readonly [name: string]: number }): number =>
  */
 const describeHead = (chain: string): string => {
   if (Live.sum("trigate_evm_subscriptions", { chain }) === 0) return ""
-  const age = Words.duration(Live.sum("trigate_evm_head_age_seconds", { chain }))
-  return ` block ${Words.count(Live.sum("trigate_evm_head", { chain }))}, ${age} old`
+  const age = Table.duration(Live.sum("trigate_evm_head_age_seconds", { chain }))
+  return ` block ${Table.count(Live.sum("trigate_evm_head", { chain }))}, ${age} old`
 }
 
 const ChainLines = () => (
   <p class="chains">
-    {Object.entries(readiness.value?.chains ?? {}).map(([chain, { mode, upstreams }]) => {
+    {Object.entries(Live.readiness.value?.chains ?? {}).map(([chain, { mode, upstreams }]) => {
       const ejected = ejectedAt(upstreams)
       return (
-        <a key={chain} href={linkTo("chains")}>
+        <a key={chain} href={Gateway.linkTo("chains")}>
           {titles[chain]}{" "}
           <span class={`tag ${ejected > 0 ? "bad" : mode === "live" ? "good" : ""}`}>
             {modes[mode]}
@@ -375,25 +370,25 @@ export const Overview = () => (
       <ChainLines />
       <p class="muted">The requests of this page are not counted.</p>
     </section>
-    {readiness.value?.sandbox === true ? <Market /> : null}
+    {Live.readiness.value?.sandbox === true ? <Market /> : null}
     <History />
     <Snippets />
     <div class="pair">
-      <Table
+      <Table.Table
         title="Errors of the last minute"
         columns={["Route", "Error", "Number"]}
         rows={errors().map(({ count, outcome, route }) => ({
           key: `${route} ${outcome}`,
-          cells: [route, outcome, Words.count(count)]
+          cells: [route, outcome, Table.count(count)]
         }))}
         empty="None."
       />
-      <Table
+      <Table.Table
         title="Slowest routes of the last minute"
         columns={["Route", "p95", "Requests"]}
         rows={slowest().map(({ count, p95, route }) => ({
           key: route,
-          cells: [route, Words.duration(p95), Words.count(count)]
+          cells: [route, Table.duration(p95), Table.count(count)]
         }))}
         empty="No requests yet."
       />

@@ -4,10 +4,8 @@ import type { NotedRequest } from "@trigate/api/unstable/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import { useEffect } from "preact/hooks"
 import * as Gateway from "./Gateway.ts"
-import { go, place } from "./Gateway.ts"
 import * as Live from "./Live.ts"
-import * as Words from "./Table.tsx"
-import { formTexts, Grid } from "./Table.tsx"
+import * as Table from "./Table.tsx"
 
 /** Maximum number of stored requests. */
 const held = 500
@@ -20,7 +18,7 @@ const row = (
 ) => ({
   key: sequence,
   cells: [
-    <span key="time" title={id}>{Words.clock(time)}</span>,
+    <span key="time" title={id}>{Table.clock(time)}</span>,
     <span key="caller" title={key === undefined ? undefined : `key ${key}`}>{caller}</span>,
     route,
     `${[...new Set(operations)].slice(0, 3).join(", ")}${operations.length > 3 ? " …" : ""}`,
@@ -42,7 +40,7 @@ export const Requests = () => {
       failure.value = "failure" in outcome ? outcome.failure : undefined
       if ("value" in outcome) requests.value = [...requests.value, ...outcome.value].slice(-held)
     }), [])
-  const { caller = "", failed } = place.value.params
+  const { caller = "", failed } = Gateway.place.value.params
   const wanted = requests.value.filter((request) =>
     (request.caller ?? "").includes(caller) &&
     (failed !== "yes" || request.status >= 400 || request.error !== undefined)
@@ -54,7 +52,7 @@ export const Requests = () => {
         Entries of the access log, without bodies and paths, and with only the prefix of a key. This gateway records
         them while a page like this one is open. Requests of other replicas are not included.
       </p>
-      <form class="row" onSubmit={(event) => go("requests", formTexts(event))}>
+      <form class="row" onSubmit={(event) => Gateway.go("requests", Table.formTexts(event))}>
         <label>
           Caller <input name="caller" defaultValue={caller} key={caller} size={24} spellcheck={false} />
         </label>
@@ -84,7 +82,7 @@ export const Requests = () => {
       {wanted.length === 0
         ? <p class="muted">{isPaused.value ? "Paused." : "No requests yet: each one appears here when it ends."}</p>
         : (
-          <Grid
+          <Table.Grid
             label="Requests"
             isText
             columns={["Time", "Caller", "Route", "Operations", "Status", "Took", "Error"]}

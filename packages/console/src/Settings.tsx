@@ -3,11 +3,9 @@ import type { SettingValue } from "@trigate/api/unstable/AdminApi"
 import * as Admin from "@trigate/client/Admin"
 import { useEffect, useState } from "preact/hooks"
 import * as Gateway from "./Gateway.ts"
-import { go, place } from "./Gateway.ts"
-import type { CallResult } from "./Gateway.ts"
 import { Table } from "./Table.tsx"
 
-type Found = CallResult<ReadonlyArray<SettingValue>>
+type Found = Gateway.CallResult<ReadonlyArray<SettingValue>>
 
 /** The console's panel of settings. */
 export const Settings = () => {
@@ -18,14 +16,15 @@ export const Settings = () => {
   if (found.value.length === 0) {
     return <p class="muted">This gateway is part of another program, which has its own settings.</p>
   }
-  const isAll = place.value.params["all"] === "yes"
+  const isAll = Gateway.place.value.params["all"] === "yes"
   const shown = found.value.filter(({ source }) => isAll || source !== undefined)
   const groups = [...new Set(shown.map(({ group }) => group))]
   return (
     <>
       <p class="card">
         <label class="check">
-          <input type="checkbox" checked={isAll} onChange={() => go("settings", isAll ? {} : { all: "yes" })} />{" "}
+          <input type="checkbox" checked={isAll} onChange={() => Gateway.go("settings", isAll ? {} : { all: "yes" })} />
+          {" "}
           Also show the {found.value.length - found.value.filter(({ source }) => source !== undefined).length}{" "}
           settings that have their default value
         </label>

@@ -2,10 +2,8 @@
  * The streams: callers' WebSockets, the venue subscriptions that these WebSockets share, and the frames of each
  * subscription.
  */
-import * as Metrics from "./Live.ts"
-import { snapshots } from "./Live.ts"
-import * as Words from "./Table.tsx"
-import { Table } from "./Table.tsx"
+import * as Live from "./Live.ts"
+import * as Table from "./Table.tsx"
 
 /** The gauges that the panel shows: the metric of each gauge, by its title. */
 const totals = {
@@ -28,43 +26,43 @@ const troubles = [
 
 /** Returns the subscriptions for which the venue has sent frames, with their frames per second, busiest first. */
 const channels = () =>
-  Metrics.of("trigate_stream_age_seconds").map(({ labels: { channel = "" }, value }) => ({
+  Live.of("trigate_stream_age_seconds").map(({ labels: { channel = "" }, value }) => ({
     channel,
     age: value,
-    received: Metrics.perSecond(Metrics.growth("trigate_stream_frames_total", { channel })),
-    delivered: Metrics.perSecond(Metrics.growth("trigate_stream_deliveries_total", { channel }))
+    received: Live.perSecond(Live.growth("trigate_stream_frames_total", { channel })),
+    delivered: Live.perSecond(Live.growth("trigate_stream_deliveries_total", { channel }))
   })).toSorted((one, other) => other.delivered - one.delivered)
 
 /** The console's panel of streams. */
 export const Streams = () => {
-  if (snapshots.value.length === 0) return <p class="muted">Reading …</p>
+  if (Live.snapshots.value.length === 0) return <p class="muted">Reading …</p>
   return (
     <>
-      <Table
+      <Table.Table
         title="Streams now"
         columns={["Of this gateway", "Number"]}
         rows={Object.entries(totals).map(([name, metric]) => ({
           key: name,
-          cells: [name, Words.count(Metrics.sum(metric))]
+          cells: [name, Table.count(Live.sum(metric))]
         }))}
         empty="None."
       />
-      <Table
+      <Table.Table
         title="Subscriptions in the last minute"
         columns={["Subscription", "Frames of the venue", "Frames to callers", "Longest silence"]}
         rows={channels().map(({ age, channel, delivered, received }) => ({
           key: channel,
-          cells: [channel, `${received.toFixed(1)} /s`, `${delivered.toFixed(1)} /s`, Words.duration(age)]
+          cells: [channel, `${received.toFixed(1)} /s`, `${delivered.toFixed(1)} /s`, Table.duration(age)]
         }))}
         empty="No caller has subscribed yet."
       />
-      <Table
+      <Table.Table
         title="Since the start"
         columns={["Event", "Reason or subscription", "Number"]}
         rows={troubles.flatMap(({ label, metric, name }) =>
-          Metrics.of(metric).map(({ labels, value }) => ({
+          Live.of(metric).map(({ labels, value }) => ({
             key: `${name} ${labels[label]}`,
-            cells: [name, labels[label], Words.count(value)]
+            cells: [name, labels[label], Table.count(value)]
           }))
         )}
         empty="No connection was lost, and no stream has a gap."

@@ -8,8 +8,7 @@ import * as Info from "@trigate/client/Info"
 import * as Sandbox from "@trigate/client/Sandbox"
 import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
 import { adviceFor } from "@trigate/domain/actions/OrderOutcome"
-import { longestLatency, none, trader } from "@trigate/domain/unstable/Sandbox"
-import type { SandboxFaults } from "@trigate/domain/unstable/Sandbox"
+import { longestLatency, none, type SandboxFaults, trader } from "@trigate/domain/unstable/Sandbox"
 import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as OrderAction from "@trigate/signing/actions/OrderAction"
 import * as Signer from "@trigate/signing/Signer"
@@ -20,12 +19,9 @@ import * as Redacted from "effect/Redacted"
 import * as Struct from "effect/Struct"
 import { useEffect } from "preact/hooks"
 import * as AccountState from "./account/AccountState.tsx"
-import { AccountTables } from "./account/AccountState.tsx"
 import * as Gateway from "./Gateway.ts"
-import { coins, loadCoins } from "./Gateway.ts"
 import { readiness } from "./Live.ts"
-import * as Words from "./Table.tsx"
-import { formTexts } from "./Table.tsx"
+import * as Table from "./Table.tsx"
 
 const current = signal<SandboxFaults | undefined>(undefined)
 const failure = signal<string | undefined>(undefined)
@@ -180,12 +176,12 @@ const Form = () => {
       <h2 id="ticket-title">Paper order</h2>
       <p class="muted">
         You trade as the sandbox's account{" "}
-        {Words.short(trader.address)}, whose key is public. Orders are signed here, and checked and matched as the venue
+        {Table.short(trader.address)}, whose key is public. Orders are signed here, and checked and matched as the venue
         does.
       </p>
       <form
         class="row"
-        onSubmit={(event) => void submit(formTexts(event)).then(readAgain)}
+        onSubmit={(event) => void submit(Table.formTexts(event)).then(readAgain)}
       >
         <label>
           Side{" "}
@@ -201,7 +197,7 @@ const Form = () => {
           Coin <input name="coin" required list="coins" size={10} defaultValue="ETH" spellcheck={false} />
         </label>
         <datalist id="coins">
-          {coins.value.map((coin) => <option key={coin} value={coin} />)}
+          {Gateway.coins.value.map((coin) => <option key={coin} value={coin} />)}
         </datalist>
         <label>
           Price <input name="price" inputMode="decimal" size={10} placeholder="at the market" />
@@ -220,13 +216,13 @@ const Form = () => {
 
 /** The console's panel for paper trading in a sandbox. */
 export const Ticket = () => {
-  useEffect(() => void loadCoins(), [])
+  useEffect(() => void Gateway.loadCoins(), [])
   useEffect(() => AccountState.follow(trader.address), [])
   return (
     <>
       <Form />
       <Faults />
-      <AccountTables
+      <AccountState.AccountTables
         orderActions={(coin, oid) => (
           <button
             key="cancel"

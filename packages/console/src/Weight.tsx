@@ -1,7 +1,6 @@
 /** The venue's API weight: how much remains in this minute, use by caller, and savings by caching and coalescing. */
 import * as Admin from "@trigate/client/Admin"
-import * as Metrics from "./Live.ts"
-import { usePolled } from "./Live.ts"
+import * as Live from "./Live.ts"
 import * as Words from "./Table.tsx"
 import { Spark, Table } from "./Table.tsx"
 
@@ -25,20 +24,20 @@ const answeredBy: { readonly [outcome: string]: string } = {
  * request, and the API weight saved.
  */
 const saved = () =>
-  [...new Set([reads, weightSaved].flatMap((name) => Metrics.of(name)).map(({ labels }) => labels["outcome"] ?? ""))]
+  [...new Set([reads, weightSaved].flatMap((name) => Live.of(name)).map(({ labels }) => labels["outcome"] ?? ""))]
     // a background refresh sends an upstream request, so it saves nothing
     .filter((outcome) => !outcome.startsWith("refresh"))
     .map((outcome) => ({
       outcome: answeredBy[outcome] ?? outcome,
-      reads: Metrics.growth(reads, { outcome }),
-      weight: Metrics.growth(weightSaved, { outcome })
+      reads: Live.growth(reads, { outcome }),
+      weight: Live.growth(weightSaved, { outcome })
     }))
     .filter(({ reads, weight }) => reads > 0 || weight > 0)
 
 /** Returns the operations with the most upstream attempts in the last minute. */
 const costly = () =>
-  [...new Set(Metrics.of(calls, { upstream }).map(({ labels }) => labels["operation"] ?? ""))]
-    .map((operation) => ({ operation, attempts: Metrics.growth(calls, { upstream, operation }) }))
+  [...new Set(Live.of(calls, { upstream }).map(({ labels }) => labels["operation"] ?? ""))]
+    .map((operation) => ({ operation, attempts: Live.growth(calls, { upstream, operation }) }))
     .filter(({ attempts }) => attempts > 0).toSorted((one, other) => other.attempts - one.attempts).slice(0, 8)
 
 const user = (name: string, units: number, all: number) => ({
@@ -53,7 +52,7 @@ const user = (name: string, units: number, all: number) => ({
 
 /** Shows how much of each upstream's rate limit each caller used. */
 const Users = () => {
-  const [last] = usePolled(Admin.rateLimits)
+  const [last] = Live.usePolled(Admin.rateLimits)
   if (last === undefined) return null
   if ("failure" in last) return <p class="card bad" role="alert">{last.failure}</p>
   return (
@@ -81,13 +80,13 @@ const Users = () => {
 
 /** The console's panel of the venue's API weight. */
 export const Weight = () => {
-  if (Metrics.of(available, { upstream, share: "common" }).length === 0) {
+  if (Live.of(available, { upstream, share: "common" }).length === 0) {
     return <p class="muted">No address of the official API is configured, so the gateway uses no API weight.</p>
   }
-  const values = Metrics.sums(available, { upstream, share: "common" })
+  const values = Live.sums(available, { upstream, share: "common" })
   const top = Math.max(...values)
   const last = values.at(-1) ?? 0
-  const spent = Metrics.growth("trigate_upstream_weight_total", { upstream })
+  const spent = Live.growth("trigate_upstream_weight_total", { upstream })
   return (
     <>
       <section class="card" aria-labelledby="weight-left">

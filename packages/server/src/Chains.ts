@@ -5,8 +5,7 @@
  * Settings can change while a gateway serves. The action log, rate-limit use, cached responses, connections, outlier
  * ejections and the sandbox's state persist across a change. The services that use this state are rebuilt.
  */
-import { degradable } from "@trigate/api/unstable/HealthApi"
-import type { Readiness } from "@trigate/api/unstable/HealthApi"
+import { degradable, type Readiness } from "@trigate/api/unstable/HealthApi"
 import * as ResumePosition from "@trigate/domain/unstable/streams/Subscription"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import type * as SandboxState from "@trigate/sandbox/SandboxState"
@@ -27,8 +26,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
-import { addressNames } from "./settings/Settings.ts"
-import type { Settings } from "./settings/Settings.ts"
+import { addressNames, type Settings } from "./settings/Settings.ts"
 
 /** The services of the chains, and the service that inspects signed bodies. */
 export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | TokenChain | Layer2

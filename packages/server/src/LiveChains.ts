@@ -36,13 +36,10 @@ import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 import * as Socket from "effect/socket/Socket"
 import * as Struct from "effect/Struct"
-import { Chains, layerStoreReadiness } from "./Chains.ts"
-import type { SettingsInForce } from "./Chains.ts"
-import { toAddresses, toEventLog, toLimits } from "./settings/Settings.ts"
-import type { Settings } from "./settings/Settings.ts"
+import { Chains, layerStoreReadiness, type SettingsInForce } from "./Chains.ts"
+import { type Settings, toAddresses, toEventLog, toLimits } from "./settings/Settings.ts"
 import type { SettingsError } from "./settings/SettingsSources.ts"
-import { audited } from "./stores/AuditLogWriter.ts"
-import type { AuditLogWriter } from "./stores/AuditLogWriter.ts"
+import { audited, type AuditLogWriter } from "./stores/AuditLogWriter.ts"
 import * as Stores from "./stores/Stores.ts"
 import { CurrentServices, openFeeds } from "./streams/Sessions.ts"
 
@@ -137,9 +134,7 @@ const chainServices = (state: ChainState, settings: Settings) =>
     Trading.layerNoDeps({
       ...Admission.toOptions(settings),
       ...state.watched,
-      network: settings.network,
-      infoFreshness: settings.infoFreshness,
-      staleWhenLimited: settings.staleWhenLimited,
+      ...Struct.pick(settings, ["network", "infoFreshness", "staleWhenLimited"]),
       evm: EvmFeed.toBounds(settings, {
         logBlocks: settings.tradingNodeLogBlocks,
         sockets: settings.tradingNodeWsUrl

@@ -1,15 +1,10 @@
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
 import * as Action from "@trigate/domain/actions/Action"
-import { passthroughAction } from "@trigate/domain/actions/Action"
-import type { AnySignedAction, ExchangeFailure, SubmitFailure } from "@trigate/domain/actions/Action"
 import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionRecord, ActionReference } from "@trigate/domain/actions/ActionRecord"
-import { isOpen } from "@trigate/domain/actions/ActionRecord"
+import { type ActionRecord, type ActionReference, isOpen } from "@trigate/domain/actions/ActionRecord"
 import * as Resolution from "@trigate/domain/actions/Resolution"
 import { CurrentCaller, detached } from "@trigate/domain/Caller"
-import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import { printable } from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { ActionNotFound, unwrapReason, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type {
   ChainNotConfigured,
@@ -20,9 +15,7 @@ import type {
   UpstreamUnavailable,
   WrapReason
 } from "@trigate/domain/errors/GatewayError"
-import type * as UpstreamResponse from "@trigate/domain/operations/Operation"
-import { invalidRequest, sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
-import type { Surface } from "@trigate/domain/operations/Operation"
+import * as Operation from "@trigate/domain/operations/Operation"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -40,12 +33,12 @@ import type { Admission, AdmissionFailure, Admitted, Changed } from "./admission
  */
 export interface ExchangeCall {
   readonly body: Uint8Array
-  readonly surface: Surface
+  readonly surface: Operation.Surface
   /**
    * The address of the key that should have signed. If an API wallet should have signed, this is the API wallet's own
    * address, not its master's.
    */
-  readonly expectedSigner?: Address
+  readonly expectedSigner?: Encoding.Address
   /** The ID of the request that contains the body, for the audit log. */
   readonly requestId?: string
 }
@@ -54,16 +47,16 @@ export interface ExchangeCall {
  * The result of sending an action: either the accepted action with an entry for each of its orders, cancels or
  * modifies, or the reason for the rejection.
  */
-export type SendOutcome = Result.Result<ActionResult, ActionRejected | ExchangeFailure>
+export type SendOutcome = Result.Result<ActionResult, ActionRejected | Action.ExchangeFailure>
 
 /** The venue's response as received, its meaning, and warnings for the sender. */
 export interface ExchangeRelay {
   /** The action type, or `exchange` for a type outside the catalog. */
   readonly operation: string
-  readonly answer: UpstreamResponse.UpstreamResponse
+  readonly answer: Operation.UpstreamResponse
   readonly outcome: SendOutcome
   /** The recovered signer, in lower case; absent for action forms that the venue documents but does not accept. */
-  readonly signer?: Address
+  readonly signer?: Encoding.Address
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -78,7 +71,7 @@ export type ExchangeRelayFailure =
 /** Sends an admitted body at most once. */
 export type Transport = (
   admitted: Admitted
-) => Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure | ChainNotConfigured | UnavailableOnNode>
+) => Effect.Effect<Operation.UpstreamResponse, OnceFailure | ChainNotConfigured | UnavailableOnNode>
 
 /**
  * Relays and submits signed actions.
@@ -127,7 +120,7 @@ export class Exchange extends Context.Service<Exchange, {
    * orders, cancels or modifies, the result contains an entry for that refusal. `requireAll` of
    * `@trigate/domain/actions/ActionOutcome` turns such an entry into `ActionRejected`.
    */
-  readonly submit: (signed: AnySignedAction) => Effect.Effect<ActionResult, SubmitFailure>
+  readonly submit: (signed: Action.AnySignedAction) => Effect.Effect<ActionResult, Action.SubmitFailure>
   /**
    * Determines the outcome of an action after `OutcomeUnknown` by sending the action again. The gateway never does this
    * by itself.
@@ -137,7 +130,7 @@ export class Exchange extends Context.Service<Exchange, {
    * that error describes the new attempt, and does not show whether the first attempt was accepted.
    */
   readonly resolve: (
-    action: Uint8Array | AnySignedAction
+    action: Uint8Array | Action.AnySignedAction
   ) => Effect.Effect<Resolution.Resolution, Resolution.StillUnknown>
   /**
    * Returns the state of an action that this gateway sent, without sending anything. If `wait` is set, waits up to that
@@ -190,7 +183,7 @@ const notFound = Effect.suspend(() =>
 
 const severalFound = Effect.suspend(() =>
   Effect.fail(
-    invalidRequest([{
+    Operation.invalidRequest([{
       path: ["cloid"],
       message: "Several actions have this cloid: add their signer, or identify one by its signer and nonce"
     }])
@@ -198,7 +191,7 @@ const severalFound = Effect.suspend(() =>
 )
 
 /** Encodes a signed action as a body. Fails with `InvalidRequest` if a value of the envelope is out of range. */
-const encoded = (signed: AnySignedAction) => Effect.map(Action.write(signed), Utf8.encode)
+const encoded = (signed: Action.AnySignedAction) => Effect.map(Action.write(signed), Encoding.encode)
 
 /**
  * Converts the result of an attempt to the `Settlement` that the action log records; docs/reliability.md lists the
@@ -283,14 +276,14 @@ export const make = (
   ): Effect.Effect<ReadonlyArray<string>> => {
     const sentences = Result.isFailure(outcome) ? admitted.sentences() : []
     return sentences.length === 0 ? Exit.succeed(sentences) : Effect.as(
-      Effect.logWarning(`The venue refused ${printable(admitted.actionType)}: ${sentences.join("; ")}`),
+      Effect.logWarning(`The venue refused ${Encoding.printable(admitted.actionType)}: ${sentences.join("; ")}`),
       sentences
     )
   }
 
   const relay = Effect.fnUntraced(function*({ body, expectedSigner, requestId, surface }: ExchangeCall) {
-    if (sourcesOn(passthroughAction, surface).length === 0) {
-      return yield* wrapReason(unavailableOnNode(passthroughAction))
+    if (Operation.sourcesOn(Action.passthroughAction, surface).length === 0) {
+      return yield* wrapReason(Operation.unavailableOnNode(Action.passthroughAction))
     }
     const admitted = yield* admission.admit(body, expectedSigner)
     const { answer, outcome } = yield* Effect.mapError(sendDetached(admitted, requestId), wrapReason)
@@ -338,10 +331,10 @@ export const make = (
       },
       Effect.mapError(wrapReason)
     ),
-    submit: Effect.fn("Exchange.submit")(function*(signed: AnySignedAction) {
+    submit: Effect.fn("Exchange.submit")(function*(signed: Action.AnySignedAction) {
       return yield* sendOutcome(yield* admission.admit(yield* encoded(signed)))
     }, Effect.mapError(wrapReason)),
-    resolve: Effect.fn("Exchange.resolve")(function*(action: Uint8Array | AnySignedAction) {
+    resolve: Effect.fn("Exchange.resolve")(function*(action: Uint8Array | Action.AnySignedAction) {
       const admitted = yield* Effect.flatMap(
         action instanceof Uint8Array ? Effect.succeed(action) : encoded(action),
         (body) => admission.admit(body)

@@ -1,8 +1,7 @@
 /** `Exchange` over HTTP. Provides this service, and `Venue`: the network for which actions are signed. */
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Pipeline from "@trigate/upstream/Pipeline"
-import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransport"
-import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
+import * as HttpTransport from "@trigate/upstream/transport/HttpTransport"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
@@ -32,7 +31,7 @@ export interface Options extends Admission.Options, Omit<Pipeline.ProcessOptions
  */
 export const layer = (
   { network, url, ...options }: Options
-): Layer.Layer<Exchange | VenueProfile.Venue, never, HttpTransport> =>
+): Layer.Layer<Exchange | VenueProfile.Venue, never, HttpTransport.HttpTransport> =>
   TradingUpstream.layerExchange({ api: [url] }).pipe(
     Layer.provide([Admission.layer(options), ActionLogMemory.layer(), Pipeline.layer(options)]),
     Layer.provideMerge(VenueProfile.layer(network))
@@ -47,7 +46,7 @@ export const layer = (
 export const layerHttpClient = (
   options: Options
 ): Layer.Layer<Exchange | VenueProfile.Venue, never, HttpClient.HttpClient> =>
-  Layer.provide(layer(options), HttpTransportHttpClient.layer)
+  Layer.provide(layer(options), HttpTransport.layer)
 
 /**
  * Provides {@link layer} over Effect's fetch client.
@@ -56,7 +55,7 @@ export const layerHttpClient = (
  * @category layers
  */
 export const layerFetch = (options: Options): Layer.Layer<Exchange | VenueProfile.Venue> =>
-  Layer.provide(layer(options), HttpTransportHttpClient.layerFetch)
+  Layer.provide(layer(options), HttpTransport.layerFetch)
 
 /**
  * Provides {@link layer} over undici.
@@ -90,4 +89,4 @@ export const layerFetch = (options: Options): Layer.Layer<Exchange | VenueProfil
  * ```
  */
 export const layerUndici = (options: Options): Layer.Layer<Exchange | VenueProfile.Venue> =>
-  Layer.provide(layer(options), HttpTransportHttpClient.layerUndici())
+  Layer.provide(layer(options), HttpTransport.layerUndici())

@@ -3,26 +3,24 @@ import { walk } from "@trigate/domain/candles/Candle"
 import type { CandleStretch, CandleWindow, CandleWindowRequest, WalkOptions } from "@trigate/domain/candles/Candle"
 import { wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { CallFailure, CommonFailure, UnknownAsset } from "@trigate/domain/errors/GatewayError"
-import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
-import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
-import type { InfoCall } from "@trigate/domain/info/InfoOperations"
+import * as InfoOperations from "@trigate/domain/info/InfoOperations"
 import type { Backend, UpstreamResponse } from "@trigate/domain/operations/Operation"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 
 /** The backend to which `Info` sends its queries. */
-export type InfoBackend = Pick<Backend<InfoCall, never, UpstreamResponse>, "read">
+export type InfoBackend = Pick<Backend<InfoOperations.InfoCall, never, UpstreamResponse>, "read">
 
 /** The methods of the service `Info`. Typed methods are derived from the declared operations. */
-export interface InfoMethods extends InfoProtocol.Methods<CallFailure> {
+export interface InfoMethods extends InfoOperations.Methods<CallFailure> {
   /**
    * Relays a query and returns the response unchanged.
    *
    * There is one exception: if the venue responds to a candle query with HTTP 500 `null`, the call fails with
    * `UnknownAsset`.
    */
-  readonly relay: (call: InfoCall) => Effect.Effect<UpstreamResponse, CallFailure | UnknownAsset>
+  readonly relay: (call: InfoOperations.InfoCall) => Effect.Effect<UpstreamResponse, CallFailure | UnknownAsset>
   /**
    * Requests the bars of a time window from the venue in one response. Returns them, and whether they cover the whole
    * window.
@@ -63,23 +61,23 @@ export interface InfoMethods extends InfoProtocol.Methods<CallFailure> {
  */
 export class Info extends Context.Service<Info, InfoMethods>()("@trigate/trading/Info") {}
 
-const candlesOver = InfoProtocol.makeCandlesMethod(candleSnapshot)
+const candlesOver = InfoOperations.makeCandlesMethod(InfoOperations.candleSnapshot)
 
 /** Makes the service `Info` over a backend. */
 export const make = ({ read }: InfoBackend): Info["Service"] => {
-  const send: InfoProtocol.Send<CommonFailure> = (call) => read({ ...call, surface: "gateway" })
+  const send: InfoOperations.Send<CommonFailure> = (call) => read({ ...call, surface: "gateway" })
   const snapshot = candlesOver("Info", send)
-  const relayCandles = Effect.fnUntraced(function*(call: InfoProtocol.CandleCall) {
+  const relayCandles = Effect.fnUntraced(function*(call: InfoOperations.CandleCall) {
     const response = yield* read(call)
-    return candleSnapshot.refusal?.matches(response) === true
-      ? yield* candleSnapshot.refusal.failure(call.request, response)
+    return InfoOperations.candleSnapshot.refusal?.matches(response) === true
+      ? yield* InfoOperations.candleSnapshot.refusal.failure(call.request, response)
       : response
   })
   return Info.of({
-    ...InfoProtocol.makeMethods("Info", send),
+    ...InfoOperations.makeMethods("Info", send),
     relay: (call) =>
       Effect.mapError<UpstreamResponse, CommonFailure | UnknownAsset, never, CallFailure | UnknownAsset>(
-        InfoProtocol.isCandleCall(call) ? relayCandles(call) : read(call),
+        InfoOperations.isCandleCall(call) ? relayCandles(call) : read(call),
         wrapReason
       ),
     candleSnapshot: snapshot,

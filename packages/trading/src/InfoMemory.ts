@@ -1,10 +1,8 @@
 /** `Info` in memory: a test sets the bars and the responses to other queries. */
-import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import { Candle as CandleSchema, retainedBars } from "@trigate/domain/candles/Candle"
+import * as Candle from "@trigate/domain/candles/Candle"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { isCandleCall } from "@trigate/domain/info/InfoOperations"
-import * as UpstreamResponse from "@trigate/domain/operations/Operation"
-import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
+import * as Operation from "@trigate/domain/operations/Operation"
 import * as MemoryAnswers from "@trigate/domain/unstable/operations/MemoryAnswers"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -40,7 +38,7 @@ import * as Info from "./Info.ts"
  */
 export class InfoState extends Context.Service<InfoState, {
   /** Bars by coin. A coin's list contains the bars of all intervals in any order. A coin without a list is unknown. */
-  readonly candles: Ref.Ref<ReadonlyMap<string, ReadonlyArray<Candle>>>
+  readonly candles: Ref.Ref<ReadonlyMap<string, ReadonlyArray<Candle.Candle>>>
   /**
    * Sets the response to any query of `infoOperations` except bars: `answer(allMids, () => Effect.succeed({ BTC:
    * "68000.0" }))`.
@@ -51,41 +49,40 @@ export class InfoState extends Context.Service<InfoState, {
   readonly answer: MemoryAnswers.SetAnswer
 }>()("@trigate/trading/InfoMemory/InfoState") {}
 
-const encodeCandles = Schema.encodeEffect(Schema.Array(CandleSchema))
+const encodeCandles = Schema.encodeEffect(Schema.Array(Candle.Candle))
 
-const answered = (json: Json.Json): UpstreamResponse.UpstreamResponse =>
-  UpstreamResponse.json("trading-api", 200, json.text)
+const answered = (json: Json.Json): Operation.UpstreamResponse => Operation.json("trading-api", 200, json.text)
 
 /** The venue's response to an unknown coin: HTTP 500 `null`. */
-const unknownCoin = UpstreamResponse.json("trading-api", 500, "null")
+const unknownCoin = Operation.json("trading-api", 500, "null")
 
-const unanswered = (type: string): UpstreamResponse.UpstreamResponse =>
-  UpstreamResponse.plain(
+const unanswered = (type: string): Operation.UpstreamResponse =>
+  Operation.plain(
     "trading-api",
     422,
     `Failed to deserialize the JSON body into the target type: no response to ${type} was set with InfoState.answer`
   )
 
 const sliceWindow = (
-  candles: ReadonlyArray<Candle>,
-  request: CandleWindowRequest,
+  candles: ReadonlyArray<Candle.Candle>,
+  request: Candle.CandleWindowRequest,
   now: number
-): ReadonlyArray<Candle> => {
+): ReadonlyArray<Candle.Candle> => {
   const end = request.endTime ?? now
   return candles
     .filter(({ i, t }) => i === request.interval && t <= now)
     .toSorted((a, b) => a.t - b.t)
-    .slice(-retainedBars)
+    .slice(-Candle.retainedBars)
     .filter(({ T, t }) => T >= request.startTime && t <= end)
 }
 
 const make = Effect.gen(function*() {
-  const candles = yield* Ref.make<ReadonlyMap<string, ReadonlyArray<Candle>>>(new Map())
+  const candles = yield* Ref.make<ReadonlyMap<string, ReadonlyArray<Candle.Candle>>>(new Map())
   const { answer, ask } = yield* MemoryAnswers.make
   const info = Info.make({
     read: Effect.fnUntraced(function*(call) {
       const { body, operation, surface } = call
-      if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
+      if (Operation.sourcesOn(operation, surface).length === 0) return yield* Operation.unavailableOnNode(operation)
       if (!isCandleCall(call)) {
         return yield* Effect.match(ask(operation, body.valueOrUndefined), {
           onFailure: (why) => why === "unset" ? unanswered(operation.name) : unknownCoin,

@@ -1,7 +1,6 @@
 /** `Info` over HTTP. Provides only this service, for a program that signs nothing. */
 import * as Pipeline from "@trigate/upstream/Pipeline"
-import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransport"
-import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
+import * as HttpTransport from "@trigate/upstream/transport/HttpTransport"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
@@ -29,7 +28,7 @@ export interface Options extends TradingUpstream.InfoOptions, Omit<Pipeline.Proc
  * @since 0.1.0
  * @category layers
  */
-export const layer = ({ node, url, ...options }: Options): Layer.Layer<Info, never, HttpTransport> =>
+export const layer = ({ node, url, ...options }: Options): Layer.Layer<Info, never, HttpTransport.HttpTransport> =>
   TradingUpstream.layerInfo({ api: [url], ...(node === undefined ? {} : { node }) }, options).pipe(
     Layer.provide(Pipeline.layer(options))
   )
@@ -41,7 +40,7 @@ export const layer = ({ node, url, ...options }: Options): Layer.Layer<Info, nev
  * @category layers
  */
 export const layerHttpClient = (options: Options): Layer.Layer<Info, never, HttpClient.HttpClient> =>
-  Layer.provide(layer(options), HttpTransportHttpClient.layer)
+  Layer.provide(layer(options), HttpTransport.layer)
 
 /**
  * Provides {@link layer} over Effect's fetch client.
@@ -64,7 +63,7 @@ export const layerHttpClient = (options: Options): Layer.Layer<Info, never, Http
  * ```
  */
 export const layerFetch = (options: Options): Layer.Layer<Info> =>
-  Layer.provide(layer(options), HttpTransportHttpClient.layerFetch)
+  Layer.provide(layer(options), HttpTransport.layerFetch)
 
 /**
  * Provides {@link layer} over undici.
@@ -73,4 +72,4 @@ export const layerFetch = (options: Options): Layer.Layer<Info> =>
  * @category layers
  */
 export const layerUndici = (options: Options): Layer.Layer<Info> =>
-  Layer.provide(layer(options), HttpTransportHttpClient.layerUndici())
+  Layer.provide(layer(options), HttpTransport.layerUndici())

@@ -5,19 +5,16 @@
  */
 import type { SignedEnvelope } from "@trigate/domain/actions/Action"
 import { CurrentCaller } from "@trigate/domain/Caller"
-import * as Json from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import type { InvalidRequest } from "@trigate/domain/errors/GatewayError"
 import type { CorrectedBody, Inspection, Mistake } from "@trigate/domain/unstable/Inspection"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signable from "@trigate/signing/unstable/actions/ActionHash"
-import * as SignerRecovery from "@trigate/signing/unstable/actions/CanonicalAction"
-import type { RecoveredSigner } from "@trigate/signing/unstable/actions/CanonicalAction"
+import * as CanonicalAction from "@trigate/signing/unstable/actions/CanonicalAction"
 import * as SignedReading from "@trigate/signing/unstable/inspection/SignedReading"
 import * as SignedView from "@trigate/signing/unstable/inspection/SignedView"
 import * as SigningWarning from "@trigate/signing/unstable/inspection/SigningMistake"
-import { otherThan, Venue } from "@trigate/signing/VenueProfile"
-import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import { otherThan, Venue, type VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -35,7 +32,7 @@ import * as SignerSearch from "./SignatureDiagnosis.ts"
  * relays it.
  */
 export interface Refusals {
-  readonly ofSigner: (read: ReadBody, expected: Address) => string | undefined
+  readonly ofSigner: (read: ReadBody, expected: Encoding.Address) => string | undefined
   /**
    * Checks a corrected body that was signed with a substitute key, because the signer's own key is not available.
    * Ignores the allow-list of signers.
@@ -114,7 +111,7 @@ const revertMistake = (body: unknown, { expected, found, mistake, path }: Mistak
     }
     default:
       if (!signedTexts.has(mistake) || found === undefined) return body
-      return Result.match(Json.parse(found), { onFailure: () => body, onSuccess: (text) => put(body, path, text) })
+      return Result.match(Encoding.parse(found), { onFailure: () => body, onSuccess: (text) => put(body, path, text) })
   }
 }
 
@@ -124,7 +121,7 @@ const revertMistake = (body: unknown, { expected, found, mistake, path }: Mistak
  */
 const proofKey = new Uint8Array(32).fill(0x5a)
 
-const read = (body: unknown): Result.Result<ReadBody, unknown> => ActionDecoder.readText(Json.stringify(body))
+const read = (body: unknown): Result.Result<ReadBody, unknown> => ActionDecoder.readText(Encoding.stringify(body))
 
 const isMended = (profile: VenueProfile, body: ReadBody): boolean =>
   ActionDecoder.of(profile, body, Result.getOrUndefined(ActionDecoder.canonicalAction(profile, body))).mistakes
@@ -143,7 +140,7 @@ const isSignable = (
   const { signed } = unsigned.success
   const signable = Result.flatMap(
     ActionDecoder.canonicalAction(profile, unsigned.success),
-    (action) => SignerRecovery.toSignable(profile, action, signed)
+    (action) => CanonicalAction.toSignable(profile, action, signed)
   )
   // a multi-sig action names its leader, so the substitute key cannot sign in place of the leader's key
   if (Result.isFailure(signable) || signable.success.scheme === "multiSig") return false
@@ -179,7 +176,7 @@ export const of = (
   { sentAction, signed }: ReadBody,
   { mended }: ActionDecoder.BodyNormalization,
   mistakes: ReadonlyArray<Mistake>,
-  expected: Address | undefined,
+  expected: Encoding.Address | undefined,
   refusals: Refusals
 ): CorrectedBody | undefined => {
   if (mistakes.length === 0) return undefined
@@ -197,7 +194,7 @@ export const of = (
           isMended(profile, whole.success)
         ) {
           return {
-            body: Json.stringify(put(body, ["signature"], { ...kept, v: v < 27 ? v + 27 : v })),
+            body: Encoding.stringify(put(body, ["signature"], { ...kept, v: v < 27 ? v + 27 : v })),
             signature: "kept",
             verified: true
           }
@@ -206,7 +203,7 @@ export const of = (
     }
   }
   const again = without(bodies.at(-1), "signature")
-  return { body: Json.stringify(again), signature: "again", verified: isSignable(profile, engine, again, refusals) }
+  return { body: Encoding.stringify(again), signature: "again", verified: isSignable(profile, engine, again, refusals) }
 }
 
 /** The admission options of `/exchange`; the inspector also recognizes the signers on the allow-list. */
@@ -249,7 +246,7 @@ export class Inspector extends Context.Service<Inspector, {
    * If a key other than the expected signer's made the signature, the description names the likely mistake. The default
    * expected signer of a multi-sig action is its leader.
    */
-  readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
+  readonly inspect: (body: Uint8Array, expectedSigner?: Encoding.Address) => Effect.Effect<Inspection, InvalidRequest>
 }>()("@trigate/trading/Inspector") {}
 
 const bodyForm = (body: ReadBody): Inspection["form"] => {
@@ -267,17 +264,17 @@ const legible = (value: unknown): unknown => {
 }
 
 /** Returns the hashed bytes and the intermediate hashes; empty if the action cannot be hashed. */
-const hashes = (canonical: SignerRecovery.CanonicalAction, signed: SignedEnvelope) =>
+const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelope) =>
   Result.getOrElse(
     Result.gen(function*() {
       const { action, kind } = canonical
-      const scheme = yield* SignerRecovery.signingScheme(kind === "multiSig" ? action.payload.action : action)
+      const scheme = yield* CanonicalAction.signingScheme(kind === "multiSig" ? action.payload.action : action)
       const isL1 = scheme.scheme === "l1"
       if (kind === "multiSig") {
         return {
-          msgpack: yield* Signable.encodeHex(SignerRecovery.hashedWrapper(action)),
-          multiSigHash: yield* SignerRecovery.actionHash(action, signed),
-          ...(isL1 ? { connectionId: yield* Signable.hash(SignerRecovery.innerValue(action), signed) } : {})
+          msgpack: yield* Signable.encodeHex(CanonicalAction.hashedWrapper(action)),
+          multiSigHash: yield* CanonicalAction.actionHash(action, signed),
+          ...(isL1 ? { connectionId: yield* Signable.hash(CanonicalAction.innerValue(action), signed) } : {})
         }
       }
       return isL1
@@ -327,8 +324,8 @@ const signerOnOtherNetwork = (
   const other = otherThan(profile)
   const { signed } = body
   const recovered = ActionDecoder.canonicalAction(other, body).pipe(
-    Result.flatMap((action) => SignerRecovery.toSignable(other, action, signed)),
-    Result.flatMap((found) => SignerRecovery.recoverResult(found, signed.signature, engine))
+    Result.flatMap((action) => CanonicalAction.toSignable(other, action, signed)),
+    Result.flatMap((found) => CanonicalAction.recoverResult(found, signed.signature, engine))
   )
   return Result.isFailure(recovered) ? undefined : {
     network: other.name,
@@ -337,7 +334,7 @@ const signerOnOtherNetwork = (
   }
 }
 
-const signers = (recovered: RecoveredSigner) => ({
+const signers = (recovered: CanonicalAction.RecoveredSigner) => ({
   scheme: recovered.scheme,
   outer: { signer: recovered.signer, digest: recovered.digest },
   ...(recovered.scheme === "multiSig" ? { inner: recovered.inner } : {})
@@ -350,7 +347,7 @@ const target = (
   { sentAction, signed }: ReadBody
 ) => {
   if (mended === undefined) return { differences: [] }
-  const signable = SignerRecovery.toSignable(profile, mended, signed)
+  const signable = CanonicalAction.toSignable(profile, mended, signed)
   return {
     canonicalAction: legible(mended.action),
     differences: SignedView.differences(sentAction, mended.action, ["action"]),
@@ -400,8 +397,8 @@ export const make = (
         : ActionDecoder.canonicalAction(profile, body)
       const canonical = Result.getOrUndefined(canonicalForm)
       const recovery = canonicalForm.pipe(
-        Result.flatMap((action) => SignerRecovery.toSignable(profile, action, signed)),
-        Result.flatMap((signable) => SignerRecovery.recoverResult(signable, signed.signature, once))
+        Result.flatMap((action) => CanonicalAction.toSignable(profile, action, signed)),
+        Result.flatMap((signable) => CanonicalAction.recoverResult(signable, signed.signature, once))
       )
       const recovered = Result.getOrUndefined(recovery)
       yield* Effect.yieldNow
@@ -410,7 +407,7 @@ export const make = (
       yield* Effect.yieldNow
       const { scope } = yield* CurrentCaller
       // the nonce window is set around the body's own nonce, so that an old body can still be inspected
-      const findRefusal = (read: ReadBody, signer: Address | undefined): string | undefined =>
+      const findRefusal = (read: ReadBody, signer: Encoding.Address | undefined): string | undefined =>
         Result.match(judge(read, read.signed.nonce, scope, signer), {
           onFailure: (refusal) => refusal.message,
           onSuccess: () => undefined

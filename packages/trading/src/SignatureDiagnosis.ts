@@ -5,9 +5,7 @@
  * The venue never reports a wrong signature as such. It recovers an unrelated address from the signature, and responds
  * that no user or API wallet with that address exists.
  */
-import * as Json from "@trigate/domain/encoding/Encoding"
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
-import type { Address, Hash } from "@trigate/domain/encoding/Encoding"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import type { Mistake, SignatureDiagnosis } from "@trigate/domain/unstable/Inspection"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import type { Engine, Signature } from "@trigate/signing/Secp256k1"
@@ -45,8 +43,8 @@ export interface Group {
 
 /** The digest that was signed, and the mistakes of the sender that led to this digest. */
 export interface Explanation extends SignaturePosition {
-  readonly signer: Address
-  readonly digest: Hash
+  readonly signer: Encoding.Address
+  readonly digest: Encoding.Hash
   readonly mistakes: ReadonlyArray<Mistake>
 }
 
@@ -84,19 +82,10 @@ const bothCost = 1.25
 const stride = 8
 
 /**
- * Functions that recover the signer of a signature: `plain` from the unchanged signature, and `mended` from its
+ * Makes functions that recover the signer of a signature: `plain` from the unchanged signature, and `mended` from its
  * repaired forms.
  */
-interface Recoverers {
-  readonly suspect: Suspect
-  readonly plain: Secp256k1.Recoverer | undefined
-  readonly mended: ReadonlyArray<{
-    readonly mistake: Mistake["mistake"]
-    readonly recoverer: Secp256k1.Recoverer | undefined
-  }>
-}
-
-const makeRecoverers = (engine: Engine) => (suspect: Suspect): Recoverers => ({
+const makeRecoverers = (engine: Engine, suspect: Suspect) => ({
   suspect,
   plain: Secp256k1.recoverer(suspect.signature, engine),
   mended: halves.filter(([mistake]) => mistake !== "shiftedHalves" || isShort(suspect.signature)).map((
@@ -128,9 +117,9 @@ export const explain = Effect.fnUntraced(function*(
     yieldedAt = left
     return Effect.yieldNow
   })
-  const recoverers: Array<Recoverers> = []
+  const recoverers: Array<ReturnType<typeof makeRecoverers>> = []
   for (const suspect of suspects) {
-    recoverers.push(makeRecoverers(engine)(suspect))
+    recoverers.push(makeRecoverers(engine, suspect))
     yield* Effect.yieldNow
   }
   const explained = (
@@ -140,7 +129,7 @@ export const explain = Effect.fnUntraced(function*(
     spoilt?: Mistake["mistake"]
   ): Explanation | undefined =>
     signer === undefined || !wanted.has(signer) ? undefined : {
-      signer: lowerCase(`0x${signer.slice(2)}`),
+      signer: Encoding.lowerCase(`0x${signer.slice(2)}`),
       digest: SignedReading.digestHex(digest),
       ...(innerIndex === undefined ? {} : { innerIndex }),
       mistakes: [...mistakes(), ...(spoilt === undefined ? [] : [{ mistake: spoilt, path: [] }])]
@@ -206,14 +195,14 @@ export interface Case {
   readonly form: BodyNormalization
   /** The recovered signers; absent if recovery fails. */
   readonly recovered: RecoveredSigner | undefined
-  readonly expected: Address | undefined
+  readonly expected: Encoding.Address | undefined
   /** Addresses to recognize as signers: the addresses on the gateway's allow-list. */
   readonly signers: ReadonlyArray<string>
   /**
    * Returns why `/exchange` refuses the body if the given signer is expected; `undefined` if `/exchange` relays the
    * body. Ignores the nonce window.
    */
-  readonly refusalOf: (expected: Address | undefined) => string | undefined
+  readonly refusalOf: (expected: Encoding.Address | undefined) => string | undefined
 }
 
 const named = (innerIndex: number | undefined): string =>
@@ -238,9 +227,9 @@ const distinct = (shown: ReadonlyArray<Mistake>, found: ReadonlyArray<Mistake>):
 
 const explained = (
   profile: VenueProfile,
-  expectedSigner: Address,
+  expectedSigner: Encoding.Address,
   { innerIndex }: SignaturePosition,
-  digest: Hash,
+  digest: Encoding.Hash,
   mistakes: ReadonlyArray<Mistake>
 ): SignatureDiagnosis => {
   const clauses = listed(profile, mistakes)
@@ -284,7 +273,7 @@ const innerGroup = (
 ): Group => {
   const inner = recovered?.scheme === "multiSig" ? recovered.inner : []
   const settled = new Set(inner.map(({ signer }) => signer).filter((signer) => wanted.has(signer)))
-  const open = new Set([...wanted].filter((signer) => !settled.has(lowerCase(`0x${signer.slice(2)}`))))
+  const open = new Set([...wanted].filter((signer) => !settled.has(Encoding.lowerCase(`0x${signer.slice(2)}`))))
   return {
     part: "inner",
     most: open.size === 0 ? 0 : most,
@@ -322,7 +311,7 @@ const explainedBy = (found: Explanation, shown: ReadonlyArray<Mistake>, profile:
 
 const masterOnly = "API wallets cannot sign transfers, approvals or staking: sign these with the account's own key"
 
-const unexplained = (profile: VenueProfile, theCase: Case, expectedSigner: Address): SignatureDiagnosis => {
+const unexplained = (profile: VenueProfile, theCase: Case, expectedSigner: Encoding.Address): SignatureDiagnosis => {
   const { form: { mistakes }, recovered } = theCase
   const owner = recovered === undefined ? undefined : findOwner(recovered.signer, theCase)
   const hint = recovered?.scheme === "userSigned" ? `; ${masterOnly}` : ""
@@ -395,8 +384,8 @@ const diagnoseMultiSig = Effect.fnUntraced(function*(
   shown: ReadonlyArray<Mistake>
 ): Effect.fn.Return<SignatureDiagnosis> {
   const { body, expected, recovered, refusalOf, signers } = theCase
-  const leader = lowerCase(wrapper.payload.outerSigner)
-  const given = expected === undefined ? leader : lowerCase(expected)
+  const leader = Encoding.lowerCase(wrapper.payload.outerSigner)
+  const given = expected === undefined ? leader : Encoding.lowerCase(expected)
   const inner = recovered?.scheme === "multiSig" ? recovered.inner : []
   const known = [...new Set([given, leader, ...signers.map((signer) => signer.toLowerCase())])]
   const search = Effect.fnUntraced(function*(group: Group): Effect.fn.Return<Explanation | undefined> {
@@ -464,7 +453,7 @@ const asSent = ({ body: { signed: { action } }, form }: Case, canonical: Canonic
     : canonical
 
 const isSame = (one: CanonicalAction, other: CanonicalAction): boolean =>
-  Json.stringify(one.action) === Json.stringify(other.action)
+  Encoding.stringify(one.action) === Encoding.stringify(other.action)
 
 /**
  * Compares the recovered signer with the expected one. The default expected signer of a multi-sig body is its leader
@@ -480,9 +469,9 @@ export const diagnose = Effect.fnUntraced(function*(
 ): Effect.fn.Return<SignatureDiagnosis> {
   const { body, canonical, expected, form, recovered, refusalOf, signers } = theCase
   const wrapper = findWrapper(body)
-  const given = expected === undefined ? undefined : lowerCase(expected)
+  const given = expected === undefined ? undefined : Encoding.lowerCase(expected)
   const shown = [...form.mistakes, ...ownVault(theCase, given), ...repeated(theCase)]
-  const whose = given ?? (wrapper === undefined ? undefined : lowerCase(wrapper.payload.outerSigner))
+  const whose = given ?? (wrapper === undefined ? undefined : Encoding.lowerCase(wrapper.payload.outerSigner))
   if (whose === undefined) return unchecked(profile, theCase, otherRefusal(refusalOf(undefined), shown))
   if (canonical === undefined || form.mended === undefined) return unexplained(profile, theCase, whose)
   // a signer made either all mistakes found in the body, or none of them

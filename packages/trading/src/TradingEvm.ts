@@ -2,7 +2,6 @@
 import type { Address } from "@trigate/domain/encoding/Encoding"
 import type { CallFailure, OutcomeUnknown, UnsupportedBlock } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
-import type { evmOperations, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import * as Gas from "@trigate/domain/evm/EvmResources"
 import type { Methods } from "@trigate/domain/operations/Operation"
 import type { Serving } from "@trigate/domain/unstable/evm/EvmMethods"
@@ -19,7 +18,7 @@ export interface Account {
  * The methods of the service `TradingEvm`. Typed methods are derived from the declared operations and subscriptions.
  */
 export interface TradingEvmMethods
-  extends Methods<typeof evmOperations, CallFailure>, EvmStreams.Methods<EvmStreams.StreamFailure>
+  extends Methods<typeof EvmProtocol.evmOperations, CallFailure>, EvmStreams.Methods<EvmStreams.StreamFailure>
 {
   /**
    * The blocks whose state the nodes can return: the latest block only, or every block. `EvmOperations.makeMethods`
@@ -35,7 +34,7 @@ export interface TradingEvmMethods
    */
   readonly relay: (
     call: EvmProtocol.EvmCall
-  ) => Effect.Effect<RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock>
+  ) => Effect.Effect<EvmProtocol.RpcAnswer, CallFailure | OutcomeUnknown | UnsupportedBlock>
   /**
    * Returns the base fee of the next block that can contain an account's transactions: a small or a big block, as the
    * account chose.

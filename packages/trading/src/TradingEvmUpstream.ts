@@ -1,7 +1,6 @@
 /** `TradingEvm` over HTTP. Provides only this service, over one node. */
 import * as Pipeline from "@trigate/upstream/Pipeline"
-import * as HttpTransportHttpClient from "@trigate/upstream/transport/HttpTransport"
-import type { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
+import * as HttpTransport from "@trigate/upstream/transport/HttpTransport"
 import type * as GatewayReads from "@trigate/upstream/unstable/evm/EvmFeed"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
@@ -31,7 +30,7 @@ export interface Options
  */
 export const layer = (
   { evm, nodeArchive = false, url, ...options }: Options
-): Layer.Layer<TradingEvm, never, HttpTransport> =>
+): Layer.Layer<TradingEvm, never, HttpTransport.HttpTransport> =>
   Layer.provide(TradingUpstream.layerEvm({ node: [url], nodeArchive }, evm), Pipeline.layer(options))
 
 /**
@@ -41,7 +40,7 @@ export const layer = (
  * @category layers
  */
 export const layerHttpClient = (options: Options): Layer.Layer<TradingEvm, never, HttpClient.HttpClient> =>
-  Layer.provide(layer(options), HttpTransportHttpClient.layer)
+  Layer.provide(layer(options), HttpTransport.layer)
 
 /**
  * Provides {@link layer} over Effect's fetch client.
@@ -62,7 +61,7 @@ export const layerHttpClient = (options: Options): Layer.Layer<TradingEvm, never
  * ```
  */
 export const layerFetch = (options: Options): Layer.Layer<TradingEvm> =>
-  Layer.provide(layer(options), HttpTransportHttpClient.layerFetch)
+  Layer.provide(layer(options), HttpTransport.layerFetch)
 
 /**
  * Provides {@link layer} over undici.
@@ -71,4 +70,4 @@ export const layerFetch = (options: Options): Layer.Layer<TradingEvm> =>
  * @category layers
  */
 export const layerUndici = (options: Options): Layer.Layer<TradingEvm> =>
-  Layer.provide(layer(options), HttpTransportHttpClient.layerUndici())
+  Layer.provide(layer(options), HttpTransport.layerUndici())

@@ -1,29 +1,9 @@
 /** The settings of the trading chain: the network, admission, and the maximum age of cached responses. */
 import { Address } from "@trigate/domain/encoding/Encoding"
-import { freshByDefault, mistakeIn } from "@trigate/domain/info/InfoOperations"
-import type { Freshness } from "@trigate/domain/info/InfoOperations"
+import { freshByDefault, type Freshness, mistakeIn } from "@trigate/domain/info/InfoOperations"
 import { archiveSetting } from "@trigate/domain/unstable/evm/EvmMethods"
-import {
-  freshnessSetting,
-  staleWhenLimitedDefault,
-  staleWhenLimitedSetting
-} from "@trigate/domain/unstable/info/InfoQueries"
-import {
-  Age,
-  Any,
-  Count,
-  count,
-  Deadline,
-  duration,
-  list,
-  nonEmptyWords,
-  OnOff,
-  onOff,
-  optional,
-  withDefault,
-  words
-} from "@trigate/domain/unstable/Setting"
-import type { Values } from "@trigate/domain/unstable/Setting"
+import * as InfoQueries from "@trigate/domain/unstable/info/InfoQueries"
+import * as Setting from "@trigate/domain/unstable/Setting"
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
@@ -32,17 +12,17 @@ import * as SchemaGetter from "effect/SchemaGetter"
 
 const ActionType = Schema.String.check(Schema.isPattern(/^(?!none$)[A-Za-z][A-Za-z0-9]{0,63}$/u))
 
-const decodeAge = Schema.decodeUnknownOption(Age)
+const decodeAge = Schema.decodeUnknownOption(Setting.Age)
 
 /** Parses `type=age` pairs such as `allMids=1s,l2Book=500ms`. Fails with a description of the mistake. */
 const readFreshness = (text: string): Result.Result<ReadonlyArray<Freshness>, string> => {
   const list: Array<Freshness> = []
-  for (const word of words(text)) {
+  for (const word of Setting.words(text)) {
     const end = word.indexOf("=")
     if (end < 0) return Result.fail(`${word} has no age: write ${word}=1s, for example`)
     const type = word.slice(0, end).trim()
     const fresh = Option.getOrUndefined(decodeAge(word.slice(end + 1).trim()))
-    if (fresh === undefined) return Result.fail(`the age of ${type} must be ${duration}`)
+    if (fresh === undefined) return Result.fail(`the age of ${type} must be ${Setting.duration}`)
     list.push({ type, fresh })
   }
   const mistake = mistakeIn(list)
@@ -63,7 +43,7 @@ const InfoFreshness = Schema.String.check(
 )
 
 // a cached response is valid only while the gateway knows the version of its account (a counter of changes): one minute
-const StaleAge = Age.check(
+const StaleAge = Setting.Age.check(
   Schema.makeFilter<Duration.Duration>((age) => Duration.toMillis(age) <= 60_000 ? undefined : "at most a minute")
 )
 
@@ -71,29 +51,29 @@ const joinNames = (types: ReadonlyArray<string>): string => `\`${types.join("`, 
 
 /** The settings, by member name in a configuration file. */
 export const settings = {
-  network: withDefault("TRIGATE_NETWORK", Schema.Literals(["mainnet", "testnet"]), "mainnet", {
+  network: Setting.withDefault("TRIGATE_NETWORK", Schema.Literals(["mainnet", "testnet"]), "mainnet", {
     group: "Upstreams",
     meaning: "network for which actions are signed",
     takes: "`mainnet` or `testnet`"
   }),
-  tradingNodeArchive: withDefault(archiveSetting, OnOff, "off", {
+  tradingNodeArchive: Setting.withDefault(archiveSetting, Setting.OnOff, "off", {
     group: "Upstreams",
     meaning: "whether the trading-chain nodes are archives: /evm then serves state at any block, not only the latest",
-    takes: onOff
+    takes: Setting.onOff
   }),
-  signers: optional("TRIGATE_SIGNERS", nonEmptyWords(Address), {
+  signers: Setting.optional("TRIGATE_SIGNERS", Setting.nonEmptyWords(Address), {
     group: "Relaying",
     meaning: "signers whose actions are relayed",
     takes: "0x addresses, comma separated"
   }, "unset: any"),
-  strict: withDefault("TRIGATE_STRICT", OnOff, "off", {
+  strict: Setting.withDefault("TRIGATE_STRICT", Setting.OnOff, "off", {
     group: "Relaying",
     meaning: "refuse action forms that appear in the venue's documentation but that the venue does not accept",
-    takes: onOff
+    takes: Setting.onOff
   }),
-  relayActions: optional(
+  relayActions: Setting.optional(
     "TRIGATE_RELAY_ACTIONS",
-    Schema.Union([Any, Schema.Literal("none"), nonEmptyWords(ActionType)]),
+    Schema.Union([Setting.Any, Schema.Literal("none"), Setting.nonEmptyWords(ActionType)]),
     {
       group: "Relaying",
       meaning:
@@ -103,9 +83,9 @@ export const settings = {
     },
     "unset: every known type, including orders"
   ),
-  watchAccounts: list(
+  watchAccounts: Setting.list(
     "TRIGATE_WATCH_ACCOUNTS",
-    nonEmptyWords(Address),
+    Setting.nonEmptyWords(Address),
     {
       group: "Streams",
       needsRestart: true,
@@ -114,27 +94,27 @@ export const settings = {
     },
     "unset: none"
   ),
-  eventLogRows: withDefault("TRIGATE_EVENT_LOG_ROWS", Count, "50000", {
+  eventLogRows: Setting.withDefault("TRIGATE_EVENT_LOG_ROWS", Setting.Count, "50000", {
     group: "Streams",
     needsRestart: true,
     meaning: "maximum number of stored events of all watched accounts; streams resume from these events",
-    takes: count
+    takes: Setting.count
   }),
-  eventLogAge: withDefault("TRIGATE_EVENT_LOG_AGE", Deadline, "1 day", {
+  eventLogAge: Setting.withDefault("TRIGATE_EVENT_LOG_AGE", Setting.Deadline, "1 day", {
     group: "Streams",
     needsRestart: true,
     meaning: "how long an event of a watched account is stored",
-    takes: duration
+    takes: Setting.duration
   }),
-  mirrorAge: withDefault("TRIGATE_MIRROR_AGE", StaleAge, "10 seconds", {
+  mirrorAge: Setting.withDefault("TRIGATE_MIRROR_AGE", StaleAge, "10 seconds", {
     group: "Caching",
     needsRestart: true,
     meaning:
       "maximum age of responses served from a watched account's streams, without rate-limit weight; `0s` disables this",
-    takes: `${duration}, at most a minute`
+    takes: `${Setting.duration}, at most a minute`
   }),
-  infoFreshness: list(
-    freshnessSetting,
+  infoFreshness: Setting.list(
+    InfoQueries.freshnessSetting,
     InfoFreshness,
     {
       group: "Caching",
@@ -151,14 +131,19 @@ export const settings = {
     } for ten seconds, ${joinNames(freshByDefault(60_000))} for a minute, ` +
       "`spotMeta` for five minutes; other types are not cached"
   ),
-  staleWhenLimited: withDefault(staleWhenLimitedSetting, StaleAge, staleWhenLimitedDefault, {
-    group: "Caching",
-    meaning:
-      "maximum age of cached responses to /info queries while the rate limit is exhausted, including the state of " +
-      "users; `0s` refuses such queries with 429",
-    takes: `${duration}, at most a minute`
-  })
+  staleWhenLimited: Setting.withDefault(
+    InfoQueries.staleWhenLimitedSetting,
+    StaleAge,
+    InfoQueries.staleWhenLimitedDefault,
+    {
+      group: "Caching",
+      meaning:
+        "maximum age of cached responses to /info queries while the rate limit is exhausted, including the state of " +
+        "users; `0s` refuses such queries with 429",
+      takes: `${Setting.duration}, at most a minute`
+    }
+  )
 }
 
 /** The decoded settings. */
-export type Settings = Values<typeof settings>
+export type Settings = Setting.Values<typeof settings>

@@ -6,19 +6,13 @@
  * recent transaction: at the latest block, that sender's count is higher than at block 1.
  */
 import { Address, Quantity } from "@trigate/domain/encoding/Encoding"
-import { ChainNotConfigured } from "@trigate/domain/errors/GatewayError"
-import type { UnavailableOnNode } from "@trigate/domain/errors/GatewayError"
+import { ChainNotConfigured, type UnavailableOnNode } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import { archiveServing, serving } from "@trigate/domain/evm/EvmProtocol"
-import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
-import { infoOperations } from "@trigate/domain/info/InfoOperations"
-import type { Freshness } from "@trigate/domain/info/InfoOperations"
+import * as InfoOperations from "@trigate/domain/info/InfoOperations"
 import * as Operation from "@trigate/domain/operations/Operation"
-import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
-import type { Source, Surface } from "@trigate/domain/operations/Operation"
 import { archiveSetting, served } from "@trigate/domain/unstable/evm/EvmMethods"
-import * as EvmUpstream from "@trigate/upstream/Pipeline"
-import { Pipeline, requestIds } from "@trigate/upstream/Pipeline"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as GatewayReads from "@trigate/upstream/unstable/evm/EvmFeed"
 import {
   make as upstream,
@@ -38,8 +32,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as AccountMirror from "./accounts/AccountMirror.ts"
 import { ActionLog } from "./actionLog/ActionLog.ts"
-import * as AccountChanges from "./admission/Admission.ts"
-import { Admission } from "./admission/Admission.ts"
+import * as Admission from "./admission/Admission.ts"
 import * as BarCache from "./candles/BarCache.ts"
 import * as Exchange from "./Exchange.ts"
 import * as Info from "./Info.ts"
@@ -78,8 +71,8 @@ const oldBlock = 1n
  * Checks whether a node is an archive. Returns `undefined` for an archive; otherwise returns why the node is not an
  * archive or could not be checked. The text follows the node's name in a log line.
  */
-export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
-  const nextId = requestIds()
+export const checkNode = (pipeline: Pipeline.Pipeline["Service"], target: Target) => {
+  const nextId = Pipeline.requestIds()
   const ask = (call: Omit<EvmProtocol.CheckedRead, "surface">) =>
     pipeline.attempt(
       { operation: call.operation, targets: [target] },
@@ -114,7 +107,7 @@ export const checkNode = (pipeline: Pipeline["Service"], target: Target) => {
 }
 
 /** Checks each node. Logs a warning for each node that is not an archive or cannot be checked. */
-export const warn = (pipeline: Pipeline["Service"], targets: ReadonlyArray<Target>): Effect.Effect<void> =>
+export const warn = (pipeline: Pipeline.Pipeline["Service"], targets: ReadonlyArray<Target>): Effect.Effect<void> =>
   Effect.forEach(targets, (target) =>
     Effect.flatMap(
       checkNode(pipeline, target),
@@ -142,7 +135,7 @@ export interface Addresses {
 }
 
 /** The upstreams of the trading chain (the official API and the nodes), by the source that an operation declares. */
-export type TradingUpstreams = { readonly [Kind in Source]: Upstream }
+export type TradingUpstreams = { readonly [Kind in Operation.Source]: Upstream }
 
 /** Makes the upstreams from their addresses. */
 export const make = ({ api = [], node = [] }: Addresses): TradingUpstreams => ({
@@ -160,12 +153,12 @@ export const config: Config.Config<Addresses> = Config.all({
   nodeArchive: settings.tradingNodeArchive
 })
 
-const settingNames: { readonly [Kind in Source]: string } = {
+const settingNames: { readonly [Kind in Operation.Source]: string } = {
   "official-api": upstreamSettings.tradingApiUrl.env,
   node: upstreamSettings.tradingNodeUrl.env
 }
 
-const notConfigured = (operation: Operation.Operation, sources: ReadonlyArray<Source>): ChainNotConfigured =>
+const notConfigured = (operation: Operation.Operation, sources: ReadonlyArray<Operation.Source>): ChainNotConfigured =>
   new ChainNotConfigured({
     chain: "trading",
     detail: `No configured address serves ${operation.name} (${
@@ -176,7 +169,7 @@ const notConfigured = (operation: Operation.Operation, sources: ReadonlyArray<So
 /** Returns the targets of a call, in the order of preference that its operation declares. */
 export type Route = (
   operation: Operation.Operation,
-  surface: Surface
+  surface: Operation.Surface
 ) => Result.Result<Arr.NonEmptyReadonlyArray<Target>, ChainNotConfigured | UnavailableOnNode>
 
 /**
@@ -193,19 +186,19 @@ export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   }
   const lists = new Map<string, ReadonlyArray<Target>>()
   // operations with the same sources share one list, so that their calls can be sent in one batch
-  const findTargets = (sources: ReadonlyArray<Source>): ReadonlyArray<Target> => {
+  const findTargets = (sources: ReadonlyArray<Operation.Source>): ReadonlyArray<Target> => {
     const key = sources.join()
     const list = lists.get(key) ?? sources.flatMap((source) => targets(upstreams[source], path))
     lists.set(key, list)
     return list
   }
   const find: Route = (operation, surface) => {
-    const sources = sourcesOn(operation, surface)
+    const sources = Operation.sourcesOn(operation, surface)
     const found = findTargets(sources)
     if (Arr.isReadonlyArrayNonEmpty(found)) return Result.succeed(found)
     const onlyNode = sources.length === 0 ||
       (!sources.includes("node") && upstreams.node.addresses.length > 0)
-    return Result.fail(onlyNode ? unavailableOnNode(operation) : notConfigured(operation, sources))
+    return Result.fail(onlyNode ? Operation.unavailableOnNode(operation) : notConfigured(operation, sources))
   }
   return (operation, surface) => {
     const found = known[surface].get(operation)
@@ -221,7 +214,7 @@ export interface InfoOptions {
   /**
    * The maximum age of cached responses for each type of query. Default: the age that the query's operation declares.
    */
-  readonly infoFreshness?: ReadonlyArray<Freshness> | undefined
+  readonly infoFreshness?: ReadonlyArray<InfoOperations.Freshness> | undefined
   /**
    * The maximum age of a cached response that is returned while the rate limit is exhausted. Default: 5 seconds. At 0,
    * no stale response is returned.
@@ -231,7 +224,7 @@ export interface InfoOptions {
   readonly mirror?: AccountMirror.AccountMirror | undefined
 }
 
-const { candleSnapshot, userFills } = infoOperations
+const { candleSnapshot, userFills } = InfoOperations.infoOperations
 
 /**
  * Provides `Info` over the official API, and over nodes for the queries that nodes serve.
@@ -263,31 +256,31 @@ const { candleSnapshot, userFills } = infoOperations
 export const layerInfo = (
   addresses: Addresses,
   { infoFreshness, mirror, staleWhenLimited }: InfoOptions = {}
-): Layer.Layer<Info.Info, never, Pipeline> =>
+): Layer.Layer<Info.Info, never, Pipeline.Pipeline> =>
   Layer.effect(
     Info.Info,
     Effect.gen(function*() {
-      const pipeline = yield* Pipeline
+      const pipeline = yield* Pipeline.Pipeline
       const upstreams = make(addresses)
       const route = routes(upstreams, "/info")
       const { node, "official-api": api } = upstreams
       const shared = {
         // with only nodes configured, the node addresses identify the network, so they are part of the cache namespace
         upstream: { ...api, addresses: [...api.addresses, ...node.addresses] },
-        targetsOf: ({ operation, surface }: InfoProtocol.InfoCall) => route(operation, surface)
+        targetsOf: ({ operation, surface }: InfoOperations.InfoCall) => route(operation, surface)
       }
       const caching = { freshness: infoFreshness, staleWhenLimited }
-      const reads = InfoProtocol.readsWith(caching)
+      const reads = InfoOperations.readsWith(caching)
       const protocol = mirror === undefined ? reads : mirror.reads(reads)
       /**
        * Describes a query for the pipeline. Reserves the rate-limit permits for the longest possible response to the
        * query, and no more.
        */
-      const makeRead = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>, now: number) => {
-        const cost = InfoProtocol.callCost(call, now)
+      const makeRead = (call: InfoOperations.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>, now: number) => {
+        const cost = InfoOperations.callCost(call, now)
         return { operation: cost === call.operation.cost ? call.operation : { ...call.operation, cost }, targets }
       }
-      const ask = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>) =>
+      const ask = (call: InfoOperations.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>) =>
         Effect.flatMap(
           Clock.currentTimeMillis,
           (now) => pipeline.attempt(makeRead(call, targets, now), protocol.write(call, 0))
@@ -300,8 +293,8 @@ export const layerInfo = (
         ask: (call, targets) => {
           const asked = ask(call, targets)
           if (call.operation === candleSnapshot) return answer(call, asked)
-          if (AccountChanges.masterQueries.has(call.operation.name)) {
-            return Effect.tap(asked, (response) => AccountChanges.learn(pipeline.accounts, call, response))
+          if (Admission.masterQueries.has(call.operation.name)) {
+            return Effect.tap(asked, (response) => Admission.learn(pipeline.accounts, call, response))
           }
           return mirror !== undefined && call.operation === userFills
             ? Effect.map(asked, (response) => {
@@ -333,33 +326,33 @@ export const layerInfo = (
 export const layerEvm = (
   addresses: Addresses,
   bounds: GatewayReads.Bounds = {}
-): Layer.Layer<TradingEvm.TradingEvm, never, Pipeline> =>
+): Layer.Layer<TradingEvm.TradingEvm, never, Pipeline.Pipeline> =>
   Layer.effect(
     TradingEvm.TradingEvm,
     Effect.gen(function*() {
       const upstreams = make(addresses)
       const route = routes(upstreams, "/evm")
-      const node = yield* EvmUpstream.makeEvm({
+      const node = yield* Pipeline.makeEvm({
         upstream: upstreams.node,
         targetsOf: ({ operation, surface }) => route(operation, surface)
       })
       const backend = yield* GatewayReads.makeGatewayReads(node, { ...bounds, serving, label: upstreams.node.label })
       if (addresses.nodeArchive !== true) return TradingEvm.make(backend)
-      yield* Effect.forkScoped(warn(yield* Pipeline, targets(upstreams.node, "/evm")))
+      yield* Effect.forkScoped(warn(yield* Pipeline.Pipeline, targets(upstreams.node, "/evm")))
       return TradingEvm.make(backend, archiveServing)
     })
   )
 
 const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
-  const admission = yield* Admission
-  const pipeline = yield* Pipeline
+  const admission = yield* Admission.Admission
+  const pipeline = yield* Pipeline.Pipeline
   const upstreams = make(addresses)
   const route = routes(upstreams, "/exchange")
   const infoRoute = routes(upstreams, "/info")
-  const changed = yield* AccountChanges.makeAccountChanges(pipeline, (call) =>
+  const changed = yield* Admission.makeAccountChanges(pipeline, (call) =>
     Effect.flatMap(
       Effect.fromResult(infoRoute(call.operation, call.surface)),
-      (targets) => pipeline.attempt({ operation: call.operation, targets }, InfoProtocol.reads.write(call, 0))
+      (targets) => pipeline.attempt({ operation: call.operation, targets }, InfoOperations.reads.write(call, 0))
     ))
   const send: Exchange.Transport = ({ body, nonce, operation, signer }) =>
     Effect.flatMap(
@@ -377,5 +370,5 @@ const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
  */
 export const layerExchange = (
   addresses: Addresses
-): Layer.Layer<Exchange.Exchange, never, ActionLog | Admission | Pipeline> =>
+): Layer.Layer<Exchange.Exchange, never, ActionLog | Admission.Admission | Pipeline.Pipeline> =>
   Layer.effect(Exchange.Exchange, exchange(addresses))

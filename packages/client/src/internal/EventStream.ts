@@ -1,8 +1,7 @@
 /** A gateway's stream of Server-Sent Events, which resumes after a lost connection. */
 import { servedFailures, UpstreamUnavailable, wrapReason } from "@trigate/domain/errors/GatewayError"
 import type { CallFailure, WrapReason } from "@trigate/domain/errors/GatewayError"
-import * as Protocol from "@trigate/domain/operations/Operation"
-import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import * as Operation from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Sse from "effect/encoding/Sse"
 import * as Option from "effect/Option"
@@ -13,7 +12,7 @@ import { Connection, label } from "../Connection.ts"
 import { unreachable } from "./Served.ts"
 
 /** The request of an event stream, and its decoders. */
-export interface Options<Item extends AnyCodec, Failures extends ReadonlyArray<AnyCodec>> {
+export interface Options<Item extends Operation.AnyCodec, Failures extends ReadonlyArray<Operation.AnyCodec>> {
   readonly path: string
   readonly query: Readonly<Record<string, string>>
   /** The position after which the stream begins, sent as the query parameter `after`. */
@@ -45,8 +44,8 @@ const isTransient = ({ _tag, group }: Failure): boolean => group === "retry-late
  * after the last received event, with pauses of up to 30 seconds. Any other error ends the stream.
  */
 export const open = <
-  Item extends AnyCodec,
-  const Failures extends ReadonlyArray<AnyCodec & { readonly Type: Failure }>
+  Item extends Operation.AnyCodec,
+  const Failures extends ReadonlyArray<Operation.AnyCodec & { readonly Type: Failure }>
 >(
   options: Options<Item, Failures>
 ): Stream.Stream<Item["Type"], CallFailure | WrapReason<Failures[number]["Type"]>, Connection> => {
@@ -54,7 +53,7 @@ export const open = <
   const problem = Schema.Union([...servedFailures, ...failures])
   const decodeItem = Schema.decodeUnknownEffect(Schema.fromJsonString(item))
   const decodeProblem = Schema.decodeUnknownOption(Schema.fromJsonString(problem))
-  const readProblem = Protocol.problemReader(problem)
+  const readProblem = Operation.problemReader(problem)
   return Stream.suspend(() => {
     let position = options.after
     const read = Effect.fnUntraced(function*({ data, event: name, id }: Sse.Event) {
@@ -62,12 +61,12 @@ export const open = <
         return yield* Effect.fail(
           Option.getOrElse(
             decodeProblem(data),
-            () => Protocol.malformed(label, "Expected problem details as JSON (RFC 9457)")
+            () => Operation.malformed(label, "Expected problem details as JSON (RFC 9457)")
           )
         )
       }
       const items = name === event
-        ? [yield* Effect.mapError(decodeItem(data), ({ message }) => Protocol.malformed(label, message))]
+        ? [yield* Effect.mapError(decodeItem(data), ({ message }) => Operation.malformed(label, message))]
         : []
       if (id !== undefined) position = id
       return items
@@ -78,14 +77,14 @@ export const open = <
       const opened = yield* Effect.mapError(chains.open(`${path}?${parameters}`), unreachable)
       if (opened.refusal !== undefined) {
         const { refusal } = opened
-        return yield* Effect.fail(Option.getOrElse(readProblem(refusal), () => Protocol.failureOfStatus(refusal)))
+        return yield* Effect.fail(Option.getOrElse(readProblem(refusal), () => Operation.failureOfStatus(refusal)))
       }
       return opened.stream.pipe(
         Stream.mapError(unreachable),
         Stream.decodeText(),
         Stream.pipeThroughChannel(Sse.decode<UpstreamUnavailable, unknown>()),
         Stream.mapError((error) =>
-          error._tag === "SseError" || error._tag === "Retry" ? Protocol.malformed(label, "Expected events") : error
+          error._tag === "SseError" || error._tag === "Retry" ? Operation.malformed(label, "Expected events") : error
         ),
         Stream.mapEffect(read),
         Stream.flattenIterable,

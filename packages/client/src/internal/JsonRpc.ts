@@ -1,6 +1,5 @@
 /** Calls of an EVM chain. Each call is one request; the ID of its response is verified. */
-import { nodeLabels } from "@trigate/domain/Caller"
-import type { Chain } from "@trigate/domain/Caller"
+import { type Chain, nodeLabels } from "@trigate/domain/Caller"
 import type { CallFailure } from "@trigate/domain/errors/GatewayError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import { parseAnswer } from "@trigate/domain/evm/EvmProtocol"

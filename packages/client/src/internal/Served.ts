@@ -2,27 +2,25 @@
  * The errors that all calls to a gateway share: the errors with which a gateway refuses a caller, and the error for a
  * gateway that does not respond.
  */
-import { callerFailures, UpstreamUnavailable, wrapReason } from "@trigate/domain/errors/GatewayError"
-import type { CallFailure } from "@trigate/domain/errors/GatewayError"
-import * as Protocol from "@trigate/domain/operations/Operation"
-import type { AnyCodec, MethodClass, Operation, UpstreamResponse } from "@trigate/domain/operations/Operation"
+import { callerFailures, type CallFailure, UpstreamUnavailable, wrapReason } from "@trigate/domain/errors/GatewayError"
+import * as Operation from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import type * as Schema from "effect/Schema"
 import { Connection, label } from "../Connection.ts"
 
 /** The errors of an operation, and the errors with which a gateway refuses a caller. */
-export type Served<Failures extends ReadonlyArray<AnyCodec>> = ReadonlyArray<
+export type Served<Failures extends ReadonlyArray<Operation.AnyCodec>> = ReadonlyArray<
   Schema.ConstraintCodec<Failures[number]["Type"] | (typeof callerFailures)[number]["Type"], unknown>
 >
 
 /** Extends an operation's errors with the errors by which a gateway refuses a caller. */
 export const served = <
-  Class extends MethodClass,
-  Request extends AnyCodec,
-  Response extends AnyCodec,
-  const Failures extends ReadonlyArray<AnyCodec>
->(operation: Operation<string, Class, Request, Response, Failures>): Operation<
+  Class extends Operation.MethodClass,
+  Request extends Operation.AnyCodec,
+  Response extends Operation.AnyCodec,
+  const Failures extends ReadonlyArray<Operation.AnyCodec>
+>(operation: Operation.Operation<string, Class, Request, Response, Failures>): Operation.Operation<
   string,
   Class,
   Request,
@@ -46,17 +44,17 @@ export const ask = <A>(
 ) => Effect.mapError(Connection.use(send), (error) => wrapReason(unreachable(error)))
 
 /** Makes a decoder for responses from the gateway itself, which can have a status other than 200. */
-export const ownReader = <Response extends AnyCodec>(response: Response) => {
-  const read = Protocol.decodeJson(response)
-  return (answer: UpstreamResponse): Effect.Effect<Response["Type"], CallFailure> =>
+export const ownReader = <Response extends Operation.AnyCodec>(response: Response) => {
+  const read = Operation.decodeJson(response)
+  return (answer: Operation.UpstreamResponse): Effect.Effect<Response["Type"], CallFailure> =>
     Effect.mapError(
       read(answer.upstream, answer.json),
-      (malformed) => wrapReason(answer.status === 200 ? malformed : Protocol.servedResponseFailure(answer))
+      (malformed) => wrapReason(answer.status === 200 ? malformed : Operation.servedResponseFailure(answer))
     )
 }
 
 /** Makes the call that reads one of the gateway's own routes. `pathOf` returns the path for the call's arguments. */
-export const readOwn = <Response extends AnyCodec, Args extends ReadonlyArray<unknown>>(
+export const readOwn = <Response extends Operation.AnyCodec, Args extends ReadonlyArray<unknown>>(
   name: string,
   pathOf: (...args: Args) => string,
   response: Response
@@ -71,12 +69,12 @@ export const readOwn = <Response extends AnyCodec, Args extends ReadonlyArray<un
 }
 
 /** Makes the function that posts a payload to a path of the gateway's own routes. */
-export const postOwn = <Payload extends AnyCodec, Response extends AnyCodec>(
+export const postOwn = <Payload extends Operation.AnyCodec, Response extends Operation.AnyCodec>(
   name: string,
   payload: Payload,
   response: Response
 ) => {
-  const write = Protocol.encodeRequest(payload)
+  const write = Operation.encodeRequest(payload)
   const read = ownReader(response)
   const call: (path: string, value: Payload["Type"]) => Effect.Effect<Response["Type"], CallFailure, Connection> =
     Effect

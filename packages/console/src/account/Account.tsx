@@ -6,24 +6,21 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { useEffect, useState } from "preact/hooks"
 import * as Gateway from "../Gateway.ts"
-import { go, place } from "../Gateway.ts"
-import type { CallResult } from "../Gateway.ts"
 import { readiness } from "../Live.ts"
-import * as Words from "../Table.tsx"
-import { formTexts, Table, Tile } from "../Table.tsx"
+import * as Table from "../Table.tsx"
 import * as AccountState from "./AccountState.tsx"
-import { AccountTables } from "./AccountState.tsx"
 
 const isAddress = Schema.is(Address)
 
 /** Returns the account in the page's URL. Default: the sandbox's trader in a sandbox, otherwise an empty string. */
-const wantedUser = (): string => place.value.params["of"] ?? (readiness.value?.sandbox === true ? trader.address : "")
+const wantedUser = (): string =>
+  Gateway.place.value.params["of"] ?? (readiness.value?.sandbox === true ? trader.address : "")
 
 /** Queries the agents and the action budget, which change slowly and whose queries cost API weight. */
 const slow = (user: Address) =>
   Effect.all({ budget: Info.userRateLimit({ user }), agents: Info.extraAgents({ user }) }, { concurrency: "unbounded" })
 
-type Slow = CallResult<Effect.Success<ReturnType<typeof slow>>>
+type Slow = Gateway.CallResult<Effect.Success<ReturnType<typeof slow>>>
 
 const day = 86_400_000
 
@@ -50,14 +47,14 @@ const Limits = ({ found }: { readonly found: Slow }) => {
             value={left}
             aria-labelledby="budget-title"
           />
-          {Words.count(left)}
+          {Table.count(left)}
         </p>
         <p class={isLow ? "bad" : "muted"}>
           {isLow ? "Low: " : ""}
-          {Words.count(left)} of {Words.count(nRequestsCap)} actions left; each traded dollar adds one.
+          {Table.count(left)} of {Table.count(nRequestsCap)} actions left; each traded dollar adds one.
         </p>
       </section>
-      <Table
+      <Table.Table
         title="Agents"
         columns={["Name", "Address", "Valid until (UTC)"]}
         empty="No named agents."
@@ -65,8 +62,8 @@ const Limits = ({ found }: { readonly found: Slow }) => {
           key: address,
           cells: [
             name,
-            <code key="address" title={address}>{Words.short(address)}</code>,
-            <span key="until" class={validUntil - Date.now() < 7 * day ? "bad" : ""}>{Words.instant(validUntil)}</span>
+            <code key="address" title={address}>{Table.short(address)}</code>,
+            <span key="until" class={validUntil - Date.now() < 7 * day ? "bad" : ""}>{Table.instant(validUntil)}</span>
           ]
         }))}
       />
@@ -89,7 +86,7 @@ export const Account = () => {
   return (
     <>
       <section class="card" aria-label="Account">
-        <form class="row" onSubmit={(event) => go("account", { of: formTexts(event)["of"] ?? "" })}>
+        <form class="row" onSubmit={(event) => Gateway.go("account", { of: Table.formTexts(event)["of"] ?? "" })}>
           <label class="wide">
             Address{" "}
             <input
@@ -110,14 +107,14 @@ export const Account = () => {
               "Account value": summary.marginSummary.accountValue,
               "Margin used": summary.marginSummary.totalMarginUsed,
               "Withdrawable": summary.withdrawable
-            }).map(([name, value]) => <Tile key={name} name={name} value={value} note="USDC" />)}
+            }).map(([name, value]) => <Table.Tile key={name} name={name} value={value} note="USDC" />)}
           </dl>
         )}
       </section>
       {isAddress(user)
         ? (
           <>
-            <AccountTables />
+            <AccountState.AccountTables />
             {found === undefined ? null : <Limits found={found} />}
           </>
         )

@@ -2,8 +2,7 @@
 import { signal } from "@preact/signals"
 import * as Info from "@trigate/client/Info"
 import type { Address } from "@trigate/domain/encoding/Encoding"
-import { ClearinghouseState, Fill, Order } from "@trigate/domain/info/Account"
-import type { OpenOrder } from "@trigate/domain/info/Account"
+import { ClearinghouseState, Fill, type OpenOrder, Order } from "@trigate/domain/info/Account"
 import type { Side } from "@trigate/domain/info/Market"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -11,8 +10,7 @@ import * as Schema from "effect/Schema"
 import type { ComponentChildren } from "preact"
 import * as Gateway from "../Gateway.ts"
 import * as Live from "../Live.ts"
-import * as Words from "../Table.tsx"
-import { Table } from "../Table.tsx"
+import * as Table from "../Table.tsx"
 
 /** The state of an account. */
 export interface AccountState {
@@ -120,7 +118,7 @@ export const AccountTables = ({ orderActions }: {
   return (
     <>
       {alert}
-      <Table
+      <Table.Table
         title="Open orders"
         columns={orderActions === undefined ? columns : [...columns, "Cancel"]}
         empty="No open orders."
@@ -129,7 +127,7 @@ export const AccountTables = ({ orderActions }: {
           cells: [oid, coin, sides[side], sz, limitPx, ...(orderActions === undefined ? [] : [orderActions(coin, oid)])]
         }))}
       />
-      <Table
+      <Table.Table
         title="Positions"
         columns={["Coin", "Size", "Entry", "Value", "PnL", "Liquidation"]}
         empty={`No positions. The account is worth ${perpetuals.marginSummary.accountValue} USDC.`}
@@ -147,16 +145,16 @@ export const AccountTables = ({ orderActions }: {
           ]
         }))}
       />
-      <Table
+      <Table.Table
         title="Latest fills"
         columns={["Time (UTC)", "Coin", "Direction", "Size", "Price", "Fee"]}
         empty="No fills."
         rows={fills.slice(0, fillsShown).map((fill) => ({
           key: fillKey(fill),
-          cells: [Words.clock(fill.time), fill.coin, fill.dir, fill.sz, fill.px, fill.fee]
+          cells: [Table.clock(fill.time), fill.coin, fill.dir, fill.sz, fill.px, fill.fee]
         }))}
       />
-      <p class="muted">As of {Words.clock(confirmedAt).slice(0, 8)} UTC.</p>
+      <p class="muted">As of {Table.clock(confirmedAt).slice(0, 8)} UTC.</p>
     </>
   )
 }

@@ -9,7 +9,6 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Gateway from "../Gateway.ts"
-import { place } from "../Gateway.ts"
 import * as Live from "../Live.ts"
 
 /** Milliseconds between two queries, each of which costs API weight. */
@@ -25,7 +24,7 @@ export const marked = signal<{ readonly orders: ReadonlyArray<OpenOrder>; readon
 export const byDefault = computed(() => Live.readiness.value?.sandbox === true ? trader.address : "")
 
 /** The account in the page's URL, or the default account. It might not be an address, because it is not validated. */
-export const account = computed(() => place.value.params["account"] ?? byDefault.value)
+export const account = computed(() => Gateway.place.value.params["account"] ?? byDefault.value)
 
 const isAddress = Schema.is(Address)
 
@@ -69,7 +68,7 @@ const isInterval = (text: string | undefined): text is CandleInterval =>
 
 /** Returns the coin and interval in the page's URL. */
 export const wanted = () => {
-  const { coin = "BTC", interval } = place.value.params
+  const { coin = "BTC", interval } = Gateway.place.value.params
   return { coin, interval: isInterval(interval) ? interval : "15m" } as const
 }
 

@@ -1,14 +1,12 @@
 /** Candles of any coin and interval: the chart, its controls, and a table of the newest bars. */
 import { signal, useSignalEffect } from "@preact/signals"
-import type { Candle } from "@trigate/domain/candles/Candle"
-import { CandleInterval } from "@trigate/domain/candles/Candle"
+import { type Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import { closestWord } from "@trigate/domain/errors/Problem"
 import * as CandleText from "@trigate/domain/unstable/candles/CandleText"
 import type { RefObject } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import { coins, go, linkTo, loadCoins } from "../Gateway.ts"
-import * as Words from "../Table.tsx"
-import { formTexts, Grid } from "../Table.tsx"
+import * as Table from "../Table.tsx"
 import * as Bars from "./Bars.ts"
 import { Chart, isLogarithmic, pointed } from "./Chart.tsx"
 
@@ -46,7 +44,7 @@ const Legend = () => {
   const { c, h, l, o, t, v } = bar
   return (
     <p class="legend">
-      <span class="muted">{Words.instant(t)} UTC</span>
+      <span class="muted">{Table.instant(t)} UTC</span>
       {Object.entries({ O: o, H: h, L: l, C: c, V: v }).map(([name, value]) => (
         <span key={name}>
           <span class="muted">{name}</span> {value}
@@ -119,12 +117,12 @@ const Controls = ({ card }: { readonly card: RefObject<HTMLElement | null> }) =>
 const Newest = ({ bars }: { readonly bars: ReadonlyArray<Candle> }) => (
   <>
     <h3>Newest bars</h3>
-    <Grid
+    <Table.Grid
       label="Newest bars"
       columns={["Open time (UTC)", "Open", "High", "Low", "Close", "Volume", "Trades"]}
       rows={bars.slice(-5).toReversed().map(({ c, h, l, n, o, t, v }) => ({
         key: t,
-        cells: [Words.instant(t), o, h, l, c, v, n]
+        cells: [Table.instant(t), o, h, l, c, v, n]
       }))}
     />
   </>
@@ -143,7 +141,7 @@ export const Candles = () => {
   return (
     <section class="card" aria-labelledby="candles-title" ref={card}>
       <h2 id="candles-title">{coin} {interval}</h2>
-      <form class="row" onSubmit={(event) => go("candles", linked(formTexts(event)))}>
+      <form class="row" onSubmit={(event) => go("candles", linked(Table.formTexts(event)))}>
         <label>
           Coin <input name="coin" defaultValue={coin} key={coin} list="charted" required size={12} spellcheck={false} />
         </label>

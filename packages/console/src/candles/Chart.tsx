@@ -1,16 +1,7 @@
 /** The chart: bars with their volume, shading where bars are missing, and the orders and fills of an account. */
 import { effect, signal } from "@preact/signals"
-import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
-import { barAt, openTime } from "@trigate/domain/candles/Candle"
-import type {
-  IChartApi,
-  IPriceLine,
-  ISeriesApi,
-  ISeriesMarkersPluginApi,
-  SeriesMarker,
-  Time,
-  UTCTimestamp
-} from "lightweight-charts"
+import { barAt, type Candle, type CandleInterval, openTime } from "@trigate/domain/candles/Candle"
+import type * as Charts from "lightweight-charts"
 import { useEffect, useRef } from "preact/hooks"
 import * as Words from "../Table.tsx"
 import * as Bars from "./Bars.ts"
@@ -25,16 +16,16 @@ const visible = signal<{ readonly from: number; readonly to: number } | undefine
 export const isLogarithmic = signal(false)
 
 // the library's own type for seconds since 1970 is a branded number
-const isTime = (seconds: number): seconds is UTCTimestamp => Number.isFinite(seconds)
-const at = (millis: number): ReadonlyArray<UTCTimestamp> => [millis / 1000].filter(isTime)
+const isTime = (seconds: number): seconds is Charts.UTCTimestamp => Number.isFinite(seconds)
+const at = (millis: number): ReadonlyArray<Charts.UTCTimestamp> => [millis / 1000].filter(isTime)
 
 interface Chart {
-  readonly chart: IChartApi
-  readonly prices: ISeriesApi<"Candlestick">
-  readonly volumes: ISeriesApi<"Histogram">
+  readonly chart: Charts.IChartApi
+  readonly prices: Charts.ISeriesApi<"Candlestick">
+  readonly volumes: Charts.ISeriesApi<"Histogram">
   /** The series that shades the times of missing bars. */
-  readonly holes: ISeriesApi<"Histogram">
-  readonly fills: ISeriesMarkersPluginApi<Time>
+  readonly holes: Charts.ISeriesApi<"Histogram">
+  readonly fills: Charts.ISeriesMarkersPluginApi<Charts.Time>
   /** Modes of the price scale. */
   readonly modes: { readonly normal: number; readonly logarithmic: number }
 }
@@ -122,7 +113,7 @@ const drawFills = ({ fills }: Chart, coin: string, interval: CandleInterval, bar
       .filter(({ open }) => there.has(open))
       .toSorted((one, other) => one.open - other.open)
       .flatMap(({ isBuy, open, sz }) =>
-        at(open).map((time): SeriesMarker<Time> => ({
+        at(open).map((time): Charts.SeriesMarker<Charts.Time> => ({
           time,
           position: isBuy ? "belowBar" : "aboveBar",
           shape: isBuy ? "arrowUp" : "arrowDown",
@@ -134,7 +125,7 @@ const drawFills = ({ fills }: Chart, coin: string, interval: CandleInterval, bar
 }
 
 /** Draws a line for each open order of the coin; returns the lines. */
-const drawOrders = ({ prices }: Chart, coin: string): ReadonlyArray<IPriceLine> =>
+const drawOrders = ({ prices }: Chart, coin: string): ReadonlyArray<Charts.IPriceLine> =>
   Bars.marked.value.orders.filter((order) => order.coin === coin).map(({ limitPx, side, sz }) =>
     prices.createPriceLine({
       price: Number(limitPx),

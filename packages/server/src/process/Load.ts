@@ -15,8 +15,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
-import * as ProcessMetrics from "./Metrics.ts"
-import { metrics } from "./Metrics.ts"
+import * as Metrics from "./Metrics.ts"
 
 const measured = Effect.fnUntraced(function*(milliseconds: number) {
   const began = yield* Clock.currentTimeNanos
@@ -126,9 +125,9 @@ const make = Effect.fnUntraced(function*({ maxLag, memory }: Options) {
     if (answers.delete(answer)) answerBytes -= answer.bytes
   }
 
-  yield* ProcessMetrics.registered([
-    ProcessMetrics.sampledGauge(metrics.bodyBytes.series({}), () => bodyBytes),
-    ProcessMetrics.sampledGauge(metrics.unreadBytes.series({}), () => answerBytes)
+  yield* Metrics.registered([
+    Metrics.sampledGauge(Metrics.metrics.bodyBytes.series({}), () => bodyBytes),
+    Metrics.sampledGauge(Metrics.metrics.unreadBytes.series({}), () => answerBytes)
   ])
 
   // `isBusy` is a property rather than a function, because every request reads it

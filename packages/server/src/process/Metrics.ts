@@ -11,13 +11,11 @@
  * two samples.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import { maxSamples, sampleSeconds } from "@trigate/api/unstable/AdminApi"
-import type { HistorySample, MinuteSample } from "@trigate/api/unstable/AdminApi"
+import { type HistorySample, maxSamples, type MinuteSample, sampleSeconds } from "@trigate/api/unstable/AdminApi"
 import { metrics as archive } from "@trigate/archive/unstable/CandleRecorder"
 import { metrics as callers } from "@trigate/callers/CallerKeys"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import { counter, gauge, quotaExceeded, seconds } from "@trigate/domain/unstable/DeclaredMetric"
-import type { Declared } from "@trigate/domain/unstable/DeclaredMetric"
+import { counter, type Declared, gauge, quotaExceeded, seconds } from "@trigate/domain/unstable/DeclaredMetric"
 import { metrics as actionLog } from "@trigate/trading/actionLog/ActionLog"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import { metrics as accounts } from "@trigate/trading/unstable/accounts/AccountChecks"
@@ -143,12 +141,6 @@ const resolution = 10
 /** Milliseconds for which concurrent readers share one reading of the event-loop delay. */
 const newestFor = 1000
 
-interface Delay {
-  readonly mean: number
-  readonly p99: number
-  readonly max: number
-}
-
 /** The event-loop delay since the previous reading, in seconds. */
 const eventLoopDelay = Effect.map(
   Effect.acquireRelease(
@@ -161,10 +153,10 @@ const eventLoopDelay = Effect.map(
   ),
   (histogram) => {
     let readAt: number | undefined
-    let newest: Delay = { mean: 0, p99: 0, max: 0 }
+    let newest = { mean: 0, p99: 0, max: 0 }
     // the histogram records whole timer intervals; the part of an interval above the resolution is the delay
     const late = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - resolution / 1000)
-    return (context: Context.Context<never>): Delay => {
+    return (context: Context.Context<never>) => {
       const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
       if (histogram.count > 0 && (readAt === undefined || now - readAt >= newestFor)) {
         readAt = now
@@ -290,16 +282,13 @@ export class MetricHistory extends Context.Service<MetricHistory, {
 const readValue = (series: Metric.Metric.Snapshot): number =>
   series.type === "Counter" ? Number(series.state.count) : series.type === "Gauge" ? Number(series.state.value) : 0
 
-/** All series of the gateway at one time. */
-interface Taken {
-  readonly time: number
-  readonly all: ReadonlyArray<Metric.Metric.Snapshot>
-}
-
-const take = Effect.map(Effect.all([Metric.snapshot, Clock.currentTimeMillis]), ([all, time]): Taken => ({
+const take = Effect.map(Effect.all([Metric.snapshot, Clock.currentTimeMillis]), ([all, time]) => ({
   time,
   all: all.filter(({ id }) => id.startsWith("trigate_"))
 }))
+
+/** All series of the gateway at one time. */
+type Taken = Effect.Success<typeof take>
 
 const toSample = ({ all, time }: Taken): HistorySample => {
   const sum = (name: keyof typeof sampled): number | undefined => {

@@ -24,21 +24,17 @@ import * as References from "effect/References"
 import * as Result from "effect/Result"
 import { isSandbox, makeStatus } from "../Chains.ts"
 import * as GatewayServer from "../GatewayServer.ts"
-import * as Hosts from "../requests/Observe.ts"
-import { jsonLine, LineFormat } from "../requests/Observe.ts"
-import type { Line } from "../requests/Observe.ts"
-import { settings as declared } from "../settings/Settings.ts"
-import type { Settings as Decoded } from "../settings/Settings.ts"
+import * as Observe from "../requests/Observe.ts"
+import { type Settings as Decoded, settings as declared } from "../settings/Settings.ts"
 import * as Settings from "../settings/SettingsSources.ts"
 import { AuditLogWriter } from "../stores/AuditLogWriter.ts"
 import * as Stores from "../stores/Stores.ts"
-import * as ProcessMetrics from "./Metrics.ts"
-import { metrics } from "./Metrics.ts"
+import * as Metrics from "./Metrics.ts"
 
 const text = (value: unknown): string => Predicate.isString(value) ? value : textOf(value)
 
 /** Converts a program message to a log line. */
-const toLine = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Line => ({
+const toLine = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Observe.Line => ({
   ...fiber.getRef(References.CurrentLogAnnotations),
   time: date.getTime(),
   level: logLevel.toLowerCase(),
@@ -59,7 +55,7 @@ const valueText = (value: unknown): string => {
  * Formats a line for a terminal: the time of day in UTC, the level, the message, and each further field as
  * `name=value`. The cause, if any, follows on separate lines.
  */
-export const peopleLine = ({ cause, level, message, time, ...members }: Line): string => {
+export const peopleLine = ({ cause, level, message, time, ...members }: Observe.Line): string => {
   const rest = Object.entries(members).filter(([, value]) =>
     value !== undefined && !(Array.isArray(value) && value.length === 0)
   )
@@ -72,7 +68,7 @@ export const peopleLine = ({ cause, level, message, time, ...members }: Line): s
  * Makes a logger that converts program messages to text with `format`. The messages can quote text from clients and
  * servers, so control characters are escaped.
  */
-export const logger = (format: (line: Line) => string): Logger.Logger<unknown, string> =>
+export const logger = (format: (line: Observe.Line) => string): Logger.Logger<unknown, string> =>
   Logger.make((options) => printableLines(format(toLine(options))))
 
 /**
@@ -82,8 +78,8 @@ export const logger = (format: (line: Line) => string): Logger.Logger<unknown, s
  * @category layers
  */
 export const layer: Layer.Layer<never> = Layer.unwrap(Effect.sync(() => {
-  const format = process.stdout.isTTY ? peopleLine : jsonLine
-  return Layer.merge(Layer.succeed(LineFormat, format), Logger.layer([Logger.withConsoleLog(logger(format))]))
+  const format = process.stdout.isTTY ? peopleLine : Observe.jsonLine
+  return Layer.merge(Layer.succeed(Observe.LineFormat, format), Logger.layer([Logger.withConsoleLog(logger(format))]))
 }))
 
 const actionLogs: { readonly [B in Backing]: string } = {
@@ -124,7 +120,7 @@ const actionLines = (settings: Decoded): ReadonlyArray<string> => {
       : `${relayActions.map((type) => isActionType(type) ? type : `${type} (unknown type)`).join(", ")} (${env})`
   }`
   const relaysOrders = Admission.relays({ relayActions }, "order")
-  const isOpen = !Hosts.isOwnMachine(settings.host) && Option.contains(settings.callers, "open")
+  const isOpen = !Observe.isOwnMachine(settings.host) && Option.contains(settings.callers, "open")
   return relaysOrders && isOpen && !isSandbox(settings) && Option.isNone(settings.signers)
     ? [
       actions,
@@ -225,7 +221,7 @@ const read = Effect.fnUntraced(function*(sources: Settings.Sources) {
   yield* Effect.forEach(batchWarnings(settings), (warning) => Effect.logWarning(warning))
 })
 
-const refused = metrics.settingsRefused.series({})
+const refused = Metrics.metrics.settingsRefused.series({})
 
 /** Reopens the audit log and reads the settings again at each `SIGHUP`. Invalid settings change nothing. */
 const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
@@ -257,7 +253,7 @@ export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
         Layer.provide(GatewayServer.layer(settings)),
         Layer.provide(telemetry(settings)),
         // this layer closes after the gateway, so that the last export includes the gateway's final metrics
-        Layer.provide(ProcessMetrics.layer)
+        Layer.provide(Metrics.layer)
       )
   )
 }, Effect.provide(layer))

@@ -40,12 +40,10 @@ import { ServerResponse } from "node:http"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the server for the platform layer
 import type { IncomingMessage, Server } from "node:http"
 import * as Net from "node:net"
-import type { Socket } from "node:net"
 import { otherApi } from "../routes/NotFoundRoutes.ts"
 import { isReserved, parseAddress, subscriberNetwork, TrustedProxies } from "./Callers.ts"
 import type { Observed } from "./Observe.ts"
 import * as Request from "./Request.ts"
-import { CurrentRequestRecord } from "./Request.ts"
 
 /** The connection limits; each has a default. */
 export interface Bounds {
@@ -63,7 +61,7 @@ export interface Bounds {
 /** Counts the connections of each address, and closes those beyond the limit. */
 const countByAddress = (server: Server, most: number, trusted: ReadonlyArray<IpNetwork.IpNetwork>): void => {
   const open = new Map<string, number>()
-  server.on("connection", (socket: Socket) => {
+  server.on("connection", (socket: Net.Socket) => {
     const address = parseAddress(socket.remoteAddress ?? "")
     if (address === undefined || trusted.some((network) => IpNetwork.contains(network, address))) return
     const subscriber = subscriberNetwork(address)
@@ -82,7 +80,7 @@ const countByAddress = (server: Server, most: number, trusted: ReadonlyArray<IpN
 }
 
 /** Closes a stalled connection if the client has not sent its whole request, or does not read the response. */
-function closeStalled(this: ServerResponse, socket: Socket): void {
+function closeStalled(this: ServerResponse, socket: Net.Socket): void {
   // a client that waits for its response is not stalled, however long the operation takes
   if (!this.req.complete || socket.writableLength > 0) socket.destroy()
 }
@@ -383,10 +381,10 @@ export const maxWaiting = 64
 
 const ignore = (): void => {}
 
-const waiting = new WeakMap<Socket, number>()
+const waiting = new WeakMap<Net.Socket, number>()
 
 /** Connections that Node will close after a pending response has been sent. */
-const ending = new WeakSet<Socket>()
+const ending = new WeakSet<Net.Socket>()
 
 /**
  * Returns whether to handle a request whose response has to wait for the response to an earlier request.
@@ -581,7 +579,7 @@ export const make = (
         response.writeHead(whole.status, headers)
         end(response, whole)
       })
-      const fiber = Effect.runForkWith(Context.add(contextAt(server), CurrentRequestRecord, made))(answered)
+      const fiber = Effect.runForkWith(Context.add(contextAt(server), Request.CurrentRequestRecord, made))(answered)
       if (fiber.pollUnsafe() !== undefined) return
       const leave = () => fiber.interruptUnsafe()
       closing.on("close", leave)

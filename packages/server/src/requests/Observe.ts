@@ -40,7 +40,6 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Layer from "effect/Layer"
 import * as NetAddress from "effect/net/NetAddress"
-import type { SocketAddress } from "effect/net/NetAddress"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
@@ -214,7 +213,7 @@ export type Hosts = ReadonlyArray<string> | "*"
 // names that a browser always resolves to the machine on which it runs (RFC 6761, section 6.3)
 const loopback = /^(?:(?:[a-z0-9_-]+\.)*localhost\.?|127(?:\.[0-9]{1,3}){3}|\[::1\])(?::[0-9]*)?$/iu
 
-const isLoopback = (address: SocketAddress): boolean =>
+const isLoopback = (address: NetAddress.SocketAddress): boolean =>
   NetAddress.isInetAddress(address) && NetAddress.isLoopback(address.address)
 
 /** Returns whether a configured listening address is reachable from this machine only. */
@@ -230,7 +229,7 @@ const hostName = (host: string): string => host.replace(/:[0-9]*$/u, "").toLower
  * browsers always send the header. If the gateway listens on a loopback address, or if a list of hosts is configured,
  * the only other accepted hosts are those of the list. Otherwise every host is accepted.
  */
-export const makeHosts = (address: SocketAddress | undefined, hosts: Hosts | undefined) => {
+export const makeHosts = (address: NetAddress.SocketAddress | undefined, hosts: Hosts | undefined) => {
   if (hosts === "*" || (hosts === undefined && (address === undefined || !isLoopback(address)))) return () => true
   const known = new Set(hosts?.map(hostName))
   return (host: string | undefined): boolean => host === undefined || loopback.test(host) || known.has(hostName(host))

@@ -13,8 +13,7 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as NodeWS from "@effect/platform-node/NodeWS"
 import type { Fields } from "@trigate/callers/Quotas"
-import { local } from "@trigate/domain/Caller"
-import type { Caller } from "@trigate/domain/Caller"
+import { type Caller, local } from "@trigate/domain/Caller"
 import { sourcesHeader } from "@trigate/domain/candles/Candle"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { GatewayError as GatewayErrorType, NotPermitted, PayloadTooLarge } from "@trigate/domain/errors/GatewayError"
@@ -42,14 +41,10 @@ import * as Socket from "effect/socket/Socket"
 import type * as Tracer from "effect/Tracer"
 import { isAscii } from "node:buffer"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
-import { IncomingMessage } from "node:http"
-// @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
-import type { ServerResponse } from "node:http"
+import { IncomingMessage, type ServerResponse } from "node:http"
 import type * as Net from "node:net"
-import type { Socket as NodeSocket } from "node:net"
 import * as Zlib from "node:zlib"
-import { overloaded, unlimited } from "../process/Load.ts"
-import type { BodyReservation, Load } from "../process/Load.ts"
+import { type BodyReservation, type Load, overloaded, unlimited } from "../process/Load.ts"
 import { metrics } from "../process/Metrics.ts"
 
 /** Why a socket ended: the client closed it, or sent an invalid frame, such as a frame that exceeds the size limit. */
@@ -180,7 +175,7 @@ export interface IncomingRequest {
 const isUpgrade = ({ upgrade }: HttpServerRequest["headers"]): boolean => upgrade?.toLowerCase() === "websocket"
 
 /** The key that each open connection sent last. */
-const lastKeys = new WeakMap<NodeSocket, Redacted.Redacted>()
+const lastKeys = new WeakMap<Net.Socket, Redacted.Redacted>()
 
 /**
  * Redacts a caller's key. Successive requests of a connection with the same key share the result, because a new

@@ -3,28 +3,16 @@
  * controls of the sandbox's venue.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import { KeyCreation, KeyRevocation, KeyRotation } from "@trigate/api/unstable/AdminApi"
-import type { CallerKey, IssuedKey, NotedRequest, RateLimitUse } from "@trigate/api/unstable/AdminApi"
-import {
-  BookChange,
-  ClockAdvance,
-  Endowment,
-  FaultChange,
-  maxSnapshots,
-  PriceChange,
-  SandboxReset
-} from "@trigate/api/unstable/SandboxApi"
-import type { SandboxStatus } from "@trigate/api/unstable/SandboxApi"
+import * as Admin from "@trigate/api/unstable/AdminApi"
+import * as Sandbox from "@trigate/api/unstable/SandboxApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
-import { keyState, KeyStore } from "@trigate/callers/KeyStore"
-import type { Issued, KeyRecord, KeyRefusal, KeyStoreFault } from "@trigate/callers/KeyStore"
+import * as KeyStore from "@trigate/callers/KeyStore"
 import type { Quotas } from "@trigate/callers/Quotas"
 import { legRejection } from "@trigate/domain/actions/ActionOutcome"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import { NotPermitted, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import type { InvalidRequest, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/GatewayError"
-import { decodeValue, invalidRequest } from "@trigate/domain/operations/Operation"
-import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import { type AnyCodec, decodeValue, invalidRequest } from "@trigate/domain/operations/Operation"
 import type { SandboxState, VenueSnapshot } from "@trigate/sandbox/SandboxState"
 import type { InvalidHolding } from "@trigate/sandbox/unstable/venue/Advance"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
@@ -41,11 +29,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import { MetricHistory } from "../process/Metrics.ts"
-import * as RequestCaller from "../requests/Callers.ts"
-import { LiveRequests } from "../requests/Observe.ts"
-import type { LiveRequest } from "../requests/Observe.ts"
+import { type LiveRequest, LiveRequests } from "../requests/Observe.ts"
 import * as Request from "../requests/Request.ts"
-import { fromAdapter } from "../requests/Request.ts"
 import { EffectiveSettings } from "../settings/SettingsSources.ts"
 import * as HttpApiRoutes from "./HttpApiRoutes.ts"
 
@@ -78,12 +63,9 @@ export type Administering = <A, E, R>(
  */
 export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> = Effect.gen(function*() {
   const { check } = yield* CallerKeys
-  const { serve } = yield* RequestCaller.serving
+  const serve = yield* HttpApiRoutes.serving
   return (request, handled) =>
-    Effect.flatMap(
-      fromAdapter(request),
-      (incoming) => serve(incoming, () => check === undefined ? handled : Effect.andThen(administers, handled))
-    )
+    serve(request, () => check === undefined ? handled : Effect.andThen(administers, handled))
 })
 
 // omits the body, because it contains the signature
@@ -95,13 +77,13 @@ export const ownPage = Effect.flatMap(Request.CurrentRequestRecord, (record) => 
   return refusal === undefined ? Effect.void : Effect.fail(refusal)
 })
 
-const toCallerKey = ({ hash: _, ...record }: KeyRecord, now: number): CallerKey => ({
+const toCallerKey = ({ hash: _, ...record }: KeyStore.KeyRecord, now: number): Admin.CallerKey => ({
   ...record,
-  state: keyState(record, now)
+  state: KeyStore.keyState(record, now)
 })
 
 /** Maps a refused change of keys to an error of the request, and a failure of the store to an error of the gateway. */
-const toRequestError = <A>(self: Effect.Effect<A, KeyRefusal | KeyStoreFault>) =>
+const toRequestError = <A>(self: Effect.Effect<A, KeyStore.KeyRefusal | KeyStore.KeyStoreFault>) =>
   Effect.mapError(self, (error) =>
     error._tag === "KeyRefusal"
       ? invalidRequest([{ path: [], message: error.message }])
@@ -123,30 +105,30 @@ export const payloadDecoder = <S extends AnyCodec>(schema: S) => {
   const decode = decodeValue(schema, [], { onExcessProperty: "error" })
   return (request: HttpServerRequest) =>
     Effect.flatMap(
-      Effect.flatMap(fromAdapter(request), Request.json),
+      Effect.flatMap(Request.fromAdapter(request), Request.json),
       ({ valueOrUndefined }) => decode(valueOrUndefined)
     )
 }
 
-const decodeCreation = payloadDecoder(KeyCreation)
-const decodeRotation = payloadDecoder(KeyRotation)
-const decodeRevocation = payloadDecoder(KeyRevocation)
+const decodeCreation = payloadDecoder(Admin.KeyCreation)
+const decodeRotation = payloadDecoder(Admin.KeyRotation)
+const decodeRevocation = payloadDecoder(Admin.KeyRevocation)
 
-const toCallerKeys = (records: ReadonlyArray<KeyRecord>) =>
+const toCallerKeys = (records: ReadonlyArray<KeyStore.KeyRecord>) =>
   Effect.map(Clock.currentTimeMillis, (now) => records.map((record) => toCallerKey(record, now)))
 
-const toIssuedKey = ({ key, record }: Issued) =>
-  Effect.map(Clock.currentTimeMillis, (now): IssuedKey => ({ key, record: toCallerKey(record, now) }))
+const toIssuedKey = ({ key, record }: KeyStore.Issued) =>
+  Effect.map(Clock.currentTimeMillis, (now): Admin.IssuedKey => ({ key, record: toCallerKey(record, now) }))
 
 const usualOverlap = Duration.days(1)
 
-const toRateLimitUse = ({ all, callers, upstream }: RateLimiter.Use): RateLimitUse => ({
+const toRateLimitUse = ({ all, callers, upstream }: RateLimiter.Use): Admin.RateLimitUse => ({
   upstream,
   all,
   callers: [...callers].map(([caller, units]) => ({ caller, units })).toSorted((one, other) => other.units - one.units)
 })
 
-const toNotedRequest = ({ caller, error, key, traceId: _, ...noted }: LiveRequest): NotedRequest => ({
+const toNotedRequest = ({ caller, error, key, traceId: _, ...noted }: LiveRequest): Admin.NotedRequest => ({
   ...noted,
   ...(caller === undefined ? {} : { caller }),
   ...(key === undefined ? {} : { key }),
@@ -161,7 +143,7 @@ const admin = HttpApiBuilder.group(
     const exchange = yield* Exchange
     // a gateway that does not require keys does not create keys either, because any client could create a key for later
     // use
-    const asked = Option.getOrUndefined(yield* Effect.serviceOption(KeyStore))
+    const asked = Option.getOrUndefined(yield* Effect.serviceOption(KeyStore.KeyStore))
     const windows = Option.getOrElse(yield* Effect.serviceOption(RateLimiter.Windows), () => new Map())
     const tail = yield* LiveRequests
     const serve = yield* guarding
@@ -187,15 +169,28 @@ const admin = HttpApiBuilder.group(
       ? Effect.succeed({ asked: false, keys: [] })
       : Effect.map(Effect.flatMap(toRequestError(asked.list), toCallerKeys), (keys) => ({ asked: true, keys }))
 
-    const store: Effect.Effect<KeyStore["Service"], InvalidRequest> = asked === undefined
+    const store: Effect.Effect<KeyStore.KeyStore["Service"], InvalidRequest> = asked === undefined
       ? noKeys
       : Effect.succeed(asked)
 
-    /** Changes the keys for an authorized request. */
-    const change = <A, E>(
+    /** Changes the keys for an authorized request: decodes its body, and maps what the store returns to the response. */
+    const change = <Body, Fault, Changed, Response>(
       request: HttpServerRequest,
-      changed: (store: KeyStore["Service"]) => Effect.Effect<A, E>
-    ) => serve(request, Effect.flatMap(Effect.andThen(ownPage, store), changed))
+      decode: (request: HttpServerRequest) => Effect.Effect<Body, Fault>,
+      changed: (
+        store: KeyStore.KeyStore["Service"],
+        body: Body
+      ) => Effect.Effect<Changed, KeyStore.KeyRefusal | KeyStore.KeyStoreFault>,
+      respond: (changed: Changed) => Effect.Effect<Response>
+    ) =>
+      serve(
+        request,
+        Effect.gen(function*() {
+          yield* ownPage
+          const keys = yield* store
+          return yield* respond(yield* toRequestError(changed(keys, yield* decode(request))))
+        })
+      )
 
     return handlers
       .handle(
@@ -209,29 +204,21 @@ const admin = HttpApiBuilder.group(
         ))
       .handle("resolve", ({ params, request }) => serve(request, Effect.andThen(ownPage, resolve(params.id))))
       .handle("keys", ({ request }) => serve(request, keys))
-      .handleRaw("createKey", ({ request }) =>
-        change(request, (store) =>
-          decodeCreation(request).pipe(
-            Effect.flatMap((creation) => toRequestError(store.create(creation))),
-            Effect.flatMap(toIssuedKey)
-          )))
       .handleRaw(
-        "rotateKey",
-        ({ params: { name }, request }) =>
-          change(request, (store) =>
-            decodeRotation(request).pipe(
-              Effect.flatMap((rotation) => toRequestError(store.rotate({ name, overlap: usualOverlap, ...rotation }))),
-              Effect.flatMap(toIssuedKey)
-            ))
+        "createKey",
+        ({ request }) => change(request, decodeCreation, (store, creation) => store.create(creation), toIssuedKey)
       )
+      .handleRaw("rotateKey", ({ params: { name }, request }) =>
+        change(
+          request,
+          decodeRotation,
+          (store, rotation) => store.rotate({ name, overlap: usualOverlap, ...rotation }),
+          toIssuedKey
+        ))
       .handleRaw(
         "revokeKeys",
         ({ params: { name }, request }) =>
-          change(request, (store) =>
-            decodeRevocation(request).pipe(
-              Effect.flatMap((revocation) => toRequestError(store.revoke({ name, ...revocation }))),
-              Effect.flatMap(toCallerKeys)
-            ))
+          change(request, decodeRevocation, (store, revocation) => store.revoke({ name, ...revocation }), toCallerKeys)
       )
       .handle(
         "rateLimits",
@@ -272,13 +259,6 @@ export interface Controlled {
 /** Makes a controlled sandbox without snapshots. */
 export const controlled = (state: SandboxState["Service"]): Controlled => ({ state, snapshots: new Map() })
 
-const advanceIn = payloadDecoder(ClockAdvance)
-const pricesIn = payloadDecoder(PriceChange)
-const bookIn = payloadDecoder(BookChange)
-const faultsIn = payloadDecoder(FaultChange)
-const endowmentIn = payloadDecoder(Endowment)
-const resetIn = payloadDecoder(SandboxReset)
-
 const refuse = (path: ReadonlyArray<string | number>, message: string) =>
   Effect.fail(invalidRequest([{ path, message }]))
 
@@ -286,14 +266,14 @@ const group = ({ snapshots, state }: Controlled) => {
   const { faults, info, trading, venue } = state
   let taken = 0
 
-  const status = Effect.map(trading.now, (time): SandboxStatus => ({
+  const status = Effect.map(trading.now, (time): Sandbox.SandboxStatus => ({
     seed: state.seed,
     time,
     faults: faults.get(),
     snapshots: [...snapshots.keys()]
   }))
 
-  const setPrices = Effect.fnUntraced(function*({ coin, points, speed }: PriceChange) {
+  const setPrices = Effect.fnUntraced(function*({ coin, points, speed }: Sandbox.PriceChange) {
     const { markets } = yield* Ref.get(info.state)
     if (!markets.has(coin)) return yield* refuse(["coin"], `The sandbox does not list ${coin}`)
     const late = points.findIndex(({ time }, index) => time <= (points[index - 1]?.time ?? -1))
@@ -304,7 +284,7 @@ const group = ({ snapshots, state }: Controlled) => {
     yield* trading.tick
   })
 
-  const setBook = ({ book, coin }: BookChange) =>
+  const setBook = ({ book, coin }: Sandbox.BookChange) =>
     Effect.catchTag(
       trading.setBook(coin, book ?? undefined),
       "InvalidBook",
@@ -319,7 +299,7 @@ const group = ({ snapshots, state }: Controlled) => {
       ({ member, message }) => refuse(path.length === 1 ? path : [...path, member], message)
     )
 
-  const endow = ({ positions = [], requestLimit, spot = [], usd, user }: Endowment) =>
+  const endow = ({ positions = [], requestLimit, spot = [], usd, user }: Sandbox.Endowment) =>
     Effect.flatMap(state.snapshot, (before) =>
       Effect.gen(function*() {
         if (usd !== undefined) yield* holding(trading.depositUsd(user, usd), "usd")
@@ -338,10 +318,10 @@ const group = ({ snapshots, state }: Controlled) => {
   const snapshot = Effect.map(state.snapshot, (made) => {
     snapshots.set(String(++taken), made)
     const [oldest] = snapshots.keys()
-    if (snapshots.size > maxSnapshots && oldest !== undefined) snapshots.delete(oldest)
+    if (snapshots.size > Sandbox.maxSnapshots && oldest !== undefined) snapshots.delete(oldest)
   })
 
-  const reset = Effect.fnUntraced(function*({ snapshot: id }: SandboxReset) {
+  const reset = Effect.fnUntraced(function*({ snapshot: id }: Sandbox.SandboxReset) {
     if (id === undefined) return yield* state.reset
     const known = snapshots.get(id)
     if (known === undefined) {
@@ -357,19 +337,21 @@ const group = ({ snapshots, state }: Controlled) => {
       const serve = yield* guarding
       const served = <A, E>(request: HttpServerRequest, control: Effect.Effect<A, E>) =>
         serve(request, ownPage.pipe(Effect.andThen(control), Effect.andThen(status)))
+      /** Makes the handler of a control with a body. */
+      const control = <S extends AnyCodec, A, E>(schema: S, set: (body: S["Type"]) => Effect.Effect<A, E>) => {
+        const decode = payloadDecoder(schema)
+        return ({ request }: { readonly request: HttpServerRequest }) =>
+          served(request, Effect.flatMap(decode(request), set))
+      }
       return handlers
         .handle("status", ({ request }) => served(request, Effect.void))
-        .handleRaw(
-          "advance",
-          ({ request }) =>
-            served(request, Effect.flatMap(advanceIn(request), ({ advance }) => trading.advance(advance)))
-        )
-        .handleRaw("setPrices", ({ request }) => served(request, Effect.flatMap(pricesIn(request), setPrices)))
-        .handleRaw("setBook", ({ request }) => served(request, Effect.flatMap(bookIn(request), setBook)))
-        .handleRaw("setFaults", ({ request }) => served(request, Effect.flatMap(faultsIn(request), faults.set)))
-        .handleRaw("endow", ({ request }) => served(request, Effect.flatMap(endowmentIn(request), endow)))
+        .handleRaw("advance", control(Sandbox.ClockAdvance, ({ advance }) => trading.advance(advance)))
+        .handleRaw("setPrices", control(Sandbox.PriceChange, setPrices))
+        .handleRaw("setBook", control(Sandbox.BookChange, setBook))
+        .handleRaw("setFaults", control(Sandbox.FaultChange, faults.set))
+        .handleRaw("endow", control(Sandbox.Endowment, endow))
         .handle("snapshot", ({ request }) => served(request, snapshot))
-        .handleRaw("reset", ({ request }) => served(request, Effect.flatMap(resetIn(request), reset)))
+        .handleRaw("reset", control(Sandbox.SandboxReset, reset))
     })
   )
 }

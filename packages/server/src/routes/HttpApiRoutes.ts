@@ -12,14 +12,7 @@ import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { catalogDate } from "@trigate/domain/actions/Action"
 import { CurrentCaller, CurrentKeepCounted } from "@trigate/domain/Caller"
 import { countBars } from "@trigate/domain/candles/Candle"
-import {
-  ArchiveNotConfigured,
-  GatewayError as GatewayErrorType,
-  Overloaded,
-  QuotaExceeded,
-  UnknownAsset,
-  unwrapReason
-} from "@trigate/domain/errors/GatewayError"
+import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import { decodeFaults, invalidRequest, operationNeed, permitted } from "@trigate/domain/operations/Operation"
 import { getTokenData } from "@trigate/domain/tokens/TokenOperations"
 import { contentTypes } from "@trigate/domain/unstable/candles/CandleText"
@@ -33,6 +26,7 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import { HttpApiSchemaError } from "effect/http-api/HttpApiError"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -43,11 +37,9 @@ import * as Semaphore from "effect/Semaphore"
 import { degradedParts, eventLogReadiness, GatewayStatus, StoreReadiness } from "../Chains.ts"
 import { Drain } from "../process/Load.ts"
 import * as ProcessMetrics from "../process/Metrics.ts"
-import { serving } from "../requests/Callers.ts"
+import * as RequestCaller from "../requests/Callers.ts"
 import * as RequestSpan from "../requests/Observe.ts"
 import * as Request from "../requests/Request.ts"
-import { CurrentRequestRecord, fromAdapter } from "../requests/Request.ts"
-import type { IncomingRequest } from "../requests/Request.ts"
 import { settings } from "../settings/Settings.ts"
 import { Sessions } from "../streams/Sessions.ts"
 import { expectedSigner } from "./Relay.ts"
@@ -69,68 +61,75 @@ export class ShortHealthApi extends HttpApi.make("gateway").add(
   HttpApiGroup.make("health").add(groups.health.endpoints.live, groups.health.endpoints.ready)
 ) {}
 
+/** Makes the function that serves a request of these routes to its caller. */
+export const serving = Effect.map(
+  RequestCaller.serving,
+  ({ serve }) =>
+  <A, E, R>(
+    request: HttpServerRequest,
+    handled: (incoming: Request.IncomingRequest) => Effect.Effect<A, E, R>,
+    keyInPath?: Redacted.Redacted
+  ) =>
+    Effect.flatMap(
+      Request.fromAdapter(request, keyInPath),
+      (incoming) => serve(incoming, () => handled(incoming))
+    )
+)
+
 const inspect = HttpApiBuilder.group(
   EncodedApi,
   "exchange",
   Effect.fnUntraced(function*(handlers) {
     const inspector = yield* Inspector
     const info = yield* Info
-    const { serve } = yield* serving
-    const inspected = Effect.fnUntraced(function*(request: IncomingRequest) {
+    const serve = yield* serving
+    const inspected = Effect.fnUntraced(function*(request: Request.IncomingRequest) {
       yield* permitted({ chain: "trading", class: "inspect" })
       const body = yield* Request.bytes(request, Request.signedLimit)
       const inspection = yield* inspector.inspect(body, yield* expectedSigner(request))
       const tooFine = yield* Effect.provideService(OrderSteps.warnings(inspection), Info, info)
       return { ...inspection, warnings: [...inspection.warnings, ...tooFine] }
     })
-    return handlers.handleRaw(
-      "inspect",
-      ({ request }) => Effect.flatMap(fromAdapter(request), (incoming) => serve(incoming, () => inspected(incoming)))
-    )
+    return handlers.handleRaw("inspect", ({ request }) => serve(request, inspected))
   })
 )
 
-/** Returns the handler of the token data route at a path. */
-const tokenData = (path: string) =>
-  Effect.map(TokenChain, (tokens) =>
-    Effect.fnUntraced(function*(address: string) {
-      yield* permitted(operationNeed(getTokenData))
-      const record = yield* Request.CurrentRequestRecord
-      const token = yield* Effect.result(tokens.getTokenData({ address }))
-      if (Result.isFailure(token)) return yield* Request.answerProblem(unwrapReason(token.failure), path)
-      record.operations.push({ operation: "getTokenData", outcome: "ok" })
-      return token.success
-    }))
+/** Makes the handler of the token data route at a path. */
+const tokenData = Effect.fnUntraced(function*(path: string) {
+  const tokens = yield* TokenChain
+  const serve = yield* serving
+  const handled = Effect.fnUntraced(function*(address: string) {
+    yield* permitted(operationNeed(getTokenData))
+    const record = yield* Request.CurrentRequestRecord
+    const token = yield* Effect.result(tokens.getTokenData({ address }))
+    if (Result.isFailure(token)) return yield* Request.answerProblem(GatewayError.unwrapReason(token.failure), path)
+    record.operations.push({ operation: "getTokenData", outcome: "ok" })
+    return token.success
+  })
+  return (request: HttpServerRequest, address: string, keyInPath?: Redacted.Redacted) =>
+    serve(request, () => handled(address), keyInPath)
+})
 
 const tokens = HttpApiBuilder.group(
   EncodedApi,
   "tokens",
-  Effect.fnUntraced(function*(handlers) {
-    const { serve } = yield* serving
-    const handle = yield* tokenData(groups.tokens.endpoints.getTokenData.path)
-    return handlers.handle(
-      "getTokenData",
-      ({ query, request }) =>
-        Effect.flatMap(fromAdapter(request), (incoming) => serve(incoming, () => handle(query.address)))
+  (handlers) =>
+    Effect.map(
+      tokenData(groups.tokens.endpoints.getTokenData.path),
+      (handle) => handlers.handle("getTokenData", ({ query, request }) => handle(request, query.address))
     )
-  })
 )
 
 const keyedTokens = HttpApiBuilder.group(
   EncodedApi,
   "node",
-  Effect.fnUntraced(function*(handlers) {
-    const { serve } = yield* serving
-    const handle = yield* tokenData(groups.node.endpoints.getTokenData.path)
-    return handlers.handle(
-      "getTokenData",
-      ({ params, query, request }) =>
-        Effect.flatMap(
-          fromAdapter(request, Redacted.make(params.endpointKey)),
-          (incoming) => serve(incoming, () => handle(query.address))
-        )
+  (handlers) =>
+    Effect.map(
+      tokenData(groups.node.endpoints.getTokenData.path),
+      (handle) =>
+        handlers.handle("getTokenData", ({ params, query, request }) =>
+          handle(request, query.address, Redacted.make(params.endpointKey)))
     )
-  })
 )
 
 const encodeReadiness = Schema.encodeEffect(Schema.fromJsonString(Readiness))
@@ -200,7 +199,7 @@ const health = HttpApiBuilder.group(
   })
 )
 
-const isGatewayError = Schema.is(GatewayErrorType)
+const isGatewayError = Schema.is(GatewayError.GatewayError)
 
 const slots: { readonly [Kind in HttpApiSchemaError["kind"]]: string } = {
   Params: "path",
@@ -211,9 +210,9 @@ const slots: { readonly [Kind in HttpApiSchemaError["kind"]]: string } = {
   ResponseHeaders: "headers"
 }
 
-const typed = (error: unknown): GatewayErrorType | undefined => {
+const typed = (error: unknown): GatewayError.GatewayError | undefined => {
   if (HttpApiSchemaError.is(error)) return invalidRequest(decodeFaults(error.cause, [slots[error.kind]]))
-  const reason = unwrapReason(error)
+  const reason = GatewayError.unwrapReason(error)
   return isGatewayError(reason) ? reason : undefined
 }
 
@@ -225,7 +224,7 @@ export const problems = Layer.succeed(
   (httpEffect, { endpoint, group }) =>
     Effect.contextWith((context: Context.Context<never>) =>
       RequestSpan.named(
-        Context.get(context, CurrentRequestRecord),
+        Context.get(context, Request.CurrentRequestRecord),
         `${group.identifier}.${endpoint.identifier}`,
         context,
         httpEffect.pipe(Effect.catch((error) => {
@@ -273,7 +272,7 @@ const { env } = settings.archive
 
 const notConfigured = Effect.suspend(() =>
   Effect.fail(
-    new ArchiveNotConfigured({
+    new GatewayError.ArchiveNotConfigured({
       setting: env,
       detail: `This gateway does not record candle history: set ${env}, for example ${env}=BTC:1m`
     })
@@ -288,7 +287,7 @@ const barsPerRequest = 10_000
 
 const tooManyOpen = Effect.suspend(() =>
   Effect.fail(
-    new Overloaded({
+    new GatewayError.Overloaded({
       retryAfter: 1,
       detail: `${maxOpen.all} exports of candle history are open, which is the maximum for all callers`
     })
@@ -297,7 +296,7 @@ const tooManyOpen = Effect.suspend(() =>
 
 const tooManyOfCaller = Effect.suspend(() =>
   Effect.fail(
-    new QuotaExceeded({
+    new GatewayError.QuotaExceeded({
       retryAfter: 1,
       detail: `The caller already has ${maxOpen.caller} open exports of candle history, which is the maximum`
     })
@@ -342,7 +341,7 @@ const candles = HttpApiBuilder.group(
   CandlesApi,
   "candles",
   Effect.fnUntraced(function*(handlers) {
-    const { serve } = yield* serving
+    const serve = yield* serving
     const exported = Option.getOrUndefined(yield* Effect.serviceOption(CandleExport.ExportedArchive))
     const exports = yield* makeExports
     const archive = Effect.andThen(
@@ -366,9 +365,12 @@ const candles = HttpApiBuilder.group(
       const known = yield* CandleExport.known(source, series)
       if (known === undefined) {
         const { coin, interval } = series
-        return yield* new UnknownAsset({ coin, detail: `The candle archive contains no bars of ${coin} ${interval}` })
+        return yield* new GatewayError.UnknownAsset({
+          coin,
+          detail: `The candle archive contains no bars of ${coin} ${interval}`
+        })
       }
-      const { admitted } = yield* CurrentRequestRecord
+      const { admitted } = yield* Request.CurrentRequestRecord
       const charge = admitted?.charge
       const requests = Math.floor(countBars(known) / barsPerRequest)
       if (charge !== undefined && requests > 0) yield* charge(requests)
@@ -379,18 +381,11 @@ const candles = HttpApiBuilder.group(
     })
 
     return handlers
-      .handle(
-        "list",
-        ({ query, request }) =>
-          Effect.flatMap(fromAdapter(request), (incoming) => serve(incoming, () => list(query.after)))
-      )
+      .handle("list", ({ query, request }) => serve(request, () => list(query.after)))
       .handleRaw(
         "file",
         ({ params, query: { format = "ndjson", ...bounds }, request }) =>
-          Effect.flatMap(
-            fromAdapter(request),
-            (incoming) => serve(incoming, () => file({ ...params, ...bounds }, format))
-          )
+          serve(request, () => file({ ...params, ...bounds }, format))
       )
   })
 )

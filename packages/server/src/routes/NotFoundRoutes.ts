@@ -15,8 +15,7 @@ import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as ProblemResponse from "../requests/Request.ts"
-import { sentTarget } from "../requests/Request.ts"
+import * as Request from "../requests/Request.ts"
 
 /** The HTTP methods of each path. */
 export interface Methods {
@@ -94,7 +93,7 @@ export const otherApi = (path: string): string | undefined => {
 
 /** Makes the response to a request for an API that this gateway does not offer. */
 export const notOffered = (sentence: string, path = ""): HttpServerResponse.HttpServerResponse =>
-  ProblemResponse.plainProblem(404, "Not Found", sentence, { path })
+  Request.plainProblem(404, "Not Found", sentence, { path })
 
 /** A request that matches no route. */
 interface Unanswered {
@@ -117,10 +116,10 @@ export const make = ({ docs, methods, prefix }: Options) => {
   const methodsAt = lookup({ ...methods, ...(docs ? ofDocs : {}) })
   const detail = docs ? `Unknown route; GET ${prefix}/docs lists the routes` : "No such route"
   const notFound = ({ url }: { readonly url: string }) =>
-    ProblemResponse.plainProblem(404, "Not Found", detail, {
+    Request.plainProblem(404, "Not Found", detail, {
       path: url.split("?", 1)[0] ?? ""
     })
-  const noWebSocket = ProblemResponse.plainProblem(
+  const noWebSocket = Request.plainProblem(
     404,
     "Not Found",
     "WebSockets of this gateway are at /ws, /evm and /l2, with or without an endpoint key before them"
@@ -139,7 +138,7 @@ export const make = ({ docs, methods, prefix }: Options) => {
         return sentence === undefined ? notFound(request) : notOffered(sentence, path)
       }
       const allowed = methods.flatMap((method) => method === "GET" ? ["GET", "HEAD"] : [method]).join(", ")
-      return ProblemResponse.plainProblem(405, "Method Not Allowed", `This route accepts ${allowed}`, {
+      return Request.plainProblem(405, "Method Not Allowed", `This route accepts ${allowed}`, {
         headers: { allow: allowed },
         path
       })
@@ -176,7 +175,7 @@ export const requireCanonical = <E, R>(handled: Effect.Effect<HttpServerResponse
     const { route } = Context.getUnsafe(fiber.context, HttpRouter.RouteContext)
     spelling ??= targetPattern(route.path)
     const isKeyed = route.method === "GET" && route.path.includes("/:endpointKey")
-    return spelling.test(Option.isNone(route.prefix) ? request.url : sentTarget(request)) &&
+    return spelling.test(Option.isNone(route.prefix) ? request.url : Request.sentTarget(request)) &&
         !(isKeyed && lacksKey(request))
       ? handled
       : Effect.fail(new HttpServerError({ reason: new RouteNotFound({ request }) }))

@@ -15,20 +15,10 @@ import { Address } from "@trigate/domain/encoding/Encoding"
 import { UnsupportedMethod, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import type { CallError, InvalidRequest } from "@trigate/domain/errors/GatewayError"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
-import {
-  decodeFaults,
-  decodeValue,
-  invalidRequest,
-  operationNeed,
-  parseRequest,
-  permitted,
-  signerHeader
-} from "@trigate/domain/operations/Operation"
-import type { Surface } from "@trigate/domain/operations/Operation"
+import * as Operation from "@trigate/domain/operations/Operation"
 import { tokenRestPosts, tokenRestReads } from "@trigate/domain/tokens/TokenOperations"
 import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/tokens/TokenOperations"
-import { TokenChain } from "@trigate/tokens/TokenChain"
-import type { RestCall } from "@trigate/tokens/TokenChain"
+import { type RestCall, TokenChain } from "@trigate/tokens/TokenChain"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
 import * as Cause from "effect/Cause"
@@ -44,8 +34,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as RequestCaller from "../requests/Callers.ts"
-import { isQueryName } from "../requests/Callers.ts"
+import * as Callers from "../requests/Callers.ts"
 import * as FastLane from "../requests/Listener.ts"
 import * as RequestSpan from "../requests/Observe.ts"
 import * as Request from "../requests/Request.ts"
@@ -74,7 +63,7 @@ export const expectedSigner = (request: IncomingRequest): Effect.Effect<Address 
   const named = namedIn(request)
   return named === undefined ? Effect.undefined : Effect.mapError(
     decodeAddress(named),
-    () => invalidRequest([{ path: [expectedSignerHeader], message: "Expected a 20-byte address in 0x hex" }])
+    () => Operation.invalidRequest([{ path: [expectedSignerHeader], message: "Expected a 20-byte address in 0x hex" }])
   )
 }
 
@@ -82,7 +71,7 @@ export const expectedSigner = (request: IncomingRequest): Effect.Effect<Address 
 export const relayExchange = Effect.map(
   Exchange,
   ({ relay }) =>
-    Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
+    Effect.fnUntraced(function*(request: IncomingRequest, surface: Operation.Surface) {
       const record = yield* CurrentRequestRecord
       const refusal = foreignRefusal(record)
       if (refusal !== undefined) return yield* refusal
@@ -95,16 +84,16 @@ export const relayExchange = Effect.map(
         ...(record.id === undefined ? {} : { requestId: record.id })
       })
       return Request.relayedIn(record, operation, answer, {
-        ...(signer === undefined ? {} : { [signerHeader]: signer }),
+        ...(signer === undefined ? {} : { [Operation.signerHeader]: signer }),
         ...(warnings.length === 0 ? {} : { "x-trigate-warning": warnings.join("; ") })
       })
     })
 )
 
-const decodeById = decodeValue(Schema.Struct({ ...ActionPath, ...ById }))
-const decodeByIdentity = decodeValue(Schema.Struct(ByIdentity))
+const decodeById = Operation.decodeValue(Schema.Struct({ ...ActionPath, ...ById }))
+const decodeByIdentity = Operation.decodeValue(Schema.Struct(ByIdentity))
 
-const incomplete = invalidRequest([{
+const incomplete = Operation.invalidRequest([{
   path: [],
   message: "Expected the path /actions/{id}, the query parameters signer and nonce, or the query parameter cloid"
 }])
@@ -112,7 +101,7 @@ const incomplete = invalidRequest([{
 /** Returns the path without its query, and the query parameters without the caller's key. */
 const urlParts = ({ url }: IncomingRequest) => {
   const end = url.indexOf("?")
-  const query = [...new URLSearchParams(end < 0 ? "" : url.slice(end))].filter(([name]) => !isQueryName(name))
+  const query = [...new URLSearchParams(end < 0 ? "" : url.slice(end))].filter(([name]) => !Callers.isQueryName(name))
   return { path: end < 0 ? url : url.slice(0, end), query }
 }
 
@@ -136,7 +125,7 @@ export const relayOutcome = Effect.map(
   Exchange,
   (exchange) =>
     Effect.fnUntraced(function*(request: IncomingRequest) {
-      yield* permitted({ chain: "trading", class: "read" })
+      yield* Operation.permitted({ chain: "trading", class: "read" })
       const { reference, wait } = yield* parseReference(request)
       const record = yield* exchange.outcome(reference, { wait: Duration.seconds(wait) })
       return HttpServerResponse.text(Json.stringify(record), { contentType: "application/json" })
@@ -165,11 +154,11 @@ export const relayInfo = (relaysAnyType: boolean) =>
     const bare = { gateway: new Map<string, InfoProtocol.InfoCall>(), node: new Map<string, InfoProtocol.InfoCall>() }
 
     /** Decodes the query in a body; a query without parameters is decoded once and cached. */
-    const callIn = Effect.fnUntraced(function*(body: Uint8Array, surface: Surface) {
+    const callIn = Effect.fnUntraced(function*(body: Uint8Array, surface: Operation.Surface) {
       const text = yield* Request.decodeText(body)
       const known = bare[surface].get(text)
       if (known !== undefined) return known
-      const json = yield* parseRequest(text, body)
+      const json = yield* Operation.parseRequest(text, body)
       const call = yield* InfoProtocol.parseCall(json, surface, relaysAnyType)
       if (bareQuery.test(text) && bare[surface].size < MAX_BARE) {
         // caches the text instead of the received bytes, which are a view of a larger socket buffer
@@ -178,10 +167,10 @@ export const relayInfo = (relaysAnyType: boolean) =>
       return call
     })
 
-    return Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
+    return Effect.fnUntraced(function*(request: IncomingRequest, surface: Operation.Surface) {
       const body = yield* Request.bytes(request)
       const call = yield* callIn(body, surface)
-      yield* permitted(operationNeed(call.operation, InfoProtocol.queryType(call)))
+      yield* Operation.permitted(Operation.operationNeed(call.operation, InfoProtocol.queryType(call)))
       const oldest = prefersOldest(request) ? InfoProtocol.forOldest(call) : undefined
       const response = yield* relay(oldest ?? call)
       const relayed = Request.relayedIn(yield* CurrentRequestRecord, call.operation.name, response)
@@ -197,7 +186,7 @@ const tokenPosts: ReadonlyMap<string, TokenRpcOperation | TokenSendOperation> = 
 )
 
 // the last segment of the path is the name of the token chain's method; each method has its own route
-const parseTokenCall = Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
+const parseTokenCall = Effect.fnUntraced(function*(request: IncomingRequest, surface: Operation.Surface) {
   const { path, query: asked } = urlParts(request)
   const name = path.slice(path.lastIndexOf("/") + 1)
   if (request.method === "POST") {
@@ -219,9 +208,9 @@ const parseTokenCall = Effect.fnUntraced(function*(request: IncomingRequest, sur
 export const relayTokenRest = Effect.map(
   TokenChain,
   ({ rest }) =>
-    Effect.fnUntraced(function*(request: IncomingRequest, surface: Surface) {
+    Effect.fnUntraced(function*(request: IncomingRequest, surface: Operation.Surface) {
       const call: RestCall = yield* parseTokenCall(request, surface)
-      yield* permitted(operationNeed(call.operation))
+      yield* Operation.permitted(Operation.operationNeed(call.operation))
       return yield* Request.relayed(call.operation.name, yield* rest(call))
     })
 )
@@ -253,12 +242,12 @@ type RelayedName = Exclude<
  */
 type Handle = (
   request: IncomingRequest,
-  surface: Surface
+  surface: Operation.Surface
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, CallError>
 
 const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
   Effect.mapBoth({
-    onFailure: (error) => invalidRequest(decodeFaults(error, ["path"])),
+    onFailure: (error) => Operation.invalidRequest(Operation.decodeFaults(error, ["path"])),
     onSuccess: ({ endpointKey }) => Redacted.make(endpointKey)
   })
 )
@@ -275,7 +264,7 @@ interface Relayed {
 }
 
 const relays = Effect.fnUntraced(function*(options: Options) {
-  const { serve } = yield* RequestCaller.serving
+  const { serve } = yield* Callers.serving
   const exchange = yield* relayExchange
   const info = yield* relayInfo(options.anyInfo)
   const outcome = yield* relayOutcome

@@ -11,11 +11,9 @@ import type { CallError, GatewayError, InvalidRequest } from "@trigate/domain/er
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import type { RpcCall } from "@trigate/domain/evm/EvmProtocol"
 import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
-import { invalidRequest, notPermitted, operationNeed } from "@trigate/domain/operations/Operation"
-import type { Operation, Surface } from "@trigate/domain/operations/Operation"
+import * as Operation from "@trigate/domain/operations/Operation"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/tokens/TokenOperations"
-import { configuredReads } from "@trigate/domain/unstable/evm/EvmMethods"
-import type { Serving } from "@trigate/domain/unstable/evm/EvmMethods"
+import { configuredReads, type Serving } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as TokenRpc from "@trigate/domain/unstable/tokens/TokenProtocol"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import { TokenChain } from "@trigate/tokens/TokenChain"
@@ -26,8 +24,6 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Request from "../requests/Request.ts"
-import { foreignRefusal, noteAge } from "../requests/Request.ts"
-import type { IncomingRequest, RequestRecord } from "../requests/Request.ts"
 import { notOffered } from "./NotFoundRoutes.ts"
 
 /**
@@ -51,7 +47,7 @@ interface Answered {
   readonly age?: number
 }
 
-interface Definition<O extends Operation, Answer extends Answered> {
+interface Definition<O extends Operation.Operation, Answer extends Answered> {
   readonly operations: ReadonlyArray<O>
   readonly envelope: Envelope<Answer>
   /** Maximum number of calls in a batch. */
@@ -62,14 +58,14 @@ interface Definition<O extends Operation, Answer extends Answered> {
   readonly concurrency: number | "unbounded"
   /** Validates the params and relays the call. */
   readonly relay: (
-    call: { readonly operation: O; readonly params: Json.Json; readonly surface: Surface }
+    call: { readonly operation: O; readonly params: Json.Json; readonly surface: Operation.Surface }
   ) => Effect.Effect<Answer, CallError>
 }
 
 /** The record of a request, and the surface that received it: the gateway's own routes or the node routes. */
 export interface Asked {
-  readonly record: RequestRecord
-  readonly surface: Surface
+  readonly record: Request.RequestRecord
+  readonly surface: Operation.Surface
 }
 
 /** The JSON limits for the longest batch. A call has up to a dozen JSON values, or more if it contains a filter. */
@@ -134,15 +130,15 @@ const eachAnswered = (texts: ReadonlyArray<string>, write: (id: string) => strin
 /** The functions of a route: serve a request, or refuse the whole request before its body is read. */
 export interface Route {
   readonly handle: (
-    request: IncomingRequest,
-    surface: Surface
+    request: Request.IncomingRequest,
+    surface: Operation.Surface
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, Request.BodyFailure>
   /**
    * Serves a request like `handle`, but responds with 404 to JSON that is not a call: the path is then not an endpoint key,
    * but the path of another API.
    */
   readonly handleCall: Route["handle"]
-  readonly refuse: (request: IncomingRequest, error: CallError) => HttpServerResponse.HttpServerResponse
+  readonly refuse: (request: Request.IncomingRequest, error: CallError) => HttpServerResponse.HttpServerResponse
   /** Returns the response to a message of a WebSocket; `undefined` for a notification. */
   readonly reply: (text: string, asked: Asked) => Effect.Effect<string | undefined>
 }
@@ -158,11 +154,11 @@ const notCall = notOffered(
   "Unknown route. POST to an endpoint key alone is the layer 2's JSON-RPC, and the body is not a JSON-RPC call; GET /docs lists the routes"
 )
 
-const make = <O extends Operation, Answer extends Answered>(definition: Definition<O, Answer>): Route => {
+const make = <O extends Operation.Operation, Answer extends Answered>(definition: Definition<O, Answer>): Route => {
   const { envelope, relay } = definition
   const table = new Map(
     definition.operations.map((operation) => {
-      const need = operationNeed(operation)
+      const need = Operation.operationNeed(operation)
       return [operation.name, { operation, need }]
     })
   )
@@ -171,8 +167,8 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     const known = table.get(method)
     if (known === undefined) return Effect.fail(unsupported(method))
     const { need, operation } = known
-    const refusal = (operation.class === "once" ? foreignRefusal(record) : undefined) ??
-      notPermitted((record.caller ?? local).scope, need)
+    const refusal = (operation.class === "once" ? Request.foreignRefusal(record) : undefined) ??
+      Operation.notPermitted((record.caller ?? local).scope, need)
     return refusal === undefined ? relay({ operation, params, surface }) : Effect.fail(refusal)
   }
 
@@ -187,7 +183,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
       },
       onSuccess: (answer: Answer) => {
         record.operations.push({ operation, outcome: answer._tag === "Error" ? "upstream_error" : "ok" })
-        noteAge(record, answer.age)
+        Request.noteAge(record, answer.age)
         return envelope.answer(id, answer)
       }
     }
@@ -212,7 +208,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   }
 
   const refuseBatch = (texts: ReadonlyArray<string>, message: string, asked: Asked) =>
-    refuseCalls(texts, invalidRequest([{ path: [], message }]), invalidEnvelope, asked)
+    refuseCalls(texts, Operation.invalidRequest([{ path: [], message }]), invalidEnvelope, asked)
 
   const answerOne = (json: Json.Json, asked: Asked): Effect.Effect<string | undefined> =>
     Result.match(envelope.read(json), {
@@ -254,11 +250,11 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   }
 
   const refuseText = (text: string, refusal: Json.ParseFault, asked: Asked) => {
-    if (refusal.path.length === 0) return refuseCall(undefined, invalidRequest([refusal]), parseError, asked)
+    if (refusal.path.length === 0) return refuseCall(undefined, Operation.invalidRequest([refusal]), parseError, asked)
     const texts = Json.elements(text) ?? []
     return texts.length > definition.maxBatch
       ? refuseBatch(texts, tooManyCalls, asked)
-      : refuseCall(undefined, invalidRequest([refusal]), invalidEnvelope, asked)
+      : refuseCall(undefined, Operation.invalidRequest([refusal]), invalidEnvelope, asked)
   }
 
   const answerText = (text: string, asked: Asked): Effect.Effect<string | undefined> => {
@@ -313,7 +309,7 @@ export interface Options {
   readonly maxBatch: number
 }
 
-const evmRoute = <O extends Operation>(
+const evmRoute = <O extends Operation.Operation>(
   { maxBatch }: Options,
   operations: ReadonlyArray<O>,
   { relay }: Pick<Definition<O, EvmProtocol.RpcAnswer>, "relay">

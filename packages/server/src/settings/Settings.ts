@@ -9,30 +9,11 @@ import { CandleInterval, coinPattern } from "@trigate/domain/candles/Candle"
 import { lowerCase } from "@trigate/domain/encoding/Encoding"
 import { longestBatch } from "@trigate/domain/evm/EvmProtocol"
 import { families } from "@trigate/domain/unstable/evm/EvmMethods"
-import {
-  Age,
-  Any,
-  Count,
-  count,
-  Deadline,
-  duration,
-  filtered,
-  groups,
-  isBaseUrl,
-  list,
-  nonEmptyWords,
-  OnOff,
-  onOff,
-  optional,
-  withDefault,
-  words
-} from "@trigate/domain/unstable/Setting"
-import type { Values } from "@trigate/domain/unstable/Setting"
+import * as Setting from "@trigate/domain/unstable/Setting"
 import { settings as sandbox } from "@trigate/sandbox/unstable/SandboxSettings"
 import { settings as trading } from "@trigate/trading/unstable/TradingSettings"
 import { settings as streams } from "@trigate/upstream/unstable/streams/StreamSettings"
 import * as Upstream from "@trigate/upstream/unstable/Upstream"
-import { settings as upstream } from "@trigate/upstream/unstable/Upstream"
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
 import * as Redacted from "effect/Redacted"
@@ -48,14 +29,17 @@ const TrueFalse = Schema.Literals(["true", "false", "on", "off"]).pipe(
   })
 )
 
-const arePairs = filtered("key=value, comma separated", (text) => words(text).every((word) => /^[^\s=]+=/u.test(word)))
+const arePairs = Setting.filtered(
+  "key=value, comma separated",
+  (text) => Setting.words(text).every((word) => /^[^\s=]+=/u.test(word))
+)
 
 /** Pairs in OpenTelemetry's format: `key=value,key=value`, the values percent-encoded. */
 const Pairs = Schema.String.check(arePairs).pipe(
   Schema.decodeTo(Schema.Record(Schema.String, Schema.StringFromUriComponent), {
     decode: SchemaGetter.transform((text) =>
       Object.fromEntries(
-        words(text).map((word) => {
+        Setting.words(text).map((word) => {
           const end = word.indexOf("=")
           return [word.slice(0, end).trim(), word.slice(end + 1).trim()]
         })
@@ -70,7 +54,7 @@ const SecretPairs = Pairs.pipe(
 )
 
 // redacted, because the URL of a collector may contain a key
-const OtlpEndpoint = Schema.RedactedFromValue(Schema.String.check(isBaseUrl))
+const OtlpEndpoint = Schema.RedactedFromValue(Schema.String.check(Setting.isBaseUrl))
 
 const Millis = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThan(0)).pipe(
   Schema.decodeTo(Schema.DurationFromMillis)
@@ -92,23 +76,23 @@ const millis = "an integer of milliseconds above zero"
 
 /** The settings, by their names in a settings file. */
 export const telemetrySettings = {
-  otelSdkDisabled: withDefault("OTEL_SDK_DISABLED", TrueFalse, "false", {
+  otelSdkDisabled: Setting.withDefault("OTEL_SDK_DISABLED", TrueFalse, "false", {
     ...telemetry,
     meaning: "disables all exports",
     takes: "`true` or `false`"
   }),
-  otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", OtlpEndpoint, {
+  otlpEndpoint: Setting.optional("OTEL_EXPORTER_OTLP_ENDPOINT", OtlpEndpoint, {
     ...telemetry,
     meaning: "OpenTelemetry collector to which traces, metrics and the program's log are exported; a path like " +
       "`/v1/traces` is appended",
     takes: "an http(s) base URL without query"
   }, "unset: no export"),
-  otlpHeaders: optional("OTEL_EXPORTER_OTLP_HEADERS", SecretPairs, {
+  otlpHeaders: Setting.optional("OTEL_EXPORTER_OTLP_HEADERS", SecretPairs, {
     ...telemetry,
     meaning: "headers of each export, such as one with a key of the collector",
     takes: "`name=value`, comma separated, percent-encoded"
   }),
-  otlpProtocol: withDefault(
+  otlpProtocol: Setting.withDefault(
     "OTEL_EXPORTER_OTLP_PROTOCOL",
     Schema.Literals(["http/protobuf", "http/json"]),
     "http/protobuf",
@@ -118,37 +102,37 @@ export const telemetrySettings = {
       takes: "`http/protobuf` or `http/json`"
     }
   ),
-  otlpCompression: withDefault("OTEL_EXPORTER_OTLP_COMPRESSION", Schema.Literals(["none", "gzip"]), "none", {
+  otlpCompression: Setting.withDefault("OTEL_EXPORTER_OTLP_COMPRESSION", Schema.Literals(["none", "gzip"]), "none", {
     ...telemetry,
     meaning: "compression of the exports",
     takes: "`none` or `gzip`"
   }),
-  otelServiceName: optional("OTEL_SERVICE_NAME", Schema.String, {
+  otelServiceName: Setting.optional("OTEL_SERVICE_NAME", Schema.String, {
     ...telemetry,
     meaning: "service name of the gateway",
     takes: "a text"
   }, "unset: `service.name` of the resource attributes, otherwise trigate"),
-  otelResourceAttributes: optional("OTEL_RESOURCE_ATTRIBUTES", Pairs, {
+  otelResourceAttributes: Setting.optional("OTEL_RESOURCE_ATTRIBUTES", Pairs, {
     ...telemetry,
     meaning: "attributes of everything that is exported",
     takes: "`key=value`, comma separated, percent-encoded"
   }),
-  otelTracesExporter: withDefault("OTEL_TRACES_EXPORTER", Exporter, "otlp", {
+  otelTracesExporter: Setting.withDefault("OTEL_TRACES_EXPORTER", Exporter, "otlp", {
     ...telemetry,
     meaning: "whether traces are exported",
     takes: exporter
   }),
-  otelMetricsExporter: withDefault("OTEL_METRICS_EXPORTER", Exporter, "otlp", {
+  otelMetricsExporter: Setting.withDefault("OTEL_METRICS_EXPORTER", Exporter, "otlp", {
     ...telemetry,
     meaning: "whether metrics are exported; `/metrics` always contains them",
     takes: exporter
   }),
-  otelLogsExporter: withDefault("OTEL_LOGS_EXPORTER", Exporter, "otlp", {
+  otelLogsExporter: Setting.withDefault("OTEL_LOGS_EXPORTER", Exporter, "otlp", {
     ...telemetry,
     meaning: "whether the program's log is exported; it is always written to standard output",
     takes: exporter
   }),
-  otelTracesSampler: withDefault(
+  otelTracesSampler: Setting.withDefault(
     "OTEL_TRACES_SAMPLER",
     Schema.Literals([
       "always_on",
@@ -165,17 +149,17 @@ export const telemetrySettings = {
       takes: "`always_on`, `always_off`, `traceidratio`, or one of these after `parentbased_`"
     }
   ),
-  otelTracesSamplerArg: withDefault("OTEL_TRACES_SAMPLER_ARG", Share, "1", {
+  otelTracesSamplerArg: Setting.withDefault("OTEL_TRACES_SAMPLER_ARG", Share, "1", {
     ...telemetry,
     meaning: "share of the traces that a `traceidratio` sampler samples",
     takes: "a number from 0 to 1"
   }),
-  otelSpanDelay: withDefault("OTEL_BSP_SCHEDULE_DELAY", Millis, "5000", {
+  otelSpanDelay: Setting.withDefault("OTEL_BSP_SCHEDULE_DELAY", Millis, "5000", {
     ...telemetry,
     meaning: "time between two exports of spans",
     takes: millis
   }),
-  otelMetricInterval: withDefault("OTEL_METRIC_EXPORT_INTERVAL", Millis, "60000", {
+  otelMetricInterval: Setting.withDefault("OTEL_METRIC_EXPORT_INTERVAL", Millis, "60000", {
     ...telemetry,
     meaning: "time between two exports of metrics",
     takes: millis
@@ -183,7 +167,7 @@ export const telemetrySettings = {
 }
 
 /** Converts a setting in KiB to bytes. */
-const Kibibytes = Count.pipe(
+const Kibibytes = Setting.Count.pipe(
   Schema.decodeTo(Schema.Finite, {
     decode: SchemaGetter.transform((kibibytes) => kibibytes * 1024),
     encode: SchemaGetter.transform((bytes) => bytes / 1024)
@@ -192,54 +176,54 @@ const Kibibytes = Count.pipe(
 
 /** The settings of streams, by their names in a settings file. */
 export const streamSettings = {
-  streamCallerSockets: withDefault("TRIGATE_STREAM_CALLER_SOCKETS", Count, "100", {
+  streamCallerSockets: Setting.withDefault("TRIGATE_STREAM_CALLER_SOCKETS", Setting.Count, "100", {
     ...socketLimits,
     meaning: "maximum open WebSockets and event streams of one caller",
-    takes: count
+    takes: Setting.count
   }),
-  streamPerSocket: withDefault("TRIGATE_STREAM_PER_SOCKET", Count, "1000", {
+  streamPerSocket: Setting.withDefault("TRIGATE_STREAM_PER_SOCKET", Setting.Count, "1000", {
     ...socketLimits,
     meaning: "maximum subscriptions on one WebSocket of a caller",
-    takes: count
+    takes: Setting.count
   }),
-  streamCallerMessages: withDefault("TRIGATE_STREAM_CALLER_MESSAGES", Count, "2000", {
+  streamCallerMessages: Setting.withDefault("TRIGATE_STREAM_CALLER_MESSAGES", Setting.Count, "2000", {
     ...socketLimits,
     meaning: "maximum messages per minute from one WebSocket of a caller; beyond the limit, the WebSocket is closed",
-    takes: count
+    takes: Setting.count
   }),
-  streamCallerBytesIn: withDefault("TRIGATE_STREAM_CALLER_KIB_IN", Kibibytes, "1024", {
+  streamCallerBytesIn: Setting.withDefault("TRIGATE_STREAM_CALLER_KIB_IN", Kibibytes, "1024", {
     ...socketLimits,
     meaning:
       "maximum KiB per second from one caller over all of its WebSockets; beyond the limit, the WebSocket is closed",
-    takes: count
+    takes: Setting.count
   }),
-  streamCallerBytesOut: withDefault("TRIGATE_STREAM_CALLER_KIB_OUT", Kibibytes, "65536", {
+  streamCallerBytesOut: Setting.withDefault("TRIGATE_STREAM_CALLER_KIB_OUT", Kibibytes, "65536", {
     ...socketLimits,
     meaning:
       "maximum KiB per second to one caller over all of its WebSockets and event streams; beyond the limit, frames are queued",
-    takes: count
+    takes: Setting.count
   }),
-  streamPosts: withDefault("TRIGATE_STREAM_POSTS", Count, "100", {
+  streamPosts: Setting.withDefault("TRIGATE_STREAM_POSTS", Setting.Count, "100", {
     ...socketLimits,
     meaning: "maximum concurrent requests (`post` messages or JSON-RPC calls) of one WebSocket",
-    takes: count
+    takes: Setting.count
   }),
-  streamQueueFrames: withDefault("TRIGATE_STREAM_QUEUE_FRAMES", Count, "10000", {
+  streamQueueFrames: Setting.withDefault("TRIGATE_STREAM_QUEUE_FRAMES", Setting.Count, "10000", {
     ...socketLimits,
     meaning:
       "maximum pending events of a WebSocket whose client does not read; beyond the limit, the WebSocket is closed",
-    takes: count
+    takes: Setting.count
   }),
-  streamQueueBytes: withDefault("TRIGATE_STREAM_QUEUE_KIB", Kibibytes, "1024", {
+  streamQueueBytes: Setting.withDefault("TRIGATE_STREAM_QUEUE_KIB", Kibibytes, "1024", {
     ...socketLimits,
     meaning:
       "maximum KiB of pending events of a WebSocket whose client does not read; beyond the limit, the WebSocket is closed",
-    takes: count
+    takes: Setting.count
   }),
-  streamDrain: withDefault("TRIGATE_STREAM_DRAIN", Age, "5 seconds", {
+  streamDrain: Setting.withDefault("TRIGATE_STREAM_DRAIN", Setting.Age, "5 seconds", {
     ...socketLimits,
     meaning: "time over which WebSockets are closed when the gateway stops",
-    takes: duration
+    takes: Setting.duration
   })
 }
 
@@ -268,25 +252,25 @@ const BatchCalls = Schema.FiniteFromString.check(
   Schema.isBetween({ minimum: 1, maximum: longestBatch })
 )
 
-const namesFile = filtered("a path without line breaks", (text) => /^[^\r\n\0]{1,4096}$/u.test(text))
+const namesFile = Setting.filtered("a path without line breaks", (text) => /^[^\r\n\0]{1,4096}$/u.test(text))
 
 // a value other than `open`, `keys` or a `.json` path is more likely a misspelled keyword than a path
 const Callers = Schema.String.check(Schema.isPattern(/^(?:open|keys|[^\0]+\.json)$/u))
 
 // only methods that read, because a failed call is sent again, to any node
-const isRead = filtered("a method that only reads", (name) => !/send|submit|subscri|filter/iu.test(name))
+const isRead = Setting.filtered("a method that only reads", (name) => !/send|submit|subscri|filter/iu.test(name))
 const Method = Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]{1,100}$/u), isRead)
 const familyNames = Struct.keys(families)
 
 // an origin as browsers write it: lower case, no default port, no path
-const isOrigin = filtered("an origin", (text) => URL.canParse(text) && new URL(text).origin === text)
+const isOrigin = Setting.filtered("an origin", (text) => URL.canParse(text) && new URL(text).origin === text)
 
 const RedisUrl = Schema.RedactedFromValue(Schema.String.check(
-  filtered("a Redis URL", (text) => /^rediss?:\/\/[^\s/?#]+(?:\/[0-9]*)?$/u.test(text) && URL.canParse(text))
+  Setting.filtered("a Redis URL", (text) => /^rediss?:\/\/[^\s/?#]+(?:\/[0-9]*)?$/u.test(text) && URL.canParse(text))
 ))
 
 const DatabaseUrl = Schema.RedactedFromValue(Schema.String.check(
-  filtered("a database URL", (text) =>
+  Setting.filtered("a database URL", (text) =>
     /^postgres(?:ql)?:/u.test(text)
       ? /^postgres(?:ql)?:\/\/[^\s/?#]/u.test(text) && URL.canParse(text)
       : /^(?:(?:sqlite|file):)?[^\s?#:][^?#:]*$/u.test(text))
@@ -309,17 +293,17 @@ const RecordedCoin = Schema.String.check(Schema.isPattern(recordedCoin)).pipe(
 
 /** The settings, by their names in a settings file. */
 export const settings = {
-  host: withDefault("TRIGATE_HOST", Host, "127.0.0.1", {
+  host: Setting.withDefault("TRIGATE_HOST", Host, "127.0.0.1", {
     ...listening,
     meaning: "address to listen on",
     takes: "a host name or an IP address"
   }),
-  port: withDefault("TRIGATE_PORT", Port, "8080", {
+  port: Setting.withDefault("TRIGATE_PORT", Port, "8080", {
     ...listening,
     meaning: "port to listen on; 0 selects a free port",
     takes: "a port from 0 to 65535"
   }),
-  callers: optional("TRIGATE_CALLERS", Callers, {
+  callers: Setting.optional("TRIGATE_CALLERS", Callers, {
     group: "Callers",
     needsRestart: true,
     meaning:
@@ -327,26 +311,26 @@ export const settings = {
       "(`open`)",
     takes: "`open`, `keys`, or the path of a key file that ends in `.json`"
   }, "unset: every client, if the gateway listens on a loopback address; otherwise the gateway does not start"),
-  trustedProxies: list("TRIGATE_TRUSTED_PROXIES", nonEmptyWords(Schema.IpNetworkFromString), {
+  trustedProxies: Setting.list("TRIGATE_TRUSTED_PROXIES", Setting.nonEmptyWords(Schema.IpNetworkFromString), {
     group: "Callers",
     meaning:
       "proxies whose `Forwarded` or `X-Forwarded-For` is trusted for the client's address; callers without a key are " +
       "identified by that address",
     takes: "networks in CIDR notation like `10.0.0.0/8`, comma separated; one address is `192.0.2.1/32`"
   }, "unset: none"),
-  hosts: optional("TRIGATE_HOSTS", Schema.Union([Any, nonEmptyWords(HostName)]), {
+  hosts: Setting.optional("TRIGATE_HOSTS", Schema.Union([Setting.Any, Setting.nonEmptyWords(HostName)]), {
     group: "Listening",
     meaning:
       "accepted hosts of requests, besides localhost, its subdomains, 127.0.0.0/8 and [::1]; any other host is " +
       "refused with 421",
     takes: "host names or IP addresses without port, comma separated, or `*`"
   }, "unset: no further hosts if the gateway listens on a loopback address, otherwise any host"),
-  adminHost: withDefault("TRIGATE_ADMIN_HOST", Host, "127.0.0.1", {
+  adminHost: Setting.withDefault("TRIGATE_ADMIN_HOST", Host, "127.0.0.1", {
     ...listening,
     meaning: "address of the admin listener, which has metrics, readiness in detail, the action log and the console",
     takes: "a host name or an IP address; if other machines can reach it, `TRIGATE_CALLERS` must require keys"
   }),
-  adminPort: optional(
+  adminPort: Setting.optional(
     "TRIGATE_ADMIN_PORT",
     Port,
     {
@@ -357,56 +341,65 @@ export const settings = {
     "unset: no separate listener; if the callers' listener has a loopback address, it serves the action log and the console"
   ),
   ...trading,
-  ...upstream,
-  relayInfo: withDefault("TRIGATE_RELAY_INFO", OnOff, "on", {
+  ...Upstream.settings,
+  relayInfo: Setting.withDefault("TRIGATE_RELAY_INFO", Setting.OnOff, "on", {
     group: "Relaying",
     meaning: "relay /info queries of any type, not only of the documented types",
-    takes: onOff
+    takes: Setting.onOff
   }),
-  relayMethods: list("TRIGATE_RELAY_METHODS", nonEmptyWords(Schema.Union([Schema.Literals(familyNames), Method])), {
-    group: "Relaying",
-    meaning:
-      "JSON-RPC methods that /evm and /l2 relay besides the declared ones, by name or by family; the params of a " +
-      "method outside of the families are not validated, and a call can be sent more than once",
-    takes: `${
-      familyNames.map((name) => `\`${name}\``).join(", ")
-    }, or exact names of methods that do not send, submit, ` +
-      "filter or subscribe; comma separated"
-  }, "unset: only the declared methods"),
-  batchLimit: withDefault("TRIGATE_BATCH_LIMIT", BatchCalls, "100", {
+  relayMethods: Setting.list(
+    "TRIGATE_RELAY_METHODS",
+    Setting.nonEmptyWords(Schema.Union([Schema.Literals(familyNames), Method])),
+    {
+      group: "Relaying",
+      meaning:
+        "JSON-RPC methods that /evm and /l2 relay besides the declared ones, by name or by family; the params of a " +
+        "method outside of the families are not validated, and a call can be sent more than once",
+      takes:
+        `${familyNames.map((name) => `\`${name}\``).join(", ")}, or exact names of methods that do not send, submit, ` +
+        "filter or subscribe; comma separated"
+    },
+    "unset: only the declared methods"
+  ),
+  batchLimit: Setting.withDefault("TRIGATE_BATCH_LIMIT", BatchCalls, "100", {
     group: "Relaying",
     meaning: "maximum calls in a JSON-RPC batch of /evm and /l2; a batch of more than 100 is forwarded in parts",
     takes: `an integer from 1 to ${longestBatch}`
   }),
-  corsOrigins: optional("TRIGATE_CORS_ORIGINS", Schema.Union([Any, nonEmptyWords(Schema.String.check(isOrigin))]), {
-    group: "Callers",
-    meaning:
-      "origins whose pages are allowed to call the gateway from a browser, and to send actions, transactions and messages",
-    takes: "origins like `https://app.example`, comma separated, or `*`"
-  }, "unset: none"),
-  maxConnections: withDefault("TRIGATE_MAX_CONNECTIONS", Count, "4096", {
+  corsOrigins: Setting.optional(
+    "TRIGATE_CORS_ORIGINS",
+    Schema.Union([Setting.Any, Setting.nonEmptyWords(Schema.String.check(isOrigin))]),
+    {
+      group: "Callers",
+      meaning:
+        "origins whose pages are allowed to call the gateway from a browser, and to send actions, transactions and messages",
+      takes: "origins like `https://app.example`, comma separated, or `*`"
+    },
+    "unset: none"
+  ),
+  maxConnections: Setting.withDefault("TRIGATE_MAX_CONNECTIONS", Setting.Count, "4096", {
     ...limits,
     meaning: "maximum open connections of callers; one client address can use at most a quarter of them",
     takes: "an integer above zero"
   }),
-  memoryInFlight: withDefault("TRIGATE_MEMORY_IN_FLIGHT", MemoryInFlight, "64", {
+  memoryInFlight: Setting.withDefault("TRIGATE_MEMORY_IN_FLIGHT", MemoryInFlight, "64", {
     ...limits,
     meaning:
       "maximum MiB of the bodies of requests in flight, and separately of responses that clients have not read yet",
     takes: "an integer of MiB, at least 8"
   }),
-  maxLag: withDefault("TRIGATE_MAX_LAG", Deadline, "100 ms", {
+  maxLag: Setting.withDefault("TRIGATE_MAX_LAG", Setting.Deadline, "100 ms", {
     ...limits,
     meaning:
       "maximum event-loop lag, which is also the interval of the timer that measures it; after five consecutive late timers, new work is refused",
-    takes: duration
+    takes: Setting.duration
   }),
-  accessLog: withDefault("TRIGATE_ACCESS_LOG", OnOff, "on", {
+  accessLog: Setting.withDefault("TRIGATE_ACCESS_LOG", Setting.OnOff, "on", {
     group: "Logs",
     meaning: "write one line per request to standard output: JSON, or plain text on a terminal",
-    takes: onOff
+    takes: Setting.onOff
   }),
-  auditLog: optional("TRIGATE_AUDIT_LOG", Schema.String.check(namesFile), {
+  auditLog: Setting.optional("TRIGATE_AUDIT_LOG", Schema.String.check(namesFile), {
     group: "Logs",
     needsRestart: true,
     meaning:
@@ -414,7 +407,7 @@ export const settings = {
       "type and outcome; never the signature",
     takes: "`stdout`, or the path of a file"
   }, "unset: nowhere"),
-  redisUrl: optional("TRIGATE_REDIS_URL", RedisUrl, {
+  redisUrl: Setting.optional("TRIGATE_REDIS_URL", RedisUrl, {
     ...stores,
     meaning:
       "Redis in which replicas share rate limits, quotas, cached responses and, without a database, the nonces of signed " +
@@ -422,20 +415,20 @@ export const settings = {
       "actions with nonces in Redis are refused",
     takes: "a redis:// or rediss:// URL, with a database number or no path"
   }),
-  actionLogAlone: withDefault("TRIGATE_ACTION_LOG_ALONE", OnOff, "off", {
+  actionLogAlone: Setting.withDefault("TRIGATE_ACTION_LOG_ALONE", Setting.OnOff, "off", {
     ...stores,
     meaning:
       "send signed actions while Redis, which stores their nonces, is unreachable or late; another replica might then send the same nonce",
-    takes: onOff
+    takes: Setting.onOff
   }),
-  databaseUrl: optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
+  databaseUrl: Setting.optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
     ...stores,
     meaning:
       "database that stores the callers' keys and the action log, which therefore survives a crash; replicas can share a Postgres database. Without Redis, the database also " +
       "counts quotas and stores the events of accounts. While the database cannot be written, signed actions are refused",
     takes: "a postgres:// URL, or the path of a SQLite file"
   }, "unset: in memory"),
-  archive: list("TRIGATE_ARCHIVE", nonEmptyWords(RecordedCoin), {
+  archive: Setting.list("TRIGATE_ARCHIVE", Setting.nonEmptyWords(RecordedCoin), {
     group: "Candle archive",
     needsRestart: true,
     meaning:
@@ -451,7 +444,7 @@ export const settings = {
 }
 
 /** The settings by group, with their names. */
-export const grouped = groups.map((group) => ({
+export const grouped = Setting.groups.map((group) => ({
   group,
   members: Object.entries(settings).filter(([, setting]) => setting.group === group)
 }))
@@ -471,7 +464,7 @@ export interface GivenSetting {
 }
 
 /** The decoded settings. */
-export interface Settings extends Values<typeof settings> {
+export interface Settings extends Setting.Values<typeof settings> {
   /**
    * The settings that were set, by the name of their environment variable; absent if the settings were not read from
    * sources.

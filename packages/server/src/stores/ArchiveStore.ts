@@ -1,11 +1,9 @@
 /** Selects where candle history is stored: in the action log's database if one is configured, otherwise in memory. */
-import * as CandleArchiveMemory from "@trigate/archive/CandleArchive"
-import type { CandleArchive } from "@trigate/archive/CandleArchive"
+import * as CandleArchive from "@trigate/archive/CandleArchive"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
 import type { Info } from "@trigate/trading/Info"
 import * as Streams from "@trigate/trading/streams/Streams"
-import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import type { RateLimiter } from "@trigate/upstream/limits/RateLimiter"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -22,7 +20,7 @@ import * as ActionLogStore from "./Stores.ts"
 export const layerDatabase = (
   { network }: Settings,
   place: ActionLogStore.DatabaseLocation
-): Layer.Layer<CandleArchive> =>
+): Layer.Layer<CandleArchive.CandleArchive> =>
   CandleArchiveSql.layer({ network }).pipe(Layer.provide(ActionLogStore.layerDatabase(place, "create")))
 
 /**
@@ -45,8 +43,8 @@ const electionLayer = (settings: Settings): Layer.Layer<never> => {
  */
 export const layerRecorder = (
   settings: Settings,
-  streams: SharedStreams
-): Layer.Layer<never, never, CandleArchive | Info | RateLimiter> =>
+  streams: Streams.SharedStreams
+): Layer.Layer<never, never, CandleArchive.CandleArchive | Info | RateLimiter> =>
   Layer.provide(
     CandleRecording.layer({
       wishes: settings.archive,
@@ -65,8 +63,8 @@ export const layerRecorder = (
  * @since 0.1.0
  * @category layers
  */
-export const layer = (settings: Settings): Layer.Layer<CandleArchive> =>
+export const layer = (settings: Settings): Layer.Layer<CandleArchive.CandleArchive> =>
   Option.match(ActionLogStore.findDatabase(settings), {
-    onNone: () => CandleArchiveMemory.layer({ maxBytes: 256 * 1024 * 1024 }),
+    onNone: () => CandleArchive.layer({ maxBytes: 256 * 1024 * 1024 }),
     onSome: (place) => layerDatabase(settings, place)
   })

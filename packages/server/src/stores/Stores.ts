@@ -7,7 +7,6 @@ import * as Quotas from "@trigate/callers/Quotas"
 import * as EventStore from "@trigate/trading/accounts/AccountEvents"
 import * as EventStoreRedis from "@trigate/trading/accounts/EventStoreRedis"
 import type * as ActionLog from "@trigate/trading/actionLog/ActionLog"
-import type { Backing } from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogMemory from "@trigate/trading/actionLog/ActionLogMemory"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
@@ -33,8 +32,7 @@ import * as Scope from "effect/Scope"
 import type { SqlClient } from "effect/sql/SqlClient"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- a hash without a promise, for each request
 import { hash } from "node:crypto"
-import { settings as declared, toEventLog } from "../settings/Settings.ts"
-import type { Settings } from "../settings/Settings.ts"
+import { type Settings, settings as declared, toEventLog } from "../settings/Settings.ts"
 import { SettingsError } from "../settings/SettingsSources.ts"
 import * as QuotasRedis from "./QuotasShared.ts"
 
@@ -55,7 +53,7 @@ export const findDatabase = (settings: Settings): Option.Option<DatabaseLocation
   Option.map(settings.databaseUrl, parseLocation)
 
 /** Returns the store of a live gateway's action log: the database if configured, otherwise Redis, otherwise memory. */
-export const chooseBacking = (settings: Settings): Backing =>
+export const chooseBacking = (settings: Settings): ActionLog.Backing =>
   Option.match(findDatabase(settings), {
     onNone: () => Option.isSome(settings.redisUrl) ? "Redis" : "memory",
     onSome: ({ kind }) => kind

@@ -1,23 +1,18 @@
 /**
  * A caller's connection with its protocol: the venue's WebSocket protocol, JSON-RPC, or a stream of Server-Sent Events.
  */
-import { CurrentCaller } from "@trigate/domain/Caller"
-import type { Caller, Chain } from "@trigate/domain/Caller"
-import * as Json from "@trigate/domain/encoding/Encoding"
-import { Quantity } from "@trigate/domain/encoding/Encoding"
+import { type Caller, type Chain, CurrentCaller } from "@trigate/domain/Caller"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { Overloaded } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
 import type { RpcCall } from "@trigate/domain/evm/EvmProtocol"
 import { invalidFilter, RangeFilter } from "@trigate/domain/evm/EvmResources"
-import { notPermitted } from "@trigate/domain/operations/Operation"
-import type { Need } from "@trigate/domain/operations/Operation"
+import { type Need, notPermitted } from "@trigate/domain/operations/Operation"
 import type { EvmSink, Interest, Subscribed } from "@trigate/domain/unstable/evm/EvmStreams"
-import * as ResumePosition from "@trigate/domain/unstable/streams/Subscription"
-import type { Normalised } from "@trigate/domain/unstable/streams/Subscription"
+import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import * as ResumableSeat from "@trigate/trading/unstable/streams/ResumableSeat"
-import type { ResumableSink, Start } from "@trigate/trading/unstable/streams/ResumableSeat"
 import * as VenueProtocol from "@trigate/trading/unstable/streams/VenueProtocol"
 import type { EvmFeed } from "@trigate/upstream/unstable/evm/EvmFeed"
 import type { Frame, Seat, Topic } from "@trigate/upstream/unstable/streams/Topic"
@@ -29,12 +24,10 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as WebSocketFrame from "./SocketSession.ts"
-import { SocketSession } from "./SocketSession.ts"
-import type { Bounds, Closing, Opened, SocketSurroundings } from "./SocketSession.ts"
+import * as SocketSession from "./SocketSession.ts"
 
 /** The environment of a session: the shared streams, and the function that serves `post` messages. */
-export interface Surroundings extends SocketSurroundings {
+export interface Surroundings extends SocketSession.SocketSurroundings {
   readonly streams: SharedStreams
   /**
    * Serves a `post` message. Returns the field `response` of the frame to send; `undefined` for a query that the venue
@@ -44,9 +37,9 @@ export interface Surroundings extends SocketSurroundings {
 }
 
 /** The JSON limits of a frame. */
-export const frameLimits: Json.Limits = { maxDepth: 32, maxValues: 10_000 }
+export const frameLimits: Encoding.Limits = { maxDepth: 32, maxValues: 10_000 }
 
-const pongFrame = WebSocketFrame.textFrame(VenueProtocol.pong)
+const pongFrame = SocketSession.textFrame(VenueProtocol.pong)
 
 const isPostId = (id: unknown): boolean =>
   Predicate.isBigInt(id) ? id >= 0n && id < 2n ** 64n : Number.isSafeInteger(id) && Number(id) >= 0
@@ -66,7 +59,7 @@ export const isCovered = (caller: Caller, topics: Iterable<Topic>): boolean => {
 }
 
 /** One socket of a caller, with the venue's protocol. */
-export class Session extends SocketSession implements ResumableSink {
+export class Session extends SocketSession.SocketSession implements ResumableSeat.ResumableSink {
   readonly #around: Surroundings
   readonly #seat: Seat
   /** The subscriptions that wait until the gateway has looked up the names in them, such as a coin's name. */
@@ -74,7 +67,7 @@ export class Session extends SocketSession implements ResumableSink {
   #posts = 0
 
   /** `resume`: the position from which the caller resumes; `undefined` for a caller that uses only the venue's protocol. */
-  constructor(opened: Opened, around: Surroundings, resume: Start | undefined) {
+  constructor(opened: SocketSession.Opened, around: Surroundings, resume: ResumableSeat.Start | undefined) {
     super(opened, around)
     this.#around = around
     const { caller } = opened
@@ -88,9 +81,9 @@ export class Session extends SocketSession implements ResumableSink {
     this.write(VenueProtocol.acknowledgement("subscribe", key))
   }
 
-  deliver(frame: Frame, position?: ResumePosition.ResumePosition): void {
-    if (position === undefined) this.outbox.push(WebSocketFrame.wireBytes(frame), frame.state)
-    else this.write(ResumePosition.withPosition(frame.text, position))
+  deliver(frame: Frame, position?: Subscription.ResumePosition): void {
+    if (position === undefined) this.outbox.push(SocketSession.wireBytes(frame), frame.state)
+    else this.write(Subscription.withPosition(frame.text, position))
   }
 
   refused(_topic: Topic, message: string, wasSubscribed: boolean): void {
@@ -99,8 +92,8 @@ export class Session extends SocketSession implements ResumableSink {
     else this.#fail(message)
   }
 
-  resumed(resumption: ResumePosition.Resumption): void {
-    this.write(VenueProtocol.dataFrame(ResumePosition.channel, ResumePosition.printResumption(resumption)))
+  resumed(resumption: Subscription.Resumption): void {
+    this.write(VenueProtocol.dataFrame(Subscription.channel, Subscription.printResumption(resumption)))
   }
 
   /** The number of the socket's subscriptions, including the pending ones. */
@@ -122,7 +115,7 @@ export class Session extends SocketSession implements ResumableSink {
   }
 
   protected handle(text: string): void {
-    const parsed = Json.parseStrict(text, frameLimits)
+    const parsed = Encoding.parseStrict(text, frameLimits)
     const frame = Result.isSuccess(parsed) && Predicate.isObject(parsed.success) ? parsed.success : {}
     const method = Predicate.hasProperty(frame, "method") ? frame.method : undefined
     switch (method) {
@@ -146,14 +139,14 @@ export class Session extends SocketSession implements ResumableSink {
       return this.#fail(
         read.failure === "unknown type" || !isWellFormed
           ? VenueProtocol.unreadable(text)
-          : VenueProtocol.unreadableSubscription(read.failure, Json.stringify(value))
+          : VenueProtocol.unreadableSubscription(read.failure, Encoding.stringify(value))
       )
     }
     if (method === "subscribe") this.#subscribe(read.success)
     else this.#unsubscribe(read.success)
   }
 
-  #subscribe(subscription: Normalised): void {
+  #subscribe(subscription: Subscription.Normalised): void {
     const { declaration, key } = subscription
     const { streams, limits } = this.#around
     const topic = streams.topicOf(subscription)
@@ -177,7 +170,7 @@ export class Session extends SocketSession implements ResumableSink {
     }))
   }
 
-  #unsubscribe(subscription: Normalised): void {
+  #unsubscribe(subscription: Subscription.Normalised): void {
     const { key } = subscription
     const isPending = this.#pending?.delete(key) === true
     if (!this.#seat.unsubscribe(this.#around.streams.topicOf(subscription)) && !isPending) {
@@ -209,7 +202,7 @@ const sliceAt = (text: string, path: ReadonlyArray<string>): string | undefined 
   let from = 0
   let end = text.length
   for (const member of path) {
-    const span = Json.members(text, from).get(member)
+    const span = Encoding.members(text, from).get(member)
     if (span === undefined) return undefined
     from = span.start
     end = span.end
@@ -218,20 +211,20 @@ const sliceAt = (text: string, path: ReadonlyArray<string>): string | undefined 
 }
 
 /** The environment of a session: its chain, the chain's block feed, and the function that serves calls. */
-export interface RpcSurroundings extends SocketSurroundings {
+export interface RpcSurroundings extends SocketSession.SocketSurroundings {
   readonly chain: Chain
   readonly feed: EvmFeed
   /** Returns the response that the HTTP route would return to a message. */
   readonly reply: (text: string, caller: Caller) => Effect.Effect<string | undefined>
 }
 
-const rpcFrameLimits: Json.Limits = { ...Json.defaultLimits, maxValues: 20_000 }
+const rpcFrameLimits: Encoding.Limits = { ...Encoding.defaultLimits, maxValues: 20_000 }
 
 const Filter = Schema.Struct({
   address: RangeFilter.fields.address,
   topics: RangeFilter.fields.topics,
   // a tag such as `latest` has no effect: logs are sent as blocks arrive
-  fromBlock: Schema.optionalKey(Schema.Union([Quantity, Schema.Null, Schema.String])),
+  fromBlock: Schema.optionalKey(Schema.Union([Encoding.Quantity, Schema.Null, Schema.String])),
   positions: Schema.optionalKey(Schema.Boolean)
 })
 const decodeFilter = Schema.decodeUnknownOption(Filter)
@@ -241,7 +234,7 @@ const decodeFilter = Schema.decodeUnknownOption(Filter)
  * MetaMask sends.
  */
 const decodeStart = Schema.decodeUnknownOption(
-  Schema.Struct({ fromBlock: Schema.Union([Schema.Literal("latest"), Quantity]) })
+  Schema.Struct({ fromBlock: Schema.Union([Schema.Literal("latest"), Encoding.Quantity]) })
 )
 
 const rpcError = (id: string | undefined, code: number, message: string): string =>
@@ -290,19 +283,19 @@ const interestIn = (
 }
 
 /** One JSON-RPC socket of a caller. */
-export class RpcSession extends SocketSession {
+export class RpcSession extends SocketSession.SocketSession {
   readonly #need: Need
   readonly #around: RpcSurroundings
   readonly #subscribed = new Map<string, Subscribed>()
   readonly #sink: EvmSink
   #calls = 0
 
-  constructor(opened: Opened, around: RpcSurroundings) {
+  constructor(opened: SocketSession.Opened, around: RpcSurroundings) {
     super(opened, around)
     this.#around = around
     this.#need = { chain: around.chain, class: "read" }
     this.#sink = {
-      deliver: (frame) => this.outbox.push(WebSocketFrame.wireBytes(frame)),
+      deliver: (frame) => this.outbox.push(SocketSession.wireBytes(frame)),
       flush: () => this.outbox.flush()
     }
   }
@@ -366,16 +359,16 @@ export class RpcSession extends SocketSession {
 /** Decodes a call that subscribes or unsubscribes; `undefined` for any other message. */
 const subscriptionCall = (text: string): RpcCall | undefined => {
   if (!text.includes("subscribe")) return undefined
-  const parsed = Json.parseStrict(text, rpcFrameLimits)
+  const parsed = Encoding.parseStrict(text, rpcFrameLimits)
   if (Result.isFailure(parsed)) return undefined
-  return Result.getOrUndefined(JsonRpc.readCall(Json.parsed(text, parsed.success)))
+  return Result.getOrUndefined(JsonRpc.readCall(Encoding.parsed(text, parsed.success)))
 }
 
 /** Returns the ID of a call as JSON; `null` if the call cannot be parsed or has no valid ID. */
 export const idIn = (text: string): string => {
-  const parsed = Json.parse(text)
+  const parsed = Encoding.parse(text)
   const id = Result.isSuccess(parsed) ? JsonRpc.member(parsed.success, "id") : undefined
-  return Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id) ? Json.stringify(id) : "null"
+  return Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id) ? Encoding.stringify(id) : "null"
 }
 
 /** Options of a stream. */
@@ -384,8 +377,8 @@ export interface Options {
   /** The validated subscriptions of the stream. */
   readonly topics: ReadonlyArray<Topic>
   /** The position from which the stream resumes; `undefined` if the caller sent no position, or a malformed one. */
-  readonly from: ResumePosition.ResumePosition | undefined
-  readonly queue: Bounds
+  readonly from: Subscription.ResumePosition | undefined
+  readonly queue: SocketSession.Bounds
   readonly now: () => number
 }
 
@@ -412,7 +405,7 @@ export interface ServedEvents {
   caller: Caller
   /** The headers that identify the page that opened the stream; `undefined` if the client is not a web page. */
   page: HttpServerRequest["headers"] | undefined
-  readonly closing: Closing | undefined
+  readonly closing: SocketSession.Closing | undefined
   /** Whether the stream waits because the caller has used up its bytes per second. */
   isThrottled: boolean
   readonly conflated: number
@@ -421,7 +414,7 @@ export interface ServedEvents {
   /** The text of the stream, which ends when the gateway closes the stream. */
   readonly texts: Stream.Stream<Uint8Array>
   /** Ends the stream with a reason. Later calls have no effect. */
-  readonly close: (closing: Closing) => void
+  readonly close: (closing: SocketSession.Closing) => void
   /** Ends the stream and drops pending events. */
   readonly end: () => void
   /** Writes a comment if no event was written for {@link quietFor} milliseconds. */
@@ -434,7 +427,7 @@ export class EventStream implements ServedEvents {
   readonly openedAt: number
   /** The headers that identify the page that opened the stream; `undefined` if the client is not a web page. */
   page: HttpServerRequest["headers"] | undefined
-  closing: Closing | undefined
+  closing: SocketSession.Closing | undefined
   isThrottled = false
   written = 0
   conflated = 0
@@ -460,14 +453,14 @@ export class EventStream implements ServedEvents {
       resumed: (resumption) =>
         this.#push(
           eventText(
-            ResumePosition.printResumption(resumption),
-            ResumePosition.print(resumption),
-            ResumePosition.channel
+            Subscription.printResumption(resumption),
+            Subscription.print(resumption),
+            Subscription.channel
           )
         ),
       subscribed: ({ key }) => this.#push(eventText(VenueProtocol.acknowledgement("subscribe", key), undefined)),
       deliver: ({ state, text }, position) =>
-        this.#push(eventText(text, position && ResumePosition.print(position)), state),
+        this.#push(eventText(text, position && Subscription.print(position)), state),
       refused: (_topic, message, wasSubscribed) => {
         this.#push(eventText(VenueProtocol.errorFrame(message), undefined))
         if (wasSubscribed || (this.#isAsked && this.#seat.size() === 0)) this.#finish()
@@ -491,11 +484,11 @@ export class EventStream implements ServedEvents {
 
   /** The text of the stream, which ends when the gateway closes the stream. */
   get texts(): Stream.Stream<Uint8Array> {
-    return Stream.fromPull(Effect.succeed(Effect.map(this.#take, (text) => [Json.encode(text)] as const)))
+    return Stream.fromPull(Effect.succeed(Effect.map(this.#take, (text) => [Encoding.encode(text)] as const)))
   }
 
   /** Ends the stream with a reason. Later calls have no effect. */
-  close(closing: Closing): void {
+  close(closing: SocketSession.Closing): void {
     if (this.#isOver) return
     this.closing = closing
     this.end()

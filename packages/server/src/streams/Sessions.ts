@@ -16,7 +16,6 @@ import type { Queries, SharedStreams } from "@trigate/trading/streams/Streams"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
 import type * as ResumableSeat from "@trigate/trading/unstable/streams/ResumableSeat"
 import * as EvmFeed from "@trigate/upstream/unstable/evm/EvmFeed"
-import type { FeedStatus } from "@trigate/upstream/unstable/evm/EvmFeed"
 import type { AskNode } from "@trigate/upstream/unstable/evm/Heads"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -34,9 +33,7 @@ import * as Stream from "effect/Stream"
 import type { Chains, FeedChain } from "../Chains.ts"
 import * as StreamMetrics from "../process/Metrics.ts"
 import type * as AccessLog from "../requests/Observe.ts"
-import type * as RequestRecord from "../requests/Request.ts"
-import { header } from "../requests/Request.ts"
-import type { CallerSocket, IncomingRequest } from "../requests/Request.ts"
+import * as Request from "../requests/Request.ts"
 import { RpcSession, Session } from "./Session.ts"
 import type { Options as EventStreamOptions, ServedEvents, Surroundings } from "./Session.ts"
 import * as SocketRequests from "./SocketRequests.ts"
@@ -199,13 +196,13 @@ export type Speech =
 /** The caller that opens a socket, and the record of the request. */
 export interface Opener {
   readonly caller: Caller
-  readonly record: RequestRecord.RequestRecord
+  readonly record: Request.RequestRecord
 }
 
 /** A request for a socket. */
 export interface Opening extends Opener {
-  readonly request: IncomingRequest
-  readonly upgrade: Exclude<IncomingRequest["upgrade"], undefined>
+  readonly request: Request.IncomingRequest
+  readonly upgrade: Exclude<Request.IncomingRequest["upgrade"], undefined>
 }
 
 /**
@@ -229,12 +226,12 @@ export class Sessions extends Context.Service<Sessions, {
    */
   readonly run: (opening: Opening, speech: Speech) => Effect.Effect<never>
   /** Returns the state of each EVM chain's feed, which follows the chain's newest blocks. */
-  readonly feeds: () => ReadonlyArray<FeedStatus>
+  readonly feeds: () => ReadonlyArray<EvmFeed.FeedStatus>
   /** Serves an event stream that its route has made. The stream counts as a socket until the response ends. */
   readonly serve: (
     stream: ServedEvents,
     headers: HttpServerRequest["headers"],
-    record: RequestRecord.RequestRecord
+    record: Request.RequestRecord
   ) => Stream.Stream<Uint8Array>
   /** The options of every event stream of subscriptions: the maximum size of its queue, and the clock. */
   readonly eventOptions: Pick<EventStreamOptions, "now" | "queue">
@@ -398,14 +395,14 @@ export const make = Effect.fnUntraced(function*(
   const surroundings = (shared: SharedStreams): Surroundings =>
     venue?.streams === shared ? venue : (venue = { ...around, streams: shared, post: requests.post })
 
-  const begin = ({ caller, record, request }: Opening, socket: CallerSocket, speech: Speech): void => {
+  const begin = ({ caller, record, request }: Opening, socket: Request.CallerSocket, speech: Speech): void => {
     const opened: Opened = {
       caller,
       socket,
       traffic: countOpen(caller),
       id: record.id ?? "",
       route: record.route,
-      page: pageHeaders(header(request, "host"), header(request, "origin"))
+      page: pageHeaders(Request.header(request, "host"), Request.header(request, "origin"))
     }
     const session = speech.protocol === "jsonrpc"
       ? new RpcSession(opened, {
@@ -440,7 +437,7 @@ export const make = Effect.fnUntraced(function*(
   const serve = (
     stream: ServedEvents,
     headers: HttpServerRequest["headers"],
-    record: RequestRecord.RequestRecord
+    record: Request.RequestRecord
   ): Stream.Stream<Uint8Array> => {
     const { caller } = stream
     stream.page = pageHeaders(headers["host"], headers["origin"])

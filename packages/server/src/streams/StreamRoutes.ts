@@ -2,19 +2,11 @@
 import * as Paths from "@trigate/api/Paths"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { Quotas } from "@trigate/callers/Quotas"
-import { CurrentCaller } from "@trigate/domain/Caller"
-import type { Caller } from "@trigate/domain/Caller"
+import { type Caller, CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { ChainNotConfigured, GatewayError, unwrapReason } from "@trigate/domain/errors/GatewayError"
-import { invalidRequest, notPermitted, operationNeed, permitted } from "@trigate/domain/operations/Operation"
-import {
-  AccountTransaction,
-  formatPosition,
-  genesis,
-  JettonTransfer,
-  parsePosition
-} from "@trigate/domain/tokens/TokenData"
-import type { Position } from "@trigate/domain/tokens/TokenData"
+import { invalidRequest, type Need, notPermitted, operationNeed, permitted } from "@trigate/domain/operations/Operation"
+import * as TokenData from "@trigate/domain/tokens/TokenData"
 import { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
 import * as ResumePosition from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
@@ -25,7 +17,6 @@ import { Info } from "@trigate/trading/Info"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as VenueProtocol from "@trigate/trading/unstable/streams/VenueProtocol"
 import type { Topic } from "@trigate/upstream/unstable/streams/Topic"
-import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Sse from "effect/encoding/Sse"
@@ -40,13 +31,10 @@ import type { FeedChain } from "../Chains.ts"
 import { Load } from "../process/Load.ts"
 import * as AccessLog from "../requests/Observe.ts"
 import * as Request from "../requests/Request.ts"
-import { header } from "../requests/Request.ts"
-import type { IncomingRequest } from "../requests/Request.ts"
 import * as Session from "./Session.ts"
 import { eventStreamHeaders, keepalive, quietFor } from "./Session.ts"
 import type { ServedEvents } from "./Session.ts"
-import { Sessions } from "./Sessions.ts"
-import type { Opener, Serving, Speech } from "./Sessions.ts"
+import { type Opener, type Serving, Sessions, type Speech } from "./Sessions.ts"
 import type { Closing } from "./SocketSession.ts"
 
 const badHandshake = Request.plainProblem(
@@ -61,10 +49,10 @@ const subprotocols = /^[!#$%&'*+.^_`|~\w-]+(?:\s*,\s*[!#$%&'*+.^_`|~\w-]+)*$/u
  * Returns whether the headers of a handshake are valid. Without this check, the WebSocket library would refuse an
  * invalid handshake without notifying the gateway, and the gateway's request would never end.
  */
-const isHandshake = (request: IncomingRequest): boolean => {
-  const names = header(request, "sec-websocket-protocol")
-  return header(request, "sec-websocket-version") === "13" &&
-    /^[+/0-9A-Za-z]{22}==$/u.test(header(request, "sec-websocket-key") ?? "") &&
+const isHandshake = (request: Request.IncomingRequest): boolean => {
+  const names = Request.header(request, "sec-websocket-protocol")
+  return Request.header(request, "sec-websocket-version") === "13" &&
+    /^[+/0-9A-Za-z]{22}==$/u.test(Request.header(request, "sec-websocket-key") ?? "") &&
     (names === undefined ||
       (subprotocols.test(names) && new Set(names.split(/\s*,\s*/u)).size === names.split(",").length))
 }
@@ -80,11 +68,20 @@ const noUpgrade = Request.plainProblem(
 /** Maximum number of characters of a subscription that an error message quotes. */
 const mostQuoted = 200
 
-const queryIn = ({ url }: IncomingRequest): URLSearchParams => new URLSearchParams(/\?(.*)$/u.exec(url)?.[1])
+const queryIn = ({ url }: Request.IncomingRequest): URLSearchParams => new URLSearchParams(/\?(.*)$/u.exec(url)?.[1])
 
 /** Responds with an event stream. */
 const eventResponse = (stream: Stream.Stream<Uint8Array>) =>
   HttpServerResponse.stream(stream, { contentType: "text/event-stream", headers: eventStreamHeaders })
+
+/** Fails if the origin of the requesting page is not allowed, or if the caller's scope does not permit the operation. */
+const admitted = Effect.fnUntraced(function*(need: Need) {
+  const record = yield* Request.CurrentRequestRecord
+  const refusal = Request.foreignRefusal(record)
+  if (refusal !== undefined) return yield* refusal
+  yield* permitted(need)
+  return { record, caller: yield* CurrentCaller }
+})
 
 /** Makes the handlers of the routes from the services of the context, and the JSON-RPC routes of the chains. */
 export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Serving["rpc"]) {
@@ -101,22 +98,6 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
     keys: yield* CallerKeys,
     log: yield* AccessLog.AccessLog
   })
-  /**
-   * Fails if the origin of the requesting page is not allowed, or if the caller's scope does not allow reads of the
-   * chain.
-   */
-  const admitted = (chain: FeedChain) =>
-    Effect.contextWith((context: Context.Context<never>) => {
-      const record = Context.get(context, Request.CurrentRequestRecord)
-      const refusal = Request.foreignRefusal(record)
-      return refusal === undefined
-        ? Effect.map(
-          permitted({ chain, class: "read" }),
-          () => ({ record, caller: Context.get(context, CurrentCaller) })
-        )
-        : Exit.fail(refusal)
-    })
-
   /** Fails if no official API of the trading chain is configured. */
   const sharedStreams = () => {
     const streams = sessions.streams()
@@ -127,30 +108,30 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
       : Exit.succeed(streams)
   }
 
-  const open = (request: IncomingRequest, by: Opener, speech: Speech) => {
+  const open = (request: Request.IncomingRequest, by: Opener, speech: Speech) => {
     const { upgrade } = request
     if (upgrade === undefined) return Exit.succeed(noUpgrade)
     if (!isHandshake(request)) return Exit.succeed(badHandshake)
     return Effect.flatMap(sessions.admit(by.caller), () => sessions.run({ ...by, request, upgrade }, speech))
   }
 
-  const socket = (request: IncomingRequest) =>
+  const socket = (request: Request.IncomingRequest) =>
     Effect.flatMap(
-      admitted("trading"),
+      admitted({ chain: "trading", class: "read" }),
       (by) => Effect.flatMap(sharedStreams(), (streams) => open(request, by, { protocol: "venue", streams }))
     )
 
   /** Serves a chain's JSON-RPC route over a WebSocket. */
-  const rpc = (chain: FeedChain) => (request: IncomingRequest) => {
+  const rpc = (chain: FeedChain) => (request: Request.IncomingRequest) => {
     const surface = request.keyInPath === undefined ? "gateway" : "node"
     return Effect.flatMap(
-      admitted(chain),
+      admitted({ chain, class: "read" }),
       (by) => open(request, by, { protocol: "jsonrpc", chain, surface })
     )
   }
 
-  const events = Effect.fnUntraced(function*(request: IncomingRequest) {
-    const { caller, record } = yield* admitted("trading")
+  const events = Effect.fnUntraced(function*(request: Request.IncomingRequest) {
+    const { caller, record } = yield* admitted({ chain: "trading", class: "read" })
     const streams = yield* sharedStreams()
     const query = queryIn(request)
     const asked = query.getAll(Paths.subscribe)
@@ -176,7 +157,7 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
       topics.set(subscription.key, streams.topicOf(subscription))
     }
     yield* sessions.admit(caller)
-    const from = ResumePosition.parse(header(request, "last-event-id") ?? query.get(Paths.resume) ?? "")
+    const from = ResumePosition.parse(Request.header(request, "last-event-id") ?? query.get(Paths.resume) ?? "")
     if (from !== undefined) yield* streams.events.catchUp(from)
     const options = { ...sessions.eventOptions, streams, topics: [...topics.values()], from }
     const headers = request.adapted?.headers ?? Headers.empty
@@ -186,17 +167,17 @@ export const make = Effect.fnUntraced(function*(anyInfo: boolean, rpcRoutes: Ser
   return { socket, events, rpc }
 })
 
-const encodeTransaction = Schema.encodeSync(Schema.fromJsonString(AccountTransaction))
-const encodeTransfer = Schema.encodeSync(Schema.fromJsonString(JettonTransfer))
+const encodeTransaction = Schema.encodeSync(Schema.fromJsonString(TokenData.AccountTransaction))
+const encodeTransfer = Schema.encodeSync(Schema.fromJsonString(TokenData.JettonTransfer))
 const encodeProblem = Schema.encodeSync(Schema.fromJsonString(GatewayError))
 
 const need = operationNeed(tokenRpcOperations.getTransactions)
 
-const eventText = (event: string, data: string, position?: Position): string =>
+const eventText = (event: string, data: string, position?: TokenData.Position): string =>
   Sse.encoder.write({
     _tag: "Event",
     event,
-    id: position === undefined ? undefined : formatPosition(position),
+    id: position === undefined ? undefined : TokenData.formatPosition(position),
     data
   })
 
@@ -240,12 +221,12 @@ class ItemEvents implements ServedEvents {
  * Returns the position after which a stream begins: the position in `Last-Event-ID`, otherwise the position in the
  * query.
  */
-const startIn = (request: IncomingRequest, query: URLSearchParams) => {
-  const last = header(request, "last-event-id")
+const startIn = (request: Request.IncomingRequest, query: URLSearchParams) => {
+  const last = Request.header(request, "last-event-id")
   const text = last ?? query.get("after") ?? undefined
   if (text === undefined) return Effect.undefined
-  if (text === "genesis") return Effect.succeed(genesis)
-  return Effect.mapError(Effect.fromOption(parsePosition(text)), () =>
+  if (text === "genesis") return Effect.succeed(TokenData.genesis)
+  return Effect.mapError(Effect.fromOption(TokenData.parsePosition(text)), () =>
     invalidRequest([{
       path: [last === undefined ? "after" : "last-event-id"],
       message: "Expected genesis, or a position: a logical time, a colon and 64 hex digits"
@@ -265,7 +246,7 @@ interface Served<Item> {
   readonly account: string
   readonly event: string
   readonly encode: (item: Item) => string
-  readonly open: (after: Position) => Stream.Stream<Item, ChainFailure>
+  readonly open: (after: TokenData.Position) => Stream.Stream<Item, ChainFailure>
 }
 
 type ChainFailure = Stream.Error<ReturnType<TokenChain["Service"]["jettonTransfers"]>>
@@ -275,8 +256,8 @@ export const makeTransactions = Effect.gen(function*() {
   const sessions = yield* Sessions
   const { jettonTransfers, jettonWallet, latestPosition, transactions } = yield* TokenChain
 
-  const serve = Effect.fnUntraced(function*<Item extends Position>(
-    request: IncomingRequest,
+  const serve = Effect.fnUntraced(function*<Item extends TokenData.Position>(
+    request: Request.IncomingRequest,
     query: URLSearchParams,
     { account, encode, event, open }: Served<Item>
   ) {
@@ -296,19 +277,9 @@ export const makeTransactions = Effect.gen(function*() {
     return eventResponse(sessions.serve(new ItemEvents(caller, texts), headers, record))
   })
 
-  /**
-   * Fails if the origin of the requesting page is not allowed, or if the caller's scope does not allow reads of the
-   * chain.
-   */
-  const admitted = Effect.gen(function*() {
-    const refusal = Request.foreignRefusal(yield* Request.CurrentRequestRecord)
-    if (refusal !== undefined) return yield* refusal
-    yield* permitted(need)
-  })
-
   return {
-    transactions: Effect.fnUntraced(function*(request: IncomingRequest) {
-      yield* admitted
+    transactions: Effect.fnUntraced(function*(request: Request.IncomingRequest) {
+      yield* admitted(need)
       const query = queryIn(request)
       const address = yield* parameter(query, "address")
       return yield* serve(request, query, {
@@ -318,8 +289,8 @@ export const makeTransactions = Effect.gen(function*() {
         open: (after) => transactions({ address, after })
       })
     }),
-    jettonTransfers: Effect.fnUntraced(function*(request: IncomingRequest) {
-      yield* admitted
+    jettonTransfers: Effect.fnUntraced(function*(request: Request.IncomingRequest) {
+      yield* admitted(need)
       const query = queryIn(request)
       const owner = yield* parameter(query, "owner")
       const master = yield* parameter(query, "master")

@@ -15,8 +15,7 @@
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import { counter, gauge } from "@trigate/domain/unstable/DeclaredMetric"
-import { valueAt } from "@trigate/domain/unstable/streams/Subscription"
-import type { AnsweredQuery } from "@trigate/domain/unstable/streams/Subscription"
+import { type AnsweredQuery, valueAt } from "@trigate/domain/unstable/streams/Subscription"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -26,7 +25,6 @@ import * as Schema from "effect/Schema"
 import { parseRow } from "../streams/VenueProtocol.ts"
 import type { AccountEvents } from "./AccountEvents.ts"
 import * as AccountMirror from "./AccountMirror.ts"
-import type { MirroredStates } from "./AccountMirror.ts"
 
 export const metrics = {
   accountsWatched: gauge("trigate_accounts_watched", "Accounts whose events are logged"),
@@ -249,7 +247,7 @@ const printOrder = (order: unknown): string =>
   Json.stringify(["oid", "coin", "side"].map((member) => valueAt(order, member)))
 
 /** Returns the responses contained in the frames that the venue pushed, by the name of their query. */
-const responses = ({ frames }: MirroredStates): ReadonlyMap<string, string> =>
+const responses = ({ frames }: AccountMirror.MirroredStates): ReadonlyMap<string, string> =>
   new Map([...frames.values()].flatMap(AccountMirror.responsesIn))
 
 const count = (outcome: ComparisonOutcome | "failed") =>

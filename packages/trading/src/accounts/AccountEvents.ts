@@ -13,12 +13,10 @@
  * caller can resume from a position before the gap.
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
-import type * as ResumePosition from "@trigate/domain/unstable/streams/Subscription"
-import { valueAt } from "@trigate/domain/unstable/streams/Subscription"
+import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
 import { subscriptions } from "@trigate/domain/unstable/streams/Subscriptions"
 import type { LeaseStore } from "@trigate/stores/unstable/SharedStore"
-import { RowSet } from "@trigate/upstream/unstable/streams/Topic"
-import type { Frame, Row, Topic } from "@trigate/upstream/unstable/streams/Topic"
+import { type Frame, type Row, RowSet, type Topic } from "@trigate/upstream/unstable/streams/Topic"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -243,7 +241,7 @@ export class EventLog {
   }
 
   /** Returns the position of the newest entry. */
-  get head(): ResumePosition.ResumePosition {
+  get head(): Subscription.ResumePosition {
     return { epoch: this.#epoch, seq: this.#seq }
   }
 
@@ -307,7 +305,7 @@ export class EventLog {
   }
 
   /** Returns whether the event log contains all events of the given accounts after a position. */
-  covers(position: ResumePosition.ResumePosition, users: Iterable<string> = []): boolean {
+  covers(position: Subscription.ResumePosition, users: Iterable<string> = []): boolean {
     if (position.epoch !== this.#epoch || position.seq > this.#seq || position.seq < this.#start) return false
     for (const user of users) {
       const since = this.since(user)
@@ -449,7 +447,7 @@ export interface Status extends Pick<AccountEvents, "backing"> {
   readonly isUp: boolean
   readonly role: Role
   /** The position of the newest event in this process's copy of the event log. */
-  readonly head: ResumePosition.ResumePosition
+  readonly head: Subscription.ResumePosition
   readonly accounts: ReadonlyArray<{ readonly user: string; readonly phase: Phase }>
   /** The number of accounts whose events should arrive, but do not: they are configured, or their log has ended. */
   readonly unrecorded: number
@@ -467,7 +465,7 @@ export interface AccountEvents {
    * Reads the shared log again if this process's copy does not reach a position. A caller can have such a position
    * because another replica already delivered the event at that position to the caller.
    */
-  readonly catchUp: (position: ResumePosition.ResumePosition) => Effect.Effect<void>
+  readonly catchUp: (position: Subscription.ResumePosition) => Effect.Effect<void>
   /** Returns whether the event log of an account is complete and up to date in this process. */
   readonly isLive: (user: string) => boolean
   /** Returns whether this process records an account. */
@@ -486,14 +484,6 @@ export type ReadCloid = () => string | undefined
 /** Receives an event of an account, whose address is in lower case. */
 export type OrderListener = (user: string, readCloid: ReadCloid) => void
 
-/** The order events of watched accounts. */
-export interface OrderEvents {
-  /** Starts to report the events of an event log. */
-  readonly follow: (log: EventLog) => void
-  /** Calls a function with the account of each reported event, until the scope ends. */
-  readonly listen: (listener: OrderListener) => Effect.Effect<void, never, Scope.Scope>
-}
-
 /** The path to the client order ID in the rows of each subscription. */
 const cloidPaths: ReadonlyMap<string, string> = new Map([
   [subscriptions.orderUpdates.name, "order.cloid"],
@@ -501,17 +491,18 @@ const cloidPaths: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Makes the `OrderEvents` of one chain. It reports no events before `follow` is called. */
-export const make = (): OrderEvents => {
+export const make = () => {
   const listeners = new Set<OrderListener>()
   return {
-    follow: (log) =>
+    /** Starts to report the events of an event log. */
+    follow: (log: EventLog): void =>
       void log.listen({
         appended: ({ kind, name, rows, user }) => {
           const path = cloidPaths.get(name)
           if (path === undefined || kind === "past") return
           for (const { text } of rows) {
             const readCloid = () => {
-              const cloid = valueAt(Result.getOrUndefined(Json.parse(text)), path)
+              const cloid = Subscription.valueAt(Result.getOrUndefined(Json.parse(text)), path)
               return Predicate.isString(cloid) ? cloid.toLowerCase() : undefined
             }
             for (const listener of listeners) listener(user, readCloid)
@@ -519,10 +510,14 @@ export const make = (): OrderEvents => {
         },
         replaced: () => {}
       }),
-    listen: (listener) =>
+    /** Calls a function with the account of each reported event, until the scope ends. */
+    listen: (listener: OrderListener): Effect.Effect<void, never, Scope.Scope> =>
       Effect.asVoid(Effect.acquireRelease(
         Effect.sync(() => listeners.add(listener)),
         () => Effect.sync(() => listeners.delete(listener))
       ))
   }
 }
+
+/** The order events of watched accounts. */
+export type OrderEvents = ReturnType<typeof make>

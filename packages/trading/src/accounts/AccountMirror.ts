@@ -10,18 +10,14 @@
  */
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { briefOrder } from "@trigate/domain/info/Account"
-import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
-import type { InfoCall } from "@trigate/domain/info/InfoOperations"
-import * as UpstreamResponse from "@trigate/domain/operations/Operation"
-import type { CachePolicy } from "@trigate/domain/operations/Operation"
+import * as InfoOperations from "@trigate/domain/info/InfoOperations"
+import * as Operation from "@trigate/domain/operations/Operation"
 import { rowsOfOrders } from "@trigate/domain/unstable/info/InfoQueries"
-import { valueAt } from "@trigate/domain/unstable/streams/Subscription"
-import type { AnsweredQuery, Subscription } from "@trigate/domain/unstable/streams/Subscription"
+import { type AnsweredQuery, type Subscription, valueAt } from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import type { AccountVersions } from "@trigate/upstream/cache/AccountVersions"
 import type { Receipt } from "@trigate/upstream/cache/ResponseCache"
-import { RowSet } from "@trigate/upstream/unstable/streams/Topic"
-import type { Frame, Row } from "@trigate/upstream/unstable/streams/Topic"
+import { type Frame, type Row, RowSet } from "@trigate/upstream/unstable/streams/Topic"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -74,7 +70,7 @@ export const stateNames = (isRecorded: boolean): ReadonlyArray<string> =>
  * Returns the account and the subscription of a query that the account mirror can serve; `undefined` for any other
  * query.
  */
-export const mirroredQuery = ({ body, operation, surface }: InfoCall): MirroredQuery | undefined => {
+export const mirroredQuery = ({ body, operation, surface }: InfoOperations.InfoCall): MirroredQuery | undefined => {
   const found = answered.get(operation.name)
   const query = body.valueOrUndefined
   if (found === undefined || surface !== "gateway" || !Predicate.isObject(query)) return undefined
@@ -111,12 +107,12 @@ const briefOrders = (orders: string): string => {
 }
 
 /** Converts the response to a detailed query to the response to its brief variant. */
-export const brief = (response: UpstreamResponse.UpstreamResponse): UpstreamResponse.UpstreamResponse =>
+export const brief = (response: Operation.UpstreamResponse): Operation.UpstreamResponse =>
   response.status === 200 ? response.with({ body: Encoding.encode(briefOrders(response.text)) }) : response
 
 /** Parses a query that the account mirror itself makes, and that is therefore always valid. */
-export const parseQuery = (body: Encoding.Json): Effect.Effect<InfoCall> =>
-  Effect.orDie(InfoProtocol.parseCall(body, "gateway", true))
+export const parseQuery = (body: Encoding.Json): Effect.Effect<InfoOperations.InfoCall> =>
+  Effect.orDie(InfoOperations.parseCall(body, "gateway", true))
 
 /** Returns the query whose response the frames of a subscription contain. */
 export const queryFor = (type: string, key: string) => {
@@ -142,8 +138,8 @@ export const responsesIn = ({ text, topic }: Frame): ReadonlyArray<readonly [que
 /** The functions of the response cache, for use by the account mirror. */
 export interface Port {
   readonly put: (
-    call: InfoCall,
-    response: UpstreamResponse.UpstreamResponse,
+    call: InfoOperations.InfoCall,
+    response: Operation.UpstreamResponse,
     receipt: Receipt
   ) => Effect.Effect<void>
   readonly accounts: AccountVersions["Service"]
@@ -191,33 +187,7 @@ interface MirroredAccount {
  */
 const settleFor = 2000
 
-type Reads = typeof InfoProtocol.reads
-
-/** Serves queries about watched accounts. */
-export interface AccountMirror {
-  readonly observer: StateObserver
-  /**
-   * Receives a frame of a subscription that a caller opened. Ignores a frame that contains no response to a query about
-   * a watched account.
-   */
-  readonly observe: (frame: Frame) => void
-  /** Returns cache options that limit the age of responses about watched accounts to the mirror's maximum age. */
-  readonly reads: (reads: Reads) => Reads
-  /**
-   * Returns the detailed variant of a query about a watched account, so that one request to the venue serves both the
-   * detailed and the brief query; `MirroredQueries.brief` converts the response. Returns `undefined` for any other query.
-   */
-  readonly detailed: (call: InfoCall) => Effect.Effect<InfoCall> | undefined
-  /** Starts to cache states as responses, with the given functions of the response cache. */
-  readonly connect: (port: Port) => void
-  /** Stores the fills of an account from the venue's response. */
-  readonly learn: (call: InfoCall, response: UpstreamResponse.UpstreamResponse) => void
-  /** Starts to read the events of the given source. */
-  readonly follow: (source: Source) => void
-  readonly states: (user: string) => MirroredStates | undefined
-  /** Deletes the states of an account: the mirror serves none until new ones are received. */
-  readonly empty: (user: string) => void
-}
+type Reads = typeof InfoOperations.reads
 
 const { userFills } = Subscriptions.subscriptions
 
@@ -285,7 +255,7 @@ export const make = Effect.fnUntraced(function*(age: number) {
   const put = Effect.fnUntraced(
     function*({ put }: Port, key: string, query: string, json: string, receipt: Receipt) {
       const call = yield* parseQuery(Encoding.write(queryFor(query, key)))
-      yield* put(call, UpstreamResponse.json("trading-api", 200, json), receipt)
+      yield* put(call, Operation.json("trading-api", 200, json), receipt)
     }
   )
 
@@ -370,12 +340,12 @@ export const make = Effect.fnUntraced(function*(age: number) {
       ? isRecorded || source.heardAt(key) !== undefined
       : isRecorded && isShared(user)
 
-  const longer = (policy: CachePolicy | undefined): CachePolicy => {
+  const longer = (policy: Operation.CachePolicy | undefined): Operation.CachePolicy => {
     const { fresh = 0, staleIfError = 0, staleIfLimited = 0 } = policy ?? {}
     return { fresh: Math.max(fresh, age), staleIfError, staleIfLimited: Math.max(0, fresh + staleIfLimited - age) }
   }
 
-  const mirror: AccountMirror = {
+  return {
     observer: {
       names: stateNames(true),
       received,
@@ -383,12 +353,17 @@ export const make = Effect.fnUntraced(function*(age: number) {
         empty(user)
         accounts.delete(user)
       }
-    },
-    observe: (frame) => {
+    } satisfies StateObserver,
+    /**
+     * Receives a frame of a subscription that a caller opened. Ignores a frame that contains no response to a query about
+     * a watched account.
+     */
+    observe: (frame: Frame): void => {
       const { name, user } = frame.topic
       if (user !== undefined && observed.has(name) && source?.events.isRecording(user) === true) received(user, frame)
     },
-    reads: (reads) => ({
+    /** Returns cache options that limit the age of responses about watched accounts to the mirror's maximum age. */
+    reads: (reads: Reads): Reads => ({
       ...reads,
       key: (call) => {
         const query = mirroredQuery(call)
@@ -400,24 +375,31 @@ export const make = Effect.fnUntraced(function*(age: number) {
         return query !== undefined && isMirrored(query) ? longer(policy) : policy
       }
     }),
-    detailed: (call) => {
+    /**
+     * Returns the detailed variant of a query about a watched account, so that one request to the venue serves both the
+     * detailed and the brief query; `MirroredQueries.brief` converts the response. Returns `undefined` for any other query.
+     */
+    detailed: (call: InfoOperations.InfoCall): Effect.Effect<InfoOperations.InfoCall> | undefined => {
       const type = detailedQuery(call.operation.name)
       const query = type === undefined ? undefined : mirroredQuery(call)
       return query === undefined || !isMirrored(query)
         ? undefined
         : parseQuery(Encoding.write({ ...Object(call.body.valueOrUndefined), type }))
     },
-    connect: (next) => {
+    /** Starts to cache states as responses, with the given functions of the response cache. */
+    connect: (next: Port): void => {
       port = next
     },
-    learn: (call, { status, text }) => {
+    /** Stores the fills of an account from the venue's response. */
+    learn: (call: InfoOperations.InfoCall, { status, text }: Operation.UpstreamResponse): void => {
       const query = call.operation.name === "userFills" && status === 200 ? mirroredQuery(call) : undefined
       const account = query && accounts.get(query.user)
       if (account === undefined || source === undefined || !isRecording(account)) return
       const logged = source.events.log.newest(account.user, userFills.name, rowsOfOrders)
       account.fills = withNewer(readFills(text), logged)
     },
-    follow: (next) => {
+    /** Starts to read the events of the given source. */
+    follow: (next: Source): void => {
       source = next
       next.events.log.listen({
         appended,
@@ -426,8 +408,11 @@ export const make = Effect.fnUntraced(function*(age: number) {
         }
       })
     },
-    states: (user) => accounts.get(user),
+    states: (user: string): MirroredStates | undefined => accounts.get(user),
+    /** Deletes the states of an account: the mirror serves none until new ones are received. */
     empty
   }
-  return mirror
 })
+
+/** Serves queries about watched accounts. */
+export type AccountMirror = Effect.Success<ReturnType<typeof make>>

@@ -47,7 +47,7 @@ export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
 /**
  * The retention limits for known signers. Unknown signers share an additional tenth of each limit.
  *
- * {@link LoggedAction.Room} defines how much of a limit one signer or one caller is allowed to use.
+ * {@link LoggedAction.makeRoom} defines how much of a limit one signer or one caller is allowed to use.
  */
 export interface Options {
   /**

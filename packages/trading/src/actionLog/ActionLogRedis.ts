@@ -12,10 +12,8 @@
  * After a crash the claims are still in Redis, but the bodies are lost. Each process has its own capacity for
  * unanswered actions; the known signers are shared.
  */
-import type { ActionReference } from "@trigate/domain/actions/ActionRecord"
-import { Settled } from "@trigate/domain/actions/ActionRecord"
-import * as Json from "@trigate/domain/encoding/Encoding"
-import { Address, Millis } from "@trigate/domain/encoding/Encoding"
+import { type ActionReference, Settled } from "@trigate/domain/actions/ActionRecord"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as SharedState from "@trigate/upstream/unstable/SharedState"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -84,7 +82,7 @@ const guardArguments = ({ fingerprint = "", now, states, token = "" }: LoggedAct
  */
 const About = Schema.fromJsonString(Schema.Struct({
   id: Schema.String,
-  openedAt: Millis,
+  openedAt: Encoding.Millis,
   trace: LoggedAction.ActionTrace
 }))
 const encodeAbout = Schema.encodeSync(About)
@@ -161,7 +159,7 @@ const updateScript = Redis.script(
       settledCapacity,
       prefix,
       member,
-      settled === undefined ? "" : Json.stringify(settled)
+      settled === undefined ? "" : Encoding.stringify(settled)
     ]
   },
   {
@@ -304,7 +302,7 @@ const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Found))
 
 const decodeCount = Schema.decodeUnknownEffect(Schema.Natural)
 
-const isAddress = Schema.is(Address)
+const isAddress = Schema.is(Encoding.Address)
 
 /** The value of an entry that expired, but is still listed for a lookup. */
 const expired = { state: "forgotten", fingerprint: "", leaseUntil: 0, expiresAt: 0, token: "" } as const

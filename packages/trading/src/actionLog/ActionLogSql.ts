@@ -9,8 +9,7 @@
  * update.
  */
 import { Settled } from "@trigate/domain/actions/ActionRecord"
-import * as Json from "@trigate/domain/encoding/Encoding"
-import { Address } from "@trigate/domain/encoding/Encoding"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as SharedStore from "@trigate/stores/unstable/SharedStore"
 import * as SqlStore from "@trigate/stores/unstable/SqlStore"
 import * as Arr from "effect/Array"
@@ -124,7 +123,7 @@ const Found = Schema.Struct({
   vault: Schema.NullOr(Schema.String)
 })
 const decodeFound = Schema.decodeUnknownEffect(Schema.Array(Found))
-const isAddress = Schema.is(Address)
+const isAddress = Schema.is(Encoding.Address)
 
 const entryFrom = ({ body, claimant, settled, vault, ...row }: typeof Found.Type): LoggedAction.Entry => ({
   ...row,
@@ -285,7 +284,7 @@ const makeDriver = Effect.fnUntraced(function*(options: Options, prepare: boolea
     }
     const { part, settled, state } = change
     if (state === "gone") return Effect.map(sql`DELETE FROM trigate_actions WHERE ${entry}`, hasRows)
-    const settlement = settled === undefined ? null : Json.stringify(settled)
+    const settlement = settled === undefined ? null : Encoding.stringify(settled)
     const moved = part === undefined ? sql`` : sql`, part = ${part}`
     const ended = state === "sent" || state === "unknown"
       ? sql``

@@ -29,8 +29,7 @@ import * as Schema from "effect/Schema"
 import type { OrderEvents } from "../accounts/AccountEvents.ts"
 import { Info } from "../Info.ts"
 import { ActionLog, metrics } from "./ActionLog.ts"
-import { listCloids, mostFound } from "./LoggedAction.ts"
-import type { Conclusion, Leg, Recorded, Unsettled } from "./LoggedAction.ts"
+import { type Conclusion, type Leg, listCloids, mostFound, type Recorded, type Unsettled } from "./LoggedAction.ts"
 
 /**
  * Milliseconds after an action's `expiresAfter`, by the venue's clock, at which an action that is not found counts as

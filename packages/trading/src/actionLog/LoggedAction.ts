@@ -15,14 +15,11 @@
  *
  * A signer or caller without an unanswered action in the log is admitted as long as its part has any free capacity.
  */
-import { actionCatalog, isActionType, isSentAction } from "@trigate/domain/actions/Action"
-import type { SentAction } from "@trigate/domain/actions/Action"
-import { Cloid } from "@trigate/domain/actions/ActionOutcome"
-import type { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
+import { actionCatalog, isActionType, isSentAction, type SentAction } from "@trigate/domain/actions/Action"
+import { type ActionEntry, Cloid } from "@trigate/domain/actions/ActionOutcome"
 import type { ActionReference, ActionState, Settled } from "@trigate/domain/actions/ActionRecord"
 import { local } from "@trigate/domain/Caller"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
-import { Address, lowerCase, Millis } from "@trigate/domain/encoding/Encoding"
 import { NonceAlreadyUsed, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -41,12 +38,12 @@ export type Leg = typeof Leg.Type
 /** The expiry and the orders of an action, by which its effect can be looked up at the venue. */
 export const ActionTrace = Schema.Struct({
   /** The vault or sub-account on whose behalf the action is signed, in lower case. */
-  vault: Schema.optionalKey(Address),
+  vault: Schema.optionalKey(Encoding.Address),
   /**
    * Time in milliseconds, by the venue's clock, after which the venue refuses the action; absent if the action has no
    * expiry.
    */
-  expiresAfter: Schema.optionalKey(Millis),
+  expiresAfter: Schema.optionalKey(Encoding.Millis),
   /** The orders that the action places; empty for an action of another type. */
   legs: Schema.Array(Leg)
 })
@@ -54,7 +51,7 @@ export type ActionTrace = typeof ActionTrace.Type
 
 const Envelope = Schema.Struct({
   vaultAddress: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  expiresAfter: Schema.optionalKey(Schema.NullOr(Millis))
+  expiresAfter: Schema.optionalKey(Schema.NullOr(Encoding.Millis))
 })
 const decodeEnvelope = Schema.decodeUnknownOption(Envelope)
 
@@ -66,10 +63,10 @@ const Order = Schema.Struct({
 })
 const decodeOrders = Schema.decodeUnknownOption(Schema.Array(Order))
 
-const isAddress = Schema.is(Address)
+const isAddress = Schema.is(Encoding.Address)
 
 const legFrom = ({ b, c, p, s }: typeof Order.Type): Leg => ({
-  ...(c === undefined || c === null ? {} : { cloid: lowerCase(c) }),
+  ...(c === undefined || c === null ? {} : { cloid: Encoding.lowerCase(c) }),
   isBuy: b,
   price: p,
   size: s
@@ -109,7 +106,7 @@ export const listCloids = ({ legs }: ActionTrace): ReadonlyArray<Cloid> => [
 /** A signed action. */
 export interface Signed {
   /** The recovered signer, in lower case; absent if none can be recovered. */
-  readonly signer?: Address
+  readonly signer?: Encoding.Address
   readonly nonce: number
   readonly actionType: string
   /** Digest of the signed content, in 0x hex. Two bodies with the same fingerprint request the same action. */
@@ -244,7 +241,7 @@ const reasons: { readonly [S in State]: string } = {
 /**
  * Makes the error for a nonce that was sent before; `isSame` means that the earlier action has equal signed content.
  */
-export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame: boolean): NonceAlreadyUsed =>
+export const alreadyUsed = (signer: Encoding.Address, nonce: number, state: State, isSame: boolean): NonceAlreadyUsed =>
   new NonceAlreadyUsed({
     signer,
     nonce,
@@ -254,7 +251,7 @@ export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame
 
 /** The parts of an action that identify it. */
 export interface Identity {
-  readonly signer?: Address | undefined
+  readonly signer?: Encoding.Address | undefined
   readonly nonce: number
   readonly fingerprint: string
 }
@@ -498,33 +495,24 @@ const makePart = ({ capacity, maxBytes }: Limits, part: Part) => {
   }
 }
 
-/** Tracks how much of an action log's capacity is used. */
-export interface Room {
-  readonly add: (holding: Holding) => void
-  readonly remove: (holding: Holding) => void
-  /** Discards the tracked use, and counts the given actions instead. */
-  readonly reset: (holdings: ReadonlyArray<Holding>) => void
-  /** Returns why a body of `size` bytes exceeds the capacity; `undefined` if it fits. */
-  readonly scarcity: (part: Part, holder: string, size: number) => Scarcity | undefined
-  readonly used: () => Used
-}
-
 /**
  * Makes the tracker of an action log's used capacity, initially empty. `limits` are the limits of the part for known
  * signers.
  */
-export const makeRoom = (limits: Limits): Room => {
+export const makeRoom = (limits: Limits) => {
   const parts = { familiar: makePart(limits, "familiar"), strangers: makePart(strangersLimits(limits), "strangers") }
   return {
-    add: (holding) => parts[holding.part].change(holding, 1),
-    remove: (holding) => parts[holding.part].change(holding, -1),
-    reset: (holdings) => {
+    add: (holding: Holding) => parts[holding.part].change(holding, 1),
+    remove: (holding: Holding) => parts[holding.part].change(holding, -1),
+    /** Discards the tracked use, and counts the given actions instead. */
+    reset: (holdings: ReadonlyArray<Holding>) => {
       parts.familiar.clear()
       parts.strangers.clear()
       for (const holding of holdings) parts[holding.part].change(holding, 1)
     },
-    scarcity: (part, holder, size) => parts[part].scarcity(holder, size),
-    used: () => ({ familiar: parts.familiar.used(), strangers: parts.strangers.used() })
+    /** Returns why a body of `size` bytes exceeds the capacity; `undefined` if it fits. */
+    scarcity: (part: Part, holder: string, size: number) => parts[part].scarcity(holder, size),
+    used: (): Used => ({ familiar: parts.familiar.used(), strangers: parts.strangers.used() })
   }
 }
 
@@ -540,18 +528,12 @@ export const maxSigners = 100_000
  */
 export const knownFor = 30 * 86_400_000
 
-/** The signers with an accepted action. */
-export interface Signers {
-  readonly has: (signer: string) => boolean
-  readonly add: (signer: string) => void
-}
-
-/** Makes an empty set of known signers. */
-export const makeSigners = (): Signers => {
+/** Makes an empty set of known signers: those with an accepted action. */
+export const makeSigners = () => {
   const found = new Set<string>()
   return {
-    has: (signer) => found.has(signer),
-    add: (signer) => {
+    has: (signer: string): boolean => found.has(signer),
+    add: (signer: string): void => {
       // the signer moves to the end, because the set is ordered by the last accepted action
       found.delete(signer)
       found.add(signer)

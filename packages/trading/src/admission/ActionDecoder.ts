@@ -5,38 +5,16 @@
  * A union schema reports the errors of all its alternatives. To report only the errors of the alternative that the
  * sender meant, the decoder first selects the alternative by a JSON field that only that alternative has.
  */
-import {
-  CSignerActionDocumented,
-  documentedFormAdvice,
-  EvmUserModify,
-  EvmUserModifyDocumented,
-  formKeys,
-  hasDocumentedForm,
-  innerAction,
-  isActionType,
-  isDecodedActionType,
-  isSentAction,
-  JailSelf,
-  MultiSig,
-  notKnown,
-  SignedEnvelope,
-  TokenDelegate,
-  TokenDelegateDocumented,
-  UnjailSelf
-} from "@trigate/domain/actions/Action"
-import type { Action, DecodedActionType } from "@trigate/domain/actions/Action"
+import * as Action from "@trigate/domain/actions/Action"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import type { InvalidRequest, RequestFault } from "@trigate/domain/errors/GatewayError"
-import { decodeFaults, invalidRequest } from "@trigate/domain/operations/Operation"
-import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import { type AnyCodec, decodeFaults, invalidRequest } from "@trigate/domain/operations/Operation"
 import type { Mistake } from "@trigate/domain/unstable/Inspection"
 import * as ActionForm from "@trigate/signing/unstable/actions/ActionForm"
 import type { UnsignableAction } from "@trigate/signing/unstable/actions/ActionHash"
 import * as CanonicalAction from "@trigate/signing/unstable/actions/CanonicalAction"
-import type { Action as CanonicalMembers } from "@trigate/signing/unstable/actions/CanonicalAction"
 import * as SigningWarning from "@trigate/signing/unstable/inspection/SigningMistake"
-import { documentedChainField } from "@trigate/signing/VenueProfile"
-import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import { documentedChainField, type VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -47,11 +25,11 @@ export type DecodeResult<A> = Result.Result<A, ReadonlyArray<RequestFault>>
 /** A decoded body. */
 export interface ReadBody {
   /** The body. Its action contains every member that was sent, with `type` first. */
-  readonly signed: SignedEnvelope
+  readonly signed: Action.SignedEnvelope
   /** The action as parsed, with its members in the sender's order. */
   readonly sentAction: unknown
   /** The decoded action; absent for an action type of which the gateway decodes only the envelope. */
-  readonly action: Action | undefined
+  readonly action: Action.Action | undefined
 }
 
 const reader = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string>) => {
@@ -68,40 +46,43 @@ const reader = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string>) =>
 
 const inAction = <S extends AnyCodec>(schema: S) => reader(schema, ["action"])
 
-const { action: _action, ...besideAction } = SignedEnvelope.fields
+const { action: _action, ...besideAction } = Action.SignedEnvelope.fields
 
 const readBesideAction = reader(Schema.Struct(besideAction), [])
 
-const readEnvelope = reader(SignedEnvelope, [])
+const readEnvelope = reader(Action.SignedEnvelope, [])
 
-const readMultiSig = inAction(MultiSig)
+const readMultiSig = inAction(Action.MultiSig)
 
-type Reader = (value: unknown) => DecodeResult<Action>
+type Reader = (value: unknown) => DecodeResult<Action.Action>
 
-const readers: { readonly [Type in keyof typeof formKeys]: { readonly [key: string]: Reader } } = {
-  tokenDelegate: { wei: inAction(TokenDelegate), amount: inAction(TokenDelegateDocumented) },
+const readers: { readonly [Type in keyof typeof Action.formKeys]: { readonly [key: string]: Reader } } = {
+  tokenDelegate: { wei: inAction(Action.TokenDelegate), amount: inAction(Action.TokenDelegateDocumented) },
   CSignerAction: {
-    unjailSelf: inAction(UnjailSelf),
-    jailSelf: inAction(JailSelf),
-    payload: inAction(CSignerActionDocumented)
+    unjailSelf: inAction(Action.UnjailSelf),
+    jailSelf: inAction(Action.JailSelf),
+    payload: inAction(Action.CSignerActionDocumented)
   },
-  evmUserModify: { usingBigBlocks: inAction(EvmUserModify), modifications: inAction(EvmUserModifyDocumented) }
+  evmUserModify: {
+    usingBigBlocks: inAction(Action.EvmUserModify),
+    modifications: inAction(Action.EvmUserModifyDocumented)
+  }
 }
 
 const refused = (message: string) => Result.fail([{ path: ["action"], message }])
 
 const quoted = (keys: ReadonlyArray<string>): string => keys.map((key) => `\`${key}\``).join(" or ")
 
-const readAction = (type: DecodedActionType, action: object): DecodeResult<Action> => {
+const readAction = (type: Action.DecodedActionType, action: object): DecodeResult<Action.Action> => {
   if (type === "multiSig") {
     // a schema puts `type` first, but in the signed bytes the members have the sender's order
-    const sent = isSentAction(action) ? innerAction(action) : undefined
+    const sent = Action.isSentAction(action) ? Action.innerAction(action) : undefined
     return Result.map(
       readMultiSig(action),
       (read) => sent === undefined ? read : { ...read, payload: { ...read.payload, action: sent } }
     )
   }
-  const { documented, real } = formKeys[type]
+  const { documented, real } = Action.formKeys[type]
   const given = real.filter((key) => key in action)
   if (given.length > 1) return refused(`Expected only one of ${quoted(real)}`)
   const key = given[0] ?? (documented in action ? documented : real.length === 1 ? real[0] : undefined)
@@ -116,7 +97,7 @@ const faultsIn = <A>(read: DecodeResult<A>) => Result.isFailure(read) ? read.fai
  */
 const unsignedMembers = (body: unknown): ReadonlyArray<RequestFault> =>
   Predicate.isReadonlyObject(body)
-    ? Object.keys(body).filter((key) => !Object.hasOwn(SignedEnvelope.fields, key)).map((key) => ({
+    ? Object.keys(body).filter((key) => !Object.hasOwn(Action.SignedEnvelope.fields, key)).map((key) => ({
       path: [key],
       message: "Not a member of a signed action"
     }))
@@ -125,7 +106,7 @@ const unsignedMembers = (body: unknown): ReadonlyArray<RequestFault> =>
 const readMembers = (body: unknown): DecodeResult<ReadBody> => {
   const sentAction = Predicate.hasProperty(body, "action") ? body.action : undefined
   const { type, ...members } = Predicate.isReadonlyObject(sentAction) ? sentAction : {}
-  if (!Predicate.isReadonlyObject(sentAction) || !Predicate.isString(type) || !isDecodedActionType(type)) {
+  if (!Predicate.isReadonlyObject(sentAction) || !Predicate.isString(type) || !Action.isDecodedActionType(type)) {
     return Result.map(readEnvelope(body), (signed) => ({ signed, sentAction, action: undefined }))
   }
   const action = readAction(type, sentAction)
@@ -225,7 +206,7 @@ export const respellChainField = (profile: VenueProfile, text: string): Result.R
 /** An action in a body, with its path. */
 export interface Placed {
   readonly path: ReadonlyArray<string>
-  readonly action: SignedEnvelope["action"]
+  readonly action: Action.SignedEnvelope["action"]
 }
 
 const [outer, inner] = actionPaths
@@ -242,10 +223,10 @@ export const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> =
  */
 export const documentedForms = (body: ReadBody): ReadonlyArray<RequestFault> =>
   actionsIn(body).flatMap(({ action, path }) => {
-    const message = documentedFormAdvice(action)
-    return message === undefined || !hasDocumentedForm(action.type)
+    const message = Action.documentedFormAdvice(action)
+    return message === undefined || !Action.hasDocumentedForm(action.type)
       ? []
-      : [{ path: [...path, formKeys[action.type].documented], message }]
+      : [{ path: [...path, Action.formKeys[action.type].documented], message }]
   })
 
 const otherNetwork = (profile: VenueProfile, { action }: Placed): ReadonlyArray<string> => {
@@ -282,15 +263,16 @@ export const describeUnknown = (
   const { type } = action
   const order = CanonicalAction.l1(type)
   // a warning reports a form that the venue documents but does not accept
-  if (documentedFormAdvice({ ...action, type }) !== undefined) return []
+  if (Action.documentedFormAdvice({ ...action, type }) !== undefined) return []
   if (order !== undefined) {
     return CanonicalAction.findUnknown(order, action, path).filter(isMeant).slice(0, maxUnknown).map(({ kind, path }) =>
-      `${kind === "word" ? "the word at " : ""}${SigningWarning.pathText(path)} ${notKnown}`
+      `${kind === "word" ? "the word at " : ""}${SigningWarning.pathText(path)} ${Action.notKnown}`
     )
   }
-  return isActionType(type) || "signatureChainId" in action || !isMeant({ kind: "word", path: [...path, "type"] })
+  return Action.isActionType(type) || "signatureChainId" in action ||
+      !isMeant({ kind: "word", path: [...path, "type"] })
     ? []
-    : [`the action type ${SigningWarning.printable(JSON.stringify(type.slice(0, 64)))} ${notKnown}`]
+    : [`the action type ${SigningWarning.printable(JSON.stringify(type.slice(0, 64)))} ${Action.notKnown}`]
 }
 
 /** Describes the types and the members in the actions of a body that the catalog lacks, one clause of ASCII each. */
@@ -316,11 +298,11 @@ const beside: Mistake["mistake"] = "letterCase"
 
 const typeForm = (
   profile: VenueProfile,
-  action: CanonicalMembers,
+  action: CanonicalAction.Action,
   path: ActionForm.Path
 ): ActionForm.Form | undefined => {
   const type = String(action["type"])
-  const meant = isActionType(type) ? undefined : ActionForm.nearestType(type)
+  const meant = Action.isActionType(type) ? undefined : ActionForm.nearestType(type)
   if (meant === undefined) return undefined
   const form = actionForm(profile, { ...action, type: meant }, path)
   return {
@@ -334,7 +316,7 @@ const typeForm = (
 
 const actionForm = (
   profile: VenueProfile,
-  action: CanonicalMembers,
+  action: CanonicalAction.Action,
   path: ActionForm.Path,
   isHashed = true
 ): ActionForm.Form => {
@@ -352,7 +334,7 @@ const actionForm = (
   return isHashed ? form : { ...form, faults: form.faults.filter(({ mistake }) => mistake !== beside) }
 }
 
-const asAction = ({ value }: ActionForm.Form, otherwise: CanonicalMembers): CanonicalMembers =>
+const asAction = ({ value }: ActionForm.Form, otherwise: CanonicalAction.Action): CanonicalAction.Action =>
   Predicate.isReadonlyObject(value) ? value : otherwise
 
 /** Units, other than milliseconds, in which clients send timestamps. The magnitude of a timestamp shows its unit. */
@@ -421,7 +403,7 @@ const documentedMistakes = (body: ReadBody): ReadonlyArray<Mistake> =>
       mistake: "documentedForm",
       path: [...path],
       found: String(path.at(-1)),
-      expected: hasDocumentedForm(inner.type) ? formKeys[inner.type].real.join(" or ") : ""
+      expected: Action.hasDocumentedForm(inner.type) ? Action.formKeys[inner.type].real.join(" or ") : ""
     }
   })
 
@@ -467,7 +449,7 @@ export const of = (
 }
 
 /** Returns the mistakes in an unsigned action, one sentence each, in ASCII without line breaks. */
-export const ofAction = (profile: VenueProfile, action: CanonicalMembers): ReadonlyArray<string> =>
+export const ofAction = (profile: VenueProfile, action: CanonicalAction.Action): ReadonlyArray<string> =>
   actionForm(profile, action, ["action"]).faults.slice(0, maxSentences)
     .map((mistake) => SigningWarning.mistakeClause(profile, mistake))
 

@@ -5,18 +5,8 @@
  * The venue's responses to `userRole` and `extraAgents` name the master of an API wallet. If no caller has sent such a
  * query, the gateway sends one.
  */
-import {
-  actionCatalog,
-  catalogDate,
-  findOperation,
-  innerAction,
-  isActionType,
-  legCount,
-  operationFor
-} from "@trigate/domain/actions/Action"
-import type { Action, ExchangeOperation, SentAction, SignedEnvelope } from "@trigate/domain/actions/Action"
-import { CurrentCaller, local } from "@trigate/domain/Caller"
-import type { Scope } from "@trigate/domain/Caller"
+import * as Action from "@trigate/domain/actions/Action"
+import { CurrentCaller, local, type Scope } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { Address } from "@trigate/domain/encoding/Encoding"
 import type { Hash } from "@trigate/domain/encoding/Encoding"
@@ -32,16 +22,12 @@ import type { InvalidRequest, NotPermitted, WrapReason } from "@trigate/domain/e
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import { userRole } from "@trigate/domain/info/InfoOperations"
 import type { InfoCall } from "@trigate/domain/info/InfoOperations"
-import { invalidRequest, notPermitted, operationNeed } from "@trigate/domain/operations/Operation"
-import type { UpstreamResponse } from "@trigate/domain/operations/Operation"
+import * as Operation from "@trigate/domain/operations/Operation"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
-import * as Signable from "@trigate/signing/unstable/actions/ActionHash"
-import type { Unhashable } from "@trigate/signing/unstable/actions/ActionHash"
-import * as MultiSig from "@trigate/signing/unstable/actions/CanonicalAction"
-import type { CanonicalAction } from "@trigate/signing/unstable/actions/CanonicalAction"
+import * as ActionHash from "@trigate/signing/unstable/actions/ActionHash"
+import * as CanonicalAction from "@trigate/signing/unstable/actions/CanonicalAction"
 import * as SigningWarning from "@trigate/signing/unstable/inspection/SigningMistake"
-import { otherThan, Venue } from "@trigate/signing/VenueProfile"
-import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import { otherThan, Venue, type VenueProfile } from "@trigate/signing/VenueProfile"
 import type { AccountVersions } from "@trigate/upstream/cache/AccountVersions"
 import { IsRefresh } from "@trigate/upstream/limits/RateLimiter"
 import type { Pipeline } from "@trigate/upstream/Pipeline"
@@ -56,15 +42,13 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as LoggedAction from "../actionLog/LoggedAction.ts"
-import { settings } from "../TradingSettings.ts"
-import type { Settings } from "../TradingSettings.ts"
+import { type Settings, settings } from "../TradingSettings.ts"
 import * as ActionDecoder from "./ActionDecoder.ts"
-import type { ReadBody } from "./ActionDecoder.ts"
 
 /** The errors with which a signer is refused. */
 export type SignerFailure = InvalidSignature | SignerNotAllowed
 
-type RecoveryFault = Unhashable | Secp256k1.UnrecoverableSignature
+type RecoveryFault = ActionHash.Unhashable | Secp256k1.UnrecoverableSignature
 
 const unrecoverable = ({ message }: RecoveryFault): InvalidSignature =>
   new InvalidSignature({ reason: message, detail: `Cannot recover the signer: ${message}` })
@@ -87,7 +71,7 @@ const isUnknownType = (fault: RecoveryFault): boolean =>
   fault._tag === "UnsignableAction" && fault.reason === "unknownType"
 
 interface Recovered {
-  readonly canonical: CanonicalAction
+  readonly canonical: CanonicalAction.CanonicalAction
   readonly signer: Address
   readonly digest: Hash
   readonly inner: ReadonlyArray<{ readonly signer: Address }>
@@ -96,14 +80,14 @@ interface Recovered {
 const recoverForm = (
   profile: VenueProfile,
   engine: Secp256k1.Engine,
-  { signed }: ReadBody,
-  canonical: CanonicalAction
+  { signed }: ActionDecoder.ReadBody,
+  canonical: CanonicalAction.CanonicalAction
 ): Result.Result<Recovered, RecoveryFault> => {
-  const found = MultiSig.toSignable(profile, canonical, signed)
+  const found = CanonicalAction.toSignable(profile, canonical, signed)
   if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
     // If the type of the inner action is unknown, the leader can be recovered, but the co-signers cannot.
-    return Result.flatMap(MultiSig.outerSignable(profile, canonical.action, signed), (outer) => {
-      const digest = Signable.digest(outer)
+    return Result.flatMap(CanonicalAction.outerSignable(profile, canonical.action, signed), (outer) => {
+      const digest = ActionHash.digest(outer)
       return Result.map(
         Secp256k1.recoverResult(digest, signed.signature, engine),
         (signer) => ({ canonical, inner: [], digest, signer })
@@ -111,14 +95,14 @@ const recoverForm = (
     })
   }
   return Result.map(
-    Result.flatMap(found, (signable) => MultiSig.recoverResult(signable, signed.signature, engine)),
+    Result.flatMap(found, (signable) => CanonicalAction.recoverResult(signable, signed.signature, engine)),
     (recovered) => ({ canonical, inner: [], ...recovered })
   )
 }
 
 /** Returns whether an address can have signed a body: the leader of a multi-sig action, or the expected signer. */
 export const isExpected = (
-  { action }: ReadBody,
+  { action }: ActionDecoder.ReadBody,
   expected: Address | undefined
 ): ((signer: Address) => boolean) | undefined => {
   const whose = (action?.type === "multiSig" ? action.payload.outerSigner : expected)?.toLowerCase()
@@ -132,7 +116,7 @@ export const isExpected = (
 export const recover = (
   profile: VenueProfile,
   engine: Secp256k1.Engine,
-  body: ReadBody,
+  body: ActionDecoder.ReadBody,
   isWanted?: (signer: Address) => boolean
 ): Result.Result<Recovered, RecoveryFault> =>
   Result.flatMap(ActionDecoder.canonicalAction(profile, body), (canonical) => {
@@ -169,7 +153,7 @@ export interface Passed {
 }
 
 /** Serializes the members of a body that a signature can cover, and omits all others. */
-const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null }: SignedEnvelope): string =>
+const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null }: Action.SignedEnvelope): string =>
   Json.stringify({ action, nonce, vaultAddress: vaultAddress?.toLowerCase() ?? null, expiresAfter })
 
 /**
@@ -192,10 +176,10 @@ export const makeAuthorization = (
    * Returns the signer if the signature is for the other network: testnet instead of mainnet, or mainnet instead of
    * testnet.
    */
-  const signerOnOtherNetwork = (body: ReadBody): Address | undefined =>
+  const signerOnOtherNetwork = (body: ActionDecoder.ReadBody): Address | undefined =>
     Result.getOrUndefined(recover(otherThan(profile), engine, body))?.signer
 
-  const unhashable = (body: ReadBody, fault: RecoveryFault): InvalidSignature => {
+  const unhashable = (body: ActionDecoder.ReadBody, fault: RecoveryFault): InvalidSignature => {
     const signer = isOtherNetwork(fault) ? signerOnOtherNetwork(body) : undefined
     return signer === undefined ? unrecoverable(fault) : new InvalidSignature({
       reason: hint,
@@ -209,7 +193,7 @@ export const makeAuthorization = (
    * allowed signer, reports that mistake instead.
    */
   const refuseSigner = (
-    body: ReadBody,
+    body: ActionDecoder.ReadBody,
     signer: Address,
     isWanted: (signer: string) => boolean,
     refusal: () => SignerFailure
@@ -228,7 +212,7 @@ export const makeAuthorization = (
 
   /** Returns the first reason to refuse the signer. */
   const findRefusal = (
-    body: ReadBody,
+    body: ActionDecoder.ReadBody,
     recovered: Recovered,
     expected: Address | undefined,
     ofCaller: ReadonlyArray<Address> | undefined
@@ -256,7 +240,7 @@ export const makeAuthorization = (
   }
 
   return (
-    body: ReadBody,
+    body: ActionDecoder.ReadBody,
     expected: Address | undefined,
     ofCaller: ReadonlyArray<Address> | undefined
   ): Result.Result<Passed, SignerFailure> => {
@@ -268,13 +252,13 @@ export const makeAuthorization = (
         ? Result.fail(unhashable(body, found.failure))
         : Result.succeed({
           signer: undefined,
-          fingerprint: MultiSig.fingerprint(canonicalText(signed), signed.signature)
+          fingerprint: CanonicalAction.fingerprint(canonicalText(signed), signed.signature)
         })
     }
     const { digest, signer } = found.success
     const refusal = findRefusal(body, found.success, expected, ofCaller)
     return refusal === undefined
-      ? Result.succeed({ signer, fingerprint: MultiSig.fingerprint(digest, signed.signature) })
+      ? Result.succeed({ signer, fingerprint: CanonicalAction.fingerprint(digest, signed.signature) })
       : Result.fail(refusal)
   }
 }
@@ -283,7 +267,7 @@ export const makeAuthorization = (
 export interface Admitted {
   readonly actionType: string
   /** The operation of the action, with its actual cost. */
-  readonly operation: ExchangeOperation
+  readonly operation: Action.ExchangeOperation
   /** The number of legs: the venue's response has a status for each. */
   readonly legs: number
   /** The orders and the expiry, by which the effect of the action can be looked up at the venue. */
@@ -291,9 +275,9 @@ export interface Admitted {
   /** The signer, the vault and the accounts that the body names, in lower case. */
   readonly accounts: ReadonlyArray<string>
   /** The decoded body. Its action has every member that was sent. */
-  readonly signed: SignedEnvelope
+  readonly signed: Action.SignedEnvelope
   /** The decoded action; absent for an action type of which the gateway decodes only the envelope. */
-  readonly action: Action | undefined
+  readonly action: Action.Action | undefined
   readonly nonce: number
   /**
    * The recovered signer, in lower case; absent if recovery is not possible, for example for forms that the venue
@@ -399,13 +383,13 @@ export class Admission extends Context.Service<Admission, {
 const MAX_TYPE = 64
 
 const nonceMember = (actionType: string): string => {
-  const type = MultiSig.find(actionType)
-  return (type === undefined ? undefined : MultiSig.nonceField(type)?.name) ?? "nonce"
+  const type = CanonicalAction.find(actionType)
+  return (type === undefined ? undefined : CanonicalAction.nonceField(type)?.name) ?? "nonce"
 }
 
 // each of these functions returns a reason to refuse, or `undefined`
 
-const mismatch = ({ action, nonce }: SignedEnvelope): NonceMismatch | undefined => {
+const mismatch = ({ action, nonce }: Action.SignedEnvelope): NonceMismatch | undefined => {
   const actionNonce = action[nonceMember(action.type)]
   if (!Predicate.isNumber(actionNonce) || !Number.isSafeInteger(actionNonce) || actionNonce < 0) return undefined
   const detail = `The action's nonce ${actionNonce} differs from the body's nonce ${nonce}`
@@ -422,8 +406,8 @@ const outOfWindow = (
 }
 
 /** Returns the types of an action: its own type, and the type of the action inside a multi-sig. */
-const typesIn = (action: SentAction): ReadonlyArray<string> => {
-  const inner = innerAction(action)
+const typesIn = (action: Action.SentAction): ReadonlyArray<string> => {
+  const inner = Action.innerAction(action)
   return inner === undefined ? [action.type] : [action.type, inner.type]
 }
 
@@ -439,7 +423,7 @@ const firstRefusal = <Refusal>(
 }
 
 const outOfScope = (scope: Scope) => (type: string): NotPermitted | undefined =>
-  notPermitted(scope, operationNeed(findOperation(type), type))
+  Operation.notPermitted(scope, Operation.operationNeed(Action.findOperation(type), type))
 
 /**
  * Returns the last part of the error message for a refused action type. It names the setting that would admit the type.
@@ -448,7 +432,7 @@ const relaySetting = (relayActions: Options["relayActions"]): string => {
   const { env } = settings.relayActions
   switch (relayActions) {
     case "known":
-      return `${env} is unset, and the catalog is of ${catalogDate}; \`*\` relays unknown types too`
+      return `${env} is unset, and the catalog is of ${Action.catalogDate}; \`*\` relays unknown types too`
     case "none":
       return `${env} is \`none\``
     default:
@@ -461,7 +445,7 @@ const admittedTypes = (relayActions: Exclude<Options["relayActions"], undefined>
   relayActions === "none"
     ? []
     : Predicate.isString(relayActions)
-    ? Object.keys(actionCatalog)
+    ? Object.keys(Action.actionCatalog)
     : [...new Set(relayActions)]
 
 /** Returns whether options admit an action type. */
@@ -495,7 +479,7 @@ export const judge = (
   const unsupported = (type: string): UnsupportedAction | undefined => {
     if (relayActions === "all" || listed.has(type)) return undefined
     const actionType = type.slice(0, MAX_TYPE)
-    const kind = isActionType(type) ? "" : "unknown "
+    const kind = Action.isActionType(type) ? "" : "unknown "
     const detail = `This gateway does not relay the ${kind}action type ${JSON.stringify(actionType)}: ${
       relaySetting(relayActions)
     }`
@@ -504,7 +488,7 @@ export const judge = (
 
   const documentedForm = (body: ActionDecoder.ReadBody): InvalidRequest | undefined => {
     const documented = strict ? ActionDecoder.documentedForms(body) : []
-    return documented.length === 0 ? undefined : invalidRequest(documented)
+    return documented.length === 0 ? undefined : Operation.invalidRequest(documented)
   }
 
   return (read, now, scope, expectedSigner) => {
@@ -522,7 +506,7 @@ const addresses = /0x[0-9a-fA-F]{40}(?![0-9a-fA-F])/gu
 
 /** Returns the signer and the accounts that the text of a body names, in lower case. */
 const accountsIn = (
-  { vaultAddress }: SignedEnvelope,
+  { vaultAddress }: Action.SignedEnvelope,
   signer: Address | undefined,
   text: string
 ): ReadonlyArray<string> =>
@@ -551,15 +535,15 @@ export const make = (
   ): Result.Result<Admitted, AdmissionFailure> => {
     const { action, signed } = read
     const respelled = ActionDecoder.respellChainField(profile, text)
-    if (Result.isFailure(respelled)) return Result.fail(invalidRequest([respelled.failure]))
+    if (Result.isFailure(respelled)) return Result.fail(Operation.invalidRequest([respelled.failure]))
     const passed = judged(read, now, scope, expectedSigner)
     if (Result.isFailure(passed)) return Result.fail(passed.failure)
     const { fingerprint, signer } = passed.success
     const unknown = ActionDecoder.unknownMembers(read)
     return Result.succeed({
       actionType: signed.action.type,
-      operation: operationFor(signed.action),
-      legs: legCount(signed.action),
+      operation: Action.operationFor(signed.action),
+      legs: Action.legCount(signed.action),
       trace: LoggedAction.makeTrace(signed),
       accounts: accountsIn(signed, signer, respelled.success),
       signed,
@@ -636,7 +620,7 @@ const decodeAgents = Schema.decodeUnknownOption(Schema.Array(Schema.Struct({ add
  */
 const mastersIn = (
   call: InfoCall,
-  { json: { valueOrUndefined: answer }, status }: UpstreamResponse
+  { json: { valueOrUndefined: answer }, status }: Operation.UpstreamResponse
 ): ReadonlyArray<readonly [signer: string, accounts: ReadonlyArray<string>]> => {
   const query = decodeQuery(call.body.valueOrUndefined)
   if (status !== 200 || Option.isNone(query)) return []
@@ -654,7 +638,7 @@ const mastersIn = (
 export const learn = (
   versions: AccountVersions["Service"],
   call: InfoCall,
-  response: UpstreamResponse
+  response: Operation.UpstreamResponse
 ): Effect.Effect<void> =>
   Effect.forEach(
     mastersIn(call, response),
@@ -676,7 +660,7 @@ export type Changed = (admitted: Admitted, venueAnswers: boolean) => Effect.Effe
 /** Makes the function {@link Changed} for the account versions of a pipeline; `ask` sends a query to the venue. */
 export const makeAccountChanges = Effect.fnUntraced(function*<E>(
   { accounts, inTurn }: Pick<Pipeline["Service"], "accounts" | "inTurn">,
-  ask: (call: InfoCall) => Effect.Effect<UpstreamResponse, E>
+  ask: (call: InfoCall) => Effect.Effect<Operation.UpstreamResponse, E>
 ) {
   const scope = yield* Effect.scope
   const asked = new Set<string>()

@@ -10,30 +10,11 @@
  * recently used series (the bars of one coin and interval) is evicted first.
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
-import type { BarRange, BarRanges, Candle, CandleWindowRequest, Series } from "@trigate/domain/candles/Candle"
-import {
-  addRange,
-  barAt,
-  closeTime,
-  firstCompleteBar,
-  missingRanges,
-  oldestRetainedBar,
-  openTime,
-  openTimeAt,
-  printSources,
-  rangesWithin,
-  retainedBars,
-  seriesKey,
-  unionRanges
-} from "@trigate/domain/candles/Candle"
+import * as Candle from "@trigate/domain/candles/Candle"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import type { ReadFailure } from "@trigate/domain/errors/GatewayError"
-import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
-import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
-import type { InfoCall } from "@trigate/domain/info/InfoOperations"
-import * as UpstreamResponse from "@trigate/domain/operations/Operation"
-import { responseWeight } from "@trigate/domain/operations/Operation"
-import type { ReadProtocol } from "@trigate/domain/operations/Operation"
+import * as InfoOperations from "@trigate/domain/info/InfoOperations"
+import * as Operation from "@trigate/domain/operations/Operation"
 import * as CandleText from "@trigate/domain/unstable/candles/CandleText"
 import { formingFresh } from "@trigate/domain/unstable/info/InfoQueries"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
@@ -100,7 +81,7 @@ const sliceBytes = ({ from, text, to }: Run): Uint8Array =>
 
 const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map(Encoding.encode)
 
-const decode = Schema.decodeEffect(Schema.fromJsonString(candleSnapshot.response))
+const decode = Schema.decodeEffect(Schema.fromJsonString(InfoOperations.candleSnapshot.response))
 
 /** The maximum number of runs in a list. A list with more runs is copied into one text. */
 const MAX_RUNS = 16
@@ -124,13 +105,13 @@ export class BarTexts {
   }
 
   /** Makes a list of the bars of a response; `undefined` if it contains anything but bars of the series. */
-  static fromResponse(series: Series, response: UpstreamResponse.UpstreamResponse): BarTexts | undefined {
+  static fromResponse(series: Candle.Series, response: Operation.UpstreamResponse): BarTexts | undefined {
     const index = response.status === 200 ? CandleText.indexSeries(response.pieces, series) : undefined
     return index && BarTexts.make({ bytes: Encoding.owned(response.body), starts: index.starts, times: index.times })
   }
 
   /** Encodes bars as JSON, in the venue's format. */
-  static fromBars(bars: ReadonlyArray<Candle>): BarTexts {
+  static fromBars(bars: ReadonlyArray<Candle.Candle>): BarTexts {
     const starts = [0]
     const texts = bars.map((bar) => {
       const text = Encoding.encode(`${CandleText.write([bar]).slice(1, -1)},`)
@@ -232,7 +213,7 @@ export class BarTexts {
  */
 interface CachedSeries {
   readonly bars: BarTexts
-  readonly known: BarRanges
+  readonly known: Candle.BarRanges
   readonly corrected: ReadonlyArray<number>
 }
 
@@ -255,8 +236,8 @@ class Recent {
     this.#lifetime = lifetime
   }
 
-  read(series: Series, range: BarRange, now: number): CachedSeries {
-    const key = seriesKey(series)
+  read(series: Candle.Series, range: Candle.BarRange, now: number): CachedSeries {
+    const key = Candle.seriesKey(series)
     const held = this.#series.get(key)
     if (held === undefined) return nothing
     this.#series.delete(key)
@@ -265,26 +246,26 @@ class Recent {
       return nothing
     }
     this.#series.set(key, held)
-    const known = rangesWithin(held.known, range)
+    const known = Candle.rangesWithin(held.known, range)
     if (known.length === 0) return nothing
-    const from = openTime(series.interval, range.from)
-    const to = openTime(series.interval, range.to)
+    const from = Candle.openTime(series.interval, range.from)
+    const to = Candle.openTime(series.interval, range.to)
     const isInside = (t: number) => t >= from && t <= to
     return { bars: held.bars.between(from, to), known, corrected: held.corrected.filter(isInside) }
   }
 
   write(
-    series: Series,
-    range: BarRange,
+    series: Candle.Series,
+    range: Candle.BarRange,
     bars: BarTexts,
     now: number,
     corrected: ReadonlyArray<number> = []
   ): void {
-    const key = seriesKey(series)
+    const key = Candle.seriesKey(series)
     const held = this.#series.get(key)
     const all = {
       bars: (held?.bars ?? noBars).merge(bars),
-      known: addRange(held?.known ?? [], range),
+      known: Candle.addRange(held?.known ?? [], range),
       corrected: mergeTimes(held?.corrected ?? [], corrected)
     }
     this.#count += all.bars.size - (held?.bars.size ?? 0)
@@ -303,17 +284,20 @@ class Recent {
  * last bar.
  */
 interface Plan {
-  readonly series: Series
+  readonly series: Candle.Series
   readonly first: number
   readonly closed: number
   readonly last: number
 }
 
-const makePlan = ({ coin, endTime, interval, startTime }: CandleWindowRequest, now: number): Plan | undefined => {
+const makePlan = (
+  { coin, endTime, interval, startTime }: Candle.CandleWindowRequest,
+  now: number
+): Plan | undefined => {
   const end = endTime ?? now
-  const first = barAt(interval, startTime)
-  const last = Math.min(barAt(interval, now), barAt(interval, end))
-  const closed = Math.min(last, barAt(interval, now - GRACE) - 1)
+  const first = Candle.barAt(interval, startTime)
+  const last = Math.min(Candle.barAt(interval, now), Candle.barAt(interval, end))
+  const closed = Math.min(last, Candle.barAt(interval, now - GRACE) - 1)
   return end < startTime || closed < first ? undefined : { series: { coin, interval }, first, closed, last }
 }
 
@@ -324,10 +308,14 @@ const makePlan = ({ coin, endTime, interval, startTime }: CandleWindowRequest, n
  * The whole gap is requested even if the venue probably lacks a part of it: for a coin with few trades, the venue
  * retains older bars than usual.
  */
-const rangesToRequest = ({ closed, first, last, series }: Plan, known: BarRanges, now: number): BarRanges => {
-  const oldest = oldestRetainedBar(series.interval, now)
-  const holes = unionRanges([
-    missingRanges(known, { from: Math.max(first, 0), to: closed }).filter(({ to }) => to >= oldest),
+const rangesToRequest = (
+  { closed, first, last, series }: Plan,
+  known: Candle.BarRanges,
+  now: number
+): Candle.BarRanges => {
+  const oldest = Candle.oldestRetainedBar(series.interval, now)
+  const holes = Candle.unionRanges([
+    Candle.missingRanges(known, { from: Math.max(first, 0), to: closed }).filter(({ to }) => to >= oldest),
     last > closed ? [{ from: closed + 1, to: last }] : []
   ])
   const [head] = holes
@@ -338,7 +326,7 @@ const rangesToRequest = ({ closed, first, last, series }: Plan, known: BarRanges
  * The query for a gap in the cached bars. If the gap includes a bar that has not closed, `closed` is the index of the
  * last closed bar (its open time divided by the interval).
  */
-export interface GapCall extends InfoProtocol.CandleCall {
+export interface GapCall extends InfoOperations.CandleCall {
   readonly closed: number | undefined
 }
 
@@ -346,18 +334,18 @@ export interface GapCall extends InfoProtocol.CandleCall {
  * Returns the query for a gap in the cached bars. If the gap includes a bar that has not closed, the query has no end
  * time: queries with the same start are then equal, and coalesce.
  */
-const callFor = ({ closed, series }: Plan, { from, to }: BarRange): GapCall => {
+const callFor = ({ closed, series }: Plan, { from, to }: Candle.BarRange): GapCall => {
   const { coin, interval } = series
-  const startTime = openTime(interval, from)
+  const startTime = Candle.openTime(interval, from)
   const isOpen = to > closed
   const request = isOpen
     ? { coin, interval, startTime }
-    : { coin, interval, startTime, endTime: closeTime(interval, to) }
+    : { coin, interval, startTime, endTime: Candle.closeTime(interval, to) }
   return {
     closed: isOpen ? closed : undefined,
-    operation: candleSnapshot,
+    operation: InfoOperations.candleSnapshot,
     request,
-    body: Encoding.write({ type: candleSnapshot.name, req: request }),
+    body: Encoding.write({ type: InfoOperations.candleSnapshot.name, req: request }),
     surface: "gateway"
   }
 }
@@ -369,13 +357,13 @@ const callFor = ({ closed, series }: Plan, { from, to }: BarRange): GapCall => {
  * A response that was received before all bars of a gap had closed never fills that gap.
  */
 export const gapReadsWith = (
-  options: InfoProtocol.CacheOptions = {}
-): ReadProtocol<GapCall, UpstreamResponse.UpstreamResponse, ReadFailure> => {
-  const chosen = options.freshness?.find(({ type }) => type === candleSnapshot.name)
-  const forming = InfoProtocol.cachePolicyWith(options)(chosen === undefined ? formingFresh : toMillis(chosen.fresh))
+  options: InfoOperations.CacheOptions = {}
+): Operation.ReadProtocol<GapCall, Operation.UpstreamResponse, ReadFailure> => {
+  const chosen = options.freshness?.find(({ type }) => type === InfoOperations.candleSnapshot.name)
+  const forming = InfoOperations.cachePolicyWith(options)(chosen === undefined ? formingFresh : toMillis(chosen.fresh))
   return {
-    ...InfoProtocol.reads,
-    key: (call) => `hole ${call.closed ?? ""} ${InfoProtocol.reads.key(call)}`,
+    ...InfoOperations.reads,
+    key: (call) => `hole ${call.closed ?? ""} ${InfoOperations.reads.key(call)}`,
     cachePolicy: ({ closed }) => closed === undefined ? undefined : forming,
     isCacheable: (_, { pieces }) => CandleText.indexBars(pieces) !== null
   }
@@ -383,30 +371,32 @@ export const gapReadsWith = (
 
 const heldQueries = metrics.cache.series({
   upstream: "trading-api",
-  operation: candleSnapshot.name,
+  operation: InfoOperations.candleSnapshot.name,
   outcome: "held"
 })
 const heldWeight = metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome: "held" })
 
 /** Serves a query, from the cache if it is a candle query; `straight` relays the query to the venue unchanged. */
 export type ServeQuery<E> = (
-  call: InfoCall,
-  straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>
-) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
+  call: InfoOperations.InfoCall,
+  straight: Effect.Effect<Operation.UpstreamResponse, E>
+) => Effect.Effect<Operation.UpstreamResponse, E>
 
 /** Reads the newest bars of a range from an archive. */
-const readArchive = Effect.fnUntraced(function*(archive: CandleArchive["Service"], series: Series, range: BarRange) {
-  const { bars, known } = yield* archive.read(series, range, retainedBars)
-  const versions = known.length === 0 ? [] : yield* archive.earlierVersions(series, range)
-  return { bars: BarTexts.fromBars(bars), known, corrected: mergeTimes(versions.map(({ bar }) => bar.t)) }
-})
+const readArchive = Effect.fnUntraced(
+  function*(archive: CandleArchive["Service"], series: Candle.Series, range: Candle.BarRange) {
+    const { bars, known } = yield* archive.read(series, range, Candle.retainedBars)
+    const versions = known.length === 0 ? [] : yield* archive.earlierVersions(series, range)
+    return { bars: BarTexts.fromBars(bars), known, corrected: mergeTimes(versions.map(({ bar }) => bar.t)) }
+  }
+)
 
 /**
  * Makes the candle cache of one network; `ask` sends the query for a gap in the cached bars. If the context has an
  * archive, the cache also reads from it and writes to it.
  */
 export const make = Effect.fnUntraced(function*<E>(
-  ask: (call: GapCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
+  ask: (call: GapCall) => Effect.Effect<Operation.UpstreamResponse, E>
 ) {
   const archive = Option.getOrUndefined(yield* Effect.serviceOption(CandleArchive))
   const scope = yield* Effect.scope
@@ -423,29 +413,29 @@ export const make = Effect.fnUntraced(function*<E>(
   })
 
   /** Reads the bars of a range from this process's cache, and the missing bars from the archive if it is reachable. */
-  const readBars = Effect.fnUntraced(function*(series: Series, range: BarRange, now: number) {
+  const readBars = Effect.fnUntraced(function*(series: Candle.Series, range: Candle.BarRange, now: number) {
     const here = recent.read(series, range, now)
-    const lacking = missingRanges(here.known, range)
+    const lacking = Candle.missingRanges(here.known, range)
     const [head] = lacking
     const from = archiveAt(now)
     if (from === undefined || head === undefined) return here
     const rest = { from: head.from, to: lacking.at(-1)?.to ?? head.to }
     const there = yield* readArchive(from, series, rest).pipe(Effect.catch(() => leaveArchive))
     // for a long range the archive returns only the newest bars
-    const isCut = there.bars.size >= retainedBars
+    const isCut = there.bars.size >= Candle.retainedBars
     const since = isCut ? there.bars.oldest ?? 0 : 0
     for (const part of isCut ? [] : there.known) {
       recent.write(
         series,
         part,
-        there.bars.between(openTime(series.interval, part.from), openTime(series.interval, part.to)),
+        there.bars.between(Candle.openTime(series.interval, part.from), Candle.openTime(series.interval, part.to)),
         now,
         there.corrected
       )
     }
     return {
       bars: there.bars.merge(here.bars.between(since, Number.POSITIVE_INFINITY)),
-      known: unionRanges([there.known, here.known]),
+      known: Candle.unionRanges([there.known, here.known]),
       corrected: mergeTimes(there.corrected, here.corrected)
     }
   })
@@ -458,16 +448,19 @@ export const make = Effect.fnUntraced(function*<E>(
    * unknown.
    */
   const hold = Effect.fnUntraced(
-    function*({ closed, series }: Plan, { from, to }: BarRange, bars: BarTexts) {
+    function*({ closed, series }: Plan, { from, to }: Candle.BarRange, bars: BarTexts) {
       const now = yield* Clock.currentTimeMillis
       const last = bars.newest
-      const given = to < closed ? to : last === undefined ? from - 1 : barAt(series.interval, last)
+      const given = to < closed ? to : last === undefined ? from - 1 : Candle.barAt(series.interval, last)
       const range = {
-        from: firstCompleteBar(series.interval, from, bars.oldest, now),
+        from: Candle.firstCompleteBar(series.interval, from, bars.oldest, now),
         to: Math.min(given, closed)
       }
       if (range.to < range.from) return
-      const inside = bars.between(openTime(series.interval, range.from), openTime(series.interval, range.to))
+      const inside = bars.between(
+        Candle.openTime(series.interval, range.from),
+        Candle.openTime(series.interval, range.to)
+      )
       recent.write(series, range, inside, now)
       const into = archiveAt(now)
       if (into === undefined) return
@@ -480,7 +473,7 @@ export const make = Effect.fnUntraced(function*<E>(
   )
 
   /** Relays a query to the venue, and caches the response after the caller has received it. */
-  const relayed = (straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>, plan: Plan) =>
+  const relayed = (straight: Effect.Effect<Operation.UpstreamResponse, E>, plan: Plan) =>
     Effect.tap(straight, (response) => {
       const later = Effect.suspend(() => {
         const bars = BarTexts.fromResponse(plan.series, response)
@@ -491,7 +484,7 @@ export const make = Effect.fnUntraced(function*<E>(
 
   const answer: ServeQuery<E> = Effect.fnUntraced(function*(call, straight) {
     // a caller that requires the venue's current response bypasses the cache
-    if (call.surface === "node" || !InfoProtocol.isCandleCall(call) || (yield* Freshness) === "none") {
+    if (call.surface === "node" || !InfoOperations.isCandleCall(call) || (yield* Freshness) === "none") {
       return yield* straight
     }
     const { request } = call
@@ -514,36 +507,36 @@ export const make = Effect.fnUntraced(function*<E>(
       if (bars === undefined) return yield* straight
       asked = asked.merge(bars)
       requests += 1
-      spent += responseWeight(candleSnapshot, bars.size)
+      spent += Operation.responseWeight(InfoOperations.candleSnapshot, bars.size)
       if (response.age !== undefined) age = Math.max(age ?? 0, response.age)
-      const from = firstCompleteBar(series.interval, hole.from, bars.oldest, yield* Clock.currentTimeMillis)
-      known = addRange(known, { from, to: Math.min(hole.to, closed) })
+      const from = Candle.firstCompleteBar(series.interval, hole.from, bars.oldest, yield* Clock.currentTimeMillis)
+      known = Candle.addRange(known, { from, to: Math.min(hole.to, closed) })
       if (hole.from <= closed) yield* hold(plan, hole, bars)
     }
 
     const end = request.endTime ?? Number.POSITIVE_INFINITY
-    const all = held.bars.merge(asked).between(openTimeAt(series.interval, request.startTime), end)
-    const bars = all.takeNewest(retainedBars)
+    const all = held.bars.merge(asked).between(Candle.openTimeAt(series.interval, request.startTime), end)
+    const bars = all.takeNewest(Candle.retainedBars)
     const { size } = bars
     const oldest = bars.oldest ?? Number.POSITIVE_INFINITY
     const count = asked.between(oldest, end).size
     const times = new Set(held.corrected.length === 0 ? [] : bars.times)
     if (requests === 0) yield* Metric.update(heldQueries, 1)
-    yield* Metric.update(heldWeight, Math.max(0, responseWeight(candleSnapshot, size) - spent))
-    return UpstreamResponse.make({
+    yield* Metric.update(heldWeight, Math.max(0, Operation.responseWeight(InfoOperations.candleSnapshot, size) - spent))
+    return Operation.make({
       upstream: "trading-api",
       status: 200,
       contentType: "application/json",
       body: bars.write(),
       ...(age === undefined ? {} : { age }),
-      candles: printSources({
+      candles: Candle.printSources({
         stored: size - count,
         asked: count,
         isCut: all.size > size,
         corrected: held.corrected.filter((time) => times.has(time)),
-        gaps: missingRanges(known, { from: first, to: closed }).map(({ from, to }) => ({
-          from: openTime(series.interval, from),
-          to: closeTime(series.interval, to)
+        gaps: Candle.missingRanges(known, { from: first, to: closed }).map(({ from, to }) => ({
+          from: Candle.openTime(series.interval, from),
+          to: Candle.closeTime(series.interval, to)
         }))
       })
     })

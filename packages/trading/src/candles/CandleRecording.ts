@@ -4,12 +4,9 @@
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleRecorder from "@trigate/archive/unstable/CandleRecorder"
-import { metrics } from "@trigate/archive/unstable/CandleRecorder"
-import { CurrentCaller } from "@trigate/domain/Caller"
-import type { Caller } from "@trigate/domain/Caller"
+import { type Caller, CurrentCaller } from "@trigate/domain/Caller"
 import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import * as Json from "@trigate/domain/encoding/Encoding"
-import { nullish } from "@trigate/domain/encoding/Encoding"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import { worstWeight } from "@trigate/domain/operations/Operation"
@@ -51,10 +48,10 @@ export class Election extends Context.Service<Election, {
 /** The recorder's identity as a caller. The rate limiter divides the limit among callers. */
 export const recorder: Caller = { id: "recorder", scope: {}, quota: {} }
 
-const recordingGauge = metrics.recording.series({})
+const recordingGauge = CandleRecorder.metrics.recording.series({})
 
 const Markets = Schema.Struct({
-  universe: Schema.Array(Schema.Struct({ name: Schema.String, isDelisted: nullish(Schema.Boolean) }))
+  universe: Schema.Array(Schema.Struct({ name: Schema.String, isDelisted: Encoding.nullish(Schema.Boolean) }))
 })
 const decodeMarkets = Schema.decodeUnknownEffect(Markets)
 
@@ -85,7 +82,7 @@ const make = Effect.fnUntraced(function*({ candles, weight = defaultWeight }: Op
     effect.pipe(Effect.provideService(CurrentCaller, recorder), Effect.provideService(Freshness, "none"))
 
   const listMarkets = Effect.fnUntraced(function*(type: string) {
-    const call = yield* InfoProtocol.parseCall(Json.write({ type }), "gateway", true)
+    const call = yield* InfoProtocol.parseCall(Encoding.write({ type }), "gateway", true)
     yield* leftover(worstWeight(call.operation))
     const { json } = yield* asRecorder(info.relay(call))
     const { universe } = yield* decodeMarkets(json.valueOrUndefined)

@@ -7,8 +7,7 @@
  * may have been missed, the sink receives a new snapshot of each subscription.
  */
 import type { ResumePosition, Resumption } from "@trigate/domain/unstable/streams/Subscription"
-import { Frame } from "@trigate/upstream/unstable/streams/Topic"
-import type { Seat, Sink, Topic } from "@trigate/upstream/unstable/streams/Topic"
+import { Frame, type Seat, type Sink, type Topic } from "@trigate/upstream/unstable/streams/Topic"
 import type { AccountEvents, Entry } from "../accounts/AccountEvents.ts"
 import { unavailable } from "../internal/accounts/AccountRecorder.ts"
 

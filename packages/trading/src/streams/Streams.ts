@@ -8,27 +8,21 @@
  * read again, on behalf of the caller, whose share of the rate limit the read counts against. Two budgets bound these
  * reads: one for each caller, so that a caller's unknown names do not delay the names of others, and one for all.
  */
-import { CurrentCaller } from "@trigate/domain/Caller"
-import type { Caller } from "@trigate/domain/Caller"
+import { type Caller, CurrentCaller } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { unwrapReason } from "@trigate/domain/errors/GatewayError"
-import type { CallFailure, UnwrapReason } from "@trigate/domain/errors/GatewayError"
+import { type CallFailure, type UnwrapReason, unwrapReason } from "@trigate/domain/errors/GatewayError"
 import { briefOrder } from "@trigate/domain/info/Account"
 import * as InfoProtocol from "@trigate/domain/info/InfoOperations"
 import { isOutcome, isSpot, outcomeCoins } from "@trigate/domain/info/Market"
 import { rowsOfOrders, rowsOfTime } from "@trigate/domain/unstable/info/InfoQueries"
 import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
-import { SlowConsumer, SubscriptionRefused } from "@trigate/domain/unstable/streams/Subscription"
-import type { Normalised, StreamError } from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
-import * as SingleFlight from "@trigate/upstream/cache/ResponseCache"
-import { Freshness } from "@trigate/upstream/cache/ResponseCache"
+import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
 import { IsRefresh } from "@trigate/upstream/limits/RateLimiter"
 import type { ReplicaUse } from "@trigate/upstream/streams/ReplicaUse"
 import type { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import * as Hub from "@trigate/upstream/unstable/streams/Hub"
-import { defaults } from "@trigate/upstream/unstable/streams/StreamSettings"
-import type { Limits } from "@trigate/upstream/unstable/streams/StreamSettings"
+import { defaults, type Limits } from "@trigate/upstream/unstable/streams/StreamSettings"
 import { RowSet } from "@trigate/upstream/unstable/streams/Topic"
 import type { Counts, Frame, Row, Seat, Sink, Topic, TopicRefill } from "@trigate/upstream/unstable/streams/Topic"
 import * as Cause from "effect/Cause"
@@ -46,8 +40,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
 import * as AccountChecks from "../accounts/AccountChecks.ts"
-import * as EventStore_ from "../accounts/AccountEvents.ts"
-import type { AccountEvents, EventStore, Options as EventOptions, OrderEvents } from "../accounts/AccountEvents.ts"
+import * as AccountEvents from "../accounts/AccountEvents.ts"
 import type { AccountMirror } from "../accounts/AccountMirror.ts"
 import { Info } from "../Info.ts"
 import * as AccountRecorder from "../internal/accounts/AccountRecorder.ts"
@@ -65,12 +58,12 @@ export type Found = "known" | "unknown" | "unavailable" | "limited"
 /** The coins and dexes that the venue lists. */
 export interface CoinCatalog {
   /** Returns whether all names of a subscription are in the cached lists. */
-  readonly knows: (subscription: Normalised) => boolean
+  readonly knows: (subscription: Subscription.Normalised) => boolean
   /**
    * Looks up the coins and dexes that a subscription names. If one of them is unknown, reads the venue's list again,
    * within the budget of the current caller.
    */
-  readonly find: (subscription: Normalised) => Effect.Effect<Found>
+  readonly find: (subscription: Subscription.Normalised) => Effect.Effect<Found>
 }
 
 /** A number of reads in a burst, and the milliseconds after which one more is allowed. */
@@ -110,26 +103,14 @@ const makeBudget = ({ every, most }: BudgetSize) => {
   }
 }
 
-type Budget = ReturnType<typeof makeBudget>
-
-interface Budgets {
-  readonly ofCaller: Budget
-  readonly ofAll: Budget
-}
-
-interface List {
-  readonly names: () => ReadonlySet<string>
-  readonly find: (name: string) => Effect.Effect<Found>
-}
-
 /**
  * Makes a cached list of names. The list is read at the first lookup, and again if it lacks a name. `load` passes names
  * to `learn` that are known even if `load` fails later.
  */
 const makeList = (
-  { ofAll, ofCaller }: Budgets,
+  { ofAll, ofCaller }: { readonly [Use in "ofAll" | "ofCaller"]: ReturnType<typeof makeBudget> },
   load: (learn: (names: Iterable<string>) => void) => Effect.Effect<Iterable<string>, CallFailure>
-): List => {
+) => {
   let names: ReadonlySet<string> = new Set()
   let failedAt: number | undefined
   /** The number of reads that have begun, and the number of the newest that has succeeded. */
@@ -139,11 +120,11 @@ const makeList = (
     names = new Set([...names, ...more])
   }
   // concurrent lookups share one read: after a restart of the gateway, thousands of clients subscribe at once
-  const reads = SingleFlight.makeSingleFlight<void, UnwrapReason<CallFailure>>()
+  const reads = ResponseCache.makeSingleFlight<void, UnwrapReason<CallFailure>>()
 
   const read = Effect.suspend(() => {
     const number = ++begun
-    return Effect.mapBothEager(Effect.provideService(load(learn), Freshness, "none"), {
+    return Effect.mapBothEager(Effect.provideService(load(learn), ResponseCache.Freshness, "none"), {
       onFailure: unwrapReason,
       onSuccess: (found) => {
         names = new Set(found)
@@ -187,9 +168,12 @@ const makeList = (
 
   return {
     names: () => names,
-    find: (name) => Effect.suspend(() => names.has(name) ? Effect.succeed<Found>("known") : lookUp(name))
+    find: (name: string): Effect.Effect<Found> =>
+      Effect.suspend(() => names.has(name) ? Effect.succeed<Found>("known") : lookUp(name))
   }
 }
+
+type List = ReturnType<typeof makeList>
 
 /** Maximum number of dexes whose lists are cached; the venue has about ten. */
 const maxDexes = 256
@@ -429,7 +413,7 @@ export const askInBackground = ({ relay }: Queries) => (query: object) =>
     Effect.retry({ times: 4, schedule: Schedule.exponential("1 second") }),
     Effect.provideService(CurrentCaller, refiller),
     Effect.provideService(IsRefresh, true),
-    Effect.provideService(Freshness, "none")
+    Effect.provideService(ResponseCache.Freshness, "none")
   )
 
 /** Makes the function that queries the missed data of a subscription; `undefined` if no query returns such data. */
@@ -484,7 +468,7 @@ export const makeRefills = (info: Queries) => (subscription: Subscription.Normal
 /** The typed method for a subscription. */
 export type Method<S extends Subscription.Subscription> = (
   request: S["request"]["Encoded"]
-) => Stream.Stream<Subscription.Item<S>, StreamError>
+) => Stream.Stream<Subscription.Item<S>, Subscription.StreamError>
 
 /** The type-level function from a subscription to its typed method. */
 interface MethodOf extends Struct.Lambda {
@@ -507,7 +491,7 @@ export interface SharedStreams {
   /** Returns why a subscription must not be sent to the venue; `undefined` if it is allowed. */
   readonly check: (subscription: Subscription.Normalised) => Effect.Effect<string | undefined>
   /** The log of account events, such as fills and order updates. */
-  readonly events: AccountEvents
+  readonly events: AccountEvents.AccountEvents
   readonly status: () => Hub.Status
   readonly counts: Counts
 }
@@ -560,11 +544,11 @@ const typed = (shared: SharedStreams, declaration: Subscription.Subscription) =>
   const readItems = Subscription.itemReader(declaration)
   const isState = declaration.delivery === "state"
 
-  return (request: unknown): Stream.Stream<unknown, StreamError> =>
+  return (request: unknown): Stream.Stream<unknown, Subscription.StreamError> =>
     Stream.unwrap(Effect.gen(function*() {
       const value = { type: declaration.name, ...(typeof request === "object" ? request : {}) }
       const refused = (message: string) =>
-        Stream.fail(new SubscriptionRefused({ message, subscription: Json.stringify(value) }))
+        Stream.fail(new Subscription.SubscriptionRefused({ message, subscription: Json.stringify(value) }))
       const read = Subscriptions.read(value)
       if (Result.isFailure(read)) {
         return refused(VenueProtocol.unreadableSubscription(read.failure, Json.stringify(value)))
@@ -573,18 +557,18 @@ const typed = (shared: SharedStreams, declaration: Subscription.Subscription) =>
       if (refusal !== undefined) return refused(refusal)
       const topic = shared.topicOf(read.success)
       const frames = yield* (isState
-        ? Queue.sliding<Frame, StreamError | Cause.Done>(maxStates)
-        : Queue.dropping<Frame, StreamError | Cause.Done>(maxBehind))
-      const end = (error: StreamError) => void Queue.failCauseUnsafe(frames, Cause.fail(error))
+        ? Queue.sliding<Frame, Subscription.StreamError | Cause.Done>(maxStates)
+        : Queue.dropping<Frame, Subscription.StreamError | Cause.Done>(maxBehind))
+      const end = (error: Subscription.StreamError) => void Queue.failCauseUnsafe(frames, Cause.fail(error))
       const seat = shared.join((yield* CurrentCaller).id, {
         subscribed: () => {},
         flush: () => {},
         deliver: (frame) => {
           if (!Queue.offerUnsafe(frames, frame) && !isState) {
-            end(new SlowConsumer({ message: `The reader is more than ${maxBehind} frames behind` }))
+            end(new Subscription.SlowConsumer({ message: `The reader is more than ${maxBehind} frames behind` }))
           }
         },
-        refused: ({ key }, message) => end(new SubscriptionRefused({ message, subscription: key }))
+        refused: ({ key }, message) => end(new Subscription.SubscriptionRefused({ message, subscription: key }))
       })
       seat.subscribe(topic)
       return Stream.fromQueue(frames).pipe(
@@ -605,11 +589,11 @@ export interface Options {
   /** Exchanges, with other replicas, how much of the venue's limits each replica uses. Default: no other replicas. */
   readonly replicas?: ReplicaUse["Service"]
   /** The accounts whose events are logged, and the limits of the event log. */
-  readonly events?: Pick<EventOptions, "accounts" | "bounds">
+  readonly events?: Pick<AccountEvents.Options, "accounts" | "bounds">
   /** The mirror that serves queries about watched accounts. Default: no mirror. */
   readonly mirror?: AccountMirror | undefined
   /** Receives the order events of watched accounts. Default: no receiver. */
-  readonly orders?: OrderEvents | undefined
+  readonly orders?: AccountEvents.OrderEvents | undefined
 }
 
 /** Why a subscription is refused whose names the catalog does not know. */
@@ -626,7 +610,7 @@ const reasons: { readonly [Reason in Exclude<Found, "known">]: string } = {
 export const makeShared = Effect.fnUntraced(function*(
   info: Queries | undefined,
   { addresses, events: logging, mirror, orders, ...options }: Options
-): Effect.fn.Return<SharedStreams, never, EventStore | SocketTransport | Scope.Scope> {
+): Effect.fn.Return<SharedStreams, never, AccountEvents.EventStore | SocketTransport | Scope.Scope> {
   const hub = yield* Hub.make({
     ...options,
     addresses: typeof addresses === "function" ? addresses : () => addresses,
@@ -705,5 +689,5 @@ export const make = (shared: SharedStreams): Streams["Service"] => {
  */
 export const layer = (options: Options): Layer.Layer<Streams, never, Info | SocketTransport> =>
   Layer.effect(Streams, Effect.flatMap(Info, (info) => Effect.map(makeShared(info, options), make))).pipe(
-    Layer.provide(EventStore_.layerMemory())
+    Layer.provide(AccountEvents.layerMemory())
   )

@@ -2,14 +2,7 @@
 import * as Json from "@trigate/domain/encoding/Encoding"
 import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
-import type {
-  Incoming,
-  Row,
-  RowCodec,
-  StreamProtocol,
-  Topic,
-  TopicRefill
-} from "@trigate/upstream/unstable/streams/Topic"
+import type * as Topic from "@trigate/upstream/unstable/streams/Topic"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 
@@ -90,7 +83,7 @@ const quotedRoute = (message: string): string | undefined => {
   return routeIn(Predicate.hasProperty(value, "subscription") ? value.subscription : value)
 }
 
-const readError = (message: string): Incoming => {
+const readError = (message: string): Topic.Incoming => {
   for (const { of, pattern } of limits) {
     const limit = pattern.exec(message)?.groups?.["limit"]
     if (limit !== undefined) return { kind: "limit", of, limit: Number(limit), message }
@@ -101,7 +94,7 @@ const readError = (message: string): Incoming => {
   return { kind: "refused", route, message }
 }
 
-const readResponse = (data: unknown): Incoming => {
+const readResponse = (data: unknown): Topic.Incoming => {
   const method = Subscription.valueAt(data, "method")
   const route = routeIn(Subscription.valueAt(data, "subscription"))
   return route === undefined
@@ -109,9 +102,9 @@ const readResponse = (data: unknown): Incoming => {
     : { kind: method === "unsubscribe" ? "unsubscribed" : "subscribed", route }
 }
 
-const noise: Incoming = { kind: "noise" }
+const noise: Topic.Incoming = { kind: "noise" }
 
-const read = (text: string): Incoming => {
+const read = (text: string): Topic.Incoming => {
   // an older version of the venue's server sends a first message that is plain text, not JSON
   const frame = Result.getOrUndefined(Json.parse(text))
   const channel = Predicate.hasProperty(frame, "channel") ? frame.channel : undefined
@@ -140,7 +133,7 @@ const snapshotMark = /"isSnapshot"\s*:\s*true/u
 const rowParser = ({ id, isInSeconds, time }: Subscription.Rows) => {
   // without a key, only rows of one time are compared
   const paths = id.length === 0 ? [time] : id
-  return (text: string): Row => {
+  return (text: string): Topic.Row => {
     const value = Result.getOrUndefined(Json.parse(text))
     const at = Subscription.valueAt(value, time)
     return {
@@ -156,9 +149,10 @@ const parsers = new Map(
 )
 
 /** Parses a row of a subscription from its JSON. A row of an unknown subscription is identified by its text. */
-export const parseRow = (name: string, text: string): Row => parsers.get(name)?.(text) ?? { id: text, text, time: 0 }
+export const parseRow = (name: string, text: string): Topic.Row =>
+  parsers.get(name)?.(text) ?? { id: text, text, time: 0 }
 
-const rowCodec = ({ declaration, request }: Subscription.Normalised): RowCodec | undefined => {
+const rowCodec = ({ declaration, request }: Subscription.Normalised): Topic.RowCodec | undefined => {
   const { rows } = declaration
   if (rows === undefined) return undefined
   const { id, member, replayed } = rows
@@ -188,7 +182,7 @@ const rowCodec = ({ declaration, request }: Subscription.Normalised): RowCodec |
 }
 
 /** Makes the topic of a subscription; `refill` queries data missed while disconnected. */
-export const makeTopic = (subscription: Subscription.Normalised, refill?: TopicRefill): Topic => {
+export const makeTopic = (subscription: Subscription.Normalised, refill?: Topic.TopicRefill): Topic.Topic => {
   const { declaration, key, request } = subscription
   const rows = rowCodec(subscription)
   const user = request["user"]
@@ -209,7 +203,7 @@ export const makeTopic = (subscription: Subscription.Normalised, refill?: TopicR
 }
 
 /** The protocol of the venue's WebSocket. */
-export const protocol: StreamProtocol = {
+export const protocol: Topic.StreamProtocol = {
   ping,
   read,
   refusal: (of, limit) =>

@@ -15,8 +15,7 @@
 import type { ResumePosition } from "@trigate/domain/unstable/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/unstable/streams/Subscriptions"
 import * as SharedStore from "@trigate/stores/unstable/SharedStore"
-import { RowSet } from "@trigate/upstream/unstable/streams/Topic"
-import type { Frame, Seat, Sink, Topic } from "@trigate/upstream/unstable/streams/Topic"
+import { type Frame, RowSet, type Seat, type Sink, type Topic } from "@trigate/upstream/unstable/streams/Topic"
 import { metrics } from "@trigate/upstream/unstable/Upstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -84,13 +83,6 @@ const overlaps = (log: EventLog, user: string, topic: Topic, buffered: ReadonlyA
     buffered.some(({ kind, name, rows }) => kind === "past" && name === topic.name && newest.hasAnyOf(rows))
 }
 
-/** The missed events that queries returned. */
-export interface MissedEvents {
-  readonly entries: ReadonlyArray<NewEntry>
-  /** Whether no event is missing. `false` if a query failed, or if the venue no longer returns all missed rows. */
-  readonly isComplete: boolean
-}
-
 /** Queries the events of an account since the end of its log, one query after another. */
 export const load = Effect.fnUntraced(
   function*(log: EventLog, user: string, topics: ReadonlyArray<Topic>, buffered: ReadonlyArray<NewEntry>) {
@@ -98,11 +90,11 @@ export const load = Effect.fnUntraced(
     const plans = topics.filter((topic) => !overlaps(log, user, topic, buffered))
       .toSorted((a, b) => (a.refill?.rank ?? 0) - (b.refill?.rank ?? 0))
     for (const { name, refill, rows } of plans) {
-      if (refill === undefined || rows === undefined) return { entries, isComplete: false } satisfies MissedEvents
+      if (refill === undefined || rows === undefined) return { entries, isComplete: false }
       const to = yield* Clock.currentTimeMillis
       const since = findEnd(log, user, name) - clockMargin
       const loaded = yield* Effect.result(refill.load({ since, last: undefined, lost: { from: since, to } }))
-      if (Result.isFailure(loaded)) return { entries, isComplete: false } satisfies MissedEvents
+      if (Result.isFailure(loaded)) return { entries, isComplete: false }
       for (const text of loaded.success.texts) {
         const read = rows.read(text)
         if (read === undefined) continue
@@ -110,9 +102,15 @@ export const load = Effect.fnUntraced(
         entries.push({ kind: "refill", user, name, rows: sorted })
       }
     }
-    return { entries, isComplete: true } satisfies MissedEvents
+    return { entries, isComplete: true }
   }
 )
+
+/**
+ * The missed events that queries returned. `isComplete` is `false` if a query failed, or if the venue no longer returns
+ * all missed rows.
+ */
+export type MissedEvents = Effect.Success<ReturnType<typeof load>>
 
 /** The subscriptions whose rows are logged. */
 export const logged = Subscriptions.table.filter(({ isLogged }) => isLogged === true)
@@ -133,17 +131,6 @@ export interface Options {
   readonly fork: (effect: Effect.Effect<void>) => void
 }
 
-/** The recording of an account by this process. */
-export interface AccountRecording {
-  readonly phase: () => Phase
-  /** Subscribes at the venue. */
-  readonly start: () => void
-  /** Begins a new epoch of the account's log, because events are missing from the log. */
-  readonly interrupt: () => void
-  /** Ends the recording. Drops the buffered events. */
-  readonly stop: () => void
-}
-
 const refillMark = /,"isRefill":true\}$/u
 
 /** Makes the recording of an account. `refused` reports that the venue refused a subscription. */
@@ -152,7 +139,7 @@ export const makeRecording = (
   user: string,
   topics: ReadonlyArray<Topic>,
   refused: (message: string) => void
-): AccountRecording => {
+) => {
   const recorded = topics.filter(isLogged)
   const ready = new Set<string>()
   /** Whether the event log already contains the account. If it does, missed events must be queried. */
@@ -241,6 +228,7 @@ export const makeRecording = (
   const seat: Seat = join(`account ${user}`, sink)
   return {
     phase: () => phase,
+    /** Subscribes at the venue. */
     start: () => {
       for (const topic of topics) {
         // a refusal ends the recording at once
@@ -248,9 +236,11 @@ export const makeRecording = (
         seat.subscribe(topic)
       }
     },
+    /** Begins a new epoch of the account's log, because events are missing from the log. */
     interrupt: () => {
       if (phase === "live") interrupt()
     },
+    /** Ends the recording. Drops the buffered events. */
     stop: () => {
       isStopped = true
       seat.leave()
@@ -297,7 +287,7 @@ interface Watched {
   retryAt: number
   /** Whether the log of the account has begun since this process watches the account. */
   hasBegun: boolean
-  recording: AccountRecording | undefined
+  recording: ReturnType<typeof makeRecording> | undefined
 }
 
 /** Milliseconds between two requests to the owner of the event log to continue watching an account. */
