@@ -10,7 +10,6 @@ import * as Candle from "@trigate/domain/candles/Candle"
 import * as Utf8 from "@trigate/domain/encoding/Encoding"
 import type { ArchiveUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as CandleText from "@trigate/domain/unstable/candles/CandleText"
-import type { CandleFormat, TextFormat } from "@trigate/domain/unstable/candles/CandleText"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -92,13 +91,13 @@ export const bars = (
   )
 }
 
-const printers: { readonly [Format in TextFormat]: (bar: Candle.Candle) => string } = {
+const printers: { readonly [Format in CandleText.TextFormat]: (bar: Candle.Candle) => string } = {
   csv: CandleText.csv,
   ndjson: CandleText.ndjson
 }
 
 const text = <E>(
-  format: TextFormat,
+  format: CandleText.TextFormat,
   pages: Stream.Stream<ReadonlyArray<Candle.Candle>, E>
 ): Stream.Stream<Uint8Array, E> => {
   const lines = Stream.map(
@@ -120,7 +119,7 @@ export const file = (
   source: Source,
   series: Candle.Series,
   known: Candle.BarRanges,
-  format: CandleFormat
+  format: CandleText.CandleFormat
 ): Stream.Stream<Uint8Array, ArchiveUnavailable> => {
   const pages = bars(source, series, known)
   // the parquet library is loaded on first use only
@@ -174,7 +173,7 @@ export interface Options {
 /** Decodes the bars of a text file. An incomplete last line is ignored. */
 export const textRows = <E, R>(
   { coin, interval }: Candle.Series,
-  format: TextFormat,
+  format: CandleText.TextFormat,
   bytes: Stream.Stream<Uint8Array, E, R>
 ): Stream.Stream<Row, E, R> => {
   const parseRow = (line: string, index: number): ReadonlyArray<Row> => {

@@ -4,14 +4,7 @@
  */
 import * as Connection from "@trigate/client/Connection"
 import { notJson } from "@trigate/domain/encoding/Encoding"
-import {
-  unwrapReason,
-  UpstreamMalformed,
-  UpstreamTimeout,
-  UpstreamUnavailable,
-  wrapReason
-} from "@trigate/domain/errors/GatewayError"
-import type { UpstreamError } from "@trigate/domain/errors/GatewayError"
+import * as GatewayError from "@trigate/domain/errors/GatewayError"
 import { commandLine } from "@trigate/server/unstable/settings/Settings"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -138,16 +131,16 @@ export const connect = Effect.flatMap(Gateway, connectTo)
 /** The stream options for the gateway that `--gateway` names. */
 export const streamOptions = Gateway.pipe(Effect.flatMap(parseBaseUrl), Effect.flatMap(optionsFor))
 
-const isUnavailable = Schema.is(UpstreamUnavailable)
-const isMalformed = Schema.is(UpstreamMalformed)
+const isUnavailable = Schema.is(GatewayError.UpstreamUnavailable)
+const isMalformed = Schema.is(GatewayError.UpstreamMalformed)
 
 /** Adds advice to an error if no gateway responds, or if the server's own response is not that of a gateway. */
-const withAdvice = <E>(error: E, { origin, unreachable }: Access): E | UpstreamError => {
-  const reason: unknown = unwrapReason(error)
+const withAdvice = <E>(error: E, { origin, unreachable }: Access): E | GatewayError.UpstreamError => {
+  const reason: unknown = GatewayError.unwrapReason(error)
   if (isUnavailable(reason) && reason.upstream === Connection.label) {
     const code = MutableRef.get(unreachable)
-    return wrapReason(
-      new UpstreamUnavailable({
+    return GatewayError.wrapReason(
+      new GatewayError.UpstreamUnavailable({
         upstream: reason.upstream,
         attempts: reason.attempts,
         detail: code === undefined ? `${reason.message} (${origin})` : unreachableAt(origin, code),
@@ -161,12 +154,12 @@ const withAdvice = <E>(error: E, { origin, unreachable }: Access): E | UpstreamE
     ? `${origin} is not a Trigate gateway (${issue}); name another with --gateway`
     : `The response of ${origin} has another form than this version of trigate expects (${issue}); ` +
       "use the version of the gateway, or name another gateway with --gateway"
-  return wrapReason(new UpstreamMalformed({ upstream, issue, detail }))
+  return GatewayError.wrapReason(new GatewayError.UpstreamMalformed({ upstream, issue, detail }))
 }
 
-const tooLate = ({ origin }: Access): UpstreamError =>
-  wrapReason(
-    new UpstreamTimeout({
+const tooLate = ({ origin }: Access): GatewayError.UpstreamError =>
+  GatewayError.wrapReason(
+    new GatewayError.UpstreamTimeout({
       upstream: Connection.label,
       deadline: maxWait,
       detail: `The gateway at ${origin} did not respond within ${maxWait / 1000} seconds`

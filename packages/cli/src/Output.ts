@@ -3,8 +3,7 @@
  * progress on standard error.
  */
 import { CandleInterval } from "@trigate/domain/candles/Candle"
-import * as Json from "@trigate/domain/encoding/Encoding"
-import { Address, Hash, printable, printableLines, StorageSlot } from "@trigate/domain/encoding/Encoding"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import * as TonAddress from "@trigate/domain/tokens/TokenData"
 import * as Argument from "effect/cli/Argument"
 import { displayWidth } from "effect/cli/CliOutput"
@@ -45,7 +44,7 @@ export const bytes = (path: string) =>
 /** Reads the text of a file, or of standard input for `-`. Fails with {@link UsageFault}. */
 export const text = (path: string) => Effect.map(bytes(path), (read) => new TextDecoder().decode(read))
 
-const readAddress = Schema.decodeOption(Address)
+const readAddress = Schema.decodeOption(Encoding.Address)
 const notAddress = () => "20 bytes in hex, 0x first"
 
 /** Declares an argument that accepts a 20-byte address. */
@@ -73,9 +72,9 @@ export const tonAddress = (name: string) =>
 
 /** Declares an argument that accepts a 32-byte transaction hash. */
 export const hash = (name: string) =>
-  Argument.String(name).pipe(Argument.filterMap(Schema.decodeOption(Hash), () => "32 bytes in hex, 0x first"))
+  Argument.String(name).pipe(Argument.filterMap(Schema.decodeOption(Encoding.Hash), () => "32 bytes in hex, 0x first"))
 
-const readSlot = Schema.decodeOption(StorageSlot)
+const readSlot = Schema.decodeOption(Encoding.StorageSlot)
 const decimal = /^[0-9]{1,78}$/u
 
 /** Declares an argument that accepts a storage position, in hex or as a decimal number. */
@@ -218,7 +217,7 @@ const padded = (cell: string, width: number, align: Column["align"]): string => 
 
 /** Formats a table: headings, then aligned rows, with two spaces between columns. Cells can contain any text. */
 export const rows = (columns: ReadonlyArray<Column>, cells: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const lines = [columns.map(({ heading }) => heading), ...cells.map((row) => row.map(printable))]
+  const lines = [columns.map(({ heading }) => heading), ...cells.map((row) => row.map(Encoding.printable))]
   const widths = columns.map((_, at) => Math.max(...lines.map((line) => displayWidth(line[at] ?? ""))))
   return lines.map((line) =>
     columns.map(({ align }, at) => padded(line[at] ?? "", widths[at] ?? 0, align)).join("  ").trimEnd()
@@ -247,7 +246,7 @@ export const facts = (pairs: Facts, terminal: number = Infinity): string => {
   const known = pairs.flatMap(([name, value]) => value === undefined ? [] : [[name, value] as const])
   const width = Math.max(...known.map(([name]) => name.length)) + 2
   return known.flatMap(([name, value]) =>
-    wrapped(terminal - width, printable(value)).map((line, at) =>
+    wrapped(terminal - width, Encoding.printable(value)).map((line, at) =>
       `${(at === 0 ? name : "").padEnd(width)}${line}`.trimEnd()
     )
   ).join("\n")
@@ -283,10 +282,10 @@ export const AsJson = GlobalFlag.Setting("json")({
  * Prints text of several lines. Escapes terminal control characters as JSON does, so that escaped JSON text has the
  * same value.
  */
-export const printText = (text: string): Effect.Effect<void> => Console.log(printableLines(text))
+export const printText = (text: string): Effect.Effect<void> => Console.log(Encoding.printableLines(text))
 
 /** Prints a JSON document. Integers keep all their digits. */
-export const printJson = (document: unknown): Effect.Effect<void> => printText(Json.stringifyPretty(document))
+export const printJson = (document: unknown): Effect.Effect<void> => printText(Encoding.stringifyPretty(document))
 
 /** Prints the table, or the JSON document if `--json` is set. Integers keep all their digits. */
 export const print = Effect.fnUntraced(function*(data: { readonly json: unknown; readonly table: string }) {
@@ -295,7 +294,7 @@ export const print = Effect.fnUntraced(function*(data: { readonly json: unknown;
 
 /** Prints sentences to standard error, one per line. */
 export const printNotes = (sentences: ReadonlyArray<string>): Effect.Effect<void> =>
-  Effect.forEach(sentences, (sentence) => Console.error(printable(sentence)), { discard: true })
+  Effect.forEach(sentences, (sentence) => Console.error(Encoding.printable(sentence)), { discard: true })
 
 /** The option `--save`. */
 export const saveFlag = textFlag("save", "path", "Write to a new file instead of standard output")
@@ -313,7 +312,7 @@ export const save = Effect.fnUntraced(function*(path: Option.Option<string>, doc
 
 /** Escapes the lines of a text stream as {@link printText} does. */
 export const printableBytes = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
-  bytes.pipe(Stream.decodeText, Stream.map(printableLines), Stream.encodeText)
+  bytes.pipe(Stream.decodeText, Stream.map(Encoding.printableLines), Stream.encodeText)
 
 /** Streams bytes to a new file, or to standard output. Never overwrites a file. */
 export const saveBytes = Effect.fnUntraced(function*<E, R>(

@@ -34,14 +34,13 @@ import * as EvmNode from "./evm/EvmNode.ts"
 import * as Layer2Chain from "./evm/Layer2Chain.ts"
 import * as VenueEvm from "./evm/VenueEvm.ts"
 import { chainIds } from "./SandboxExamples.ts"
-import * as SandboxState_ from "./SandboxState.ts"
-import { SandboxState } from "./SandboxState.ts"
+import * as SandboxState from "./SandboxState.ts"
 import * as TokenServer from "./tokens/TokenServer.ts"
 import * as VenueExchange from "./venue/VenueExchange.ts"
 import * as VenueInfo from "./venue/VenueInfo.ts"
 
 /** Options of the sandbox's chains. */
-export interface Options extends SandboxState_.Options {
+export interface Options extends SandboxState.Options {
   /** The network of the venue. Default: mainnet. */
   readonly network?: VenueProfile.Network
 }
@@ -56,14 +55,14 @@ export type Services =
   | TradingEvm.TradingEvm
   | TokenChain.TokenChain
   | Layer2.Layer2
-  | SandboxState
+  | SandboxState.SandboxState
 
-type State = SandboxState["Service"]
+type State = SandboxState.SandboxState["Service"]
 
 const upstream = "trading-api"
 
 const exchange = Effect.gen(function*() {
-  const state = yield* SandboxState
+  const state = yield* SandboxState.SandboxState
   const profile = yield* VenueProfile.Venue
   // recovers the co-signers' addresses; in pure JavaScript, each recovery takes about a millisecond
   const engine = yield* Secp256k1.Secp256k1
@@ -118,7 +117,7 @@ const info = (state: State) =>
   })
 
 const evm = Effect.gen(function*() {
-  const { evm, seed, venue } = yield* SandboxState
+  const { evm, seed, venue } = yield* SandboxState.SandboxState
   const profile = yield* VenueProfile.Venue
   const withMachine = yield* EvmNode.makeMachine(chainIds[profile.name])
   const node: EvmBackend = {
@@ -188,16 +187,16 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
  * @category layers
  */
 export const layerServices = (): Layer.Layer<
-  Exclude<Services, SandboxState>,
+  Exclude<Services, SandboxState.SandboxState>,
   never,
-  SandboxState | ActionLog.ActionLog | Admission.Admission | VenueProfile.Venue
+  SandboxState.SandboxState | ActionLog.ActionLog | Admission.Admission | VenueProfile.Venue
 > =>
   Layer.mergeAll(
     Layer.provide(Layer.effect(Exchange.Exchange, exchange), Secp256k1.layer),
-    Layer.provideMerge(ActionSettlement.layer(), Layer.effect(Info.Info, Effect.map(SandboxState, info))),
+    Layer.provideMerge(ActionSettlement.layer(), Layer.effect(Info.Info, Effect.map(SandboxState.SandboxState, info))),
     Layer.effect(TradingEvm.TradingEvm, evm),
-    Layer.effect(TokenChain.TokenChain, Effect.flatMap(SandboxState, tokens)),
-    Layer.effect(Layer2.Layer2, Effect.flatMap(SandboxState, layer2))
+    Layer.effect(TokenChain.TokenChain, Effect.flatMap(SandboxState.SandboxState, tokens)),
+    Layer.effect(Layer2.Layer2, Effect.flatMap(SandboxState.SandboxState, layer2))
   )
 
 /**
@@ -209,11 +208,11 @@ export const layerServices = (): Layer.Layer<
  * @since 0.1.0
  * @category layers
  */
-export const layerNoDeps = (options: SandboxState_.Options = {}): Layer.Layer<
+export const layerNoDeps = (options: SandboxState.Options = {}): Layer.Layer<
   Services,
   never,
   ActionLog.ActionLog | Admission.Admission | VenueProfile.Venue
-> => Layer.provideMerge(layerServices(), SandboxState_.layer(options))
+> => Layer.provideMerge(layerServices(), SandboxState.layer(options))
 
 /**
  * Provides the sandbox's services, to replace the live layers in tests.

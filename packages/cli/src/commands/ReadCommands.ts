@@ -3,8 +3,7 @@ import * as Evm from "@trigate/client/Evm"
 import * as Info from "@trigate/client/Info"
 import * as Layer2 from "@trigate/client/Layer2"
 import * as Tokens from "@trigate/client/Tokens"
-import { barAt, oldestRetainedBar, walk } from "@trigate/domain/candles/Candle"
-import type { Candle, CandleStretch, CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import * as Candle from "@trigate/domain/candles/Candle"
 import { Hash, parseStrict, printable } from "@trigate/domain/encoding/Encoding"
 import * as EvmResources from "@trigate/domain/evm/EvmResources"
 import * as SpotLookup from "@trigate/domain/info/Market"
@@ -31,7 +30,7 @@ import * as Output from "../Output.ts"
 
 const instant = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
-const table = (candles: ReadonlyArray<Candle>): string => {
+const table = (candles: ReadonlyArray<Candle.Candle>): string => {
   const bars = rows(candles)
   return candles.length < fewest ? bars : `${bars}\n\n${line(candles)}`
 }
@@ -46,7 +45,7 @@ const fewest = 8
  * Draws the closing prices as one line of characters, scaled from the lowest to the highest price. Several bars can
  * share a character.
  */
-const line = (candles: ReadonlyArray<Candle>): string => {
+const line = (candles: ReadonlyArray<Candle.Candle>): string => {
   const perMark = Math.ceil(candles.length / widest)
   const closes = candles.filter((_, at) => at % perMark === perMark - 1 || at === candles.length - 1).map(({ c }) => c)
   const [low = "", ...others] = closes.toSorted((one, other) => Number(one) - Number(other))
@@ -57,7 +56,7 @@ const line = (candles: ReadonlyArray<Candle>): string => {
   return `${closes.map(sparkMark).join("")}  closes from ${low} to ${high}`
 }
 
-const rows = (candles: ReadonlyArray<Candle>): string =>
+const rows = (candles: ReadonlyArray<Candle.Candle>): string =>
   Output.rows(
     [Output.left("OPEN TIME"), ...["OPEN", "HIGH", "LOW", "CLOSE", "VOLUME", "TRADES"].map(Output.right)],
     candles.map(({ c, h, l, n, o, t, v }) => [instant(t), o, h, l, c, v, String(n)])
@@ -69,8 +68,8 @@ type Format = (typeof fileFormats)[number] | "table"
 
 /** The printer of an output format. It prints each bar as a line when it arrives, or all bars at the end. */
 type Printer =
-  | { readonly header?: string; readonly line: (candle: Candle) => string }
-  | { readonly all: (candles: ReadonlyArray<Candle>) => string }
+  | { readonly header?: string; readonly line: (candle: Candle.Candle) => string }
+  | { readonly all: (candles: ReadonlyArray<Candle.Candle>) => string }
 
 const printers: { readonly [F in Format]: Printer } = {
   csv: { header: CandleText.csvHeadings, line: CandleText.csv },
@@ -80,22 +79,22 @@ const printers: { readonly [F in Format]: Printer } = {
 }
 
 /** Returns the maximum number of bars that the venue can return for a time window. */
-const expectedBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
-  const first = Math.max(barAt(interval, startTime), oldestRetainedBar(interval, now))
-  return Math.max(0, barAt(interval, Math.min(endTime ?? now, now)) - first + 1)
+const expectedBars = ({ endTime, interval, startTime }: Candle.CandleWindowRequest, now: number): number => {
+  const first = Math.max(Candle.barAt(interval, startTime), Candle.oldestRetainedBar(interval, now))
+  return Math.max(0, Candle.barAt(interval, Math.min(endTime ?? now, now)) - first + 1)
 }
 
 interface Found {
   readonly bars: number
-  readonly stretches: ReadonlyArray<CandleStretch>
+  readonly stretches: ReadonlyArray<Candle.CandleStretch>
 }
 
-const allBars = ({ stretches }: Found): ReadonlyArray<Candle> => stretches.flatMap(({ candles }) => candles)
+const allBars = ({ stretches }: Found): ReadonlyArray<Candle.Candle> => stretches.flatMap(({ candles }) => candles)
 
 /**
  * Returns remarks about the bars of a time window: which bars are missing, and whether the last bar is still forming.
  */
-const remarks = (found: Found, { coin, interval, startTime }: CandleWindowRequest): ReadonlyArray<string> => {
+const remarks = (found: Found, { coin, interval, startTime }: Candle.CandleWindowRequest): ReadonlyArray<string> => {
   const [first] = allBars(found)
   const isCut = found.stretches.some(({ coverage }) => coverage !== "complete")
   const forming = found.stretches.at(-1)?.forming
@@ -124,12 +123,12 @@ const outputFormat = (out: Option.Option<Format>, json: boolean): Effect.Effect<
  */
 const barsPerStretch = 1000
 
-const printWindow = Effect.fnUntraced(function*(request: CandleWindowRequest, format: Format) {
+const printWindow = Effect.fnUntraced(function*(request: Candle.CandleWindowRequest, format: Format) {
   const total = expectedBars(request, yield* Clock.currentTimeMillis)
   const printer = printers[format]
   const access = yield* GatewayAccess.connect
-  const fetch = (window: CandleWindowRequest) => GatewayAccess.over(access, Info.candleSnapshot(window))
-  const printStretch = (candles: ReadonlyArray<Candle>, isFirst: boolean) => {
+  const fetch = (window: Candle.CandleWindowRequest) => GatewayAccess.over(access, Info.candleSnapshot(window))
+  const printStretch = (candles: ReadonlyArray<Candle.Candle>, isFirst: boolean) => {
     if ("all" in printer) return Effect.void
     const header = isFirst && printer.header !== undefined ? [printer.header] : []
     const lines = [...header, ...candles.map(printer.line)]
@@ -137,7 +136,7 @@ const printWindow = Effect.fnUntraced(function*(request: CandleWindowRequest, fo
   }
   const found = yield* Output.withProgress(Effect.fnUntraced(function*(show) {
     yield* show(Output.bar(0, total))
-    return yield* walk(request, fetch, { barsPerStretch }).pipe(
+    return yield* Candle.walk(request, fetch, { barsPerStretch }).pipe(
       Stream.runFoldEffect(
         (): Found => ({ bars: 0, stretches: [] }),
         Effect.fnUntraced(function*(found, stretch) {

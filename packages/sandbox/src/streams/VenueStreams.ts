@@ -3,8 +3,7 @@
  * accounts.
  */
 import { retainedBars } from "@trigate/domain/candles/Candle"
-import * as Json from "@trigate/domain/encoding/Encoding"
-import type { Address } from "@trigate/domain/encoding/Encoding"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import type { Fill, OrderUpdate } from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
 import * as Subscription from "@trigate/domain/unstable/streams/Subscription"
@@ -26,7 +25,7 @@ import * as VenueInfo from "../venue/VenueInfo.ts"
 
 /** Events of one account. The rows of each list are in order of occurrence. */
 export interface AccountEvent {
-  readonly user: Address
+  readonly user: Encoding.Address
   /** Orders whose status changed, as in `orderUpdates`. */
   readonly orders?: ReadonlyArray<OrderUpdate>
   /** Fills of the account, as in `userFills`. */
@@ -98,7 +97,7 @@ export const byAccount = (
   venue: Pick<Venue, "listing">,
   events: ReadonlyArray<VenueEvent>
 ): ReadonlyArray<AccountEvent> => {
-  const found = new Map<Address, Collected>()
+  const found = new Map<Encoding.Address, Collected>()
   for (const event of events) {
     if (!("user" in event)) continue
     addTo(ensure(found, event.user, () => ({})), venue, event)
@@ -161,7 +160,7 @@ export const makeFeed = (state: SandboxState["Service"]): VenueFeed => ({
     const venue = yield* Ref.get(state.venue.state)
     const info = yield* Ref.get(state.info.state)
     const trading = state.trading.at(info, now)
-    const answer = VenueInfo.answer({ seed: state.seed, ...info, venue, trading, now }, Json.write(query).bytes)
+    const answer = VenueInfo.answer({ seed: state.seed, ...info, venue, trading, now }, Encoding.write(query).bytes)
     yield* state.trading.flush
     return answer.status === 200 ? answer.json.valueOrUndefined : undefined
   }),
@@ -183,7 +182,7 @@ const changes =
     Stream.suspend(() => {
       let last = ""
       return Stream.filter(paced(read(feed, request), every(milliseconds)), (frame) => {
-        const text = Json.stringify(content(frame))
+        const text = Encoding.stringify(content(frame))
         const isNew = text !== last
         last = text
         return isNew
@@ -322,7 +321,7 @@ const sources: { readonly [name: string]: Source } = {
       let seen = new Set<string>()
       let isFirst = true
       const tradeKey = (trade: unknown): string =>
-        Json.stringify(["time", "coin", "tid"].map((member) => Subscription.valueAt(trade, member)))
+        Encoding.stringify(["time", "coin", "tid"].map((member) => Subscription.valueAt(trade, member)))
       const unseen = (trades: ReadonlyArray<unknown>) => {
         const found = trades.filter((trade) => !seen.has(tradeKey(trade)))
         for (const trade of found) seen.add(tradeKey(trade))

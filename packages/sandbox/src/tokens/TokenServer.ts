@@ -3,8 +3,7 @@
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
 import * as UpstreamResponse from "@trigate/domain/operations/Operation"
-import * as TonAddress from "@trigate/domain/tokens/TokenData"
-import { wireTypes } from "@trigate/domain/tokens/TokenData"
+import * as TokenData from "@trigate/domain/tokens/TokenData"
 import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/tokens/TokenOperations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -83,7 +82,7 @@ export interface TokenState {
 }
 
 /** Returns the key under which an account is stored: its raw address. */
-export const accountKey = (account: TonAddress.Account): string => TonAddress.formatRaw(account)
+export const accountKey = (account: TokenData.Account): string => TokenData.formatRaw(account)
 
 /** Makes the controls of the token chain. */
 export const controls = (state: Ref.Ref<TokenState>) => {
@@ -92,7 +91,7 @@ export const controls = (state: Ref.Ref<TokenState>) => {
     to: (known: TokenState["contracts"], key: string) => TokenState["contracts"]
   ) =>
     Effect.flatMap(
-      Effect.fromResult(TonAddress.parse(address)),
+      Effect.fromResult(TokenData.parse(address)),
       (account) => Ref.update(state, (known) => ({ ...known, contracts: to(known.contracts, accountKey(account)) }))
     )
   return {
@@ -171,7 +170,7 @@ const echoed = (address: string): string =>
 const describe = (dialect: Dialect, address: string, contract: TokenContract) => {
   const described: { readonly [name: string]: unknown } = { ...members(contract), contract_type: contract.kind }
   return dialect === "python" ? described : {
-    "@type": wireTypes[contract.kind],
+    "@type": TokenData.wireTypes[contract.kind],
     address: echoed(address),
     ...Object.fromEntries(
       Object.entries(described).map(([name, value]) => [name, Predicate.isBigInt(value) ? value.toString() : value])
@@ -236,7 +235,7 @@ export interface View {
 export interface Asked extends View {
   /** The address as the caller sent it. */
   readonly address: string
-  readonly parsed: TonAddress.Parsed
+  readonly parsed: TokenData.Parsed
   readonly params: unknown
   readonly contract: Contract | undefined
 }
@@ -253,15 +252,15 @@ export const tokenData = (asked: Asked): TokenAnswer => {
 }
 
 const pack = ({ dialect, parsed }: Asked): string =>
-  TonAddress.format(parsed, {
+  TokenData.format(parsed, {
     bounceable: parsed.form !== "non-bounceable",
     urlSafe: dialect === "cpp",
     testOnly: parsed.testOnly
   })
 
 const unpack = ({ address, dialect, parsed }: Asked): string => {
-  if (dialect === "cpp") return TonAddress.formatRaw(parsed).toUpperCase()
-  return parsed.form === "raw" ? address : TonAddress.formatRaw(parsed)
+  if (dialect === "cpp") return TokenData.formatRaw(parsed).toUpperCase()
+  return parsed.form === "raw" ? address : TokenData.formatRaw(parsed)
 }
 
 const formatBalance = ({ contract }: Asked): string => {
@@ -339,7 +338,7 @@ const addressMethods: { readonly [Name in Method]?: (asked: Asked) => TokenAnswe
   getTokenData: tokenData,
   packAddress: always(pack),
   unpackAddress: always(unpack),
-  detectAddress: always(({ parsed }) => TonAddress.detect(parsed)),
+  detectAddress: always(({ parsed }) => TokenData.detect(parsed)),
   getAddressBalance: always(formatBalance),
   getAddressState: always(accountState),
   getAddressInformation: always(information),
@@ -404,7 +403,7 @@ export const parseAsked = (view: View, method: Method, params: unknown): Result.
     return Result.fail({ dialect, status: 422, error: reason })
   }
   const address = Predicate.hasProperty(params, "address") && Predicate.isString(params.address) ? params.address : ""
-  return Result.match(TonAddress.parse(address), {
+  return Result.match(TokenData.parse(address), {
     onFailure: () => Result.fail(badAddress(view)),
     onSuccess: (parsed) => {
       const found = view.state.contracts.get(accountKey(parsed))

@@ -3,15 +3,7 @@
  * and fees.
  */
 import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
-import type {
-  ClearinghouseState,
-  Fill,
-  Order,
-  OrderRecord,
-  OrderUpdate,
-  Position as PrintedPosition,
-  SpotClearinghouseState
-} from "@trigate/domain/info/Account"
+import type * as Account from "@trigate/domain/info/Account"
 import type { Trade } from "@trigate/domain/info/Market"
 import * as DateTime from "effect/DateTime"
 import * as Predicate from "effect/Predicate"
@@ -20,8 +12,7 @@ import { abs, max, min, printPrice, printPx, printSz, printUsd, spotUsdDecimals,
 import type { Asset, CandleMarket, Perpetual } from "./Assets.ts"
 import * as CandleBars from "./CandleBars.ts"
 import * as Margin from "./Margin.ts"
-import * as Fees from "./Matching.ts"
-import { available, bestPrices, findOrder } from "./Matching.ts"
+import * as Matching from "./Matching.ts"
 import type { BookSide, Clearing, Position, Quote, TradingAccount, VenueOrder } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
@@ -95,7 +86,7 @@ export const mid = (venue: Venue, asset: Asset): string => {
   if (Margin.isRenewed(market) && market.bids.prices.length === 0 && market.asks.prices.length === 0) {
     return printPx(asset, Margin.markPrice(venue, asset))
   }
-  const { ask, bid } = bestPrices(venue, asset)
+  const { ask, bid } = Matching.bestPrices(venue, asset)
   return bid === undefined || ask === undefined
     ? printPx(asset, Margin.markPrice(venue, asset))
     : Decimals.printDecimal((bid + ask) * 5n, asset.pxDecimals + 1)
@@ -198,7 +189,7 @@ const printTerms = (asset: Asset, order: Readonly<VenueOrder>) => ({
 })
 
 /** Encodes an order as in `orderUpdates` and `openOrders`. */
-export const printOpen = (asset: Asset, order: Readonly<VenueOrder>): OrderUpdate["order"] => ({
+export const printOpen = (asset: Asset, order: Readonly<VenueOrder>): Account.OrderUpdate["order"] => ({
   ...printTerms(asset, order),
   origSz: printSz(asset, order.origSz),
   ...(order.reduceOnly ? { reduceOnly: true } : {}),
@@ -206,7 +197,7 @@ export const printOpen = (asset: Asset, order: Readonly<VenueOrder>): OrderUpdat
 })
 
 /** Encodes an order with all members, as in `frontendOpenOrders`. */
-export const printOrder = (asset: Asset, order: VenueOrder): Order => ({
+export const printOrder = (asset: Asset, order: VenueOrder): Account.Order => ({
   ...printTerms(asset, order),
   triggerCondition: triggerCondition(asset, order),
   isTrigger: order.trigger !== undefined,
@@ -221,7 +212,7 @@ export const printOrder = (asset: Asset, order: VenueOrder): Order => ({
 })
 
 /** Encodes an order with its status. */
-export const printRecord = (asset: Asset, order: VenueOrder): OrderRecord => ({
+export const printRecord = (asset: Asset, order: VenueOrder): Account.OrderRecord => ({
   order: printOrder(asset, order),
   status: order.status,
   statusTimestamp: order.statusTimestamp
@@ -245,14 +236,18 @@ export const findRecord = (
   { listing }: Venue,
   account: TradingAccount,
   name: number | bigint | string
-): OrderRecord | undefined => {
-  const order = findOrder(account, name)
+): Account.OrderRecord | undefined => {
+  const order = Matching.findOrder(account, name)
   const asset = order === undefined ? undefined : listing.byCoin.get(order.coin)
   return order === undefined || asset === undefined ? undefined : printRecord(asset, order)
 }
 
 /** Returns the latest orders of an account, newest first. */
-export const history = ({ listing }: Venue, account: TradingAccount, most: number): ReadonlyArray<OrderRecord> =>
+export const history = (
+  { listing }: Venue,
+  account: TradingAccount,
+  most: number
+): ReadonlyArray<Account.OrderRecord> =>
   [...account.orders.values()].slice(-most).toReversed().flatMap((order) => {
     const asset = listing.byCoin.get(order.coin)
     return asset === undefined || order.place === "parent" ? [] : [printRecord(asset, order)]
@@ -267,7 +262,7 @@ const addAmounts = (one: string, other: string): string =>
   Decimals.printDecimal(parseAmount(one) + parseAmount(other), fillDecimals)
 
 /** Combines two fills of an order: the sum of their amounts, at their average price. */
-const joinFills = (first: Fill, next: Fill): Fill => {
+const joinFills = (first: Account.Fill, next: Account.Fill): Account.Fill => {
   const [sz, nextSz] = [parseAmount(first.sz), parseAmount(next.sz)]
   const { builderFee } = next
   const firstFee = first["builderFee"]
@@ -290,8 +285,8 @@ const joinFills = (first: Fill, next: Fill): Fill => {
  * Combines the fills that an order took from several resting orders at one time (`aggregateByTime`). The fills are in
  * the order of occurrence.
  */
-export const aggregateFills = (fills: ReadonlyArray<Fill>): ReadonlyArray<Fill> => {
-  const combined: Array<Fill> = []
+export const aggregateFills = (fills: ReadonlyArray<Account.Fill>): ReadonlyArray<Account.Fill> => {
+  const combined: Array<Account.Fill> = []
   for (const fill of fills) {
     const last = combined.at(-1)
     if (last?.oid === fill.oid && last.time === fill.time && last.crossed && fill.crossed) {
@@ -307,7 +302,7 @@ const noMoney: Clearing = { cash: 0n, positions: new Map() }
 /** Number of decimals in a formatted ratio. */
 const ratioDecimals = 10
 
-const printPosition = (venue: Venue, clearing: Clearing, asset: Perpetual, position: Position): PrintedPosition => {
+const printPosition = (venue: Venue, clearing: Clearing, asset: Perpetual, position: Position): Account.Position => {
   const mark = Margin.markPrice(venue, asset)
   const pnl = Margin.unrealizedPnl(position, mark)
   const liquidation = Margin.liquidationPx(venue, clearing, asset, position)
@@ -335,7 +330,7 @@ const printPosition = (venue: Venue, clearing: Clearing, asset: Perpetual, posit
 }
 
 /** Returns the response to the query `clearinghouseState`. */
-export const clearinghouseState = (venue: Venue, account: TradingAccount, dex: string): ClearinghouseState => {
+export const clearinghouseState = (venue: Venue, account: TradingAccount, dex: string): Account.ClearinghouseState => {
   const clearing = account.clearings.get(dex) ?? noMoney
   const sums = Margin.marginSums(venue, clearing)
   return {
@@ -362,7 +357,7 @@ export const clearinghouseState = (venue: Venue, account: TradingAccount, dex: s
 }
 
 /** Returns the response to the query `spotClearinghouseState`. */
-export const spotState = ({ listing }: Venue, account: TradingAccount): SpotClearinghouseState => ({
+export const spotState = ({ listing }: Venue, account: TradingAccount): Account.SpotClearinghouseState => ({
   balances: [...account.spot].toSorted(([a], [b]) => a - b).flatMap(([index, { entry, hold, total }]) => {
     const token = listing.tokens.get(index)
     return token === undefined || total === 0n ? [] : [{
@@ -385,8 +380,8 @@ export const activeAssetData = (venue: Venue, account: TradingAccount, coin: str
   const mark = Margin.markPrice(venue, asset)
   const common = { user: account.address, coin }
   if (asset.kind === "spot") {
-    const quote = available(account, asset.quote.index)
-    const base = available(account, asset.base.index)
+    const quote = Matching.available(account, asset.quote.index)
+    const base = Matching.available(account, asset.base.index)
     return {
       ...common,
       leverage: { type: "cross", value: 1 },
@@ -419,8 +414,8 @@ const printVolume = (usd: bigint): string => Decimals.printDecimal(usd / 10_000n
 
 /** Returns the response to the query `userFees`. */
 export const userFees = (account: TradingAccount, now: number) => {
-  const tier = Fees.feeTier(account, now)
-  const today = Fees.startOfDay(now)
+  const tier = Matching.feeTier(account, now)
+  const today = Matching.startOfDay(now)
   const days = Array.from({ length: 15 }, (_, index) => today - index * day)
   return {
     dailyUserVlm: days.flatMap((start) => {
@@ -432,12 +427,12 @@ export const userFees = (account: TradingAccount, now: number) => {
         exchange: printVolume(volume.cross + volume.add)
       }]
     }),
-    feeSchedule: Fees.schedule,
+    feeSchedule: Matching.schedule,
     userCrossRate: tier.cross,
     userAddRate: tier.add,
     userSpotCrossRate: tier.spotCross,
     userSpotAddRate: tier.spotAdd,
-    activeReferralDiscount: Fees.hasReferralDiscount(account) ? "0.04" : "0.0",
+    activeReferralDiscount: Matching.hasReferralDiscount(account) ? "0.04" : "0.0",
     trial: null,
     feeTrialEscrow: "0.0",
     nextTrialAvailableTimestamp: null,
@@ -458,7 +453,7 @@ const periods = [["day", 1], ["week", 7], ["month", 30], ["allTime", undefined]]
 
 /** Formats the volume of the last days, the current UTC day included. */
 const formatRecentVolume = ({ volumes }: TradingAccount, now: number, days: number): string => {
-  const since = Fees.startOfDay(now) - (days - 1) * day
+  const since = Matching.startOfDay(now) - (days - 1) * day
   return printVolume([...volumes].reduce((sum, [start, { add, cross }]) => start < since ? sum : sum + add + cross, 0n))
 }
 

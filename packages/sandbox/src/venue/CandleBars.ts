@@ -6,8 +6,7 @@
  *
  * The bars of all intervals follow one price path, so they are consistent with each other, and with prices and books.
  */
-import { barAt, closeTime, openTime, retainedBars } from "@trigate/domain/candles/Candle"
-import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import * as Candle from "@trigate/domain/candles/Candle"
 import * as Random from "../Seed.ts"
 import { type CandleMarket, printPrice, printSize } from "./Assets.ts"
 
@@ -154,12 +153,12 @@ export const priceAt = (seed: Random.Seed, market: CandleMarket, now: number): n
 const bar = (
   market: CandleMarket,
   path: CandlePath,
-  interval: CandleInterval,
+  interval: Candle.CandleInterval,
   index: number,
   now: number
-): Candle => {
-  const t = openTime(interval, index)
-  const T = closeTime(interval, index)
+): Candle.Candle => {
+  const t = Candle.openTime(interval, index)
+  const T = Candle.closeTime(interval, index)
   const from = Math.max(t, market.listedAt) / minute
   const to = Math.min(T + 1, now) / minute
   const { high, low } = extremes(path, from, to)
@@ -191,20 +190,20 @@ const bar = (
 export const bars = (
   seed: Random.Seed,
   market: CandleMarket,
-  request: CandleWindowRequest,
+  request: Candle.CandleWindowRequest,
   now: number
-): ReadonlyArray<Candle> => {
+): ReadonlyArray<Candle.Candle> => {
   const { endTime, interval, startTime } = request
   if (now <= market.listedAt) {
     return []
   }
-  const newest = barAt(interval, now - 1)
+  const newest = Candle.barAt(interval, now - 1)
   const first = Math.max(
-    newest - retainedBars + 1,
-    barAt(interval, market.listedAt),
-    barAt(interval, startTime)
+    newest - Candle.retainedBars + 1,
+    Candle.barAt(interval, market.listedAt),
+    Candle.barAt(interval, startTime)
   )
-  const last = Math.min(newest, barAt(interval, endTime ?? now))
+  const last = Math.min(newest, Candle.barAt(interval, endTime ?? now))
   const path = priceWalk(seed, market)
   return Array.from(
     { length: Math.max(0, last - first + 1) },

@@ -4,9 +4,7 @@
  */
 import type { BookLevel } from "@trigate/domain/info/Market"
 import * as Random from "../Seed.ts"
-import * as Decimals from "./Assets.ts"
-import { abs, divideUp, max, printPrice, printSize, printSz, printUsd, usdc, weiPerUsd } from "./Assets.ts"
-import type { Asset, CandleMarket, Perpetual } from "./Assets.ts"
+import * as Assets from "./Assets.ts"
 import { minute, priceAt } from "./CandleBars.ts"
 import { append, ensureClearing, ensureMarket, withoutPrices } from "./TradingState.ts"
 import type {
@@ -24,7 +22,7 @@ import { emit, type Venue } from "./Venue.ts"
  * Returns the smallest price step: one unit of the fifth significant digit, but at most 1 and not finer than the
  * market's decimals.
  */
-const stepAt = ({ priceDecimals }: CandleMarket, price: number): number =>
+const stepAt = ({ priceDecimals }: Assets.CandleMarket, price: number): number =>
   Math.max(10 ** -priceDecimals, 10 ** Math.min(0, Math.floor(Math.log10(price)) - 4))
 
 const depth = 20
@@ -38,11 +36,11 @@ export type BookSides = readonly [bids: ReadonlyArray<BookLevel>, asks: Readonly
  * Makes both sides of a book. The best level of each side is first, one price step away from the price. Sizes change
  * once a minute.
  */
-export const makeBook = (seed: Random.Seed, market: CandleMarket, now: number): BookSides =>
+export const makeBook = (seed: Random.Seed, market: Assets.CandleMarket, now: number): BookSides =>
   bookAround(seed, market, now, priceAt(seed, market, now))
 
 /** Makes a book like {@link makeBook}, but around a given price. */
-export const bookAround = (seed: Random.Seed, market: CandleMarket, now: number, price: number): BookSides => {
+export const bookAround = (seed: Random.Seed, market: Assets.CandleMarket, now: number, price: number): BookSides => {
   // the step at the highest level, whose price can have one more digit before the decimal point than `price`
   const step = stepAt(market, price + depth * stepAt(market, price))
   const family = Random.series(seed, `book/${market.coin}/${Math.floor(now / minute)}`)
@@ -50,8 +48,8 @@ export const bookAround = (seed: Random.Seed, market: CandleMarket, now: number,
     ranks.flatMap((rank): ReadonlyArray<BookLevel> => {
       const at = price + direction * rank * step
       return at < step ? [] : [{
-        px: printPrice(market, at),
-        sz: printSize(market, 1 + Random.below(family, direction * rank + depth, 4 * market.tradeLots)),
+        px: Assets.printPrice(market, at),
+        sz: Assets.printSize(market, 1 + Random.below(family, direction * rank + depth, 4 * market.tradeLots)),
         n: 1 + Random.below(family, direction * rank + 3 * depth, 9)
       }]
     })
@@ -60,11 +58,11 @@ export const bookAround = (seed: Random.Seed, market: CandleMarket, now: number,
 
 const second = 1_000
 
-const toQuotes = (asset: Asset, levels: ReadonlyArray<BookLevel>): Array<Quote> => {
+const toQuotes = (asset: Assets.Asset, levels: ReadonlyArray<BookLevel>): Array<Quote> => {
   const quotes: Array<Quote> = []
   for (const { n, px, sz } of levels) {
-    const ticks = Decimals.parseDecimal(px, asset.pxDecimals)
-    const lots = Decimals.parseDecimal(sz, asset.szDecimals)
+    const ticks = Assets.parseDecimal(px, asset.pxDecimals)
+    const lots = Assets.parseDecimal(sz, asset.szDecimals)
     if (ticks !== undefined && lots !== undefined && ticks > 0n) quotes.push({ px: ticks, sz: lots, n })
   }
   return quotes
@@ -89,7 +87,7 @@ export const discardPrices = (market: MarketState): void => {
  * Returns the market with the synthetic orders of the current second. Lots that were already filled in this second are
  * subtracted.
  */
-export const refreshed = (venue: Venue, asset: Asset): MarketState => {
+export const refreshed = (venue: Venue, asset: Assets.Asset): MarketState => {
   const market = ensureMarket(venue.state, asset.coin)
   const at = currentSecond(venue)
   if (market.quotes.second === at || !isRenewed(market)) return market
@@ -100,9 +98,9 @@ export const refreshed = (venue: Venue, asset: Asset): MarketState => {
 }
 
 /** Returns the mark price at the time `now`, in ticks. */
-export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
-  Decimals.parseDecimal(
-    printPrice(asset.market, venue.path.priceAt(asset.market, now)),
+export const markAt = (venue: Venue, asset: Assets.Asset, now: number): bigint =>
+  Assets.parseDecimal(
+    Assets.printPrice(asset.market, venue.path.priceAt(asset.market, now)),
     asset.pxDecimals
   ) ?? 0n
 
@@ -110,7 +108,7 @@ export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
  * Returns the mark price in ticks, which is the price of the price path. All synthetic asks are at or above it, and all
  * synthetic bids at or below it.
  */
-export const markPrice = (venue: Venue, asset: Asset): bigint => {
+export const markPrice = (venue: Venue, asset: Assets.Asset): bigint => {
   const market = ensureMarket(venue.state, asset.coin)
   const at = currentSecond(venue)
   if (market.mark.second !== at) market.mark = { second: at, px: markAt(venue, asset, at * second) }
@@ -124,33 +122,33 @@ export const firstQuote = (quotes: ReadonlyArray<Quote>): Quote | undefined => q
  * Returns the perpetual of a coin; `undefined` for a delisted coin (an account can still have a position in it) and for
  * spot coins.
  */
-export const perpetualByCoin = (venue: Venue, coin: string): Perpetual | undefined => {
+export const perpetualByCoin = (venue: Venue, coin: string): Assets.Perpetual | undefined => {
   const asset = venue.listing.byCoin.get(coin)
   return asset?.kind === "perpetual" ? asset : undefined
 }
 
 /** Returns the price at which positions are valued, in ticks. */
-export type Mark = (asset: Perpetual) => bigint
+export type Mark = (asset: Assets.Perpetual) => bigint
 
 /**
  * Returns the leverage of an account in a perpetual. Default: the maximum leverage, with cross margin if the perpetual
  * allows it.
  */
-export const leverageSetting = (account: TradingAccount, asset: Perpetual) =>
+export const leverageSetting = (account: TradingAccount, asset: Assets.Perpetual) =>
   account.leverage.get(asset.coin) ?? { isCross: asset.market.marginMode === undefined, value: asset.maxLeverage }
 
 /** Returns the value of a position at a mark price; negative for a short position. */
 export const signedValue = (position: Position, mark: bigint): bigint => position.size * mark
 
 /** Returns the maintenance margin of a position: half of the initial margin at the maximum leverage. */
-export const maintenanceMargin = (asset: Perpetual, position: Position, mark: bigint): bigint =>
-  abs(position.size * mark) / BigInt(2 * asset.maxLeverage)
+export const maintenanceMargin = (asset: Assets.Perpetual, position: Position, mark: bigint): bigint =>
+  Assets.abs(position.size * mark) / BigInt(2 * asset.maxLeverage)
 
 /** Returns the margin that a position uses. For an isolated position, this is the margin assigned to the position. */
 export const marginUsedBy = (position: Position, mark: bigint): bigint =>
   position.isCross
-    ? abs(position.size * mark) / BigInt(position.leverage)
-    : max(0n, position.raw + signedValue(position, mark))
+    ? Assets.abs(position.size * mark) / BigInt(position.leverage)
+    : Assets.max(0n, position.raw + signedValue(position, mark))
 
 /** Returns the unrealized profit of a position at a mark price. */
 export const unrealizedPnl = (position: Position, mark: bigint): bigint =>
@@ -172,11 +170,11 @@ export const marginSums = (venue: Venue, clearing: Clearing, mark: Mark = (asset
     const px = mark(asset)
     const value = signedValue(position, px)
     const used = marginUsedBy(position, px)
-    notional += abs(value)
+    notional += Assets.abs(value)
     marginUsed += used
     if (position.isCross) {
       crossValue += value
-      crossNotional += abs(value)
+      crossNotional += Assets.abs(value)
       crossMarginUsed += used
       crossMaintenance += maintenanceMargin(asset, position, px)
     } else {
@@ -205,7 +203,7 @@ export const accountValue = (venue: Venue, account: TradingAccount): AccountValu
   return {
     time: venue.state.now,
     perps,
-    all: perps + (account.spot.get(usdc)?.total ?? 0n) / weiPerUsd,
+    all: perps + (account.spot.get(Assets.usdc)?.total ?? 0n) / Assets.weiPerUsd,
     profit: perps - account.deposited
   }
 }
@@ -217,7 +215,7 @@ const worstLots = (account: TradingAccount, coin: string, size: bigint, more: ty
   const open = account.exposure.get(coin)
   const long = size + (open?.bids ?? 0n) + more.bids
   const short = (open?.asks ?? 0n) + more.asks - size
-  return max(max(long, short), abs(size))
+  return Assets.max(Assets.max(long, short), Assets.abs(size))
 }
 
 /** Returns the margin that the cross account needs for the positions and open orders in a perpetual. */
@@ -225,7 +223,7 @@ const neededIn = (
   venue: Venue,
   account: TradingAccount,
   clearing: Clearing,
-  asset: Perpetual,
+  asset: Assets.Perpetual,
   more = nothingMore
 ): bigint => {
   const position = clearing.positions.get(asset.coin)
@@ -235,8 +233,8 @@ const neededIn = (
     : { isCross: position.isCross, value: position.leverage }
   const lots = worstLots(account, asset.coin, size, more)
   // an isolated position already has its own margin
-  const counted = isCross ? lots : lots - abs(size)
-  return counted === 0n ? 0n : divideUp(counted * markPrice(venue, asset), BigInt(value))
+  const counted = isCross ? lots : lots - Assets.abs(size)
+  return counted === 0n ? 0n : Assets.divideUp(counted * markPrice(venue, asset), BigInt(value))
 }
 
 /**
@@ -266,7 +264,7 @@ export const freeMargin = (venue: Venue, account: TradingAccount, dex: string): 
   const clearing = account.clearings.get(dex)
   return clearing === undefined
     ? 0n
-    : max(0n, marginSums(venue, clearing).crossValue - needed(venue, account, clearing, dex))
+    : Assets.max(0n, marginSums(venue, clearing).crossValue - needed(venue, account, clearing, dex))
 }
 
 /**
@@ -277,14 +275,14 @@ export const withdrawable = (venue: Venue, account: TradingAccount, dex: string)
   const clearing = account.clearings.get(dex)
   if (clearing === undefined) return 0n
   const { crossNotional, crossValue } = marginSums(venue, clearing)
-  return max(0n, crossValue - max(needed(venue, account, clearing, dex), crossNotional / 10n))
+  return Assets.max(0n, crossValue - Assets.max(needed(venue, account, clearing, dex), crossNotional / 10n))
 }
 
 /** Returns whether an account has enough margin for an order. */
 export const allows = (
   venue: Venue,
   account: TradingAccount,
-  asset: Perpetual,
+  asset: Assets.Perpetual,
   isBuy: boolean,
   lots: bigint
 ): boolean => {
@@ -303,7 +301,7 @@ export const allows = (
 export const liquidationPx = (
   venue: Venue,
   clearing: Clearing,
-  asset: Perpetual,
+  asset: Assets.Perpetual,
   position: Position
 ): bigint | undefined => {
   const mark = markPrice(venue, asset)
@@ -327,7 +325,7 @@ export const liquidationPx = (
 export const fundingRate = "0.0000125"
 
 const rateDecimals = 8
-const rate = Decimals.parseDecimal(fundingRate, rateDecimals) ?? 0n
+const rate = Assets.parseDecimal(fundingRate, rateDecimals) ?? 0n
 const one = 10n ** BigInt(rateDecimals)
 
 /** Maximum number of funding payments, and of past account values, that are stored for an account. */
@@ -361,8 +359,8 @@ export const pay = (venue: Venue, account: TradingAccount): void => {
       const funding: FundingEntry = {
         time: venue.state.now,
         coin,
-        usdc: printUsd(amount),
-        szi: printSz(asset satisfies Perpetual, position.size),
+        usdc: Assets.printUsd(amount),
+        szi: Assets.printSz(asset satisfies Assets.Perpetual, position.size),
         fundingRate
       }
       append(account.fundings, funding, remembered)

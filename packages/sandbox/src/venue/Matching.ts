@@ -10,9 +10,7 @@
 import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { Fill } from "@trigate/domain/info/Account"
 import type { SpotToken, Trade } from "@trigate/domain/info/Market"
-import * as Decimals from "./Assets.ts"
-import { abs, divideUp, isGrowing, max, min, printPx, printSz, printUsd, usdc, weiPerUsd } from "./Assets.ts"
-import type { Asset, Perpetual, SpotPair } from "./Assets.ts"
+import * as Assets from "./Assets.ts"
 import * as Margin from "./Margin.ts"
 import * as PriceTimeBook from "./TradingState.ts"
 import { addTo, ensureAccount, ensureBalance, ensureClearing, ensureMarket, moveCash, none } from "./TradingState.ts"
@@ -51,7 +49,7 @@ export const report = (venue: Venue, order: VenueOrder, status: string): void =>
 const bookSide = (market: MarketState, { isBuy }: VenueOrder) => isBuy ? market.bids : market.asks
 
 /** Returns the token that an open spot order reserves, and the reserved amount for a number of lots. */
-const reserved = (asset: Asset, order: VenueOrder, lots: bigint) =>
+const reserved = (asset: Assets.Asset, order: VenueOrder, lots: bigint) =>
   asset.kind !== "spot"
     ? undefined
     : order.isBuy
@@ -67,14 +65,14 @@ const expose = (account: TradingAccount, order: VenueOrder, lots: bigint): void 
 }
 
 /** Reserves the funds for a number of lots of an order in the book. A negative number releases funds. */
-const reserve = (account: TradingAccount, asset: Asset, order: VenueOrder, lots: bigint): void => {
+const reserve = (account: TradingAccount, asset: Assets.Asset, order: VenueOrder, lots: bigint): void => {
   if (asset.kind === "perpetual") return expose(account, order, lots)
   const of = reserved(asset, order, lots)
   if (of !== undefined) ensureBalance(account, of.token).hold += of.wei
 }
 
 /** Puts an order into the book. */
-export const rest = (venue: Venue, asset: Asset, order: VenueOrder): void => {
+export const rest = (venue: Venue, asset: Assets.Asset, order: VenueOrder): void => {
   const account = ensureAccount(venue.state, order.user)
   order.place = "book"
   account.open.set(order.oid, order)
@@ -92,7 +90,7 @@ export const awaitTrigger = (venue: Venue, order: VenueOrder): void => {
 }
 
 /** Removes an order from the book or from the triggers, and releases its reserved funds. */
-export const withdraw = (venue: Venue, asset: Asset | undefined, order: VenueOrder): void => {
+export const withdraw = (venue: Venue, asset: Assets.Asset | undefined, order: VenueOrder): void => {
   const account = ensureAccount(venue.state, order.user)
   const market = ensureMarket(venue.state, order.coin)
   if (order.place === "book") {
@@ -106,7 +104,7 @@ export const withdraw = (venue: Venue, asset: Asset | undefined, order: VenueOrd
 }
 
 /** Reduces the size of an order in the book after a fill. */
-export const reduce = (venue: Venue, asset: Asset, order: VenueOrder, lots: bigint): void => {
+export const reduce = (venue: Venue, asset: Assets.Asset, order: VenueOrder, lots: bigint): void => {
   if (order.place === "book") reserve(ensureAccount(venue.state, order.user), asset, order, -lots)
   order.sz -= lots
   if (order.sz > 0n) return
@@ -174,15 +172,15 @@ export const available = (account: TradingAccount, token: number): bigint => {
 }
 
 /** Returns the maximum number of lots by which an order can reduce a position. */
-export const reducible = (account: TradingAccount, asset: Asset, order: VenueOrder): bigint => {
+export const reducible = (account: TradingAccount, asset: Assets.Asset, order: VenueOrder): bigint => {
   if (asset.kind === "spot") return order.sz
   const size = account.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
   const against = order.isBuy ? -size : size
-  return against <= 0n ? 0n : order.isPositionTpsl ? against : min(order.sz, against)
+  return against <= 0n ? 0n : order.isPositionTpsl ? against : Assets.min(order.sz, against)
 }
 
 /** Returns whether the available balance covers a spot order. */
-export const isCovered = (account: TradingAccount, asset: Asset, order: VenueOrder): boolean => {
+export const isCovered = (account: TradingAccount, asset: Assets.Asset, order: VenueOrder): boolean => {
   const of = reserved(asset, order, order.sz)
   return of === undefined || available(account, of.token) >= of.wei
 }
@@ -192,7 +190,7 @@ export const ownDex = ""
 
 /** Parses a positive amount. */
 export const readAmount = (text: string, decimals: number): bigint | undefined => {
-  const amount = Decimals.parseDecimal(text, decimals)
+  const amount = Assets.parseDecimal(text, decimals)
   return amount === undefined || amount <= 0n ? undefined : amount
 }
 
@@ -284,7 +282,7 @@ export const schedule = {
   ]
 }
 
-const vipTiers = schedule.tiers.vip.map((tier) => ({ tier, cutoff: Decimals.parseDecimal(tier.ntlCutoff, 6) ?? 0n }))
+const vipTiers = schedule.tiers.vip.map((tier) => ({ tier, cutoff: Assets.parseDecimal(tier.ntlCutoff, 6) ?? 0n }))
 
 /** The number of days whose volumes are stored, for `portfolio`. */
 const retainedDays = 31
@@ -309,7 +307,7 @@ export const feeTier = ({ tierVolumes }: TradingAccount, now: number) => {
 const rates = new Map<string, bigint>()
 
 const parseRate = (text: string): bigint =>
-  PriceTimeBook.ensure(rates, text, () => Decimals.parseDecimal(text, rateDecimals) ?? 0n)
+  PriceTimeBook.ensure(rates, text, () => Assets.parseDecimal(text, rateDecimals) ?? 0n)
 
 /** The percentage by which the fee of a referred account is reduced, up to a volume in millionths of a dollar. */
 const referralDiscount = 4n
@@ -386,7 +384,7 @@ export interface TradeTerms {
 }
 
 const tradeDirection = (before: bigint, after: bigint): string => {
-  if (before === 0n || (before > 0n) === (after > 0n) && abs(after) > abs(before)) {
+  if (before === 0n || (before > 0n) === (after > 0n) && Assets.abs(after) > Assets.abs(before)) {
     return after > 0n ? "Open Long" : "Open Short"
   }
   if (after === 0n || (before > 0n) === (after > 0n)) return before > 0n ? "Close Long" : "Close Short"
@@ -406,7 +404,7 @@ const newPosition = (isCross: boolean, leverage: number): Position => ({
 export const movePosition = (
   venue: Venue,
   account: TradingAccount,
-  asset: Perpetual,
+  asset: Assets.Perpetual,
   isBuy: boolean,
   px: bigint,
   sz: bigint
@@ -415,11 +413,11 @@ export const movePosition = (
   const leverage = Margin.leverageSetting(account, asset)
   const position = clearing.positions.get(asset.coin) ?? newPosition(leverage.isCross, leverage.value)
   const before = position.size
-  const closing = before !== 0n && before > 0n !== isBuy ? min(abs(before), sz) : 0n
+  const closing = before !== 0n && before > 0n !== isBuy ? Assets.min(Assets.abs(before), sz) : 0n
   const opening = sz - closing
   let closedPnl = 0n
   if (closing > 0n) {
-    const entry = position.entry * closing / abs(before)
+    const entry = position.entry * closing / Assets.abs(before)
     const paid = px * closing
     closedPnl = before > 0n ? paid - entry : entry - paid
     position.entry -= entry
@@ -427,7 +425,7 @@ export const movePosition = (
     if (position.isCross) clearing.cash += flow
     else {
       const worth = position.raw + before * px
-      const released = closing === abs(before) ? worth : worth * closing / abs(before)
+      const released = closing === Assets.abs(before) ? worth : worth * closing / Assets.abs(before)
       position.raw += flow - released
       clearing.cash += released
     }
@@ -438,7 +436,7 @@ export const movePosition = (
     const flow = isBuy ? -paid : paid
     if (position.isCross) clearing.cash += flow
     else {
-      const margin = divideUp(paid, BigInt(position.leverage))
+      const margin = Assets.divideUp(paid, BigInt(position.leverage))
       clearing.cash -= margin
       position.raw += flow + margin
     }
@@ -473,7 +471,7 @@ const collect = (venue: Venue, account: TradingAccount, fee: bigint, builder: Ve
 const settlePerpetual = (
   venue: Venue,
   account: TradingAccount,
-  asset: Perpetual,
+  asset: Assets.Perpetual,
   { builder, isBuy }: Pick<VenueOrder, "builder" | "isBuy">,
   { px, sz }: TradeTerms,
   crossed: boolean
@@ -482,19 +480,19 @@ const settlePerpetual = (
   const before = clearing.positions.get(asset.coin)?.size ?? 0n
   const closedPnl = movePosition(venue, account, asset, isBuy, px, sz)
   const notional = px * sz
-  const kind = { isSpot: false, isGrowing: isGrowing(asset.market, venue.state.now) }
+  const kind = { isSpot: false, isGrowing: Assets.isGrowing(asset.market, venue.state.now) }
   const fee = computeFee(account, venue.state.now, notional, crossed, kind)
   const share = builder === undefined ? 0n : builderFeeAmount(notional, builder.tenthsOfBp)
   clearing.cash -= fee + share
   collect(venue, account, fee, builder, share)
   countVolume(account, venue.state.now, notional, crossed, kind)
   return {
-    startPosition: printSz(asset, before),
+    startPosition: Assets.printSz(asset, before),
     dir: tradeDirection(before, before + (isBuy ? sz : -sz)),
-    closedPnl: printUsd(closedPnl),
-    fee: printUsd(fee + share),
+    closedPnl: Assets.printUsd(closedPnl),
+    fee: Assets.printUsd(fee + share),
     feeToken: "USDC",
-    ...(share === 0n ? {} : { builderFee: printUsd(share) })
+    ...(share === 0n ? {} : { builderFee: Assets.printUsd(share) })
   }
 }
 
@@ -503,7 +501,7 @@ const spotKind: FeeKind = { isSpot: true }
 const settleSpot = (
   venue: Venue,
   account: TradingAccount,
-  asset: SpotPair,
+  asset: Assets.SpotPair,
   { builder, isBuy }: Pick<VenueOrder, "builder" | "isBuy">,
   { px, sz }: TradeTerms,
   crossed: boolean
@@ -519,7 +517,7 @@ const settleSpot = (
   // the builder of a spot buy receives nothing, because the fee of a buy is paid in the base token
   const share = builder === undefined || isBuy
     ? 0n
-    : builderFeeAmount(paid, builder.tenthsOfBp) / weiPerUsd * weiPerUsd
+    : builderFeeAmount(paid, builder.tenthsOfBp) / Assets.weiPerUsd * Assets.weiPerUsd
   let closedPnl = 0n
   if (isBuy) {
     base.total += got - fee
@@ -534,25 +532,25 @@ const settleSpot = (
     quote.total += paid - fee - share
     PriceTimeBook.addTo(house.feesSpot, asset.quote.index, fee)
     if (builder !== undefined) {
-      PriceTimeBook.ensureAccount(venue.state, builder.address).builderRewards += share / weiPerUsd
+      PriceTimeBook.ensureAccount(venue.state, builder.address).builderRewards += share / Assets.weiPerUsd
     }
   }
-  if (asset.quote.index === usdc) countVolume(account, now, paid / weiPerUsd, crossed, spotKind)
+  if (asset.quote.index === Assets.usdc) countVolume(account, now, paid / Assets.weiPerUsd, crossed, spotKind)
   const token = isBuy ? asset.base : asset.quote
   return {
-    startPosition: Decimals.printDecimal(before, asset.base.weiDecimals),
+    startPosition: Assets.printDecimal(before, asset.base.weiDecimals),
     dir: isBuy ? "Buy" : "Sell",
-    closedPnl: Decimals.printDecimal(closedPnl, asset.quote.weiDecimals),
-    fee: Decimals.printDecimal(fee + share, token.weiDecimals),
+    closedPnl: Assets.printDecimal(closedPnl, asset.quote.weiDecimals),
+    fee: Assets.printDecimal(fee + share, token.weiDecimals),
     feeToken: token.name,
-    ...(share === 0n ? {} : { builderFee: Decimals.printDecimal(share, asset.quote.weiDecimals) })
+    ...(share === 0n ? {} : { builderFee: Assets.printDecimal(share, asset.quote.weiDecimals) })
   }
 }
 
 /** Settles one side of a trade for an account, and adds the fill to the account's list. */
 export const settle = (
   venue: Venue,
-  asset: Asset,
+  asset: Assets.Asset,
   order: VenueOrder,
   terms: TradeTerms,
   crossed: boolean
@@ -564,8 +562,8 @@ export const settle = (
   const { builderFee, ...known } = settled
   const fill: Fill = {
     coin: asset.coin,
-    px: printPx(asset, terms.px),
-    sz: printSz(asset, terms.sz),
+    px: Assets.printPx(asset, terms.px),
+    sz: Assets.printSz(asset, terms.sz),
     side: order.isBuy ? "B" : "A",
     time: venue.state.now,
     startPosition: known.startPosition,
@@ -595,7 +593,7 @@ export const settle = (
 }
 
 /** Settles the side of a trade that belongs to the synthetic orders. This side pays no fees. */
-export const settleHouse = (venue: Venue, asset: Asset, isBuy: boolean, px: bigint, sz: bigint): void => {
+export const settleHouse = (venue: Venue, asset: Assets.Asset, isBuy: boolean, px: bigint, sz: bigint): void => {
   const { house } = venue.state
   const paid = px * sz
   if (asset.kind === "perpetual") {
@@ -627,8 +625,8 @@ const countMinute = ({ minutes }: MarketState, now: number, px: bigint, sz: bigi
   )
   known.lots += sz
   known.count += 1
-  known.high = max(known.high, px)
-  known.low = min(known.low, px)
+  known.high = Assets.max(known.high, px)
+  known.low = Assets.min(known.low, px)
   if (minutes.size <= rememberedMinutes) return
   const [oldest] = minutes.keys()
   if (oldest !== undefined) minutes.delete(oldest)
@@ -636,7 +634,7 @@ const countMinute = ({ minutes }: MarketState, now: number, px: bigint, sz: bigi
 
 const record = (
   venue: Venue,
-  asset: Asset,
+  asset: Assets.Asset,
   market: MarketState,
   { hash, px, sz, tid }: TradeTerms,
   takerBuys: boolean,
@@ -646,8 +644,8 @@ const record = (
   const trade: Trade = {
     coin: asset.coin,
     side: takerBuys ? "B" : "A",
-    px: printPx(asset, px),
-    sz: printSz(asset, sz),
+    px: Assets.printPx(asset, px),
+    sz: Assets.printSz(asset, sz),
     time: venue.state.now,
     hash,
     tid,
@@ -690,7 +688,7 @@ export const release = (venue: Venue, order: VenueOrder): void => {
 /**
  * Ends reduce-only orders that can no longer reduce the account's position, because the position is closed or reversed.
  */
-export const endReducers = (venue: Venue, asset: Asset, user: VenueOrder["user"]): void => {
+export const endReducers = (venue: Venue, asset: Assets.Asset, user: VenueOrder["user"]): void => {
   if (asset.kind === "spot") return
   const account = PriceTimeBook.ensureAccount(venue.state, user)
   const size = account.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
@@ -700,13 +698,13 @@ export const endReducers = (venue: Venue, asset: Asset, user: VenueOrder["user"]
   }
 }
 
-const fillableLots = (venue: Venue, asset: Asset, maker: VenueOrder): bigint =>
+const fillableLots = (venue: Venue, asset: Assets.Asset, maker: VenueOrder): bigint =>
   maker.reduceOnly
-    ? min(maker.sz, reducible(PriceTimeBook.ensureAccount(venue.state, maker.user), asset, maker))
+    ? Assets.min(maker.sz, reducible(PriceTimeBook.ensureAccount(venue.state, maker.user), asset, maker))
     : maker.sz
 
 /** Returns whether the account of a resting order has too little margin for the fill of the order. */
-const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => {
+const lacksMargin = (venue: Venue, asset: Assets.Asset, maker: VenueOrder): boolean => {
   if (asset.kind === "spot" || maker.reduceOnly) return false
   const account = PriceTimeBook.ensureAccount(venue.state, maker.user)
   const clearing = ensureClearing(account, asset.dex)
@@ -720,7 +718,7 @@ const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => 
  */
 const nextMaker = (
   venue: Venue,
-  asset: Asset,
+  asset: Assets.Asset,
   side: PriceTimeBook.BookSide<VenueOrder>,
   taker: VenueOrder | undefined,
   reaches: (px: bigint) => boolean
@@ -749,7 +747,7 @@ const tradeTerms = (venue: Venue, { hash, liquidation }: Meeting, px: bigint, sz
 })
 
 /** Settles the fill of a resting order, and ends the orders that the fill makes impossible. */
-const settleMaker = (venue: Venue, asset: Asset, maker: VenueOrder, terms: TradeTerms): void => {
+const settleMaker = (venue: Venue, asset: Assets.Asset, maker: VenueOrder, terms: TradeTerms): void => {
   settle(venue, asset, maker, terms, false)
   settled(venue, maker)
   endReducers(venue, asset, maker.user)
@@ -757,13 +755,13 @@ const settleMaker = (venue: Venue, asset: Asset, maker: VenueOrder, terms: Trade
 
 const withMaker = (
   venue: Venue,
-  asset: Asset,
+  asset: Assets.Asset,
   market: MarketState,
   taker: VenueOrder,
   maker: VenueOrder,
   meeting: Meeting
 ): Filled => {
-  const sz = min(taker.sz, fillableLots(venue, asset, maker))
+  const sz = Assets.min(taker.sz, fillableLots(venue, asset, maker))
   const terms = tradeTerms(venue, meeting, maker.px, sz)
   reduce(venue, asset, taker, sz)
   reduce(venue, asset, maker, sz)
@@ -775,13 +773,13 @@ const withMaker = (
 
 const withQuote = (
   venue: Venue,
-  asset: Asset,
+  asset: Assets.Asset,
   market: MarketState,
   taker: VenueOrder,
   quote: Quote,
   meeting: Meeting
 ): Filled => {
-  const sz = min(taker.sz, quote.sz)
+  const sz = Assets.min(taker.sz, quote.sz)
   const terms = tradeTerms(venue, meeting, quote.px, sz)
   quote.sz -= sz
   reduce(venue, asset, taker, sz)
@@ -796,7 +794,7 @@ const withQuote = (
  *
  * Does not end reduce-only orders that can no longer reduce a position; the caller must do that.
  */
-export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Meeting): Filled => {
+export const take = (venue: Venue, asset: Assets.Asset, taker: VenueOrder, meeting: Meeting): Filled => {
   const market = Margin.refreshed(venue, asset)
   const side = taker.isBuy ? market.asks : market.bids
   const quotes = taker.isBuy ? market.quotes.asks : market.quotes.bids
@@ -821,17 +819,17 @@ export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Mee
 }
 
 /** Returns the best bid and the best ask, in ticks, among the orders of accounts and the synthetic orders. */
-export const bestPrices = (venue: Venue, asset: Asset): { readonly bid?: bigint; readonly ask?: bigint } => {
+export const bestPrices = (venue: Venue, asset: Assets.Asset): { readonly bid?: bigint; readonly ask?: bigint } => {
   const { asks, bids, quotes } = Margin.refreshed(venue, asset)
   const bid = [PriceTimeBook.best(bids)?.px, Margin.firstQuote(quotes.bids)?.px].filter((px) => px !== undefined)
   const ask = [PriceTimeBook.best(asks)?.px, Margin.firstQuote(quotes.asks)?.px].filter((px) => px !== undefined)
   return {
-    ...(bid.length === 0 ? {} : { bid: bid.reduce(max) }),
-    ...(ask.length === 0 ? {} : { ask: ask.reduce(min) })
+    ...(bid.length === 0 ? {} : { bid: bid.reduce(Assets.max) }),
+    ...(ask.length === 0 ? {} : { ask: ask.reduce(Assets.min) })
   }
 }
 
-const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
+const sweepSide = (venue: Venue, asset: Assets.Asset, isBid: boolean): void => {
   const market = PriceTimeBook.ensureMarket(venue.state, asset.coin)
   const side = isBid ? market.bids : market.asks
   const first = PriceTimeBook.best(side)
@@ -846,7 +844,7 @@ const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
     if (quote === undefined) return
     const maker = nextMaker(venue, asset, side, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)
     if (maker === undefined) return
-    const sz = min(quote.sz, fillableLots(venue, asset, maker))
+    const sz = Assets.min(quote.sz, fillableLots(venue, asset, maker))
     const terms = tradeTerms(venue, { hash: zeroHash }, maker.px, sz)
     quote.sz -= sz
     reduce(venue, asset, maker, sz)
@@ -857,7 +855,7 @@ const sweepSide = (venue: Venue, asset: Asset, isBid: boolean): void => {
 }
 
 /** Fills the resting orders that the price path has reached, each at its own price. */
-export const sweep = (venue: Venue, asset: Asset): void => {
+export const sweep = (venue: Venue, asset: Assets.Asset): void => {
   sweepSide(venue, asset, true)
   sweepSide(venue, asset, false)
 }

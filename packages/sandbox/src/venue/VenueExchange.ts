@@ -5,8 +5,7 @@
 import { type ActionType, legCount, MultiSig, type SentAction, SignedEnvelope } from "@trigate/domain/actions/Action"
 import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Encoding"
-import * as UpstreamResponse from "@trigate/domain/operations/Operation"
-import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import * as Operation from "@trigate/domain/operations/Operation"
 import { actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as CanonicalAction from "@trigate/signing/unstable/actions/CanonicalAction"
@@ -77,10 +76,10 @@ type Reader = StrictDecoder.StrictDecoder<Executable>
  * Makes the reader of an action. `schema` declares the members that `handler` reads; `declared` declares all members of
  * the action, if the handler does not read all of them.
  */
-const reader = <S extends AnyCodec>(
+const reader = <S extends Operation.AnyCodec>(
   schema: S,
   handler: (context: ActionContext, action: S["Type"]) => ActionDecision,
-  declared: AnyCodec = schema
+  declared: Operation.AnyCodec = schema
 ): Reader => {
   const decode = StrictDecoder.make(schema, declared)
   return (action) => Result.map(decode(action), (decoded): Executable => (context) => handler(context, decoded))
@@ -351,18 +350,17 @@ const upstream = "trading-api"
 const decodeEnvelope = Schema.decodeUnknownOption(SignedEnvelope)
 const decodeMultiSig = StrictDecoder.make(MultiSig)
 
-const accepted = (response: ActionResponse): UpstreamResponse.UpstreamResponse =>
-  UpstreamResponse.jsonValue(upstream, 200, { status: "ok", response })
+const accepted = (response: ActionResponse): Operation.UpstreamResponse =>
+  Operation.jsonValue(upstream, 200, { status: "ok", response })
 
-const refused = (text: string): UpstreamResponse.UpstreamResponse =>
-  UpstreamResponse.jsonValue(upstream, 200, { status: "err", response: text })
+const refused = (text: string): Operation.UpstreamResponse =>
+  Operation.jsonValue(upstream, 200, { status: "err", response: text })
 
 /** The types of actions that the sandbox supports. */
 export const playedTypes: ReadonlySet<string> = new Set(["multiSig", ...decodedTypes])
 
 /** Returns the venue's response to a body that it cannot decode; `why` is appended to its text. */
-const wrongShape = (why = ""): UpstreamResponse.UpstreamResponse =>
-  UpstreamResponse.plain(upstream, 422, Words.wrongShape + why)
+const wrongShape = (why = ""): Operation.UpstreamResponse => Operation.plain(upstream, 422, Words.wrongShape + why)
 
 /** Decodes the multi-sig wrapper (if any) and the action to execute, or returns why the sandbox refuses them. */
 const readEnvelope = (envelope: SignedEnvelope): Result.Result<Omit<Submission, "signed">, string> => {
@@ -393,7 +391,7 @@ const answerTo = (
   // callers choose nonces and expiry times by the machine's clock, so this clock is used even if the venue's time is
   // ahead
   { clock: sentAt, engine }: { readonly clock: number; readonly engine: Secp256k1.Engine }
-): UpstreamResponse.UpstreamResponse => {
+): Operation.UpstreamResponse => {
   const { action, envelope, wrapper } = request
   const checked = checkAction(profile, action, envelope.nonce)
   if (Result.isFailure(checked)) return refused(checked.failure)
@@ -448,7 +446,7 @@ export const submit = (
   state: ExchangeState,
   body: Uint8Array,
   recovered?: Recovered
-): Effect.Effect<UpstreamResponse.UpstreamResponse> =>
+): Effect.Effect<Operation.UpstreamResponse> =>
   Effect.contextWith((context) => {
     const surroundings = {
       clock: Context.get(context, Clock.Clock).currentTimeMillisUnsafe(),

@@ -1,6 +1,5 @@
 /** The venue's `POST /info`: decodes a query, and serves it from the venue's markets and accounts. */
 import * as Encoding from "@trigate/domain/encoding/Encoding"
-import { Address } from "@trigate/domain/encoding/Encoding"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type * as UpstreamResponse from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
@@ -15,27 +14,26 @@ import { findAccount } from "./TradingState.ts"
 import { vaultSummaries } from "./Transfers.ts"
 import * as VenueAccounts from "./VenueAccounts.ts"
 import * as VenueMarkets from "./VenueMarkets.ts"
-import { known, notJson, on, withEntry, wrongShape } from "./VenueState.ts"
-import type { InfoState, InfoView, QueryHandler } from "./VenueState.ts"
+import * as VenueState from "./VenueState.ts"
 
 /** The handlers of the queries that have a response schema, by query type. */
 const typed = {
   ...VenueAccounts.tradingAnswers,
-  spotMeta: on(infoOperations.spotMeta, ({ spotMeta }) => spotMeta),
-  candleSnapshot: on(infoOperations.candleSnapshot, ({ markets, now, trading }, window) => {
+  spotMeta: VenueState.on(infoOperations.spotMeta, ({ spotMeta }) => spotMeta),
+  candleSnapshot: VenueState.on(infoOperations.candleSnapshot, ({ markets, now, trading }, window) => {
     const market = findMarket(markets, window.coin)
     return market === undefined ? undefined : AccountReads.bars(trading, market, window, now)
   }),
-  meta: on(infoOperations.meta, (view, { dex }) => VenueMarkets.meta(view, dex ?? "")),
-  allPerpMetas: on(infoOperations.allPerpMetas, VenueMarkets.allMetas),
-  outcomeMeta: on(infoOperations.outcomeMeta, ({ outcomeMeta }) => outcomeMeta),
-  metaAndAssetCtxs: on(
+  meta: VenueState.on(infoOperations.meta, (view, { dex }) => VenueMarkets.meta(view, dex ?? "")),
+  allPerpMetas: VenueState.on(infoOperations.allPerpMetas, VenueMarkets.allMetas),
+  outcomeMeta: VenueState.on(infoOperations.outcomeMeta, ({ outcomeMeta }) => outcomeMeta),
+  metaAndAssetCtxs: VenueState.on(
     infoOperations.metaAndAssetCtxs,
     (view, { dex }) => VenueMarkets.metaAndContexts(view, dex ?? "")
   ),
-  perpDexs: on(infoOperations.perpDexs, VenueMarkets.perpDexs),
-  allMids: on(infoOperations.allMids, (view, { dex }) => VenueMarkets.allMids(view, dex ?? "")),
-  l2Book: on(
+  perpDexs: VenueState.on(infoOperations.perpDexs, VenueMarkets.perpDexs),
+  allMids: VenueState.on(infoOperations.allMids, (view, { dex }) => VenueMarkets.allMids(view, dex ?? "")),
+  l2Book: VenueState.on(
     infoOperations.l2Book,
     (view, { coin, mantissa, nSigFigs }) =>
       VenueMarkets.l2Book(
@@ -47,26 +45,26 @@ const typed = {
       (nSigFigs === null || nSigFigs >= 2 && nSigFigs <= 5) &&
       (mantissa === null || nSigFigs === 5 && (mantissa === 2 || mantissa === 5))
   ),
-  recentTrades: on(infoOperations.recentTrades, (view, { coin }) => VenueMarkets.recentTrades(view, coin)),
-  fundingHistory: on(
+  recentTrades: VenueState.on(infoOperations.recentTrades, (view, { coin }) => VenueMarkets.recentTrades(view, coin)),
+  fundingHistory: VenueState.on(
     infoOperations.fundingHistory,
     (view, { coin, endTime, startTime }) =>
       VenueMarkets.fundingHistory(view, coin, Number(startTime), Number(endTime ?? view.now))
   )
-} satisfies { readonly [Name in keyof typeof infoOperations]: QueryHandler }
+} satisfies { readonly [Name in keyof typeof infoOperations]: VenueState.QueryHandler }
 
-const typedAnswers: ReadonlyMap<string, QueryHandler> = new Map(Object.entries(typed))
+const typedAnswers: ReadonlyMap<string, VenueState.QueryHandler> = new Map(Object.entries(typed))
 
 const nothing = (): ReadonlyArray<never> => []
 
 /** Functions that make the responses to the queries without parameters and without a response schema. */
 const answers = {
   spotMetaAndAssetCtxs: VenueMarkets.spotMetaAndContexts,
-  exchangeStatus: ({ now }: InfoView) => ({ time: now, specialStatuses: null }),
+  exchangeStatus: ({ now }: VenueState.InfoView) => ({ time: now, specialStatuses: null }),
   perpDeployAuctionStatus: VenueMarkets.deployAuction,
   predictedFundings: VenueMarkets.predictedFundings,
-  validatorSummaries: ({ venue }: InfoView) => VenueAccounts.validators(venue),
-  vaultSummaries: ({ trading }: InfoView) => vaultSummaries(trading),
+  validatorSummaries: ({ venue }: VenueState.InfoView) => VenueAccounts.validators(venue),
+  vaultSummaries: ({ trading }: VenueState.InfoView) => vaultSummaries(trading),
   // these lists are empty, because the sandbox plays nothing that would be in them
   allBorrowLendReserveStates: nothing,
   liquidatable: nothing,
@@ -74,7 +72,7 @@ const answers = {
   perpCategories: nothing,
   perpConciseAnnotations: nothing,
   validatorL1Votes: nothing
-} satisfies { readonly [type: string]: (view: InfoView) => unknown }
+} satisfies { readonly [type: string]: (view: VenueState.InfoView) => unknown }
 
 const answeredTypes = Object.keys(answers).filter((type): type is keyof typeof answers => Object.hasOwn(answers, type))
 
@@ -110,7 +108,7 @@ export const PassthroughRead = Schema.Union([
     type: Schema.Literal("perpsAtOpenInterestCap"),
     dex: Schema.optionalKey(Schema.NullOr(Schema.String))
   }),
-  Schema.Struct({ type: Schema.Literal("activeAssetData"), user: Address, coin: Schema.String })
+  Schema.Struct({ type: Schema.Literal("activeAssetData"), user: Encoding.Address, coin: Schema.String })
 ])
 
 const decodePassthrough = StrictDecoder.make(PassthroughRead)
@@ -126,7 +124,7 @@ const collectTypes = (
 const passthroughTypes = collectTypes(PassthroughRead.members)
 const accountTypes = collectTypes(VenueAccounts.AccountRead.members)
 
-const passthroughAnswer = (listing: InfoView, read: typeof PassthroughRead.Type): unknown => {
+const passthroughAnswer = (listing: VenueState.InfoView, read: typeof PassthroughRead.Type): unknown => {
   switch (read.type) {
     case "perpDexLimits":
       return VenueMarkets.perpDexLimits(listing, read.dex)
@@ -149,23 +147,23 @@ const passthroughAnswer = (listing: InfoView, read: typeof PassthroughRead.Type)
 const section = "docs/sandbox.md#what-it-does-not-support"
 
 /** Returns the response to a query without a response schema. The error names a query that the sandbox does not support. */
-const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.UpstreamResponse => {
-  const refuse = (unread: StrictDecoder.Unread) => wrongShape(StrictDecoder.formatUnread(unread, type))
+const untyped = (view: VenueState.InfoView, type: string, body: unknown): UpstreamResponse.UpstreamResponse => {
+  const refuse = (unread: StrictDecoder.Unread) => VenueState.wrongShape(StrictDecoder.formatUnread(unread, type))
   if (passthroughTypes.has(type)) {
     return Result.match(decodePassthrough(body), {
       onFailure: refuse,
-      onSuccess: (read) => known(passthroughAnswer(view, read))
+      onSuccess: (read) => VenueState.known(passthroughAnswer(view, read))
     })
   }
   if (accountTypes.has(type)) {
     return Result.match(decodeAccount(body), {
       onFailure: refuse,
-      onSuccess: (read) => known(VenueAccounts.answer(view.venue, view.trading, read, view.now))
+      onSuccess: (read) => VenueState.known(VenueAccounts.answer(view.venue, view.trading, read, view.now))
     })
   }
   const topic = topics.get(type)
   const about = topic === undefined ? "" : ` (${topic})`
-  return wrongShape(`: the sandbox does not support ${JSON.stringify(type)}${about}, see ${section}`)
+  return VenueState.wrongShape(`: the sandbox does not support ${JSON.stringify(type)}${about}, see ${section}`)
 }
 
 /** The query types that the sandbox supports. */
@@ -182,21 +180,21 @@ export const playedQueries: ReadonlySet<string> = new Set([
  * coin. For an unknown query type or shape, or an unknown member, the response is HTTP 422. For a body that is not JSON,
  * the response is HTTP 400.
  */
-export const answer = (view: InfoView, body: Uint8Array): UpstreamResponse.UpstreamResponse => {
+export const answer = (view: VenueState.InfoView, body: Uint8Array): UpstreamResponse.UpstreamResponse => {
   const parsed = Option.flatMap(Encoding.decode(body), (text) => Result.getSuccess(Encoding.parse(text)))
-  if (Option.isNone(parsed)) return notJson
-  if (!hasType(parsed.value)) return wrongShape()
+  if (Option.isNone(parsed)) return VenueState.notJson
+  if (!hasType(parsed.value)) return VenueState.wrongShape()
   const { type, ...members } = parsed.value
   return typedAnswers.get(type)?.(view, members) ?? untyped(view, type, parsed.value)
 }
 
 /** Makes the controls of `POST /info`. */
-export const controls = (state: Ref.Ref<InfoState>, now: Effect.Effect<number>) => ({
+export const controls = (state: Ref.Ref<VenueState.InfoState>, now: Effect.Effect<number>) => ({
   /** Spot metadata and coins. */
   state,
   /** Lists a coin with candles. Replaces the coin if it is already listed. */
   listCoin: (market: CandleMarket) =>
-    Ref.update(state, (known) => ({ ...known, markets: withEntry(known.markets, market.coin, market) })),
+    Ref.update(state, (known) => ({ ...known, markets: VenueState.withEntry(known.markets, market.coin, market) })),
   /**
    * Delists a coin: its orders end, and positions in it are closed at the mark price. After that, queries about the
    * coin get the same response as for an unknown coin. `meta` still contains the coin, marked as delisted.
@@ -207,7 +205,7 @@ export const controls = (state: Ref.Ref<InfoState>, now: Effect.Effect<number>) 
         const market = known.markets.get(coin)
         return market === undefined
           ? known
-          : { ...known, markets: withEntry(known.markets, coin, { ...market, delistedAt }) }
+          : { ...known, markets: VenueState.withEntry(known.markets, coin, { ...market, delistedAt }) }
       }))
 })
 

@@ -5,8 +5,7 @@ import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Encoding"
 import type { ExtraAgent } from "@trigate/domain/info/Account"
 import type { OutcomeMeta, SpotMeta } from "@trigate/domain/info/Market"
-import * as UpstreamResponse from "@trigate/domain/operations/Operation"
-import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
+import * as Operation from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
@@ -260,28 +259,28 @@ const upstream = "trading-api"
  * Makes the response with the result of a query. If the result is `undefined` because a name is unknown, the response
  * is HTTP 500 `null`, like the venue's.
  */
-export const known = (value: unknown): UpstreamResponse.UpstreamResponse =>
+export const known = (value: unknown): Operation.UpstreamResponse =>
   value === undefined
-    ? UpstreamResponse.json(upstream, 500, "null")
-    : UpstreamResponse.json(upstream, 200, JSON.stringify(value))
+    ? Operation.json(upstream, 500, "null")
+    : Operation.json(upstream, 200, JSON.stringify(value))
 
 /** Makes the response to a query that the venue cannot decode. */
-export const wrongShape = (why = ""): UpstreamResponse.UpstreamResponse =>
-  UpstreamResponse.plain(upstream, 422, `${VenueRefusal.wrongShape}${why}`)
+export const wrongShape = (why = ""): Operation.UpstreamResponse =>
+  Operation.plain(upstream, 422, `${VenueRefusal.wrongShape}${why}`)
 
 /** The response to a body that is not JSON. */
-export const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
+export const notJson = Operation.plain(upstream, 400, VenueRefusal.notJson)
 
 /** Serves a typed query. `members` are the members of the parsed body except `type`. */
-export type QueryHandler = (view: InfoView, members: unknown) => UpstreamResponse.UpstreamResponse
+export type QueryHandler = (view: InfoView, members: unknown) => Operation.UpstreamResponse
 
 /**
  * Makes the handler of an operation. The handler decodes the request before it responds, and refuses members that the
  * operation does not declare. `accepts` returns whether the sandbox supports a request. Default: all requests are
  * supported.
  */
-export const on = <Request extends AnyCodec, Response extends AnyCodec>(
-  { name, request }: Operation<string, "read", Request, Response>,
+export const on = <Request extends Operation.AnyCodec, Response extends Operation.AnyCodec>(
+  { name, request }: Operation.Operation<string, "read", Request, Response>,
   answer: (view: InfoView, request: Request["Type"]) => Response["Encoded"] | undefined,
   accepts: (request: Request["Type"]) => boolean = () => true
 ): QueryHandler => {

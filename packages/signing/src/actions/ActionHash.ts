@@ -4,8 +4,7 @@
  */
 import { keccak_256 } from "@noble/hashes/sha3"
 import { bytesToHex } from "@noble/hashes/utils"
-import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import { Address } from "@trigate/domain/encoding/Encoding"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { decodeFaults } from "@trigate/domain/operations/Operation"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -302,7 +301,7 @@ const writeNumber = (out: ByteWriter, value: number): EncodingFault | undefined 
 }
 
 const writeString = (out: ByteWriter, value: string): EncodingFault | undefined => {
-  const bytes = ascii.test(value) ? undefined : Utf8.encode(value)
+  const bytes = ascii.test(value) ? undefined : Encoding.encode(value)
   if (bytes !== undefined && !value.isWellFormed()) return fault("malformedString")
   const { length } = bytes ?? value
   if (length <= 0x1f) out.tag(0xa0 | length)
@@ -454,7 +453,7 @@ export const domainFields = [
   { name: "verifyingContract", type: "address" }
 ] as const
 
-const hashText = (text: string): Uint8Array => keccak256(Utf8.encode(text))
+const hashText = (text: string): Uint8Array => keccak256(Encoding.encode(text))
 
 const encodeType = (primaryType: string, fields: ReadonlyArray<NamedType>) =>
   `${primaryType}(${fields.map((field) => `${field.type} ${field.name}`).join(",")})`
@@ -572,7 +571,7 @@ export const WalletData = Schema.Struct({
     name: Schema.String,
     version: Schema.Literal(version),
     chainId: Schema.Union([Schema.Int, Schema.String]),
-    verifyingContract: Address
+    verifyingContract: Encoding.Address
   }),
   types: Schema.Record(Schema.String, Schema.Array(Schema.Struct({ name: Schema.String, type: Schema.String }))),
   primaryType: Schema.String,

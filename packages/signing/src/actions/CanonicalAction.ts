@@ -6,8 +6,7 @@
  */
 import { actionCatalog, formKeys, hasDocumentedForm, isActionType } from "@trigate/domain/actions/Action"
 import type { ActionType, ActionTypeOf } from "@trigate/domain/actions/Action"
-import * as Utf8 from "@trigate/domain/encoding/Encoding"
-import { lowerCase } from "@trigate/domain/encoding/Encoding"
+import * as Encoding from "@trigate/domain/encoding/Encoding"
 import { actionSchemas } from "@trigate/domain/unstable/actions/ActionSchemas"
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
@@ -513,9 +512,9 @@ const readMember = (name: string, type: ActionHash.Field["type"], value: unknown
       return isInRange && (typeof value === "number" || typeof value === "bigint") ? { name, type, value } : undefined
     }
     case "address":
-      return ActionHash.isAddress(value) ? { name, type, value: lowerCase(value) } : undefined
+      return ActionHash.isAddress(value) ? { name, type, value: Encoding.lowerCase(value) } : undefined
     case "bytes32":
-      return ActionHash.isWord(value) ? { name, type, value: lowerCase(value) } : undefined
+      return ActionHash.isWord(value) ? { name, type, value: Encoding.lowerCase(value) } : undefined
     case "bytes":
       return ActionHash.isBytes(value) ? { name, type, value } : undefined
   }
@@ -574,8 +573,8 @@ export const innerSignable = (
   { multiSigUser, outerSigner }: Pick<Wrapper["payload"], "multiSigUser" | "outerSigner">
 ): Checked<ActionHash.Signable> =>
   build(profile, type, action, innerStruct(profile)(type), [
-    { name: "payloadMultiSigUser", type: "address", value: lowerCase(multiSigUser) },
-    { name: "outerSigner", type: "address", value: lowerCase(outerSigner) }
+    { name: "payloadMultiSigUser", type: "address", value: Encoding.lowerCase(multiSigUser) },
+    { name: "outerSigner", type: "address", value: Encoding.lowerCase(outerSigner) }
   ])
 
 /**
@@ -622,8 +621,8 @@ export const normalize = ({ payload, signatureChainId, signatures }: Wrapper): M
   signatureChainId,
   signatures: signatures.map(Secp256k1.trimmed),
   payload: {
-    multiSigUser: lowerCase(payload.multiSigUser),
-    outerSigner: lowerCase(payload.outerSigner),
+    multiSigUser: Encoding.lowerCase(payload.multiSigUser),
+    outerSigner: Encoding.lowerCase(payload.outerSigner),
     action: payload.action
   }
 })
@@ -992,5 +991,5 @@ export const recover = (
  */
 export const fingerprint = (covered: string, signature: Secp256k1.Signature): ActionHash.Hex => {
   const { r, s, v } = Secp256k1.trimmed(signature)
-  return ActionHash.toHex(ActionHash.keccak256(Utf8.encode([covered, r, s, Number(v) % 27].join(" "))))
+  return ActionHash.toHex(ActionHash.keccak256(Encoding.encode([covered, r, s, Number(v) % 27].join(" "))))
 }
