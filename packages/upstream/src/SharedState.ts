@@ -21,11 +21,13 @@ export class SharedStoreUnreachable
 /** A step in a shared store failed: the store is unreachable, or its response cannot be decoded. */
 export type StoreFault = SharedStoreUnreachable | RedisError | Schema.SchemaError
 
-/** Converts a fault to the failure of a store that is unreachable. */
-export const unreachable = (fault: StoreFault): SharedStoreUnreachable =>
+/** Returns why a store counts as unreachable. */
+const reasonOf = (fault: StoreFault): string =>
   fault._tag === "SharedStoreUnreachable"
-    ? fault
-    : new SharedStoreUnreachable({ detail: fault._tag === "RedisError" ? String(fault.cause) : fault.message })
+    ? fault.detail
+    : fault._tag === "RedisError"
+    ? String(fault.cause)
+    : fault.message
 
 const isStoreFault = (error: unknown): error is StoreFault =>
   ["SharedStoreUnreachable", "RedisError", "SchemaError"].some((tag) => Predicate.isTagged(error, tag))
@@ -68,8 +70,7 @@ export const make = Effect.fnUntraced(function*(
   const pause = Duration.toMillis(options.pause ?? "1 second")
   const gauge = metrics.sharedStateDegraded.series({ use: options.use })
   const outage = SharedStore.makeOutage<StoreFault>(gauge, {
-    away: (fault) =>
-      Effect.logWarning(`${store} is unreachable for ${options.use}: ${meanwhile} (${unreachable(fault).detail})`),
+    away: (fault) => Effect.logWarning(`${store} is unreachable for ${options.use}: ${meanwhile} (${reasonOf(fault)})`),
     back: Effect.logInfo(`${store} is reachable again for ${options.use}`)
   })
   let askAgainAt = 0

@@ -253,7 +253,7 @@ const makeRedis = Effect.fnUntraced(
      */
     const written = (write: Effect.Effect<unknown, Redis.RedisError>) =>
       state.orElse<unknown, never, never>(
-        Effect.mapError(write, SharedState.unreachable),
+        write,
         Effect.map(Clock.currentTimeMillis, (now) => {
           unsharedUntil = now + cachedFor
         })
@@ -268,7 +268,6 @@ const makeRedis = Effect.fnUntraced(
           if (now < unsharedUntil) return Effect.undefined
           const version = evaluateVersion(...keys, now, ...accounts.map(versionSlot)).pipe(
             Effect.flatMap(decodeVersions),
-            Effect.mapError(SharedState.unreachable),
             Effect.map((versions) => versions.length === 0 ? undefined : printVersion(versions))
           )
           return state.orElse<Version, never, never>(version, Effect.undefined)

@@ -4,18 +4,15 @@
  *
  * A filter expires after five minutes without a poll. Each caller has a maximum number of filters.
  */
-import { CurrentCaller } from "@trigate/domain/Caller"
-import type { Caller } from "@trigate/domain/Caller"
+import * as Caller from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { encodeQuantity } from "@trigate/domain/encoding/Encoding"
 import { Overloaded, QuotaExceeded, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
 import type { CheckedRead, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
-import { invalidFilter, RangeFilter, selectionIn } from "@trigate/domain/evm/EvmResources"
-import type { LogSelection } from "@trigate/domain/evm/EvmResources"
+import * as EvmResources from "@trigate/domain/evm/EvmResources"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
-import type { filterMethods, Serving } from "@trigate/domain/unstable/evm/EvmMethods"
 import type { EvmFrame, EvmSink, Interest } from "@trigate/domain/unstable/evm/EvmStreams"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -39,7 +36,7 @@ export interface FeedTopic<out Wanted extends Interest = Interest> {
   readonly key: string
   readonly id: string
   readonly interest: Wanted
-  readonly selection: LogSelection
+  readonly selection: EvmResources.LogSelection
   readonly sinks: Set<EvmSink>
   /** The number of the block after which the notifications of the subscription begin. */
   since: bigint
@@ -133,7 +130,7 @@ export const makeTopics = (upstream: string): FeedTopics => {
         key,
         id,
         interest,
-        selection: selectionIn(interest.kind === "logs" ? interest.filter : {}),
+        selection: EvmResources.selectionIn(interest.kind === "logs" ? interest.filter : {}),
         sinks: new Set(),
         since,
         waiting: undefined
@@ -345,7 +342,7 @@ export const layerRedis = (options: RedisOptions = {}): Layer.Layer<FilterStore,
 
 /** The dependencies and limits of filters. */
 export interface Options {
-  readonly serving: Serving
+  readonly serving: EvmReads.Serving
   readonly reads: NodeReads
   readonly search: LogSearch["search"]
   readonly store: FilterStore["Service"]
@@ -354,7 +351,7 @@ export interface Options {
 }
 
 /** The handlers of the filter methods, by method. */
-export type Filters = { readonly [Name in keyof typeof filterMethods]: AskNode }
+export type Filters = { readonly [Name in keyof typeof EvmReads.filterMethods]: AskNode }
 
 /** Maximum number of blocks in a reorg that filters detect. */
 const depth = 64
@@ -396,7 +393,7 @@ const encode = Schema.encodeEffect(Stored)
 const decodeId = Schema.decodeUnknownOption(
   Schema.Tuple([Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u))])
 )
-const Params = Schema.fromJsonString(Schema.Tuple([RangeFilter]))
+const Params = Schema.fromJsonString(Schema.Tuple([EvmResources.RangeFilter]))
 const decodeFilter = Schema.decodeUnknownOption(Params)
 const encodeFilter = Schema.encodeEffect(Params)
 
@@ -452,7 +449,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
     })
 
   // the owner's key contains the chain, because a filter belongs to one chain
-  const ownerKey = ({ id }: Caller) => `${serving.chain}:${id}`
+  const ownerKey = ({ id }: Caller.Caller) => `${serving.chain}:${id}`
 
   const latest = Effect.filterOrFail(reads.header("latest"), Predicate.isNotUndefined, () => noHead)
 
@@ -467,17 +464,17 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
   }
 
   /** Returns whether the blocks from a number up to the newest block (`head`) may contain logs that match a filter. */
-  const mayMatch = (filter: typeof RangeFilter.Type, from: number, head: Header): boolean => {
+  const mayMatch = (filter: typeof EvmResources.RangeFilter.Type, from: number, head: Header): boolean => {
     const known = knownSince(from, head)
-    const selection = selectionIn(filter)
+    const selection = EvmResources.selectionIn(filter)
     return known.at(-1)?.number !== BigInt(from) || known.some(({ logsBloom }) => mayHave(logsBloom, selection))
   }
 
   const install = (kind: Filter["kind"]) =>
     Effect.fnUntraced(function*(call: CheckedRead) {
       const given = kind === "logs" ? decodeFilter(call.params.text) : Option.some([{}] as const)
-      if (Option.isNone(given)) return JsonRpc.error(-32602, invalidFilter)
-      const caller = yield* CurrentCaller
+      if (Option.isNone(given)) return JsonRpc.error(-32602, EvmResources.invalidFilter)
+      const caller = yield* Caller.CurrentCaller
       const head = yield* latest
       const pending = kind === "pending" ? yield* reads.pending : []
       const id = newId()
@@ -583,7 +580,7 @@ export const make = ({ most = 100, reads, search, serving, store }: Options): Fi
 
   /** Returns the stored filter whose ID is the first parameter of a call. */
   const found = Effect.fnUntraced(function*(call: CheckedRead) {
-    const key = { caller: ownerKey(yield* CurrentCaller), id: readId(call) }
+    const key = { caller: ownerKey(yield* Caller.CurrentCaller), id: readId(call) }
     const text = yield* store.get(key)
     const filter = yield* Effect.mapError(Effect.fromOption(decode(text)), () => notFound)
     return { key, filter }

@@ -7,13 +7,9 @@
  * head is not linked to the stored blocks, the chain starts again, and reports which blocks were lost.
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { Hash, Quantity } from "@trigate/domain/encoding/Encoding"
 import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
-import { makeRead } from "@trigate/domain/evm/EvmProtocol"
-import type { CheckedRead, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"
-import type { Serving } from "@trigate/domain/unstable/evm/EvmMethods"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -24,19 +20,18 @@ import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Link from "../streams/SocketTransport.ts"
-import { SocketTransport } from "../streams/SocketTransport.ts"
 import * as StreamLimits from "../streams/StreamSettings.ts"
 
 /** Sends a call to a node under the gateway's read policies. */
-export type AskNode = (call: CheckedRead) => Effect.Effect<RpcAnswer, CommonFailure>
+export type AskNode = (call: JsonRpc.CheckedRead) => Effect.Effect<JsonRpc.RpcAnswer, CommonFailure>
 
 /** A block number or tag. */
 export type BlockName = bigint | "latest" | "safe" | "finalized" | "earliest" | "pending"
 
 const Head = Schema.Struct({
-  number: Quantity,
-  hash: Hash,
-  parentHash: Hash,
+  number: Json.Quantity,
+  hash: Json.Hash,
+  parentHash: Json.Hash,
   logsBloom: Schema.optionalKey(Schema.NullOr(Schema.String)),
   gasUsed: Schema.optionalKey(Schema.Unknown),
   timestamp: Schema.optionalKey(Schema.Unknown)
@@ -59,7 +54,7 @@ const isZero = /^0x0*$/u
 
 const inHeads = new Set(["transactions", "uncles", "withdrawals"])
 
-const decodeQuantity = Schema.decodeUnknownOption(Quantity)
+const decodeQuantity = Schema.decodeUnknownOption(Json.Quantity)
 const decodeHead = Schema.decodeUnknownOption(Head)
 
 /** Decodes a header from the JSON of a block or of a head; `undefined` if it is neither. */
@@ -97,9 +92,9 @@ export interface NodeReads {
 const mostKnown = 256
 
 /** Makes the reads of a chain; `label` names its upstream. */
-export const make = (serving: Serving, label: string, ask: AskNode): NodeReads => {
-  const askOwn = (call: Omit<CheckedRead, "surface">) => ask({ ...call, surface: "gateway" })
-  const block = makeRead({ ...EvmReads.getBlockByNumber(serving), response: Schema.Unknown })(label, askOwn)
+export const make = (serving: EvmReads.Serving, label: string, ask: AskNode): NodeReads => {
+  const askOwn = (call: Omit<JsonRpc.CheckedRead, "surface">) => ask({ ...call, surface: "gateway" })
+  const block = JsonRpc.makeRead({ ...EvmReads.getBlockByNumber(serving), response: Schema.Unknown })(label, askOwn)
   const headers = new Map<string, Header>()
   const remember = (header: Header): void => {
     headers.set(header.hash, header)
@@ -114,7 +109,7 @@ export const make = (serving: Serving, label: string, ask: AskNode): NodeReads =
       }),
     known: (hash) => headers.get(hash),
     remember,
-    chainId: makeRead(EvmReads.chainId(serving))(label, askOwn)(),
+    chainId: JsonRpc.makeRead(EvmReads.chainId(serving))(label, askOwn)(),
     pending: Effect.map(block({ block: "pending" }), (value) => {
       const transactions: unknown = Predicate.hasProperty(value, "transactions") ? value.transactions : []
       return Array.isArray(transactions) ? transactions.filter(Predicate.isString) : []
@@ -342,14 +337,14 @@ const pendingRequest = 2
 const endRequest = 3
 const chainRequest = 4
 
-const decodeNumber = Schema.decodeUnknownOption(Quantity)
+const decodeNumber = Schema.decodeUnknownOption(Json.Quantity)
 
 /** Makes the source of one chain's heads. */
 export const makeSource = Effect.fnUntraced(function*(options: Options) {
   const { addresses, chainId, pending, poll, pollAtLeast, take, wantsPending } = options
   const clock = yield* Clock.Clock
   const fork = Effect.runForkWith(yield* Effect.context())
-  const transport = yield* Effect.serviceOption(SocketTransport)
+  const transport = yield* Effect.serviceOption(Link.SocketTransport)
   const budgets = {
     connections: yield* StreamLimits.makeMinuteBudget(30),
     messages: yield* StreamLimits.makeMinuteBudget(600)

@@ -21,7 +21,6 @@ import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import * as SharedState from "../SharedState.ts"
 import * as RateLimiter from "./RateLimiter.ts"
-import { refreshPace } from "./RateWindow.ts"
 import * as RateWindow from "./RateWindow.ts"
 
 /** The limits, and their location in Redis. */
@@ -217,7 +216,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     const key = `${prefix}${upstream}:${bounds.slots}x${bounds.width}`
     const keyOfCallers = `${key}:callers`
     const keyOfPace = `${key}:pace`
-    const { burst, rate } = isPaced ? refreshPace(bounds) : { burst: 0, rate: 0 }
+    const { burst, rate } = isPaced ? RateWindow.refreshPace(bounds) : { burst: 0, rate: 0 }
     const ofCaller = RateWindow.callerSlots(bounds)
     const keyOfMembers = `${key}:members`
     const timeToLive = 2 * (bounds.slots + 1) * bounds.width
@@ -260,7 +259,6 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           ])
         )
         return evaluateJoin(key, keyOfMembers, id, now, timeToLive, ...values).pipe(
-          Effect.mapError(SharedState.unreachable),
           Effect.tap((known) =>
             Effect.sync(() => {
               if (known === 0 && isKnown) incompleteUntil = now + (bounds.slots + 1) * bounds.width
@@ -277,13 +275,10 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
         const slot = RateWindow.slotAt(bounds, now)
         const slotOfCaller = RateWindow.slotAt(ofCaller, now)
         const written = (field: string, key: string, units: number) =>
-          state.orElse(Effect.mapError(evaluateRefund(key, field, units), SharedState.unreachable), Effect.void)
+          state.orElse(evaluateRefund(key, field, units), Effect.void)
         const refund = (units: number) => {
           Queue.offerUnsafe(refunds, written(`${slot} ${call.class}`, key, units))
-          if (isPaced) {
-            const paced = Effect.mapError(evaluatePaceRefund(keyOfPace, units), SharedState.unreachable)
-            Queue.offerUnsafe(refunds, state.orElse(Effect.asVoid(paced), Effect.void))
-          }
+          if (isPaced) Queue.offerUnsafe(refunds, state.orElse(evaluatePaceRefund(keyOfPace, units), Effect.void))
           if (call.caller === undefined) return
           Queue.offerUnsafe(refunds, written(`${slotOfCaller} ${call.class} ${call.caller}`, keyOfCallers, units))
         }
@@ -311,10 +306,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           burst,
           isPaced && call.isRefresh === true ? 1 : 0,
           id
-        ).pipe(
-          Effect.flatMap(decodeAnswer),
-          Effect.mapError(SharedState.unreachable)
-        )
+        ).pipe(Effect.flatMap(decodeAnswer))
         const answered = Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
           Effect.filterOrElse(([word]) => word !== "unknown", () => Effect.andThen(join(own), taken)),
           Effect.map(
