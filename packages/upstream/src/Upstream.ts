@@ -106,106 +106,86 @@ const removedBatches = "has no effect: reads of different callers are no longer 
 export const settings = {
   tradingApiUrl: Setting.list("TRIGATE_TRADING_API_URL", Setting.BaseUrls, {
     group: "Upstreams",
-    meaning: "base URLs of the trading chain's official API, in order of preference",
-    takes: Setting.baseUrls
+    meaning: "base URLs of the trading chain's official API, in order of preference"
   }),
   tradingNodeUrl: Setting.list("TRIGATE_TRADING_NODE_URL", Setting.BaseUrls, {
     group: "Upstreams",
-    meaning: "base URLs of the trading-chain node, with the endpoint key in the path",
-    takes: Setting.baseUrls
+    meaning: "base URLs of the trading-chain node, with the endpoint key in the path"
   }),
   tradingNodeWsUrl: Setting.list("TRIGATE_TRADING_NODE_WS_URL", Setting.SocketUrls, {
     group: "Upstreams",
     needsRestart: true,
-    meaning: "WebSocket URLs of the trading-chain node, for a subscription to new blocks",
-    takes: Setting.socketUrls
+    meaning: "WebSocket URLs of the trading-chain node, for a subscription to new blocks"
   }, "unset: new blocks are polled"),
   layer2WsUrl: Setting.list("TRIGATE_LAYER2_WS_URL", Setting.SocketUrls, {
     group: "Upstreams",
     needsRestart: true,
-    meaning: "WebSocket URLs of the layer-2 node, for a subscription to new blocks",
-    takes: Setting.socketUrls
+    meaning: "WebSocket URLs of the layer-2 node, for a subscription to new blocks"
   }, "unset: new blocks are polled"),
   tokenChainUrl: Setting.list("TRIGATE_TOKEN_CHAIN_URL", Setting.BaseUrls, {
     group: "Upstreams",
-    meaning: "base URLs of the token-chain node, with the endpoint key in the path",
-    takes: Setting.baseUrls
+    meaning: "base URLs of the token-chain node, with the endpoint key in the path"
   }),
   layer2Url: Setting.list("TRIGATE_LAYER2_URL", Setting.BaseUrls, {
     group: "Upstreams",
-    meaning: "base URLs of the layer-2 node, with the endpoint key in the path",
-    takes: Setting.baseUrls
+    meaning: "base URLs of the layer-2 node, with the endpoint key in the path"
   }),
   tradingApiWeight: Setting.withDefault("TRIGATE_TRADING_API_WEIGHT", Setting.Positive, "1200", {
     group: "Limits",
-    meaning: "weight per minute that the official API grants this IP address",
-    takes: Setting.positive
+    meaning: "weight per minute that the official API grants this IP address"
   }),
   tradingNodeRps: Setting.optional("TRIGATE_TRADING_NODE_RPS", Setting.Positive, {
     group: "Limits",
-    meaning: "request units per second of the trading-chain node's plan",
-    takes: Setting.positive
+    meaning: "request units per second of the trading-chain node's plan"
   }, noLimit),
   tokenChainRps: Setting.optional("TRIGATE_TOKEN_CHAIN_RPS", Setting.Positive, {
     group: "Limits",
-    meaning: "request units per second of the token-chain node's plan",
-    takes: Setting.positive
+    meaning: "request units per second of the token-chain node's plan"
   }, noLimit),
   tokenChainStreamRps: Setting.withDefault("TRIGATE_TOKEN_CHAIN_STREAM_RPS", Setting.Positive, "1", {
     group: "Limits",
-    meaning: "maximum requests per second to the token-chain node, for all transaction streams of a process together",
-    takes: Setting.positive
+    meaning: "maximum requests per second to the token-chain node, for all transaction streams of a process together"
   }),
   layer2Rps: Setting.optional("TRIGATE_LAYER2_RPS", Setting.Positive, {
     group: "Limits",
-    meaning: "request units per second of the layer-2 node's plan",
-    takes: Setting.positive
+    meaning: "request units per second of the layer-2 node's plan"
   }, noLimit),
   tradingNodeLogBlocks: Setting.optional("TRIGATE_TRADING_NODE_LOG_BLOCKS", Setting.Count, {
     group: "Limits",
-    meaning: "maximum blocks in one `eth_getLogs` at the trading-chain nodes; 50 for the public node",
-    takes: Setting.count
+    meaning: "maximum blocks in one `eth_getLogs` at the trading-chain nodes; 50 for the public node"
   }, "unset: learned from the nodes' errors"),
   layer2LogBlocks: Setting.optional("TRIGATE_LAYER2_LOG_BLOCKS", Setting.Count, {
     group: "Limits",
-    meaning: "maximum blocks in one `eth_getLogs` at the layer-2 nodes",
-    takes: Setting.count
+    meaning: "maximum blocks in one `eth_getLogs` at the layer-2 nodes"
   }, "unset: learned from the nodes' errors"),
   tradingNodeBatch: Setting.withDefault("TRIGATE_TRADING_NODE_BATCH", Setting.Count, "1", {
     group: "Limits",
-    meaning: removedBatches,
-    takes: Setting.count
+    meaning: removedBatches
   }),
   layer2Batch: Setting.withDefault("TRIGATE_LAYER2_BATCH", Setting.Count, "1", {
     group: "Limits",
-    meaning: removedBatches,
-    takes: Setting.count
+    meaning: removedBatches
   }),
   logsMaxRequests: Setting.withDefault("TRIGATE_LOGS_MAX_REQUESTS", Setting.Count, "40", {
     group: "Limits",
-    meaning: "maximum upstream requests for one `eth_getLogs`",
-    takes: Setting.count
+    meaning: "maximum upstream requests for one `eth_getLogs`"
   }),
   callerFilters: Setting.withDefault("TRIGATE_CALLER_FILTERS", Setting.Count, "100", {
     group: "Limits",
     meaning:
-      "maximum number of filters (`eth_newFilter` and similar methods) of one caller; a filter is removed after 5 minutes without a poll",
-    takes: Setting.count
+      "maximum number of filters (`eth_newFilter` and similar methods) of one caller; a filter is removed after 5 minutes without a poll"
   }),
   readDeadline: Setting.withDefault("TRIGATE_READ_DEADLINE", Setting.Deadline, "10 seconds", {
     group: "Limits",
-    meaning: "deadline of a read, including all attempts",
-    takes: Setting.duration
+    meaning: "deadline of a read, including all attempts"
   }),
   onceDeadline: Setting.withDefault("TRIGATE_ONCE_DEADLINE", Setting.Deadline, "20 seconds", {
     group: "Limits",
-    meaning: "deadline of a signed action, including all attempts",
-    takes: Setting.duration
+    meaning: "deadline of a signed action, including all attempts"
   }),
   traceUpstream: Setting.withDefault("TRIGATE_TRACE_UPSTREAM", Setting.OnOff, "off", {
     group: "Telemetry",
-    meaning: "whether requests to upstreams contain the `traceparent` of their span; requires an OTLP endpoint",
-    takes: Setting.onOff
+    meaning: "whether requests to upstreams contain the `traceparent` of their span; requires an OTLP endpoint"
   })
 }
 

@@ -124,6 +124,7 @@ const relayed = ({ about, fresh, rows, weight }: InfoQuery) => ({
   sources: ["official-api", "node"],
   sourceOfSurface: true,
   cost: { weight, ...(rows === undefined ? {} : { rowsPerWeight, maxRows: rows }), requestUnits: 1 },
+  failures: [],
   isFinal: isNothing,
   isCacheable: isSomething
 } as const)
@@ -163,6 +164,8 @@ const since = { startTime: Encoding.Natural64, endTime: Schema.optionalKey(Schem
 
 /** An account that exists in every new sandbox. */
 const user = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+const byUser = { request: ofUser, example: { user } } as const
+const byUserInDex = { request: ofUserInDex, example: { user } } as const
 /** A time before every sandbox starts, in milliseconds since 1970. */
 const instant = 1_767_225_600_000
 
@@ -206,7 +209,6 @@ export const meta = query({
   summary: "The perpetuals of a dex",
   request: ofDex,
   response: Market.Meta,
-  failures: [],
   example: {}
 })
 
@@ -216,7 +218,6 @@ export const allPerpMetas = query({
   summary: "The perpetuals of all dexes, in the order of `perpDexs`",
   request: Schema.Struct({}),
   response: Market.AllPerpetualMetas,
-  failures: [],
   example: {}
 })
 
@@ -227,7 +228,6 @@ export const outcomeMeta = query({
   summary: "The outcomes of prediction markets, and their questions",
   request: Schema.Struct({}),
   response: Market.OutcomeMeta,
-  failures: [],
   example: {}
 })
 
@@ -237,7 +237,6 @@ export const metaAndAssetCtxs = query({
   summary: "The perpetuals of a dex, and their prices in the same order",
   request: ofDex,
   response: Market.MetaAndAssetContexts,
-  failures: [],
   example: {}
 })
 
@@ -247,7 +246,6 @@ export const perpDexs = query({
   summary: "The dexes of perpetuals: `null` for the venue's own, then the builder-deployed ones",
   request: Schema.Struct({}),
   response: Schema.Array(Schema.NullOr(Market.PerpDex)),
-  failures: [],
   example: {}
 })
 
@@ -257,7 +255,6 @@ export const allMids = query({
   summary: "Mid prices of all coins of a dex; for the venue's own dex, also those of spot pairs",
   request: ofDex,
   response: Market.AllMids,
-  failures: [],
   example: {}
 })
 
@@ -279,7 +276,6 @@ export const l2Book = query({
     )
   }),
   response: Schema.NullOr(Market.Book),
-  failures: [],
   example: { coin: "BTC" }
 })
 
@@ -305,42 +301,34 @@ export const fundingHistory = query({
 
 export const clearinghouseState = query({
   ...relayed({ ...ofAccount, weight: 2 }),
+  ...byUserInDex,
   name: "clearinghouseState",
   summary: "Margin and positions of a user in the perpetuals of a dex",
-  request: ofUserInDex,
-  response: Account.ClearinghouseState,
-  failures: [],
-  example: { user }
+  response: Account.ClearinghouseState
 })
 
 export const spotClearinghouseState = query({
   ...relayed({ ...ofAccount, weight: 2 }),
+  ...byUser,
   name: "spotClearinghouseState",
   summary: "Spot balances of a user",
-  request: ofUser,
-  response: Account.SpotClearinghouseState,
-  failures: [],
-  example: { user }
+  response: Account.SpotClearinghouseState
 })
 
 export const openOrders = query({
   ...relayed(ofAccount),
+  ...byUserInDex,
   name: "openOrders",
   summary: "Open orders of a user in a dex",
-  request: ofUserInDex,
-  response: Schema.Array(Account.OpenOrder),
-  failures: [],
-  example: { user }
+  response: Schema.Array(Account.OpenOrder)
 })
 
 export const frontendOpenOrders = query({
   ...relayed(ofAccount),
+  ...byUserInDex,
   name: "frontendOpenOrders",
   summary: "Open orders of a user in a dex, with trigger conditions and time in force",
-  request: ofUserInDex,
-  response: Schema.Array(Account.Order),
-  failures: [],
-  example: { user }
+  response: Schema.Array(Account.Order)
 })
 
 export const orderStatus = query({
@@ -349,18 +337,15 @@ export const orderStatus = query({
   summary: "An order of a user by its order ID or client order ID",
   request: Schema.Struct({ ...ofUser.fields, oid: Schema.Union([Encoding.Natural64, Account.Cloid]) }),
   response: Account.OrderStatus,
-  failures: [],
   example: { user, oid: 1 }
 })
 
 export const historicalOrders = query({
   ...relayed({ ...ofAccount, rows: rowsOfOrders }),
+  ...byUser,
   name: "historicalOrders",
   summary: "The newest orders of a user, at most 2000, with their status",
-  request: ofUser,
-  response: Schema.Array(Account.OrderRecord),
-  failures: [],
-  example: { user }
+  response: Schema.Array(Account.OrderRecord)
 })
 
 export const userFills = query({
@@ -369,7 +354,6 @@ export const userFills = query({
   summary: "The newest fills of a user, at most 2000",
   request: fillsOfUser,
   response: Schema.Array(Account.Fill),
-  failures: [],
   example: { user }
 })
 
@@ -385,58 +369,47 @@ export const userFillsByTime = query({
     )
   }),
   response: Schema.Array(Account.Fill),
-  failures: [],
   example: { user, startTime: instant }
 })
 
 export const userRole = query({
   ...relayed({ ...ofAccount, weight: 60 }),
+  ...byUser,
   name: "userRole",
   summary: "The role of an address: `user`, `agent`, `vault`, `subAccount` or `missing`",
-  request: ofUser,
-  response: Account.UserRole,
-  failures: [],
-  example: { user }
+  response: Account.UserRole
 })
 
 export const userRateLimit = query({
   ...relayed(ofAccount),
+  ...byUser,
   name: "userRateLimit",
   summary: "The number of actions that a user has sent, and the maximum number",
-  request: ofUser,
-  response: Account.UserRateLimit,
-  failures: [],
-  example: { user }
+  response: Account.UserRateLimit
 })
 
 export const userFees = query({
   ...relayed(ofAccount),
+  ...byUser,
   name: "userFees",
   summary: "Fee rates of a user, and the volumes that determine them",
-  request: ofUser,
-  response: Account.UserFees,
-  failures: [],
-  example: { user }
+  response: Account.UserFees
 })
 
 export const userAbstraction = query({
   ...relayed(ofAccount),
+  ...byUser,
   name: "userAbstraction",
   summary: "How a user's balances are combined: `default`, `disabled`, `unifiedAccount` or `portfolioMargin`",
-  request: ofUser,
-  response: Schema.String,
-  failures: [],
-  example: { user }
+  response: Schema.String
 })
 
 export const extraAgents = query({
   ...relayed(ofAccount),
+  ...byUser,
   name: "extraAgents",
   summary: "The named API wallets of a user",
-  request: ofUser,
-  response: Schema.Array(Account.ExtraAgent),
-  failures: [],
-  example: { user }
+  response: Schema.Array(Account.ExtraAgent)
 })
 
 /** The typed queries by their `type`. */
@@ -481,7 +454,6 @@ const passthrough = (name: string, row: InfoQuery) =>
     summary: "A query of any other type, relayed unchanged; some types have weight 2",
     request: passthroughRequest,
     response: Schema.Unknown,
-    failures: [],
     verbatim: true
   })
 

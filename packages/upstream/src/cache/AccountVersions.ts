@@ -204,11 +204,7 @@ export interface RedisOptions {
 
 const DAY = 86_400_000
 
-const params = (versions: string, searches: string, ...rest: ReadonlyArray<string | number>) => [
-  versions,
-  searches,
-  ...rest
-]
+const params = (...values: ReadonlyArray<string | number>) => values
 
 const versionScript = Redis.script(params, {
   numberOfKeys: 2,

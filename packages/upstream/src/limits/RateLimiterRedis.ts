@@ -33,18 +33,12 @@ export interface Options extends RateLimiter.Limits {
   readonly windows?: RateLimiter.Windows["Service"]
 }
 
+const params = (...values: ReadonlyArray<string | number>) => values
+
 // a slot in the future is from a process whose clock is ahead: it counts, unless it is too far ahead
-const takeScript = Redis.script(
-  (all: string, ofCallers: string, pace: string, members: string, ...rest: ReadonlyArray<string | number>) => [
-    all,
-    ofCallers,
-    pace,
-    members,
-    ...rest
-  ],
-  {
-    numberOfKeys: 4,
-    lua: `if redis.call('HEXISTS', KEYS[4], ARGV[19]) == 0 then return { 'unknown', 0, 0, {}, 1, 0, 0, {}, '0', 1 } end
+const takeScript = Redis.script(params, {
+  numberOfKeys: 4,
+  lua: `if redis.call('HEXISTS', KEYS[4], ARGV[19]) == 0 then return { 'unknown', 0, 0, {}, 1, 0, 0, {}, '0', 1 } end
 redis.call('HSET', KEYS[4], ARGV[19], ARGV[15])
 redis.call('PEXPIRE', KEYS[4], ARGV[7])
 local members = redis.call('HGETALL', KEYS[4])
@@ -134,8 +128,7 @@ if burst > 0 then
   redis.call('PEXPIRE', KEYS[3], timeToLive)
 end
 return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas }`
-  }
-).withReturnType<unknown>()
+}).withReturnType<unknown>()
 
 /**
  * Registers a process, and writes its use of the limit. If Redis does not know the process, writes its whole use;
@@ -145,11 +138,9 @@ return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas
  * then three values for each slot and class: the field, the total units of the process, and the units of calls that
  * started while Redis was unreachable.
  */
-const joinScript = Redis.script(
-  (all: string, members: string, ...rest: ReadonlyArray<string | number>) => [all, members, ...rest],
-  {
-    numberOfKeys: 2,
-    lua: `local known = redis.call('HEXISTS', KEYS[2], ARGV[1])
+const joinScript = Redis.script(params, {
+  numberOfKeys: 2,
+  lua: `local known = redis.call('HEXISTS', KEYS[2], ARGV[1])
 for i = 4, #ARGV, 3 do
   local units = tonumber(ARGV[i + 1 + known])
   if units > 0 then redis.call('HINCRBY', KEYS[1], ARGV[i], units) end
@@ -158,17 +149,16 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return known`
-  }
-).withReturnType<number>()
+}).withReturnType<number>()
 
 /** Refunds units to the allowance for refreshes of cached responses. */
-const paceRefundScript = Redis.script((key: string, units: number) => [key, units], {
+const paceRefundScript = Redis.script(params, {
   numberOfKeys: 1,
   lua: `if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HINCRBYFLOAT', KEYS[1], 'level', ARGV[1]) end`
 })
 
 // refunds at most the units that Redis has: the others have left the window, or Redis has lost them
-const refundScript = Redis.script((key: string, field: string, units: number) => [key, field, units], {
+const refundScript = Redis.script(params, {
   numberOfKeys: 1,
   lua: `local held = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0)
 local units = math.min(held, tonumber(ARGV[2]))

@@ -17,19 +17,6 @@ import { SocketTransport } from "./SocketTransport.ts"
 import * as StreamLimits from "./StreamSettings.ts"
 import * as SharedTopic from "./Topic.ts"
 
-/** Records the subscriptions of each caller, and checks new subscriptions against the limits. */
-export interface CallerShares {
-  readonly add: (seat: SharedTopic.CallerSeat, shared: SharedTopic.SharedTopic) => void
-  readonly remove: (seat: SharedTopic.CallerSeat, shared: SharedTopic.SharedTopic) => void
-  /**
-   * Returns the error message for a caller's subscription to a further topic; `undefined` if the topic is within the
-   * limits.
-   */
-  readonly refusal: (caller: string, topic: SharedTopic.Topic) => string | undefined
-  /** Lowers a limit to the value that the upstream reported. */
-  readonly lower: (of: "subscriptions" | "users", limit: number) => void
-}
-
 /** Maximum number of users for whom capacity is reserved because they have priority. */
 const maxReserved = 3
 
@@ -45,7 +32,7 @@ export const makeShares = (
   familiar: ReadonlySet<string> | undefined,
   others: () => ReplicaUse.OtherUse,
   reported: () => ReplicaUse.Use
-): CallerShares => {
+) => {
   const most = { subscriptions: limits.subscriptions, users: limits.users }
   /**
    * The topics of each caller. For each topic, the number of the caller's connections (seats) that are subscribed to
@@ -88,48 +75,39 @@ export const makeShares = (
   }
 
   return {
-    add: ({ caller }, shared) => {
+    add: ({ caller }: SharedTopic.CallerSeat, shared: SharedTopic.SharedTopic): void => {
       const own = callers.get(caller) ?? new Map<SharedTopic.SharedTopic, number>()
       callers.set(caller, own)
       own.set(shared, (own.get(shared) ?? 0) + 1)
     },
-    remove: ({ caller }, shared) => {
+    remove: ({ caller }: SharedTopic.CallerSeat, shared: SharedTopic.SharedTopic): void => {
       const own = callers.get(caller)
       const seats = (own?.get(shared) ?? 1) - 1
       if (seats > 0) own?.set(shared, seats)
       else own?.delete(shared)
       if (own?.size === 0) callers.delete(caller)
     },
-    refusal: (caller, topic) =>
+    /**
+     * Returns the error message for a caller's subscription to a further topic; `undefined` if the topic is within the
+     * limits.
+     */
+    refusal: (caller: string, topic: SharedTopic.Topic): string | undefined =>
       subscriptionsRefusal(caller) ?? (topic.user === undefined ? undefined : userRefusal(caller, topic.user)),
-    lower: (of, limit) => {
+    /** Lowers a limit to the value that the upstream reported. */
+    lower: (of: "subscriptions" | "users", limit: number): void => {
       most[of] = Math.min(most[of], limit)
     }
   }
 }
 
-/** The topics of a stream hub, and the callers of each topic. */
-export interface TopicRegistry {
-  /** Adds a caller to a topic. The caller then waits for the acknowledgement of the topic. */
-  readonly attach: (shared: SharedTopic.SharedTopic, seat: SharedTopic.CallerSeat) => void
-  readonly detach: (shared: SharedTopic.SharedTopic, seat: SharedTopic.CallerSeat) => void
-  /** Removes a topic, so that its route can be used by a new topic. */
-  readonly forget: (shared: SharedTopic.SharedTopic) => void
-  /**
-   * Refuses a topic for all of its callers, and removes it. `isInvalid`: whether the upstream would refuse it again, so
-   * that no caller should subscribe to it again.
-   */
-  readonly refuse: (shared: SharedTopic.SharedTopic, message: string, isInvalid?: boolean) => void
-}
-
 /** Makes the registry over the topics of a stream hub. */
 export const makeRegistry = (
   topics: Map<string, SharedTopic.SharedTopic>,
-  shares: CallerShares,
+  shares: ReturnType<typeof makeShares>,
   deliveries: TopicConnections.Deliveries,
   now: () => number
-): TopicRegistry => {
-  const detach: TopicRegistry["detach"] = (shared, seat) => {
+) => {
+  const detach = (shared: SharedTopic.SharedTopic, seat: SharedTopic.CallerSeat): void => {
     seat.byKey.delete(shared.topic.key)
     shared.seats.delete(seat)
     shared.waiting.delete(seat)
@@ -137,7 +115,8 @@ export const makeRegistry = (
     if (!SharedTopic.isWanted(shared)) shared.emptySince = now()
   }
 
-  const forget: TopicRegistry["forget"] = (shared) => {
+  /** Removes a topic, so that its route can be used by a new topic. */
+  const forget = (shared: SharedTopic.SharedTopic): void => {
     if (topics.get(shared.key) === shared) topics.delete(shared.key)
     const { connection, topic } = shared
     if (connection.byRoute.get(topic.route) === shared) connection.byRoute.delete(topic.route)
@@ -145,7 +124,8 @@ export const makeRegistry = (
   }
 
   return {
-    attach: (shared, seat) => {
+    /** Adds a caller to a topic. The caller then waits for the acknowledgement of the topic. */
+    attach: (shared: SharedTopic.SharedTopic, seat: SharedTopic.CallerSeat): void => {
       seat.byKey.set(shared.topic.key, shared)
       shares.add(seat, shared)
       shared.emptySince = undefined
@@ -154,7 +134,11 @@ export const makeRegistry = (
     },
     detach,
     forget,
-    refuse: (shared, message, isInvalid = false) => {
+    /**
+     * Refuses a topic for all of its callers, and removes it. `isInvalid`: whether the upstream would refuse it again,
+     * so that no caller should subscribe to it again.
+     */
+    refuse: (shared: SharedTopic.SharedTopic, message: string, isInvalid = false): void => {
       const subscribed = new Set(isInvalid ? [] : shared.seats)
       for (const seat of [...shared.seats, ...shared.waiting]) {
         detach(shared, seat)
@@ -164,6 +148,8 @@ export const makeRegistry = (
     }
   }
 }
+
+export type TopicRegistry = ReturnType<typeof makeRegistry>
 
 const second = 1000
 
@@ -192,7 +178,7 @@ const isSilent = ({ interval, lastAt, phase, topic }: SharedTopic.SharedTopic, a
  */
 export const makeWatch = (
   topics: Map<string, SharedTopic.SharedTopic>,
-  connections: TopicConnections.TopicConnections,
+  connections: ReturnType<typeof TopicConnections.make>,
   counts: SharedTopic.Counts,
   grace: number
 ) => {
@@ -315,7 +301,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const changes = yield* Queue.sliding<void>(1)
   const topics = new Map<string, SharedTopic.SharedTopic>()
   const seats = new Set<SharedTopic.CallerSeat>()
-  const counts = SharedTopic.make()
+  const counts = new SharedTopic.Counts()
   let lastSeat = 0
   let others = ReplicaUse.alone
   /** The use of this process at the last exchange with the other replicas. */
@@ -456,7 +442,7 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
   const start = (topic: SharedTopic.Topic, key: string): SharedTopic.SharedTopic | undefined => {
     const connection = connections.find(topic)
     if (connection === undefined) return undefined
-    const shared = SharedTopic.makeShared(topic, key, connection)
+    const shared = new SharedTopic.SharedTopic(topic, key, connection)
     topics.set(key, shared)
     connection.byRoute.set(topic.route, shared)
     Queue.offerUnsafe(changes, undefined)

@@ -1,6 +1,6 @@
 /** The settings and metrics of streams from upstreams, and the upstream's limits, which the gateway enforces itself. */
 import { counter, gauge } from "@trigate/domain/unstable/DeclaredMetric"
-import { Age, Count, count, duration, withDefault } from "@trigate/domain/unstable/Setting"
+import { Age, Count, withDefault } from "@trigate/domain/unstable/Setting"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -84,50 +84,38 @@ export const makeMinuteBudget = (most: number): Effect.Effect<MinuteBudget> =>
     }
   })
 
+const streams = { group: "Streams", needsRestart: true } as const
+
 /** The settings, by member name in a configuration file. */
 export const settings = {
   streamConnections: withDefault("TRIGATE_STREAM_CONNECTIONS", Count, "10", {
-    group: "Streams",
-    needsRestart: true,
-    meaning: "maximum concurrent WebSockets to the venue; the venue's limit for an IP address is 10",
-    takes: count
+    ...streams,
+    meaning: "maximum concurrent WebSockets to the venue; the venue's limit for an IP address is 10"
   }),
   streamNewConnections: withDefault("TRIGATE_STREAM_NEW_CONNECTIONS", Count, "30", {
-    group: "Streams",
-    needsRestart: true,
-    meaning: "maximum new WebSockets to the venue per minute; the venue's limit for an IP address is 30",
-    takes: count
+    ...streams,
+    meaning: "maximum new WebSockets to the venue per minute; the venue's limit for an IP address is 30"
   }),
   streamSubscriptions: withDefault("TRIGATE_STREAM_SUBSCRIPTIONS", Count, "1000", {
-    group: "Streams",
-    needsRestart: true,
+    ...streams,
     meaning:
-      "maximum distinct subscriptions at the venue, shared fairly between callers; the venue's limit for an IP address is 1000",
-    takes: count
+      "maximum distinct subscriptions at the venue, shared fairly between callers; the venue's limit for an IP address is 1000"
   }),
   streamUsers: withDefault("TRIGATE_STREAM_USERS", Count, "10", {
-    group: "Streams",
-    needsRestart: true,
-    meaning: "maximum distinct users in all subscriptions at the venue; the venue's limit for an IP address is 10",
-    takes: count
+    ...streams,
+    meaning: "maximum distinct users in all subscriptions at the venue; the venue's limit for an IP address is 10"
   }),
   streamMessages: withDefault("TRIGATE_STREAM_MESSAGES", Count, "2000", {
-    group: "Streams",
-    needsRestart: true,
-    meaning: "maximum messages to the venue per minute; the venue's limit for an IP address is 2000",
-    takes: count
+    ...streams,
+    meaning: "maximum messages to the venue per minute; the venue's limit for an IP address is 2000"
   }),
   streamGrace: withDefault("TRIGATE_STREAM_GRACE", Age, "10 seconds", {
-    group: "Streams",
-    needsRestart: true,
-    meaning: "how long a subscription at the venue is retained after its last caller has left",
-    takes: duration
+    ...streams,
+    meaning: "how long a subscription at the venue is retained after its last caller has left"
   }),
   streamCallerUsers: withDefault("TRIGATE_STREAM_CALLER_USERS", Count, "3", {
-    group: "Streams",
-    needsRestart: true,
-    meaning: "maximum distinct users in all subscriptions of one caller",
-    takes: count
+    ...streams,
+    meaning: "maximum distinct users in all subscriptions of one caller"
   })
 }
 
