@@ -32,8 +32,7 @@ import * as RateLimiter_ from "./limits/RateLimiter.ts"
 import { RateLimiter } from "./limits/RateLimiter.ts"
 import type { Pacer, Refresh } from "./limits/RateWindow.ts"
 import { HttpTransport } from "./transport/HttpTransport.ts"
-import { cacheSpace, settings } from "./Upstream.ts"
-import type { Target, Upstream, UpstreamLabel } from "./Upstream.ts"
+import { cacheSpace, settings, type Target, type Upstream, type UpstreamLabel } from "./Upstream.ts"
 
 /** The limits of every call. */
 export interface Options {

@@ -13,13 +13,11 @@ import * as Struct from "effect/Struct"
 import * as Json from "../encoding/Encoding.ts"
 import { unwrapReason, wrapReason } from "../errors/GatewayError.ts"
 import type { CallFailure, CommonFailure, LogRangeTooWide } from "../errors/GatewayError.ts"
-import { malformed } from "../operations/Operation.ts"
-import type { AnyCodec } from "../operations/Operation.ts"
+import { type AnyCodec, malformed } from "../operations/Operation.ts"
 import { SlowConsumer } from "../streams/Subscription.ts"
 import * as EvmReads from "./EvmMethods.ts"
 import * as EvmProtocol from "./EvmProtocol.ts"
-import { BlockHeader, isPreconfirmed, LogFilter, ReceiptLog } from "./EvmResources.ts"
-import type { Receipt } from "./EvmResources.ts"
+import { BlockHeader, isPreconfirmed, LogFilter, type Receipt, ReceiptLog } from "./EvmResources.ts"
 
 /** The subject of a caller's subscription, such as new blocks or the logs that match a filter. */
 export type Interest =

@@ -7,10 +7,9 @@ import { Coin, off, ofUser, ofUserInDex, subscription, User } from "./Subscripti
 
 /** An account that exists in every new sandbox. */
 const user = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
-const byUser = { about: "user", request: ofUser, example: { user } } as const
-const byUserInDex = { ...byUser, request: ofUserInDex } as const
-
 const shownUser = { user: "user" } as const
+const byUser = { about: "user", request: ofUser, shown: shownUser, example: { user } } as const
+const byUserInDex = { ...byUser, request: ofUserInDex, shown: { user: "user", dex: "dex" } } as const
 
 const Funding = openStruct({
   time: Millis,
@@ -70,7 +69,6 @@ export const clearinghouseState = subscription({
   ...byUserInDex,
   delivery: "state",
   item: openStruct({ dex: Schema.String, user: Schema.String, clearinghouseState: ClearinghouseState }),
-  shown: { user: "user", dex: "dex" },
   isSteady: true,
   answers: [{
     query: "clearinghouseState",
@@ -88,7 +86,6 @@ export const allDexsClearinghouseState = subscription({
     user: Schema.String,
     clearinghouseStates: Schema.Array(Schema.Tuple([Schema.String, ClearinghouseState]))
   }),
-  shown: shownUser,
   isSteady: true
 })
 
@@ -98,7 +95,6 @@ export const openOrders = subscription({
   ...byUserInDex,
   delivery: "state",
   item: openStruct({ dex: Schema.String, user: Schema.String, orders: Schema.Array(Order) }),
-  shown: { user: "user", dex: "dex" },
   isSteady: true,
   answers: [
     { query: "frontendOpenOrders", member: "orders", compared: { rows: "", members: ["oid", "sz"] } },
@@ -137,7 +133,6 @@ export const twapStates = subscription({
     user: Schema.String,
     states: Schema.Array(Schema.Tuple([Schema.Natural, Schema.Unknown]))
   }),
-  shown: { user: "user", dex: "dex" },
   isSteady: true
 })
 
@@ -198,7 +193,6 @@ export const userFundings = subscription({
   ...byUser,
   delivery: "snapshot",
   item: userRows("fundings", Funding),
-  shown: shownUser,
   // a position, of which an account has one in each coin, is charged once an hour
   rows: { member: "fundings", id: ["time", "coin"], time: "time", replayed: 500 },
   refill: { query: "userFunding", rank: 2 },
@@ -214,7 +208,6 @@ export const userNonFundingLedgerUpdates = subscription({
     "nonFundingLedgerUpdates",
     openStruct({ time: Millis, hash: Schema.String, delta: openStruct({ type: Schema.String }) })
   ),
-  shown: shownUser,
   // no key: one transaction can make several updates of one type, and some updates have a hash of zeros
   rows: { member: "nonFundingLedgerUpdates", id: [], time: "time", replayed: 500 },
   refill: { query: "userNonFundingLedgerUpdates", rank: 3 },
@@ -227,7 +220,6 @@ export const userHistoricalOrders = subscription({
   ...byUser,
   delivery: "snapshot",
   item: userRows("orderHistory", OrderUpdate),
-  shown: shownUser,
   rows: {
     member: "orderHistory",
     id: updateKey,
@@ -243,7 +235,6 @@ export const userTwapHistory = subscription({
   ...byUser,
   delivery: "snapshot",
   item: userRows("history", openStruct({ time: Schema.Natural, state: Schema.Unknown, status: Schema.Unknown })),
-  shown: shownUser,
   // no key: only newer rows have a `twapId`, and several orders can end in one second
   rows: { member: "history", id: [], time: "time", isInSeconds: true, replayed: 500 },
   refill: { query: "twapHistory", rank: 2 }
@@ -255,7 +246,6 @@ export const userTwapSliceFills = subscription({
   ...byUser,
   delivery: "snapshot",
   item: userRows("twapSliceFills", SliceFill),
-  shown: shownUser,
   rows: { member: "twapSliceFills", id: fillKey.map((path) => `fill.${path}`), time: "fill.time", replayed: 2000 },
   refill: { query: "userTwapSliceFillsByTime", rank: 2 },
   isLogged: true

@@ -30,8 +30,7 @@ import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as HttpTransport from "../transport/HttpTransport.ts"
-import { metrics, targetName, targets } from "../Upstream.ts"
-import type { Target, Upstream, UpstreamLabel } from "../Upstream.ts"
+import { metrics, type Target, targetName, targets, type Upstream, type UpstreamLabel } from "../Upstream.ts"
 import * as Attempts from "./Attempts.ts"
 
 /** The cause of an ejection: the last suspicious result before the failed probe, or the wrong chain. */

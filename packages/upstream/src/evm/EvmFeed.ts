@@ -9,8 +9,7 @@
  * before the logs of the new blocks.
  */
 import * as Json from "@trigate/domain/encoding/Encoding"
-import { InvalidRequest, UnsupportedMethod } from "@trigate/domain/errors/GatewayError"
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import { type CommonFailure, InvalidRequest, UnsupportedMethod } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
 import { selects } from "@trigate/domain/evm/EvmResources"
 import * as EvmReads from "@trigate/domain/unstable/evm/EvmMethods"

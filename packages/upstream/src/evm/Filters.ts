@@ -7,8 +7,7 @@
 import * as Caller from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/encoding/Encoding"
 import { encodeQuantity } from "@trigate/domain/encoding/Encoding"
-import { Overloaded, QuotaExceeded, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
-import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import { type CommonFailure, Overloaded, QuotaExceeded, UpstreamUnavailable } from "@trigate/domain/errors/GatewayError"
 import * as JsonRpc from "@trigate/domain/evm/EvmProtocol"
 import type { CheckedRead, RpcAnswer } from "@trigate/domain/evm/EvmProtocol"
 import * as EvmResources from "@trigate/domain/evm/EvmResources"
@@ -28,8 +27,7 @@ import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as SharedState from "../SharedState.ts"
 import type { AskNode, Header, NodeReads } from "./Heads.ts"
-import { mayHave, servedBlocks } from "./LogSearch.ts"
-import type { LogSearch } from "./LogSearch.ts"
+import { type LogSearch, mayHave, servedBlocks } from "./LogSearch.ts"
 
 /** A subscription that callers share. */
 export interface FeedTopic<out Wanted extends Interest = Interest> {

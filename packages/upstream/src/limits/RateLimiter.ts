@@ -40,9 +40,8 @@ import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Upstream from "../Upstream.ts"
-import { Pacer } from "./RateWindow.ts"
+import { type Bounds, Pacer, type Slot, type Taken, type Units, type WindowCall } from "./RateWindow.ts"
 import * as RateWindow from "./RateWindow.ts"
-import type { Bounds, Slot, Taken, Units, WindowCall } from "./RateWindow.ts"
 
 /** A call that requests units of a rate limit. */
 export interface Ask {
