@@ -40,41 +40,6 @@ export interface LogDeliveryOptions {
   readonly chain: () => HeadChain.HeadChain
 }
 
-/** Delivers the logs of a chain's newest blocks to subscriptions. */
-export interface LogDelivery {
-  /** Returns the number of the latest block whose logs were delivered. */
-  readonly position: () => bigint | undefined
-  /** Sets the blocks after which the delivery starts. The logs of these blocks are not delivered. */
-  readonly begin: (headers: ReadonlyArray<HeadChain.Header>) => void
-  /** Sends, marked as removed, the logs of the blocks after block `to`, which were replaced. */
-  readonly rewind: (to: bigint) => void
-  /** Ends the subscriptions, because blocks from `first` on were missed or replaced. */
-  readonly lose: (first: bigint) => void
-  /** Reports that the chain has changed. */
-  readonly wake: () => void
-  /** Delivers logs whenever the chain has changed. Never ends. */
-  readonly run: Effect.Effect<never>
-  /**
-   * Returns an object that identifies the read of new logs in progress; `undefined` if there is none. The read omits
-   * logs that only subscriptions added after its start select.
-   */
-  readonly reading: () => object | undefined
-  /** Returns the number of failed attempts to read the logs of new blocks. */
-  readonly failures: () => number
-  /**
-   * Returns the logs that match a subscription, from a block up to {@link position}. If a node refuses the query,
-   * returns the node's response.
-   */
-  readonly readSince: (
-    topic: FeedTopics.FeedTopic<FeedTopics.InterestIn<"logs">>,
-    from: bigint
-  ) => Effect.Effect<ReadonlyArray<string> | Extract<JsonRpc.RpcAnswer, { readonly _tag: "Error" }>, CommonFailure>
-  /**
-   * Records logs that {@link readSince} returned to a subscription, so that they are also sent as removed after a reorg.
-   */
-  readonly remember: (logs: ReadonlyArray<string>) => void
-}
-
 interface DeliveredBlock {
   readonly number: bigint
   readonly hash: string
@@ -129,7 +94,7 @@ const parts = (
   }
 }
 
-/** Makes the `LogDelivery` object of one chain. Nothing is delivered until its `run` is started. */
+/** Makes the `LogDelivery` of one chain. Nothing is delivered until its `run` is started. */
 export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, serving, topics }: LogDeliveryOptions) {
   const clock = yield* Clock.Clock
   const getLogs = EvmReads.getLogs(serving)
@@ -148,6 +113,7 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
   /** Whether nodes refuse queries by block hash. */
   const refusesHashes = new Batching.Learned<true>()
 
+  /** Reports that the chain has changed. */
   const wake = (): void => void Queue.offerUnsafe(changes, undefined)
 
   /** Sends the logs of a block to the matching subscriptions. Returns the logs that were sent. */
@@ -259,10 +225,12 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
     return [...texts, ...(yield* queryBlocks(blocks.filter(({ hash }) => !there.has(hash)), filter))]
   })
 
+  /** Sets the blocks after which the delivery starts. The logs of these blocks are not delivered. */
   const begin = (headers: ReadonlyArray<HeadChain.Header>): void => {
     delivered = headers.map(({ hash, number }) => ({ number, hash, logs: [] }))
   }
 
+  /** Ends the subscriptions, because blocks from `first` on were missed or replaced. */
   const lose = (first: bigint): void => {
     const next = (delivered.at(-1)?.number ?? first) + 1n
     topics.lose("logs", next < first ? next : first)
@@ -334,6 +302,7 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
       )
     })
 
+  /** Delivers logs whenever the chain has changed. Never ends. */
   const run = Effect.forever(Effect.andThen(
     Queue.take(changes),
     Effect.ensuring(
@@ -345,23 +314,37 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
     ).pipe(Effect.catch(retryLater))
   ))
 
-  const delivery: LogDelivery = {
-    position: () => delivered.at(-1)?.number,
+  return {
+    /** Returns the number of the latest block whose logs were delivered. */
+    position: (): bigint | undefined => delivered.at(-1)?.number,
     begin,
     rewind,
     lose,
     wake,
     run,
-    reading: () => reading,
-    failures: () => failures,
-    readSince: ({ interest }, from) => {
+    /**
+     * Returns an object that identifies the read of new logs in progress; `undefined` if there is none. The read omits
+     * logs that only subscriptions added after its start select.
+     */
+    reading: (): object | undefined => reading,
+    /** Returns the number of failed attempts to read the logs of new blocks. */
+    failures: (): number => failures,
+    /**
+     * Returns the logs that match a subscription, from a block up to `position`. If a node refuses the query, returns
+     * the node's response.
+     */
+    readSince: (
+      { interest }: FeedTopics.FeedTopic<FeedTopics.InterestIn<"logs">>,
+      from: bigint
+    ): Effect.Effect<ReadonlyArray<string> | Extract<JsonRpc.RpcAnswer, { readonly _tag: "Error" }>, CommonFailure> => {
       const to = delivered.at(-1)?.number
       return to === undefined || to < from ? Effect.succeed([]) : Effect.map(
         query({ ...interest.filter, fromBlock: Json.encodeQuantity(from), toBlock: Json.encodeQuantity(to) }),
         (answer) => answer._tag === "Error" ? answer : Json.elements(answer.result.text) ?? []
       )
     },
-    remember: (logs) => {
+    /** Records logs that `readSince` returned to a subscription, so that they are also sent as removed after a reorg. */
+    remember: (logs: ReadonlyArray<string>): void => {
       for (const { hash, logs: read } of FeedTopics.byBlock(logs)) {
         const there = delivered.find((block) => block.hash === hash)
         if (there === undefined) continue
@@ -370,8 +353,10 @@ export const makeLogDelivery = Effect.fnUntraced(function*({ ask, chain, reads, 
       }
     }
   }
-  return delivery
 })
+
+/** Delivers the logs of a chain's newest blocks to subscriptions. */
+export type LogDelivery = Effect.Success<ReturnType<typeof makeLogDelivery>>
 
 /** The dependencies of the function that sends past results to new subscriptions. */
 export interface CatchUpOptions {

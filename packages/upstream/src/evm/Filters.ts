@@ -45,28 +45,6 @@ export interface FeedTopic<out Wanted extends Interest = Interest> {
 /** The type and parameters of a subscription of one kind, such as `newHeads` or `logs`. */
 export type InterestIn<Kind extends Interest["kind"]> = Extract<Interest, { readonly kind: Kind }>
 
-/** The subscriptions to one chain. */
-export interface FeedTopics {
-  readonly ofKind: <Kind extends Interest["kind"]>(kind: Kind) => ReadonlyArray<FeedTopic<InterestIn<Kind>>>
-  readonly size: () => number
-  /**
-   * Adds a caller to a shared subscription with an equal interest (type and parameters), or makes a new one. If the
-   * caller is already in that subscription, adds the caller to a second subscription with its own ID.
-   */
-  readonly join: (interest: Interest, sink: EvmSink, since: bigint) => FeedTopic
-  readonly leave: (topic: FeedTopic, sink: EvmSink) => void
-  /** Sends a result to the callers of a subscription, after all earlier results. */
-  readonly emit: (topic: FeedTopic, result: string) => void
-  /** Sends older results, and then the new results that waited for them. */
-  readonly release: (topic: FeedTopic, older: ReadonlyArray<string>) => void
-  /** Ends a subscription with a JSON-RPC error object. */
-  readonly fail: (topic: FeedTopic, error: string) => void
-  /** Ends the subscriptions of one kind, because blocks from `first` on were missed or replaced. */
-  readonly lose: (kind: Interest["kind"], first: bigint) => void
-  /** Flushes the connections to which results were sent since the last flush. */
-  readonly flush: () => void
-}
-
 /** Maximum number of new results of a subscription that wait for past ones to be sent. */
 const mostWaiting = 10_000
 
@@ -85,7 +63,7 @@ const sharedName = (interest: Interest): string | undefined => {
 }
 
 /** Makes an empty set of subscriptions to the chain of an upstream. */
-export const makeTopics = (upstream: string): FeedTopics => {
+export const makeTopics = (upstream: string) => {
   const topics = new Map<string, FeedTopic>()
   let touched = new Set<EvmSink>()
 
@@ -100,7 +78,8 @@ export const makeTopics = (upstream: string): FeedTopics => {
     }
   }
 
-  const fail: FeedTopics["fail"] = (topic, error) => {
+  /** Ends a subscription with a JSON-RPC error object. */
+  const fail = (topic: FeedTopic, error: string): void => {
     send(topic, "error", error)
     topic.sinks.clear()
     topics.delete(topic.key)
@@ -115,12 +94,17 @@ export const makeTopics = (upstream: string): FeedTopics => {
     return `${name}#${variant}`
   }
 
-  const ofKind: FeedTopics["ofKind"] = (kind) => [...topics.values()].filter((topic) => isKind(topic, kind))
+  const ofKind = <Kind extends Interest["kind"]>(kind: Kind): ReadonlyArray<FeedTopic<InterestIn<Kind>>> =>
+    [...topics.values()].filter((topic) => isKind(topic, kind))
 
   return {
     ofKind,
-    size: () => topics.size,
-    join: (interest, sink, since) => {
+    size: (): number => topics.size,
+    /**
+     * Adds a caller to a shared subscription with an equal interest (type and parameters), or makes a new one. If the
+     * caller is already in that subscription, adds the caller to a second subscription with its own ID.
+     */
+    join: (interest: Interest, sink: EvmSink, since: bigint): FeedTopic => {
       const name = sharedName(interest)
       const id = newId()
       const key = name === undefined ? id : findKey(name, sink)
@@ -137,37 +121,44 @@ export const makeTopics = (upstream: string): FeedTopics => {
       topic.sinks.add(sink)
       return topic
     },
-    leave: (topic, sink) => {
+    leave: (topic: FeedTopic, sink: EvmSink): void => {
       topic.sinks.delete(sink)
       if (topic.sinks.size === 0) topics.delete(topic.key)
     },
-    emit: (topic, result) => {
+    /** Sends a result to the callers of a subscription, after all earlier results. */
+    emit: (topic: FeedTopic, result: string): void => {
       if (topic.waiting === undefined) send(topic, "result", result)
       else if (topic.waiting.push(result) > mostWaiting) {
         const detail = `More than ${mostWaiting} notifications wait for older ones: subscribe again`
         fail(topic, JsonRpc.errorObject(new Overloaded({ retryAfter: 1, detail })))
       }
     },
-    release: (topic, older) => {
+    /** Sends older results, and then the new results that waited for them. */
+    release: (topic: FeedTopic, older: ReadonlyArray<string>): void => {
       const { waiting = [] } = topic
       topic.waiting = undefined
       for (const result of [...older, ...waiting]) send(topic, "result", result)
     },
     fail,
-    lose: (kind, first) => {
+    /** Ends the subscriptions of one kind, because blocks from `first` on were missed or replaced. */
+    lose: (kind: Interest["kind"], first: bigint): void => {
       const detail = `Blocks from ${first} on were missed or replaced: subscribe again with fromBlock 0x${
         first.toString(16)
       }`
       const error = JsonRpc.errorObject(new UpstreamUnavailable({ upstream, attempts: 1, detail }))
       for (const topic of ofKind(kind)) fail(topic, error)
     },
-    flush: () => {
+    /** Flushes the connections to which results were sent since the last flush. */
+    flush: (): void => {
       const sinks = touched
       touched = new Set()
       for (const sink of sinks) sink.flush()
     }
   }
 }
+
+/** The subscriptions to one chain. */
+export type FeedTopics = ReturnType<typeof makeTopics>
 
 /** The lifetime of a filter after its last poll. */
 export const idle = Duration.minutes(5)

@@ -301,26 +301,6 @@ export interface Options {
   readonly wantsPending: () => boolean
 }
 
-/** Receives the newest blocks (heads) of one chain, from a subscription or by polling. */
-export interface HeadSource {
-  /** Reads the newest blocks (heads) of the chain. Never ends. */
-  readonly run: Effect.Effect<never>
-  /** Reports the blocks with which the chain starts, oldest first. Their timestamps are a first measure of the block time. */
-  readonly began: (headers: ReadonlyArray<Header>) => void
-  /** Reports a new block. Blocks that are reported together were produced since the ones reported before. */
-  readonly found: (header: Header) => void
-  /** Returns whether the node's own subscription to heads is active and not silent. */
-  readonly isAnnounced: () => boolean
-  /** Returns whether the node also announces pending transactions. */
-  readonly isPendingAnnounced: () => boolean
-  /** Subscribes to pending transactions if they have become wanted, and unsubscribes if they no longer are. */
-  readonly followPending: () => void
-  /** Returns the milliseconds since the latest block was found; `undefined` before the first block. */
-  readonly age: () => number | undefined
-  readonly polls: () => number
-  readonly clear: () => void
-}
-
 const second = 1000
 
 /** Maximum milliseconds between two polls. */
@@ -482,16 +462,22 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
     return yield* made.run
   })
 
-  const source: HeadSource = {
+  return {
+    /** Reads the newest blocks (heads) of the chain. Never ends. */
     run: Effect.raceFirst(Effect.andThen(Effect.ignore(counted), Effect.forever(step)), Effect.scoped(listening)),
-    began: (headers) => {
+    /**
+     * Reports the blocks with which the chain starts, oldest first. Their timestamps are a first measure of the block
+     * time.
+     */
+    began: (headers: ReadonlyArray<Header>): void => {
       const [first, last] = [headers[0], headers.at(-1)]
       previous = undefined
       if (first?.timestamp === undefined || last?.timestamp === undefined || first === last) return
       const average = (last.timestamp - first.timestamp) * second / Number(last.number - first.number)
       blockTime = Math.min(second, Math.max(0, average))
     },
-    found: ({ number }) => {
+    /** Reports a new block. Blocks that are reported together were produced since the ones reported before. */
+    found: ({ number }: Header): void => {
       const at = now()
       if (headAt !== undefined && at - headAt > together) previous = { at: headAt, number: headNumber, blockTime }
       headAt = at
@@ -501,15 +487,21 @@ export const makeSource = Effect.fnUntraced(function*(options: Options) {
       const old = 0.8 ** blocks
       blockTime = previous.blockTime * old + Math.min(pollAtMost, (at - previous.at) / blocks) * (1 - old)
     },
+    /** Returns whether the node's own subscription to heads is active and not silent. */
     isAnnounced,
-    isPendingAnnounced: () => pendings !== undefined && isAnnounced(),
+    /** Returns whether the node also announces pending transactions. */
+    isPendingAnnounced: (): boolean => pendings !== undefined && isAnnounced(),
+    /** Subscribes to pending transactions if they have become wanted, and unsubscribes if they no longer are. */
     followPending,
-    age: () => headAt === undefined ? undefined : now() - headAt,
-    polls: () => polls,
-    clear: () => {
+    /** Returns the milliseconds since the latest block was found; `undefined` before the first block. */
+    age: (): number | undefined => headAt === undefined ? undefined : now() - headAt,
+    polls: (): number => polls,
+    clear: (): void => {
       headAt = undefined
       announcedAt = undefined
     }
   }
-  return source
 })
+
+/** Receives the newest blocks (heads) of one chain, from a subscription or by polling. */
+export type HeadSource = Effect.Success<ReturnType<typeof makeSource>>
