@@ -46,19 +46,6 @@ export interface Options {
   readonly meanwhile?: string
 }
 
-/** The access to the shared store for one purpose. */
-export interface SharedState {
-  /**
-   * Runs `shared`. If `shared` fails with a `StoreFault` or exceeds its deadline, runs `local` instead, and
-   * runs only `local` until `pause` has elapsed. Fails with any other failure of `shared`, because such a failure is a
-   * response of the store.
-   */
-  readonly orElse: <A, E, R>(
-    shared: Effect.Effect<A, E | StoreFault, R>,
-    local: Effect.Effect<A, E, R>
-  ) => Effect.Effect<A, E, R>
-}
-
 /** Makes the access to the store for one purpose. The store counts as reachable until it fails. */
 export const make = Effect.fnUntraced(function*(
   { meanwhile = "this process continues alone", store = "Redis", ...options }: Options
@@ -76,6 +63,11 @@ export const make = Effect.fnUntraced(function*(
   let askAgainAt = 0
   yield* Metric.update(gauge, 0)
 
+  /**
+   * Runs `shared`. If `shared` fails with a `StoreFault` or exceeds its deadline, runs `local` instead, and
+   * runs only `local` until `pause` has elapsed. Fails with any other failure of `shared`, because such a failure is a
+   * response of the store.
+   */
   const orElse = <A, E, R>(
     shared: Effect.Effect<A, E | StoreFault, R>,
     local: Effect.Effect<A, E, R>
@@ -99,6 +91,5 @@ export const make = Effect.fnUntraced(function*(
       })
     })
 
-  const state: SharedState = { orElse }
-  return state
+  return { orElse }
 })

@@ -151,20 +151,8 @@ export interface Listener {
   readonly lost: (first: bigint) => void
 }
 
-/** The newest blocks of a chain. */
-export interface HeadChain {
-  readonly head: () => Header | undefined
-  readonly at: (number: bigint) => Header | undefined
-  /** Returns the stored blocks whose number is greater than `number`, oldest first. */
-  readonly above: (number: bigint) => ReadonlyArray<Header>
-  /** Adds a head. If reads fail, the blocks read so far remain, and the next head continues from there. */
-  readonly take: (header: Header, isAnnounced: boolean) => Effect.Effect<void, CommonFailure>
-  /** Removes all blocks. */
-  readonly clear: () => void
-}
-
 /** Makes an empty chain, to which `take` adds the newest blocks (heads) that a node reports. */
-export const makeChain = ({ header: read }: Pick<NodeReads, "header">, listener: Listener): HeadChain => {
+export const makeChain = ({ header: read }: Pick<NodeReads, "header">, listener: Listener) => {
   let chain: Array<Header> = []
   let suspicions = 0
 
@@ -275,13 +263,19 @@ export const makeChain = ({ header: read }: Pick<NodeReads, "header">, listener:
   return {
     head,
     at,
-    above: (number) => chain.filter((each) => each.number > number),
+    /** Returns the stored blocks whose number is greater than `number`, oldest first. */
+    above: (number: bigint): ReadonlyArray<Header> => chain.filter((each) => each.number > number),
+    /** Adds a head. If reads fail, the blocks read so far remain, and the next head continues from there. */
     take,
-    clear: () => {
+    /** Removes all blocks. */
+    clear: (): void => {
       chain = []
     }
   }
 }
+
+/** The newest blocks of a chain. */
+export type HeadChain = ReturnType<typeof makeChain>
 
 /** The access to the nodes, and the handlers of heads. */
 export interface Options {

@@ -40,20 +40,8 @@ export const defaults: Limits = {
  */
 const minute = 61_000
 
-/** A limit on the events in any minute. Events beyond the limit wait. */
-export interface MinuteBudget {
-  /** Waits until the next event is allowed, and counts that event. */
-  readonly take: Effect.Effect<void>
-  /** Counts an event that cannot wait. */
-  readonly spend: () => void
-  /** Blocks further events for a minute, because the upstream reported that the limit is reached. */
-  readonly exhaust: () => void
-  /** Returns the number of events that are allowed now. */
-  readonly left: () => number
-}
-
 /** Makes a limit on events per minute. */
-export const makeMinuteBudget = (most: number): Effect.Effect<MinuteBudget> =>
+export const makeMinuteBudget = (most: number) =>
   Effect.map(Clock.Clock, (clock) => {
     // times of the counted events, oldest first
     let taken: Array<number> = []
@@ -62,6 +50,7 @@ export const makeMinuteBudget = (most: number): Effect.Effect<MinuteBudget> =>
       if (taken.length > 0 && (taken[0] ?? 0) <= now - minute) taken = taken.filter((at) => at > now - minute)
       return most - taken.length
     }
+    /** Waits until the next event is allowed, and counts that event. */
     const take: Effect.Effect<void> = Effect.suspend(() => {
       const now = clock.currentTimeMillisUnsafe()
       if (now >= pausedUntil && current(now) > 0) {
@@ -73,16 +62,22 @@ export const makeMinuteBudget = (most: number): Effect.Effect<MinuteBudget> =>
     })
     return {
       take,
-      spend: () => void taken.push(clock.currentTimeMillisUnsafe()),
-      exhaust: () => {
+      /** Counts an event that cannot wait. */
+      spend: (): void => void taken.push(clock.currentTimeMillisUnsafe()),
+      /** Blocks further events for a minute, because the upstream reported that the limit is reached. */
+      exhaust: (): void => {
         pausedUntil = clock.currentTimeMillisUnsafe() + minute
       },
-      left: () => {
+      /** Returns the number of events that are allowed now. */
+      left: (): number => {
         const now = clock.currentTimeMillisUnsafe()
         return now < pausedUntil ? 0 : current(now)
       }
     }
   })
+
+/** A limit on the events in any minute. Events beyond the limit wait. */
+export type MinuteBudget = Effect.Success<ReturnType<typeof makeMinuteBudget>>
 
 const streams = { group: "Streams", needsRestart: true } as const
 
