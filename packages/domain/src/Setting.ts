@@ -52,7 +52,7 @@ export interface Setting<A> extends Config.Config<A>, Texts {
 
 const flagName = (env: string): string => env.replace(/^TRIGATE_/u, "").toLowerCase().replaceAll("_", "-")
 
-/** The documentation of a setting that has a schema of this module does not state again what the schema accepts. */
+/** The documentation of a setting. If the schema is of this module, the accepted values can be omitted. */
 type Stated = Omit<Texts, "takes" | "unset"> & Partial<Pick<Texts, "takes">>
 
 const make = <A>(
@@ -192,7 +192,7 @@ export const positive = "a number above zero"
 /** The description of {@link Count} for error messages. */
 export const count = "an integer above zero"
 
-/** What each schema accepts, for a setting that does not state it. */
+/** The accepted values of each schema, for a setting that does not state them. */
 const accepted: ReadonlyMap<unknown, string> = new Map<unknown, string>([
   [OnOff, onOff],
   [BaseUrls, "http(s) base URLs, comma separated, without query"],

@@ -22,7 +22,7 @@ export class SharedStoreUnreachable
 export type StoreFault = SharedStoreUnreachable | RedisError | Schema.SchemaError
 
 /** Returns why a store counts as unreachable. */
-const reasonOf = (fault: StoreFault): string =>
+const formatFault = (fault: StoreFault): string =>
   fault._tag === "SharedStoreUnreachable"
     ? fault.detail
     : fault._tag === "RedisError"
@@ -57,7 +57,8 @@ export const make = Effect.fnUntraced(function*(
   const pause = Duration.toMillis(options.pause ?? "1 second")
   const gauge = metrics.sharedStateDegraded.series({ use: options.use })
   const outage = SharedStore.makeOutage<StoreFault>(gauge, {
-    away: (fault) => Effect.logWarning(`${store} is unreachable for ${options.use}: ${meanwhile} (${reasonOf(fault)})`),
+    away: (fault) =>
+      Effect.logWarning(`${store} is unreachable for ${options.use}: ${meanwhile} (${formatFault(fault)})`),
     back: Effect.logInfo(`${store} is reachable again for ${options.use}`)
   })
   let askAgainAt = 0

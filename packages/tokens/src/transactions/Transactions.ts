@@ -520,7 +520,7 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
       )
     )
 
-  const accountsOf = ({ master, owner }: JettonWalletRequest) =>
+  const parseAccounts = ({ master, owner }: JettonWalletRequest) =>
     Effect.fromResult(Result.all([TonAddress.parse(owner), TonAddress.parse(master)]))
 
   /** Returns the jetton wallet of an owner, as derived by the master contract. */
@@ -542,14 +542,14 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
 
   const wallets = yield* Cache.makeWith((key: string) => {
     const [owner = "", master = ""] = key.split(" ")
-    return Effect.flatMap(accountsOf({ owner, master }), (accounts) => findWallet(...accounts)).pipe(
+    return Effect.flatMap(parseAccounts({ owner, master }), (accounts) => findWallet(...accounts)).pipe(
       Effect.updateContext((_: Context.Context<never>) => context)
     )
   }, { capacity: maxAccounts, timeToLive: (exit) => Exit.isSuccess(exit) ? Duration.infinity : Duration.zero })
 
   const jettonWallet = (request: JettonWalletRequest): Effect.Effect<string, JettonTransfersFailure> =>
     Effect.flatMap(
-      accountsOf(request),
+      parseAccounts(request),
       (accounts) => Cache.get(wallets, accounts.map(TonAddress.formatRaw).join(" "))
     )
 
@@ -569,7 +569,7 @@ const makeStreams = Effect.fnUntraced(function*(source: () => Source) {
   > =>
     Stream.unwrap(Effect.gen(function*() {
       const { readTransfer } = yield* cells
-      const [ownerAccount, masterAccount] = yield* accountsOf({ owner, master })
+      const [ownerAccount, masterAccount] = yield* parseAccounts({ owner, master })
       const wallet = yield* awaitWallet({ owner, master })
       const accounts = {
         owner: TonAddress.formatRaw(ownerAccount),
